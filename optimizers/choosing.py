@@ -11,7 +11,7 @@ from optimizers.estimates import SearchEstimate, estimate_search
 from optimizers.examples import LabelSource
 from optimizers.metrics import METRICS
 from optimizers.preparing import DRAWING, resolved
-from optimizers.request import Optimisation, Search, SearchSettings
+from optimizers.request import Optimisation, PromptSearch, SearchSettings
 from spanlab.detectors import DetectorSpec, check_tunable, entries, entry_of, spec_of, tunable
 from spanlab.errors import UsageError
 from spanlab.lm import CallLimits, ModelChoice, TokenPrice
@@ -123,7 +123,7 @@ def optimisation_of(dataset: str, options: SearchOptions) -> Optimisation:
     try:
         request = Optimisation(
             dataset=dataset,
-            search=Search.model_validate(fields),
+            search=PromptSearch.model_validate(fields),
             budget=options.budget,
             rate=options.rate,
         )
@@ -145,7 +145,7 @@ def _check_together(options: SearchOptions) -> None:
         )
 
 
-class Member(NamedTuple):
+class EnsembleMember(NamedTuple):
     """A member of an ensemble: whose, which detector it is, its metric, the model that it asks."""
 
     ensemble: str
@@ -154,12 +154,12 @@ class Member(NamedTuple):
     model: str
 
 
-def tunable_members() -> dict[str, Member]:
+def tunable_members() -> dict[str, EnsembleMember]:
     """Return the members of the installed ensembles that have prompts to tune, by name."""
     names = tunable()
     specs = (spec_of(entry.name) for entry in entries() if entry.members is not None)
     return {
-        each.signs: Member(
+        each.signs: EnsembleMember(
             spec.signs,
             each.detector,
             each.metric or METRICS[entry_of(each.detector).tuned_on][0],

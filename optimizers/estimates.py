@@ -9,12 +9,12 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from optimizers import gepa, mipro
-from optimizers.examples import Labelled
+from optimizers.examples import LabelledItem
 from optimizers.preparing import chosen
-from optimizers.request import Optimisation, Search
+from optimizers.request import Optimisation, PromptSearch
 from optimizers.splitting import folds
 from spanlab.detectors import entry_of
-from spanlab.detectors.costs import Asked, detecting, retrieving
+from spanlab.detectors.costs import ModelDemand, detecting, retrieving
 from spanlab.schema import Item, Unit
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _SUMMARY_CALLS = 12  # of the prompt model, to describe data and program
 
 
 @dataclass(frozen=True)
-class Effort:
+class SearchEffort:
     """Upper bounds: ``trials`` evaluations, and calls of the models by what they are asked for.
 
     ``searches`` are those of search services.
@@ -56,7 +56,7 @@ class SearchEstimate:
 
     items: int
     languages: dict[str, int]
-    effort: Effort
+    effort: SearchEffort
     cost: float | None
     unit: Unit = "items"
 
@@ -77,7 +77,7 @@ def estimate_search(store: Store, request: Optimisation) -> SearchEstimate:
     source = search.detector.retriever
     items = {one.item.id: one.item for one in examples}.values()
     found = [call for item in items if source for call in retrieving(item, source)]
-    effort = Effort(
+    effort = SearchEffort(
         trials=plan.trials,
         task_calls=round(plan.most([sum(call.number for call in calls) for calls in each])),
         prompt_calls=plan.prompt_calls,
@@ -94,12 +94,12 @@ def estimate_search(store: Store, request: Optimisation) -> SearchEstimate:
     )
 
 
-def _answer(one: Labelled) -> Item:
+def _answer(one: LabelledItem) -> Item:
     """Return what is checked: the item, or one whose answer is the part."""
     return one.item.model_copy(update={"answer": one.part.text}) if one.part else one.item
 
 
-class Plan(NamedTuple):
+class SearchPlan(NamedTuple):
     """What a search does at most: ``evaluations`` are so many times on so many items."""
 
     trials: int
@@ -116,21 +116,21 @@ class Plan(NamedTuple):
         return sum(times * heaviest[min(items, len(weights))] for times, items in self.evaluations)
 
 
-def planned(search: Search, items: int) -> Plan:
+def planned(search: PromptSearch, items: int) -> SearchPlan:
     """Bound what a search does on so many labelled items: cross-validation, then all items."""
     entry, questions = entry_of(search.detector.detector), search.unit == "questions"
     predictors = len(entry.generator_prompts if questions else entry.prompts)
     seen = [items - items // search.folds] * search.folds if search.folds else []
     rounds = [_ROUNDS[search.strategy](search, each, predictors) for each in (*seen, items)]
     held_out = ((2, items),) if search.folds else ()
-    return Plan(
+    return SearchPlan(
         trials=sum(each.trials for each in rounds) + 2 * search.folds,
         evaluations=(*(part for each in rounds for part in each.evaluations), *held_out),
         prompt_calls=sum(each.prompt_calls for each in rounds),
     )
 
 
-def _mipro(search: Search, items: int, predictors: int) -> Plan:
+def _mipro(search: PromptSearch, items: int, predictors: int) -> SearchPlan:
     learn, choose = -(-items // 2), items // 2
     candidates = (
         mipro.candidates(search.trials)
@@ -146,13 +146,13 @@ def _mipro(search: Search, items: int, predictors: int) -> Plan:
     bootstrapping = ((candidates - 2, learn),) if demonstrations else ()
     prompt_calls = _SUMMARY_CALLS + candidates * predictors
     if choose <= mipro.MANY:
-        return Plan(trials + 1, ((trials + 1, choose), *bootstrapping), prompt_calls)
+        return SearchPlan(trials + 1, ((trials + 1, choose), *bootstrapping), prompt_calls)
     full = trials // _FULL_EVERY + 1 + (trials % _FULL_EVERY != 0)
     evaluations = ((trials, mipro.FEW), (full + 1, choose), *bootstrapping)
-    return Plan(trials + full + 1, evaluations, prompt_calls)
+    return SearchPlan(trials + full + 1, evaluations, prompt_calls)
 
 
-def _gepa(search: Search, items: int, predictors: int) -> Plan:
+def _gepa(search: PromptSearch, items: int, predictors: int) -> SearchPlan:
     choose = items // 2
     budget = gepa.evaluations(search.auto, search.trials, choose, predictors)
     rounds = max(budget - choose, 0) // (2 * gepa.FEW) + 1  # before and after a reflection
@@ -160,14 +160,17 @@ def _gepa(search: Search, items: int, predictors: int) -> Plan:
     # a few items go through all of them in turn.
     whole = budget + 2 * gepa.FEW + choose
     evaluations = ((whole // choose, choose), (1, whole % choose)) if choose else ()
-    return Plan(budget // max(choose, 1) + 2 * rounds, evaluations, rounds)
+    return SearchPlan(budget // max(choose, 1) + 2 * rounds, evaluations, rounds)
 
 
 _ROUNDS = {"mipro": _mipro, "gepa": _gepa}
 
 
 def _cost(
-    search: Search, plan: Plan, each: Sequence[Sequence[Asked]], retrieval: Sequence[Asked]
+    search: PromptSearch,
+    plan: SearchPlan,
+    each: Sequence[Sequence[ModelDemand]],
+    retrieval: Sequence[ModelDemand],
 ) -> float | None:
     prompt = search.prompt_model or search.detector.model
     asked = [*retrieval, *(call for calls in each for call in calls)]

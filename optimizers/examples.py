@@ -11,9 +11,9 @@ from typing import Literal, Self
 from spanlab.detectors.safe.steps import error_marked, right_answers, steps_in
 from spanlab.errors import UsageError
 from spanlab.extents import Extent, intersection, length
-from spanlab.labels import Labels, hard_of, labels_of, vote
+from spanlab.labels import ItemLabels, hard_of, labels_of, vote
 from spanlab.options import OptionModel, option
-from spanlab.schema import Annotation, Frozen, Item, Kind, Name, Record, Status, Unit
+from spanlab.schema import Annotation, AnnotatorKind, FrozenModel, Item, Name, Record, Status, Unit
 from spanlab.scorers import RIGHT
 from spanlab.workflows.claim_scores import by_text
 
@@ -51,7 +51,7 @@ class LabelSource(OptionModel):
         return f"{self.kind} ({names})" if names else self.kind
 
 
-class PartLabel(Frozen):
+class PartLabel(FrozenModel):
     """A part of the item ``id``, and what is right to say of it.
 
     That is a claim with its verdict; a step, whose ``number`` counts from 1, with its type of error
@@ -75,22 +75,22 @@ class PartLabel(Frozen):
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledItem:
     """An item and its gold labels; or a part of it with what is right, and no labels."""
 
     item: Item
-    labels: Labels
+    labels: ItemLabels
     part: PartLabel | None = None
 
     @classmethod
-    def of(cls, item: Item, label: Labels | PartLabel) -> Self:
+    def of(cls, item: Item, label: ItemLabels | PartLabel) -> Self:
         """Return the item with its labels, or with one of its parts."""
-        if isinstance(label, Labels):
+        if isinstance(label, ItemLabels):
             return cls(item, label)
-        return cls(item, Labels(item.id, item.lang, (), (), (), len(item.answer)), label)
+        return cls(item, ItemLabels(item.id, item.lang, (), (), (), len(item.answer)), label)
 
     @property
-    def label(self) -> Labels | PartLabel:
+    def label(self) -> ItemLabels | PartLabel:
         """What ``of`` was given."""
         return self.part or self.labels
 
@@ -101,7 +101,7 @@ class Labelled:
         return f"{self.item.id}\n{part.number}\n{part.text}" if part else self.item.id
 
 
-class Target(Frozen):
+class TargetSpan(FrozenModel):
     """A hard gold span as a detector should quote it.
 
     ``prob`` is the mean of the soft labels over its characters, as in UCSC's training targets.
@@ -113,7 +113,7 @@ class Target(Frozen):
     prob: float
 
 
-def labelled(records: Iterable[Record], source: LabelSource) -> Iterator[Labelled]:
+def labelled(records: Iterable[Record], source: LabelSource) -> Iterator[LabelledItem]:
     """Yield the items that the source has labels for; the others are passed over.
 
     Raises:
@@ -123,10 +123,10 @@ def labelled(records: Iterable[Record], source: LabelSource) -> Iterator[Labelle
     for record in records:
         labels = _labels(record, source)
         if labels is not None:
-            yield Labelled(record.item, labels)
+            yield LabelledItem(record.item, labels)
 
 
-def labelled_claims(records: Iterable[Record], source: LabelSource) -> Iterator[Labelled]:
+def labelled_claims(records: Iterable[Record], source: LabelSource) -> Iterator[LabelledItem]:
     """Yield the claims that the source has verdicts for.
 
     Claims with the same text are one; of several verdicts on it the most frequent counts, and a
@@ -147,10 +147,10 @@ def labelled_claims(records: Iterable[Record], source: LabelSource) -> Iterator[
         for plain, counts in verdicts.items():
             for verdict in _agreed(counts):
                 label = PartLabel(id=record.item.id, text=texts[plain], verdict=verdict)
-                yield Labelled.of(record.item, label)
+                yield LabelledItem.of(record.item, label)
 
 
-def labelled_steps(records: Iterable[Record], source: LabelSource) -> Iterator[Labelled]:
+def labelled_steps(records: Iterable[Record], source: LabelSource) -> Iterator[LabelledItem]:
     """Yield the steps of reasonings that the source has judged, with their types of errors.
 
     Of several types of one step the most frequent counts, and a step with a tie is passed over.
@@ -165,19 +165,19 @@ def labelled_steps(records: Iterable[Record], source: LabelSource) -> Iterator[L
             counts = Counter(str(error_marked(step, each.spans) or RIGHT) for each in judges)
             for error in _agreed(counts):
                 label = PartLabel(id=item.id, text=step.text, verdict=error, number=number)
-                yield Labelled.of(item, label)
+                yield LabelledItem.of(item, label)
 
 
-def labelled_questions(records: Iterable[Record], _source: LabelSource) -> Iterator[Labelled]:
+def labelled_questions(records: Iterable[Record], _source: LabelSource) -> Iterator[LabelledItem]:
     """Yield the questions that the dataset itself has right answers to."""
     for record in records:
         item = record.item
         right = "\n".join(right_answers(item))
         if right and item.question.strip():
-            yield Labelled.of(item, PartLabel(id=item.id, text="", verdict=right))
+            yield LabelledItem.of(item, PartLabel(id=item.id, text="", verdict=right))
 
 
-def targets(labels: Labels, answer: str) -> tuple[Target, ...]:
+def targets(labels: ItemLabels, answer: str) -> tuple[TargetSpan, ...]:
     """Return the quotes that a perfect extractor would give, in the order of the answer.
 
     Source: Huang et al. 2025, training targets: the text of each hard span, with the
@@ -187,7 +187,7 @@ def targets(labels: Labels, answer: str) -> tuple[Target, ...]:
         One target per hard span; empty if nothing is wrong.
     """
     return tuple(
-        Target(
+        TargetSpan(
             start=extent.start,
             end=extent.end,
             text=answer[extent.start : extent.end],
@@ -197,7 +197,7 @@ def targets(labels: Labels, answer: str) -> tuple[Target, ...]:
     )
 
 
-def fingerprint(examples: Iterable[Labelled]) -> str:
+def fingerprint(examples: Iterable[LabelledItem]) -> str:
     """Return 64 hexadecimal digits that change with any item, answer or label, not with order."""
     lines = sorted(
         repr((each.item.id, each.item.question, each.item.answer, *_said(each)))
@@ -206,7 +206,7 @@ def fingerprint(examples: Iterable[Labelled]) -> str:
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _said(each: Labelled) -> tuple[object, ...]:
+def _said(each: LabelledItem) -> tuple[object, ...]:
     if each.part is not None:
         return (each.part.number, each.part.text, each.part.verdict)
     return (each.labels.soft, each.labels.hard)
@@ -228,11 +228,11 @@ def _sources(record: Record, source: LabelSource) -> list[Annotation]:
     """Return the finished annotations that a source means; of gold labels the first."""
     done = [each for each in record.annotations if each.status is Status.DONE]
     if source.kind == "gold":
-        return [each for each in done if each.kind is Kind.GOLD][:1]
+        return [each for each in done if each.kind is AnnotatorKind.GOLD][:1]
     return [each for each in done if _votes(each, source)]
 
 
-def _labels(record: Record, source: LabelSource) -> Labels | None:
+def _labels(record: Record, source: LabelSource) -> ItemLabels | None:
     voters = _sources(record, source)
     if not voters:
         return None
@@ -242,16 +242,16 @@ def _labels(record: Record, source: LabelSource) -> Labels | None:
     with_vote = Record(item=record.item, annotations=(voted,))
     raters = tuple(tuple(hard_of(voter)) for voter in voters)
     own = labels_of(with_vote, voted.annotator)
-    return Labels(own.id, own.lang, own.soft, own.hard, raters, own.length)
+    return ItemLabels(own.id, own.lang, own.soft, own.hard, raters, own.length)
 
 
 def _votes(annotation: Annotation, source: LabelSource) -> bool:
     if source.annotators:
         return annotation.annotator in source.annotators
-    return annotation.kind is Kind.PERSON
+    return annotation.kind is AnnotatorKind.PERSON
 
 
-def _mean(labels: Labels, extent: Extent) -> float:
+def _mean(labels: ItemLabels, extent: Extent) -> float:
     marked = sum(
         soft.prob * length(intersection([extent], [Extent(soft.start, soft.end)]))
         for soft in labels.soft

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from spanlab.results import MeanInterval
-from spanlab.schema import Frozen, HeldOut, Score, Unit
-from spanlab.scorers import Difference, JudgedClaim, compare_macro_f1, mean_of, paired
+from spanlab.schema import FrozenModel, HeldOut, HeldOutScore, Unit
+from spanlab.scorers import JudgedClaim, MeanDifference, compare_macro_f1, mean_of, paired
 
 
-class FoldScores(Frozen):
+class FoldScores(FrozenModel):
     """The metric of each item that a fold held out, under the untuned and the tuned prompt.
 
     Of held-out claims or steps, ``ids`` and ``languages`` are those of their items, the metric is 1
@@ -82,9 +82,9 @@ def _verdicts(folds: Sequence[FoldScores], unit: Unit) -> HeldOut:
     )
 
 
-def _score(found: MeanInterval) -> Score:
-    return Score(mean=found.mean, low=found.low, high=found.high)
+def _score(found: MeanInterval) -> HeldOutScore:
+    return HeldOutScore(mean=found.mean, low=found.low, high=found.high)
 
 
-def _difference(found: Difference) -> Score:
-    return Score(mean=found.difference, low=found.low, high=found.high)
+def _difference(found: MeanDifference) -> HeldOutScore:
+    return HeldOutScore(mean=found.difference, low=found.low, high=found.high)

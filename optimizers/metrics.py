@@ -15,11 +15,11 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from spanlab.detectors.entry import Entry
+from spanlab.detectors.entry import DetectorEntry
 from spanlab.errors import UsageError
 from spanlab.extents import Extent, overlap
-from spanlab.labels import Labels
-from spanlab.schema import Frozen, Unit
+from spanlab.labels import ItemLabels
+from spanlab.schema import FrozenModel, Unit
 from spanlab.scorers import coarse, score_answer, score_item
 
 TARGETS: Final = {
@@ -49,14 +49,14 @@ _LONGEST = 80  # characters of a quote in it
 _REASON = 500  # and of the reason for a verdict
 
 
-class ScoredAnswer(Frozen):
+class ScoredAnswer(FrozenModel):
     """A score in [-1, 1] (below 0 only where Corr is), and what to do better next time."""
 
     score: float
     feedback: str
 
 
-def check_metric(metric: str, tuned: Entry | None = None) -> None:
+def check_metric(metric: str, tuned: DetectorEntry | None = None) -> None:
     """Refuse what is no metric, or does not score what a detector is tuned on.
 
     Raises:
@@ -78,7 +78,7 @@ def unit_of(metric: str) -> Unit:
     return UNITS.get(metric, "items")
 
 
-def judge(gold: Labels, found: Labels, answer: str, target: str) -> ScoredAnswer:
+def judge(gold: ItemLabels, found: ItemLabels, answer: str, target: str) -> ScoredAnswer:
     """Score what was found in an answer, and name what was missed, invented or cut wrongly.
 
     Args:

@@ -9,24 +9,24 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from optimizers.examples import (
-    Labelled,
+    LabelledItem,
     labelled,
     labelled_claims,
     labelled_questions,
     labelled_steps,
 )
 from optimizers.metrics import check_metric
-from optimizers.request import PROMPT_TEMPERATURE, TASK_TEMPERATURE, Optimisation, Search
-from optimizers.subjects import OnParts, Parts, Spans, Subject
-from optimizers.tuning import Tuner
-from optimizers.watching import OnEvent, Stopper
+from optimizers.request import PROMPT_TEMPERATURE, TASK_TEMPERATURE, Optimisation, PromptSearch
+from optimizers.subjects import OnParts, PartSubject, SpanSubject, TuningSubject
+from optimizers.tuning import PromptTuner
+from optimizers.watching import OnEvent, StoppableMeter
 from spanlab.detectors import Tunable, build, entry_of
 from spanlab.detectors.building import OWN_PROMPT, kit_of
 from spanlab.errors import UsageError
 from spanlab.lm import Meter, ModelChoice, answer_cache, language_model
-from spanlab.programs import Programs
+from spanlab.programs import ProgramRegistry
 from spanlab.retrievers import ensure, retriever
-from spanlab.schema import Annotation, Item, Predictor, Record
+from spanlab.schema import Annotation, Item, Record, TunedPredictor
 from spanlab.settings import Settings
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _AT_ONCE = 16  # items that passages are fetched for
 
 
 @dataclass(frozen=True)
-class _Fetched:
+class _FetchedItem:
     """An item with the passages found for it, and nothing said of it."""
 
     item: Item
@@ -71,7 +71,9 @@ def resolved(request: Optimisation) -> Optimisation:
     return request.model_copy(update={"search": search.model_copy(update=filled)})
 
 
-def tuner(request: Optimisation, settings: Settings, stopper: Stopper, on_event: OnEvent) -> Tuner:
+def tuner(
+    request: Optimisation, settings: Settings, stopper: StoppableMeter, on_event: OnEvent
+) -> PromptTuner:
     """Build what runs a resolved request.
 
     Raises:
@@ -83,7 +85,7 @@ def tuner(request: Optimisation, settings: Settings, stopper: Stopper, on_event:
     if search.detector.model is None or search.prompt_model is None:
         raise UsageError("the models have to be named before the search is built")
     cache = answer_cache(settings, "models")
-    return Tuner(
+    return PromptTuner(
         request=search,
         subject=subject,
         task_lm=language_model(search.detector.model, stopper, cache=cache),
@@ -95,32 +97,32 @@ def tuner(request: Optimisation, settings: Settings, stopper: Stopper, on_event:
     )
 
 
-def _begun(search: Search, settings: Settings) -> Mapping[str, Predictor]:
+def _begun(search: PromptSearch, settings: Settings) -> Mapping[str, TunedPredictor]:
     name = search.detector.program
     if name is None or name == OWN_PROMPT:
         return {}
-    return Programs(settings.programs).load(name).predictors
+    return ProgramRegistry(settings.programs).load(name).predictors
 
 
-def _subject(search: Search, stopper: Stopper, settings: Settings) -> Subject:
+def _subject(search: PromptSearch, stopper: StoppableMeter, settings: Settings) -> TuningSubject:
     entry, spec = entry_of(search.detector.detector), search.detector
     detector: object
     if search.unit == "questions":
-        from spanlab.detectors.safe.reasoner import Reasoner, ReasonOptions
+        from spanlab.detectors.safe.reasoner import ReasonOptions, StepReasoner
 
-        detector = Reasoner(kit_of(spec, stopper, settings), ReasonOptions())
+        detector = StepReasoner(kit_of(spec, stopper, settings), ReasonOptions())
         names = entry.generator_prompts
     else:
         detector, names = build(spec, stopper, settings), entry.prompts
     if search.unit == "items" and isinstance(detector, Tunable):
-        return Spans(detector, search.metric)
+        return SpanSubject(detector, search.metric)
     if names and isinstance(detector, OnParts):
         own = {name: getattr(detector.program, name) for name in names}
-        return Parts(detector.try_with, own, search.metric)
+        return PartSubject(detector.try_with, own, search.metric)
     raise UsageError(f"{spec.detector!r} has no prompts of its own to tune")
 
 
-def chosen(records: Iterable[Record], search: Search) -> list[Labelled]:
+def chosen(records: Iterable[Record], search: PromptSearch) -> list[LabelledItem]:
     """Return the labelled items or claims that a search is about, in an order of the items' ids.
 
     Raises:
@@ -151,8 +153,8 @@ def chosen(records: Iterable[Record], search: Search) -> list[Labelled]:
 
 
 async def with_passages(
-    examples: Sequence[Labelled], request: Optimisation, meter: Meter, store: Store
-) -> list[Labelled]:
+    examples: Sequence[LabelledItem], request: Optimisation, meter: Meter, store: Store
+) -> list[LabelledItem]:
     """Return the examples with what the detector's retriever finds, stored with their items.
 
     Raises:
@@ -171,7 +173,7 @@ async def with_passages(
     items = {each.item.id: each.item for each in examples}  # several claims may be of one
     full = {item.id: item for item in await asyncio.gather(*map(filled, items.values()))}
     await asyncio.to_thread(
-        store.save_findings, request.dataset, [_Fetched(item) for item in full.values()]
+        store.save_findings, request.dataset, [_FetchedItem(item) for item in full.values()]
     )
     return [replace(each, item=full[each.item.id]) for each in examples]
 

@@ -147,7 +147,7 @@ class SearchSettings(OptionModel):
         return self
 
 
-class Search(SearchSettings):
+class PromptSearch(SearchSettings):
     """One optimisation: what is tuned, on whose labels, for which metric.
 
     Attributes:
@@ -186,4 +186,4 @@ class Optimisation(CallLimits):
     """
 
     dataset: Name
-    search: Search
+    search: PromptSearch

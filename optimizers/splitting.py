@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from optimizers.examples import Labelled
+from optimizers.examples import LabelledItem
 from spanlab.errors import UsageError
 
 Transfer = Literal["pooled", "each", "others"]
@@ -17,14 +17,14 @@ FEWEST: Final = 4  # labelled items: two to learn from and to choose by, as many
 
 
 @dataclass(frozen=True)
-class Fold:
+class DataFold:
     """Training items and held-out items; no question is in both."""
 
-    seen: tuple[Labelled, ...]
-    held_out: tuple[Labelled, ...]
+    seen: tuple[LabelledItem, ...]
+    held_out: tuple[LabelledItem, ...]
 
 
-def folds(examples: Sequence[Labelled], count: int, seed: int) -> tuple[Fold, ...]:
+def folds(examples: Sequence[LabelledItem], count: int, seed: int) -> tuple[DataFold, ...]:
     """Split for cross-validation: each item is held out exactly once.
 
     Items with the same question or the same answer stay together, so that nothing held out was
@@ -46,11 +46,11 @@ def folds(examples: Sequence[Labelled], count: int, seed: int) -> tuple[Fold, ..
             f"for {count} folds: at least {max(FEWEST, count)} are needed; review more items, "
             "or pool languages"
         )
-    parts: list[list[Labelled]] = [[] for _ in range(count)]
+    parts: list[list[LabelledItem]] = [[] for _ in range(count)]
     for index, group in enumerate(_spread(groups, seed)):
         parts[index % count].extend(group)
     return tuple(
-        Fold(
+        DataFold(
             seen=tuple(each for other in parts if other is not part for each in other),
             held_out=tuple(part),
         )
@@ -59,8 +59,8 @@ def folds(examples: Sequence[Labelled], count: int, seed: int) -> tuple[Fold, ..
 
 
 def halves(
-    examples: Sequence[Labelled], seed: int
-) -> tuple[tuple[Labelled, ...], tuple[Labelled, ...]]:
+    examples: Sequence[LabelledItem], seed: int
+) -> tuple[tuple[LabelledItem, ...], tuple[LabelledItem, ...]]:
     """Split into examples to learn from and examples to choose by; no question is in both.
 
     Raises:
@@ -79,8 +79,8 @@ def halves(
 
 
 def transferred(
-    examples: Sequence[Labelled], lang: str, how: Transfer
-) -> tuple[tuple[Labelled, ...], tuple[Labelled, ...]]:
+    examples: Sequence[LabelledItem], lang: str, how: Transfer
+) -> tuple[tuple[LabelledItem, ...], tuple[LabelledItem, ...]]:
     """Return what a prompt for ``lang`` may learn from, and what it can be measured on.
 
     Args:
@@ -103,7 +103,7 @@ def transferred(
     return seen, own
 
 
-def _groups(examples: Sequence[Labelled]) -> list[list[Labelled]]:
+def _groups(examples: Sequence[LabelledItem]) -> list[list[LabelledItem]]:
     """Put items that share a question or an answer together, in an order of their own ids."""
     parent: dict[str, str] = {}
 
@@ -126,7 +126,7 @@ def _groups(examples: Sequence[Labelled]) -> list[list[Labelled]]:
     return list(groups.values())
 
 
-def _spread(groups: list[list[Labelled]], seed: int) -> list[list[Labelled]]:
+def _spread(groups: list[list[LabelledItem]], seed: int) -> list[list[LabelledItem]]:
     """Put the groups in random order, the languages one after the other."""
     dice = random.Random(seed)
     by_id = sorted(groups, key=lambda group: group[0].item.id)

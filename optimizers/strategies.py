@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from optimizers.metrics import ScoredAnswer
-from optimizers.request import PROMPT_TEMPERATURE, Search
+from optimizers.request import PROMPT_TEMPERATURE, PromptSearch
 
 if TYPE_CHECKING:
     import dspy
@@ -26,7 +26,7 @@ class SearchRound:
     failed items that ends nothing.
     """
 
-    request: Search
+    request: PromptSearch
     program: dspy.Module
     learn: tuple[dspy.Example, ...]
     choose: tuple[dspy.Example, ...]
@@ -48,6 +48,6 @@ _MODULES: Mapping[str, str] = {"mipro": "optimizers.mipro", "gepa": "optimizers.
 
 
 def strategy(name: str) -> Callable[[SearchRound], dspy.Module]:
-    """Return the search of this name, one of those that ``Search.strategy`` allows."""
+    """Return the search of this name, one of those that ``PromptSearch.strategy`` allows."""
     found: Callable[[SearchRound], dspy.Module] = import_module(_MODULES[name]).search
     return found

@@ -8,18 +8,18 @@ from typing import Final, Protocol, runtime_checkable
 
 import dspy
 
-from optimizers.examples import Labelled, targets
+from optimizers.examples import LabelledItem, targets
 from optimizers.metrics import ScoredAnswer, judge, judge_answer, judge_verdict, unit_of
 from spanlab.detectors import Tunable
-from spanlab.labels import Labels, flatten, hard_of
-from spanlab.mappers import Quote
+from spanlab.labels import ItemLabels, flatten, hard_of
+from spanlab.mappers import ModelQuote
 from spanlab.runtime import wait
 from spanlab.schema import Annotation, Item, Status
 
 Predictors = Mapping[str, dspy.Module]
 
 
-class Said(Protocol):
+class PartPrediction(Protocol):
     """What was said of a part of an item, and why."""
 
     @property
@@ -42,15 +42,15 @@ class OnParts(Protocol):
         """The module with the predictors."""
         ...
 
-    async def try_with(self, item: Item, part: str, predictors: Predictors, /) -> Said:
+    async def try_with(self, item: Item, part: str, predictors: Predictors, /) -> PartPrediction:
         """Say what there is to say of a part with other predictors."""
         ...
 
 
-Try = Callable[[Item, str, Predictors], Awaitable[Said]]
+Try = Callable[[Item, str, Predictors], Awaitable[PartPrediction]]
 
 
-class Subject(Protocol):
+class TuningSubject(Protocol):
     """A program to tune, what it is called with, and how right what it returns is."""
 
     @property
@@ -58,17 +58,17 @@ class Subject(Protocol):
         """The module to tune a copy of; its predictors are named as the detector's are."""
         ...
 
-    def example(self, each: Labelled) -> dspy.Example:
+    def example(self, each: LabelledItem) -> dspy.Example:
         """Return what the program is called with, and what a perfect one would return."""
         ...
 
-    def judge(self, each: Labelled, prediction: dspy.Prediction) -> ScoredAnswer:
+    def judge(self, each: LabelledItem, prediction: dspy.Prediction) -> ScoredAnswer:
         """Score what the program returned, by the search's metric."""
         ...
 
 
 @dataclass(frozen=True)
-class Spans:
+class SpanSubject:
     """Tunes a detector's program on the spans of answers."""
 
     detector: Tunable
@@ -79,18 +79,19 @@ class Spans:
         """The detector's program."""
         return self.detector.program
 
-    def example(self, each: Labelled) -> dspy.Example:
+    def example(self, each: LabelledItem) -> dspy.Example:
         """Return what the program reads of an item, with its gold spans where it returns spans."""
         inputs = self.detector.inputs(each.item)
         quotes = [
-            Quote(target.text, target.prob) for target in targets(each.labels, each.item.answer)
+            ModelQuote(target.text, target.prob)
+            for target in targets(each.labels, each.item.answer)
         ]
         answers = self.detector.expected(each.item, quotes)
         # Fields that begin with dspy_ stay out of prompts, demonstrations and summaries.
         example = dspy.Example(**inputs, **answers, dspy_key=each.key)
         return example.with_inputs(*inputs)
 
-    def judge(self, each: Labelled, prediction: dspy.Prediction) -> ScoredAnswer:
+    def judge(self, each: LabelledItem, prediction: dspy.Prediction) -> ScoredAnswer:
         """Score the spans that a prediction amounts to."""
         found = labels(each.item, self.detector.mark(each.item, prediction))
         return judge(each.labels, found, each.item.answer, self.metric)
@@ -107,7 +108,7 @@ class JudgePart(dspy.Module):
 
     def __init__(
         self,
-        judge: Callable[[str, Predictors], Awaitable[Said]],
+        judge: Callable[[str, Predictors], Awaitable[PartPrediction]],
         predictors: Predictors,
     ) -> None:
         super().__init__()
@@ -129,7 +130,7 @@ _JUDGES: Final = {"questions": judge_answer}  # by unit; the others are right or
 
 
 @dataclass(frozen=True)
-class Parts:
+class PartSubject:
     """Tunes some prompts on labelled parts of items, everything before them as it is.
 
     Attributes:
@@ -141,38 +142,38 @@ class Parts:
     try_with: Try
     predictors: Predictors
     metric: str
-    _known: dict[str, Labelled] = field(default_factory=dict)
+    _known: dict[str, LabelledItem] = field(default_factory=dict)
 
     @property
     def program(self) -> dspy.Module:
         """A program that says it as the detector does, with the prompts to tune."""
         try_with, known = self.try_with, self._known
 
-        async def judge(key: str, predictors: Predictors) -> Said:
+        async def judge(key: str, predictors: Predictors) -> PartPrediction:
             each = known[key]
             assert each.part is not None
             return await try_with(each.item, each.part.name, predictors)
 
         return JudgePart(judge, self.predictors)
 
-    def example(self, each: Labelled) -> dspy.Example:
+    def example(self, each: LabelledItem) -> dspy.Example:
         """Return a part, and what tells it from the others."""
         assert each.part is not None
         self._known[each.key] = each
         text = each.part.text or each.item.question
         return dspy.Example(key=each.key, part=text, dspy_key=each.key).with_inputs("key", "part")
 
-    def judge(self, each: Labelled, prediction: dspy.Prediction) -> ScoredAnswer:
+    def judge(self, each: LabelledItem, prediction: dspy.Prediction) -> ScoredAnswer:
         """Score what was said."""
         assert each.part is not None
         score = _JUDGES.get(unit_of(self.metric), judge_verdict)
         return score(each.part.verdict, prediction.verdict, prediction.reason)
 
 
-def labels(item: Item, annotation: Annotation) -> Labels:
+def labels(item: Item, annotation: Annotation) -> ItemLabels:
     """Return what an annotation marks, for a scorer; a failed one marks nothing."""
     done = annotation.status is Status.DONE
-    return Labels(
+    return ItemLabels(
         id=item.id,
         lang=item.lang,
         soft=tuple(flatten(annotation.spans)) if done else (),

@@ -8,31 +8,31 @@ from datetime import UTC, datetime
 
 import dspy
 
-from optimizers.examples import Labelled, fingerprint
+from optimizers.examples import LabelledItem, fingerprint
 from optimizers.held_out import FoldScores, held_out
 from optimizers.metrics import ScoredAnswer
-from optimizers.request import Search
-from optimizers.splitting import Fold, folds, halves, transferred
+from optimizers.request import PromptSearch
+from optimizers.splitting import DataFold, folds, halves, transferred
 from optimizers.strategies import SearchRound, strategy
-from optimizers.subjects import Subject
+from optimizers.subjects import TuningSubject
 from optimizers.watching import (
     Event,
     OnEvent,
-    Remark,
-    Stopper,
-    Watcher,
+    SearchRemark,
+    SearchWatcher,
+    StoppableMeter,
 )
 from spanlab.detectors.building import program_state
 from spanlab.lm import predicting, translate
 from spanlab.runtime import quiet
-from spanlab.schema import HeldOut, Predictor, Program, Stage, Trial
+from spanlab.schema import HeldOut, SearchTrial, Stage, TunedPredictor, TunedProgram
 from spanlab.scorers import JudgedClaim
 
-__all__ = ["Event", "OnEvent", "Remark", "Trial", "Tuner"]
+__all__ = ["Event", "OnEvent", "PromptTuner", "SearchRemark", "SearchTrial"]
 
 
 @dataclass(frozen=True)
-class Tuner:
+class PromptTuner:
     """Runs a search with given models; the same answers of the models give the same program.
 
     Attributes:
@@ -46,16 +46,16 @@ class Tuner:
         begun: prompts of the program that the search begins from; those that it does not tune stay.
     """
 
-    request: Search
-    subject: Subject
+    request: PromptSearch
+    subject: TuningSubject
     task_lm: dspy.LM
     prompt_lm: dspy.LM
-    stopper: Stopper
+    stopper: StoppableMeter
     on_event: OnEvent
     dataset: str
-    begun: Mapping[str, Predictor] = field(default_factory=dict)
+    begun: Mapping[str, TunedPredictor] = field(default_factory=dict)
 
-    def run(self, examples: Sequence[Labelled]) -> Program:
+    def run(self, examples: Sequence[LabelledItem]) -> TunedProgram:
         """Cross-validate, then search on all items.
 
         Args:
@@ -73,7 +73,7 @@ class Tuner:
         scores = [self.fold(number, each) for number, each in enumerate(parts, start=1)]
         return self.finish(examples, scores)
 
-    def parts(self, examples: Sequence[Labelled]) -> tuple[Fold, ...]:
+    def parts(self, examples: Sequence[LabelledItem]) -> tuple[DataFold, ...]:
         """Return what is learnt from and what is held out, search by search; none for no folds.
 
         Of a search for one language only that language's items are held out; one that learns from
@@ -89,14 +89,14 @@ class Tuner:
             return folds(examples, request.folds, request.seed)
         seen, own = transferred(examples, request.target, request.transfer)
         if request.transfer == "others":
-            return (Fold(seen, own),) if own else ()
+            return (DataFold(seen, own),) if own else ()
         parts = folds(seen, request.folds, request.seed)
         return tuple(
-            Fold(part.seen, tuple(e for e in part.held_out if e.item.lang == request.target))
+            DataFold(part.seen, tuple(e for e in part.held_out if e.item.lang == request.target))
             for part in parts
         )
 
-    def fold(self, number: int, part: Fold) -> FoldScores:
+    def fold(self, number: int, part: DataFold) -> FoldScores:
         """Search on what a fold has seen, and score both prompts on what it holds out.
 
         Args:
@@ -107,7 +107,7 @@ class Tuner:
             SpanlabError: the search cannot go on; says why.
         """
         self.on_event(
-            Remark(
+            SearchRemark(
                 text=f"fold {number}: searching on {len(part.seen)} {self.request.unit}, "
                 f"{len(part.held_out)} held out"
             )
@@ -132,7 +132,9 @@ class Tuner:
             judged_after=self._judged(part.held_out, after),
         )
 
-    def finish(self, examples: Sequence[Labelled], scores: Sequence[FoldScores]) -> Program:
+    def finish(
+        self, examples: Sequence[LabelledItem], scores: Sequence[FoldScores]
+    ) -> TunedProgram:
         """Search on all items; ``scores`` are those of the folds, none if nothing was held out.
 
         Raises:
@@ -143,17 +145,17 @@ class Tuner:
         held = held_out(scores, unit) if any(each.ids for each in scores) else None
         if request.target is not None:
             examples, _ = transferred(examples, request.target, request.transfer)
-        self.on_event(Remark(text=f"searching on all {len(examples)} {unit}"))
+        self.on_event(SearchRemark(text=f"searching on all {len(examples)} {unit}"))
         tuned = self._search(examples, fold=0)
         if held is not None and held.is_macro_f1:
-            self.on_event(Remark(text=_macro_f1(held)))
+            self.on_event(SearchRemark(text=_macro_f1(held)))
         if held is not None and not held.better:
             text = f"the tuned prompt does not beat the untuned one on held-out {unit}"
-            self.on_event(Remark(text=text))
+            self.on_event(SearchRemark(text=text))
         return self._program(tuned, examples, held)
 
     def _scores(
-        self, program: dspy.Module, examples: Sequence[Labelled], watcher: Watcher
+        self, program: dspy.Module, examples: Sequence[LabelledItem], watcher: SearchWatcher
     ) -> list[tuple[float, dspy.Prediction]]:
         """Return the metric and the prediction of each; what the program fails on scores 0."""
         judged = self._judge(examples)
@@ -169,7 +171,7 @@ class Tuner:
         self._check()
         return [(float(score), prediction) for _, prediction, score in results]
 
-    def _search(self, seen: Sequence[Labelled], *, fold: int) -> dspy.Module:
+    def _search(self, seen: Sequence[LabelledItem], *, fold: int) -> dspy.Module:
         learn, choose = (
             tuple(self.subject.example(each) for each in half)
             for half in halves(seen, self.request.seed)
@@ -194,15 +196,15 @@ class Tuner:
         self._check()
         return tuned
 
-    def _watcher(self, items: int, fold: int, stage: Stage = "search") -> Watcher:
-        return Watcher(self.stopper, self.on_event, items, fold, stage)
+    def _watcher(self, items: int, fold: int, stage: Stage = "search") -> SearchWatcher:
+        return SearchWatcher(self.stopper, self.on_event, items, fold, stage)
 
     def _check(self) -> None:
         if self.stopper.reason is not None:
             raise self.stopper.reason
 
     def _judge(
-        self, examples: Sequence[Labelled]
+        self, examples: Sequence[LabelledItem]
     ) -> Callable[[dspy.Example, dspy.Prediction], ScoredAnswer]:
         """Return the metric on these; an example names which it is, several may read alike."""
         known = {each.key: each for each in examples}
@@ -213,7 +215,7 @@ class Tuner:
         return judged
 
     def _judged(
-        self, examples: Sequence[Labelled], scored: Sequence[tuple[float, dspy.Prediction]]
+        self, examples: Sequence[LabelledItem], scored: Sequence[tuple[float, dspy.Prediction]]
     ) -> tuple[JudgedClaim, ...]:
         """Return the verdicts on held-out claims or steps, none where one failed; else nothing."""
         if self.request.unit not in {"claims", "steps"}:
@@ -225,11 +227,11 @@ class Tuner:
         )
 
     def _program(
-        self, tuned: dspy.Module, examples: Sequence[Labelled], held: HeldOut | None
-    ) -> Program:
+        self, tuned: dspy.Module, examples: Sequence[LabelledItem], held: HeldOut | None
+    ) -> TunedProgram:
         request = self.request
         score, member = getattr(tuned, "score", None), request.detector.signs
-        return Program(
+        return TunedProgram(
             name=request.name,
             detector=request.detector.detector,
             member=None if member == request.detector.detector else member,

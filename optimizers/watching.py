@@ -19,7 +19,7 @@ from spanlab.errors import (
 )
 from spanlab.lm import Budget, Meter, Usage, translate
 from spanlab.lm.meter import CallKind
-from spanlab.schema import Frozen, Stage, Trial
+from spanlab.schema import FrozenModel, SearchTrial, Stage
 
 if TYPE_CHECKING:
     import dspy
@@ -28,17 +28,17 @@ HOPELESS = (ConfigurationError, NoCreditError, BudgetError)
 PATIENCE = 5  # calls in a row that find no model, until the search gives up
 
 
-class Remark(Frozen):
+class SearchRemark(FrozenModel):
     """A line for the log."""
 
     text: str
 
 
-Event = Trial | Remark
+Event = SearchTrial | SearchRemark
 OnEvent = Callable[[Event], None]
 
 
-class Stopper(Meter):
+class StoppableMeter(Meter):
     """A meter that lets no further call through once there is a reason to stop.
 
     Answers from the cache still come, so that a search that is stopped runs out quickly.
@@ -108,10 +108,10 @@ class StoppedError(SpanlabError):
 
 
 @dataclass
-class Watcher(BaseCallback):
+class SearchWatcher(BaseCallback):
     """Turns dspy's evaluations into trials, and stops a search that cannot succeed."""
 
-    stopper: Stopper
+    stopper: StoppableMeter
     on_event: OnEvent
     choose: int
     fold: int = 0
@@ -121,7 +121,7 @@ class Watcher(BaseCallback):
     _running: dict[str, tuple[dspy.Module, int, bool]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Watcher:
+    def __deepcopy__(self, memo: dict[int, Any]) -> SearchWatcher:
         """Stay one: dspy copies its settings with everything in them."""
         return self
 
@@ -143,7 +143,7 @@ class Watcher(BaseCallback):
             self._count += 1
             number = self._count
         self.on_event(
-            Trial(
+            SearchTrial(
                 fold=self.fold,
                 number=number,
                 stage=self.stage,

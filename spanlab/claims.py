@@ -29,7 +29,7 @@ from pydantic import BeforeValidator
 from spanlab.extents import Extent
 from spanlab.lm.meter import keep, together
 from spanlab.lm.values import ReplyModel, Text, verdict
-from spanlab.mappers import Quote, QuoteMapping, map_fact, sentences
+from spanlab.mappers import ModelQuote, QuoteMapping, map_fact, sentences
 from spanlab.mappers.quotes import FLOOR
 from spanlab.runtime import wait
 from spanlab.schema import Verdict
@@ -76,7 +76,7 @@ class ResolveReferences(dspy.Signature):
     resolved: str = dspy.OutputField(desc='the clear sentence; "none" if it cannot be resolved')
 
 
-class Decompose(dspy.Signature):
+class DecomposeSentence(dspy.Signature):
     """Take a sentence apart into the simplest claims that can each be verified by itself.
 
     Each claim states one thing and names its subject in full. Together they say what the sentence
@@ -91,21 +91,21 @@ class Decompose(dspy.Signature):
     claims: list[str] = dspy.OutputField(desc="the claims in the order of the sentence")
 
 
-class Extracted(NamedTuple):
+class ExtractedClaim(NamedTuple):
     """A claim, and the characters of the answer that it came from."""
 
     text: str
     source: Extent
 
 
-class Extraction(dspy.Module):
+class ClaimExtractor(dspy.Module):
     """The three stages, for all sentences of an answer."""
 
     def __init__(self) -> None:
         super().__init__()
         self.select = dspy.Predict(SelectVerifiable)
         self.resolve = dspy.Predict(ResolveReferences)
-        self.decompose = dspy.Predict(Decompose)
+        self.decompose = dspy.Predict(DecomposeSentence)
 
     def forward(self, question: str, answer: str, lang: str) -> dspy.Prediction:
         """Return what ``aforward`` returns; blocks until the model has answered."""
@@ -129,7 +129,7 @@ class Extraction(dspy.Module):
 
     async def _sentence(
         self, question: str, answer: str, places: Sequence[Extent], index: int
-    ) -> tuple[list[Extracted], str]:
+    ) -> tuple[list[ExtractedClaim], str]:
         place = places[index]
         shown = answer[slice(*place)]
         first = places[max(index - NEIGHBOURS, 0)]
@@ -143,7 +143,7 @@ class Extraction(dspy.Module):
             return [], f"ambiguous, no claim taken from it: {shown}"
         taken = await self.decompose.acall(**around, sentence=resolved.resolved)
         texts = [text.strip() for text in taken.claims or () if not _is_nothing(text)]
-        claims = [Extracted(text, place) for text in texts or [resolved.resolved.strip()]]
+        claims = [ExtractedClaim(text, place) for text in texts or [resolved.resolved.strip()]]
         for claim in claims:
             keep(claim)
         return claims, ""
@@ -281,5 +281,5 @@ def placed(
     Returns:
         The places, and the words that were not found.
     """
-    quotes = [Quote(text, prob) for text in words]
+    quotes = [ModelQuote(text, prob) for text in words]
     return map_fact(answer, sentence, quotes, lang=lang, floor=floor)

@@ -219,7 +219,7 @@ MOST_NAMES = 3  # names of the graph that one name asked for may mean
 MOST_RELATIONS = 40  # relations that one look-up returns
 
 
-class Edge(NamedTuple):
+class EntityEdge(NamedTuple):
     """A relation from one entity to another, all three in words."""
 
     subject: str
@@ -230,7 +230,7 @@ class Edge(NamedTuple):
         return f"{self.subject} – {self.relation} – {self.object}"
 
 
-class Relation(ReplyModel):
+class EntityRelation(ReplyModel):
     """One relation between two entities, in words of the passages."""
 
     subject: Text
@@ -238,15 +238,15 @@ class Relation(ReplyModel):
     object: Text
 
 
-def edges_of(relations: Iterable[Relation]) -> Iterator[Edge]:
+def edges_of(relations: Iterable[EntityRelation]) -> Iterator[EntityEdge]:
     """Yield the relations of a model's reply that name all three parts."""
     for each in relations:
-        edge = Edge(each.subject.strip(), each.relation.strip(), each.object.strip())
+        edge = EntityEdge(each.subject.strip(), each.relation.strip(), each.object.strip())
         if all(edge):
             yield edge
 
 
-class Graph:
+class EntityGraph:
     """A directed multigraph that is looked up by names, tolerant in their spelling.
 
     Args:
@@ -254,7 +254,7 @@ class Graph:
             two entities all stay.
     """
 
-    def __init__(self, edges: Iterable[Edge]) -> None:
+    def __init__(self, edges: Iterable[EntityEdge]) -> None:
         self.edges = tuple(dict.fromkeys(edges))
         self._by_name: dict[str, list[int]] = defaultdict(list)
         for index, edge in enumerate(self.edges):
@@ -267,7 +267,7 @@ class Graph:
         """The entities, in the order in which the relations name them."""
         return tuple(dict.fromkeys(name for edge in self.edges for name in (edge[0], edge[2])))
 
-    def look_up(self, names: Sequence[str]) -> tuple[Edge, ...]:
+    def look_up(self, names: Sequence[str]) -> tuple[EntityEdge, ...]:
         """Return the relations of the entities, or of the kind, that names mean.
 
         Args:

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 _ASCII_EDGES = frozenset(string.punctuation + string.whitespace)
 
 
-class _Mask(dict[int, str]):
+class _EdgeMask(dict[int, str]):
     """Translates a text into one blank per edge character and a w per any other."""
 
     def __missing__(self, code: int) -> str:
@@ -20,10 +20,10 @@ class _Mask(dict[int, str]):
         return self[code]
 
 
-_MASK = _Mask()
+_MASK = _EdgeMask()
 
 
-def trim_space(text: str, extent: Bounded) -> Extent:
+def trim_space(text: str, extent: HasBounds) -> Extent:
     """Return ``extent`` of ``text`` without white space at its edges; unchanged if all is."""
     quote = text[extent.start : extent.end]
     if not quote.strip():
@@ -32,7 +32,7 @@ def trim_space(text: str, extent: Bounded) -> Extent:
     return Extent(start, extent.start + len(quote.rstrip()))
 
 
-def mushroom_extents(text: str, raters: Iterable[Sequence[Bounded]]) -> list[list[Extent]]:
+def mushroom_extents(text: str, raters: Iterable[Sequence[HasBounds]]) -> list[list[Extent]]:
     """Return annotators' raw spans as SemEval-2025 Task 3 cleaned them before its vote.
 
     Per annotator, in text order: (1) a span's start skips the run of edge characters (Unicode
@@ -54,7 +54,7 @@ def mushroom_extents(text: str, raters: Iterable[Sequence[Bounded]]) -> list[lis
     return [_mushroom(mask, extents) for extents in raters]
 
 
-def _mushroom(mask: str, extents: Sequence[Bounded]) -> list[Extent]:
+def _mushroom(mask: str, extents: Sequence[HasBounds]) -> list[Extent]:
     joined: list[Extent] = []
     previous_is_pair = False
     for raw_start, raw_end in sorted([(extent.start, extent.end) for extent in extents]):
@@ -83,7 +83,7 @@ class Extent(NamedTuple):
     end: int
 
 
-class Covered(NamedTuple):
+class WeightedExtent(NamedTuple):
     """Characters ``[start, end)`` and the weight of the annotators that cover them."""
 
     start: int
@@ -91,7 +91,7 @@ class Covered(NamedTuple):
     weight: int
 
 
-class Bounded(Protocol):
+class HasBounds(Protocol):
     """Anything with a start and an end: extents, soft labels, spans, intervals."""
 
     @property
@@ -103,7 +103,7 @@ class Bounded(Protocol):
         """One past the last character."""
 
 
-def merge(extents: Iterable[Bounded]) -> list[Extent]:
+def merge(extents: Iterable[HasBounds]) -> list[Extent]:
     """Return the characters that ``extents`` cover, sorted by start with a gap before each next.
 
     They may come in any order, overlap, touch and repeat. Empty ones are dropped.
@@ -124,7 +124,7 @@ def merge(extents: Iterable[Bounded]) -> list[Extent]:
     return merged
 
 
-def intersection(a: Iterable[Bounded], b: Iterable[Bounded]) -> list[Extent]:
+def intersection(a: Iterable[HasBounds], b: Iterable[HasBounds]) -> list[Extent]:
     """Return the characters that both ``a`` and ``b`` cover, merged; empty if there are none."""
     left, right = merge(a), merge(b)
     common: list[Extent] = []
@@ -141,7 +141,7 @@ def intersection(a: Iterable[Bounded], b: Iterable[Bounded]) -> list[Extent]:
     return common
 
 
-def length(extents: Iterable[Bounded]) -> int:
+def length(extents: Iterable[HasBounds]) -> int:
     """Return how many characters ``extents`` cover, each counted once; 0 for none."""
     return size(merge(extents))
 
@@ -181,7 +181,7 @@ def iou(a: Sequence[Extent], b: Sequence[Extent]) -> float:
     return common / (size(a) + size(b) - common)
 
 
-def coverage(lists: Sequence[Sequence[Extent]], weights: Sequence[int]) -> list[Covered]:
+def coverage(lists: Sequence[Sequence[Extent]], weights: Sequence[int]) -> list[WeightedExtent]:
     """Return by how much each stretch of characters is covered.
 
     Args:
@@ -197,14 +197,14 @@ def coverage(lists: Sequence[Sequence[Extent]], weights: Sequence[int]) -> list[
         for start, end in extents:
             changes[start] = changes.get(start, 0) + weight
             changes[end] = changes.get(end, 0) - weight
-    stretches: list[Covered] = []
+    stretches: list[WeightedExtent] = []
     total = begin = 0
     for position in sorted(changes):
         change = changes[position]
         if change == 0:
             continue
         if total > 0:
-            stretches.append(Covered(begin, position, total))
+            stretches.append(WeightedExtent(begin, position, total))
         total += change
         begin = position
     return stretches

@@ -136,13 +136,13 @@ def bounding(library: Any, limit: int, values: int = _VALUES) -> Callable[[Any],
         events = kind.startswith("text/event-stream") and response.status_code == 200
         most = math.inf if events and response.request.method != "DELETE" else limit
         pieces = unpacked(aiter(response.stream), most, response.url.host, packed, values)
-        body = type("Body", (_Body, library.AsyncByteStream), {})
+        body = type("Body", (_BoundedBody, library.AsyncByteStream), {})
         response.stream = body(response.stream, pieces)
 
     return bound
 
 
-class _Body:
+class _BoundedBody:
     """What a response reads in place of its stream."""
 
     def __init__(self, stream: Any, pieces: AsyncIterator[bytes]) -> None:

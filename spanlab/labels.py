@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 
 from spanlab.errors import InputError, UsageError
 from spanlab.extents import Extent, coverage, iou, merge, mushroom_extents
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 
 Cleanup = Literal["none", "mushroom"]
 
@@ -73,7 +73,7 @@ def vote(
     marked = _marked(item, voters, cleanup)
     return Annotation(
         annotator=name,
-        kind=Kind.VOTE,
+        kind=AnnotatorKind.VOTE,
         spans=tuple(
             Span.of(item.answer, start, end, prob=share / total)
             for start, end, share in coverage(marked, votes)
@@ -111,7 +111,7 @@ def _whole(names: Sequence[str], weights: Mapping[str, float]) -> list[int]:
     return [int(weight * scale) for weight in exact]
 
 
-class Soft(NamedTuple):
+class SoftLabel(NamedTuple):
     """Characters ``[start, end)`` that a proportion ``prob`` in (0, 1] of annotators marks."""
 
     start: int
@@ -120,7 +120,7 @@ class Soft(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Labels:
+class ItemLabels:
     """The labels of one item, as a scorer needs them.
 
     ``soft`` is flattened and ``hard`` merged, both in characters of the answer. ``raters`` holds
@@ -131,7 +131,7 @@ class Labels:
 
     id: str
     lang: str
-    soft: tuple[Soft, ...]
+    soft: tuple[SoftLabel, ...]
     hard: tuple[Extent, ...]
     raters: tuple[tuple[Extent, ...], ...] = ()
     length: int | None = None
@@ -148,8 +148,8 @@ class Labels:
 
 
 def flatten(
-    spans: Iterable[Span | Soft], *, overlap: Literal["highest", "last"] = "highest"
-) -> list[Soft]:
+    spans: Iterable[Span | SoftLabel], *, overlap: Literal["highest", "last"] = "highest"
+) -> list[SoftLabel]:
     """Return probabilities per character as intervals that do not overlap.
 
     Touching neighbours of equal probability are joined. Probability 0 means the same as no span
@@ -171,7 +171,7 @@ def flatten(
         if span.end > span.start
     ]
     marks.sort()
-    flat: list[Soft] = []
+    flat: list[SoftLabel] = []
     covering: list[tuple[float, int, float]] = []  # heap of (rank, end, prob); lowest rank wins
     index = position = 0
     while index < len(marks) or covering:
@@ -187,14 +187,14 @@ def flatten(
             continue
         stop = min(end, marks[index][0]) if index < len(marks) else end
         if prob and flat and flat[-1].end == position and flat[-1].prob == prob:
-            flat[-1] = Soft(flat[-1].start, stop, prob)
+            flat[-1] = SoftLabel(flat[-1].start, stop, prob)
         elif prob:
-            flat.append(Soft(position, stop, prob))
+            flat.append(SoftLabel(position, stop, prob))
         position = stop
     return flat
 
 
-def harden(soft: Iterable[Span | Soft], threshold: float = 0.5) -> list[Extent]:
+def harden(soft: Iterable[Span | SoftLabel], threshold: float = 0.5) -> list[Extent]:
     """Return the characters whose probability is strictly greater than ``threshold``, merged."""
     return merge([label for label in soft if label.prob > threshold])
 
@@ -208,7 +208,7 @@ def hard_of(annotation: Annotation) -> list[Extent]:
     return merge(annotation.hard) if annotation.hard is not None else harden(annotation.spans)
 
 
-def labels_of(record: Record, annotator: str) -> Labels:
+def labels_of(record: Record, annotator: str) -> ItemLabels:
     """Return the labels of an item by ``annotator``, with those of persons as raters.
 
     Raises:
@@ -223,7 +223,7 @@ def labels_of(record: Record, annotator: str) -> Labels:
             found="no annotation" if annotation is None else str(annotation.status),
             expected=f"an annotator that has finished it: {finished or 'nobody has'}",
         )
-    raters = (tuple(hard_of(rater)) for rater in _done(record.annotations, Kind.PERSON))
+    raters = (tuple(hard_of(rater)) for rater in _done(record.annotations, AnnotatorKind.PERSON))
     return labels_in(record.item, annotation, tuple(raters))
 
 
@@ -232,12 +232,12 @@ def labels_in(
     annotation: Annotation,
     raters: tuple[tuple[Extent, ...], ...] = (),
     hard: tuple[Extent, ...] | None = None,
-) -> Labels:
+) -> ItemLabels:
     """Return the labels of an annotation of an item, with the merged marks of ``raters``.
 
     ``hard`` is what ``hard_of`` says of the annotation, from who knows it already.
     """
-    return Labels(
+    return ItemLabels(
         id=item.id,
         lang=item.lang,
         soft=tuple(flatten(annotation.spans)),
@@ -256,12 +256,15 @@ def disagreement(annotations: Iterable[Annotation]) -> float | None:
     Returns:
         A number in [0, 1]; None with fewer than two finished annotations.
     """
-    marked = [hard_of(annotation) for annotation in _done(annotations, Kind.PERSON, Kind.DETECTOR)]
+    marked = [
+        hard_of(annotation)
+        for annotation in _done(annotations, AnnotatorKind.PERSON, AnnotatorKind.DETECTOR)
+    ]
     if len(marked) < 2:
         return None
     pairs = [iou(a, b) for a, b in combinations(marked, 2)]
     return 1.0 - sum(pairs) / len(pairs)
 
 
-def _done(annotations: Iterable[Annotation], *kinds: Kind) -> list[Annotation]:
+def _done(annotations: Iterable[Annotation], *kinds: AnnotatorKind) -> list[Annotation]:
     return [a for a in annotations if a.status is Status.DONE and a.kind in kinds]

@@ -24,15 +24,15 @@ from pydantic import JsonValue, TypeAdapter
 
 from spanlab.entities import chosen, grams, key_of, keys_of, looked_up, near
 from spanlab.errors import UsageError
-from spanlab.retrievers import Query
-from spanlab.schema import Frozen, Passage
+from spanlab.retrievers import SearchQuery
+from spanlab.schema import FrozenModel, Passage
 from spanlab.settings import Settings
 from spanlab.single_flight import SingleFlight
 from spanlab.storage.memories import MemoryStore
 from spanlab.storage.memory_entry import MemoryEntry
 
 
-class Turns:
+class EntityTurns:
     """Who is gathering evidence about which entity, in any thread and event loop of this process.
 
     Without them a hundred claims about one entity that begin together would all search for it,
@@ -107,7 +107,7 @@ _DAY: Final = 86_400.0
 _PASSAGES: Final = TypeAdapter(tuple[Passage, ...])
 
 
-class MemoryChoice(Frozen):
+class MemoryChoice(FrozenModel):
     """How a run uses the memory.
 
     ``scope`` is a name: who gives the same one shares the memory. ``as_of`` recalls what was kept
@@ -119,7 +119,7 @@ class MemoryChoice(Frozen):
     as_of: date | None = None
 
 
-class Memory:
+class EvidenceMemory:
     """The evidence memory, used in one way.
 
     Args:
@@ -162,7 +162,7 @@ class Memory:
         keys: list[str] = []
         for key, known in store.known(scope, looked_up(names)).items():
             keys += known or near(key, store.similar(scope, grams(key)))[:_NEAREST]
-        query = Query(claim, before=before)
+        query = SearchQuery(claim, before=before)
         admitted = [
             each
             for each in store.recall(scope, dict.fromkeys(keys), self._time())
@@ -278,7 +278,7 @@ def expires(kind: str, now: float) -> float | None:
     return None if days is None else now + days * _DAY
 
 
-def memory(settings: Settings, choice: MemoryChoice) -> Memory:
+def memory(settings: Settings, choice: MemoryChoice) -> EvidenceMemory:
     """Return the memory of a database, used as chosen.
 
     Raises:
@@ -286,9 +286,9 @@ def memory(settings: Settings, choice: MemoryChoice) -> Memory:
         StoreError: the database cannot be used.
     """
     if choice.mode == "off":
-        return Memory(None, choice)
+        return EvidenceMemory(None, choice)
     with _opening:
-        return Memory(_opened(settings.database_url, settings.model_dump_json()), choice)
+        return EvidenceMemory(_opened(settings.database_url, settings.model_dump_json()), choice)
 
 
 @cache
@@ -312,7 +312,7 @@ def _days(written: str) -> Mapping[str, float | None]:
     return found
 
 
-_TURNS: Final = Turns()
+_TURNS: Final = EntityTurns()
 
 
 _CALLS: Final[SingleFlight[tuple[Passage, ...]]] = SingleFlight()

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self, get_args
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from spanlab.errors import UsageError
-from spanlab.schema import Frozen
+from spanlab.schema import FrozenModel
 
 __all__ = [
     "SIDES",
@@ -135,7 +135,7 @@ def option(  # noqa: PLR0913  # all by name: what an option is
     return Field(default, title=title, description=help, json_schema_extra={_OURS: ours}, **bounds)
 
 
-class OptionModel(Frozen):
+class OptionModel(FrozenModel):
     """Options that belong together; a field may be such a model itself."""
 
     @classmethod

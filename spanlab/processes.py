@@ -20,7 +20,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Processes(Executor):
+class ProcessPool(Executor):
     """Processes that leave Ctrl+C to this one, from their first moment on, and end when it ends.
 
     They hold none of this one's standard streams. If one ends by itself, what is under way fails
@@ -84,7 +84,7 @@ def executor_of(processes: int, *, with_script: bool = False) -> Executor:
         with_script: whether the script that runs here defines what they do.
     """
     if processes:
-        return Processes(min(processes, os.cpu_count() or 1), with_script=with_script)
+        return ProcessPool(min(processes, os.cpu_count() or 1), with_script=with_script)
     return ThreadPoolExecutor(1, thread_name_prefix="spanlab-detector")
 
 

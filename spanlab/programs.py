@@ -15,22 +15,22 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from spanlab.errors import InputError, NotFoundError, UsageError
-from spanlab.schema import Program
+from spanlab.schema import TunedProgram
 from spanlab.schema.programs import PROGRAM_NAME
 from spanlab.settings import read_json
 
 _DEFAULTS = "defaults"
 
 
-class Programs:
+class ProgramRegistry:
     """The programs in one directory, which need not exist until something is saved."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def __iter__(self) -> Iterator[Program]:
+    def __iter__(self) -> Iterator[TunedProgram]:
         """Yield all programs, newest first; ``broken`` says what other files there are."""
-        found = [each for each in self._files() if isinstance(each, Program)]
+        found = [each for each in self._files() if isinstance(each, TunedProgram)]
         yield from sorted(found, key=lambda program: (program.created, program.name), reverse=True)
 
     def __contains__(self, name: object) -> bool:
@@ -42,7 +42,7 @@ class Programs:
         """Why files in the directory cannot be used, one error for each; empty if all can be."""
         return tuple(each for each in self._files() if isinstance(each, InputError))
 
-    def _files(self) -> Iterator[Program | InputError]:
+    def _files(self) -> Iterator[TunedProgram | InputError]:
         for path in sorted(self.folder.glob("*.json")):
             try:
                 if path.stem == _DEFAULTS:
@@ -52,7 +52,7 @@ class Programs:
             except InputError as error:
                 yield error
 
-    def load(self, name: str) -> Program:
+    def load(self, name: str) -> TunedProgram:
         """Return the program of this name.
 
         Raises:
@@ -65,7 +65,7 @@ class Programs:
             raise NotFoundError(f"no program is called {name!r} (known: {known})")
         return _stored(path)
 
-    def save(self, program: Program) -> None:
+    def save(self, program: TunedProgram) -> None:
         """Keep a program; its file appears whole or not at all.
 
         Raises:
@@ -128,8 +128,11 @@ class Programs:
         _write(self._path(_DEFAULTS), json.dumps(chosen, indent=2, sort_keys=True).encode())
 
     def take(
-        self, path: Path, name: str | None = None, check: Callable[[Program], None] | None = None
-    ) -> Program:
+        self,
+        path: Path,
+        name: str | None = None,
+        check: Callable[[TunedProgram], None] | None = None,
+    ) -> TunedProgram:
         """Import a program from an exported file, under ``name`` (None: under its own name).
 
         Args:
@@ -141,7 +144,7 @@ class Programs:
             InputError: the file is no program: too large, not JSON, unknown or missing fields.
             UsageError: the name is taken or cannot be a name.
         """
-        program = read_json(Program, path, "a spanlab program")
+        program = read_json(TunedProgram, path, "a spanlab program")
         if check is not None:
             check(program)
         if name is not None:
@@ -179,12 +182,12 @@ class Programs:
         raise InputError("not a list of defaults", file=path, expected='{"detector": "program", …}')
 
 
-def _stored(path: Path) -> Program:
+def _stored(path: Path) -> TunedProgram:
     """Return the program in a file of the registry, called as the file is."""
-    return read_json(Program, path, "a spanlab program").model_copy(update={"name": path.stem})
+    return read_json(TunedProgram, path, "a spanlab program").model_copy(update={"name": path.stem})
 
 
-def _dump(program: Program) -> bytes:
+def _dump(program: TunedProgram) -> bytes:
     return program.model_dump_json(indent=2, exclude_defaults=True).encode() + b"\n"
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
-from spanlab.schema.fields import Frozen
+from spanlab.schema.fields import FrozenModel
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,7 +32,7 @@ _RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 Unit = Literal["text", "count", "share", "score", "difference", "p", "seconds", "dollars"]
 
 
-class MeanInterval(Frozen):
+class MeanInterval(FrozenModel):
     """A mean with its 95 % bootstrap interval; of a single item all three are equal."""
 
     mean: float
@@ -43,7 +43,7 @@ class MeanInterval(Frozen):
 Cell: TypeAlias = str | int | float | MeanInterval | None
 
 
-class Column(Frozen):
+class Column(FrozenModel):
     """A column of a table.
 
     Attributes:
@@ -62,7 +62,7 @@ class Column(Frozen):
     about: str = ""
 
 
-class Chart(Frozen):
+class Chart(FrozenModel):
     """How a table is drawn: ``x`` and ``y`` are columns by key; ``group`` tells series apart."""
 
     kind: Literal["dots", "bars", "stack", "days", "line", "matrix", "calibration"]
@@ -71,7 +71,7 @@ class Chart(Frozen):
     group: str | None = None
 
 
-class ResultTable(Frozen):
+class ResultTable(FrozenModel):
     """A table of figures: every row has a cell for every column, None where nothing is known.
 
     ``empty`` is the sentence that stands in place of the rows where there are none, ``remarks``

@@ -93,7 +93,7 @@ _OBJECTS = 10_000  # that stay, between two collections: some megabytes of garba
 _SWITCH_SECONDS = 0.0005
 
 
-class _Rarely:
+class _SettingUse:
     """The number of runs that need a setting, and its value before the first of them."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class _Rarely:
         self.before = (0, 0, 0)
 
 
-_RARELY = _Rarely()
+_RARELY = _SettingUse()
 
 
 @contextmanager

@@ -45,7 +45,7 @@ class Sandbox:
 
     def __init__(self, count: int, memory: float, cores: int = 1) -> None:
         self._limits = int(memory * _GIB), cores
-        self._free: LifoQueue[_Child | None] = LifoQueue()
+        self._free: LifoQueue[_SandboxProcess | None] = LifoQueue()
         for _ in range(count):
             self._free.put(None)
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="spanlab-sandbox")
@@ -65,7 +65,7 @@ class Sandbox:
         child, sound = self._free.get(), False
         try:
             if child is None or not child.process.is_alive():
-                child = _Child(*self._limits)
+                child = _SandboxProcess(*self._limits)
             answer = child.ask(seconds, work, args)
             sound = not isinstance(answer, SandboxError)
         finally:
@@ -108,7 +108,7 @@ def _most_memory() -> float:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 0.75 / _GIB
 
 
-class _Child:
+class _SandboxProcess:
     """A process of a pool, and the pipe to it."""
 
     def __init__(self, memory: int, cores: int) -> None:
@@ -149,7 +149,7 @@ class _Child:
             self.process.kill()
 
 
-_CHILDREN: Final[set[_Child]] = set()
+_CHILDREN: Final[set[_SandboxProcess]] = set()
 _ENDING: Final = threading.Event()
 
 

@@ -146,7 +146,7 @@ _ALIKE: Final = str.maketrans(
 
 
 @dataclass(frozen=True)
-class Folded:
+class FoldedText:
     """Folded text; ``starts[i]`` and ``ends[i]`` bound the origin of its character ``i``."""
 
     text: str
@@ -167,14 +167,14 @@ class Folded:
         return not 0 < at < len(self.text) or self.starts[at] >= self.ends[at - 1]
 
 
-def fold(text: str) -> Folded:
+def fold(text: str) -> FoldedText:
     """Return ``text`` folded for comparison."""
     if (
         text.isascii()
         and "  " not in text
         and not any(c in text for c in '\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"`')
     ):
-        return Folded(text.lower(), range(len(text)), range(1, len(text) + 1))
+        return FoldedText(text.lower(), range(len(text)), range(1, len(text) + 1))
     marks = dependents(text)
     folded: list[str] = []
     starts: list[int] = []
@@ -192,7 +192,7 @@ def fold(text: str) -> Folded:
             starts += [position] * len(piece)
             ends += [end] * len(piece)
         position = end
-    return Folded("".join(folded), tuple(starts), tuple(ends))
+    return FoldedText("".join(folded), tuple(starts), tuple(ends))
 
 
 @lru_cache(maxsize=16_384)
@@ -204,7 +204,7 @@ def _fold(cluster: str) -> str:
     return " " if folded.isspace() else folded
 
 
-def skeleton(folded: Folded) -> Folded:
+def skeleton(folded: FoldedText) -> FoldedText:
     """Return the letters and digits of ``folded`` alone; a point between digits stays."""
     text = folded.text
     marks = dependents(text)
@@ -217,7 +217,7 @@ def skeleton(folded: Folded) -> Folded:
         for index, c in enumerate(text)
         if c.isalnum() or c in marks or (c in ".," and is_point(index))
     ]
-    return Folded(
+    return FoldedText(
         "".join([text[index] for index in kept]),
         tuple([folded.starts[index] for index in kept]),
         tuple([folded.ends[index] for index in kept]),

@@ -14,8 +14,15 @@ from hypothesis import strategies as st
 from spanlab.datasets import ReadOptions, read
 from spanlab.errors import InputError
 from spanlab.extents import Extent, merge
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
-from spanlab.scorers.agreement import ItemMarks, Pair, agreement, alpha_interval, clustered, rated
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
+from spanlab.scorers.agreement import (
+    AnnotatorPair,
+    ItemMarks,
+    agreement,
+    alpha_interval,
+    clustered,
+    rated,
+)
 
 Marks = dict[str, list[tuple[int, int]]]
 LENGTH = 10
@@ -56,7 +63,7 @@ def test_alpha_by_hand() -> None:
     found = agreement([item("x", {"anna": [(0, 4)], "ben": [(2, 6)]})])
     assert found.alpha == pytest.approx(5 / 24)
     # 2 common characters of 6; 2*2 of 4 + 4.
-    assert found.pairs == (Pair(a="anna", b="ben", n=1, iou=2 / 6, f1=0.5),)
+    assert found.pairs == (AnnotatorPair(a="anna", b="ben", n=1, iou=2 / 6, f1=0.5),)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +103,8 @@ def test_second_annotators_of_some_items_are_compared_on_those() -> None:
     )
     assert found.n == 4
     assert found.pairs == (
-        Pair(a="anna", b="ben", n=3, iou=2 / 3, f1=2 / 3),
-        Pair(a="ben", b="carla", n=1, iou=1 / 3, f1=1 / 2),
+        AnnotatorPair(a="anna", b="ben", n=3, iou=2 / 3, f1=2 / 3),
+        AnnotatorPair(a="ben", b="carla", n=1, iou=1 / 3, f1=1 / 2),
     )
     assert [(part.lang, part.n) for part in found.languages] == [("en", 3), ("sv", 1)]
     # sv alone, ten characters: one with 2 marks, two with 1, seven with none. 4 marks and 16
@@ -111,18 +118,18 @@ def test_one_campaign_is_measured_by_itself() -> None:
 
     def by(who: str, *spans: tuple[int, int], **more: object) -> Annotation:
         marked = tuple(Span.of(answer, *span) for span in spans)
-        fields = {"kind": Kind.PERSON, "status": Status.DONE, **more}
+        fields = {"kind": AnnotatorKind.PERSON, "status": Status.DONE, **more}
         return Annotation.model_validate({"annotator": who, "spans": marked, **fields})
 
     record = Record(
         item=Item(id="x", lang="en", answer=answer),
         annotations=(
-            by("gold", (0, 13), kind=Kind.GOLD),
+            by("gold", (0, 13), kind=AnnotatorKind.GOLD),
             by("anna", (0, 5)),
             by("ben", (0, 5)),
             by("carla", (9, 12)),
             by("dan", (9, 12), status=Status.SKIPPED),
-            by("offline", (9, 12), kind=Kind.DETECTOR),
+            by("offline", (9, 12), kind=AnnotatorKind.DETECTOR),
         ),
     )
     assert set(rated(record).marks) == {"anna", "ben", "carla"}
@@ -130,7 +137,7 @@ def test_one_campaign_is_measured_by_itself() -> None:
     assert (campaign.length, set(campaign.marks)) == (13, {"anna", "ben"})
     assert agreement([campaign]).alpha == 1.0
     with_detector = agreement([rated(record, ["carla", "offline"])])
-    assert with_detector.pairs == (Pair(a="carla", b="offline", n=1, iou=1.0, f1=1.0),)
+    assert with_detector.pairs == (AnnotatorPair(a="carla", b="offline", n=1, iou=1.0, f1=1.0),)
 
 
 def test_marks_past_the_answer_are_refused_by_id() -> None:
@@ -202,11 +209,16 @@ def test_those_who_agree_stand_side_by_side() -> None:
     pair = [
         (a, b, 0.9 if (a in "ace") == (b in "ace") else 0.1) for a, b in combinations("abcdef", 2)
     ]
-    order = "".join(clustered([Pair(a=a, b=b, n=1, iou=iou, f1=iou) for a, b, iou in pair]))
+    order = "".join(
+        clustered([AnnotatorPair(a=a, b=b, n=1, iou=iou, f1=iou) for a, b, iou in pair])
+    )
     assert {order[:3], order[3:]} == {"ace", "bdf"}
 
 
 def test_annotators_without_a_common_item_have_a_place_as_well() -> None:
-    pairs = [Pair(a="a", b="b", n=1, iou=1.0, f1=1.0), Pair(a="c", b="d", n=1, iou=1.0, f1=1.0)]
+    pairs = [
+        AnnotatorPair(a="a", b="b", n=1, iou=1.0, f1=1.0),
+        AnnotatorPair(a="c", b="d", n=1, iou=1.0, f1=1.0),
+    ]
     assert clustered(pairs) == ("a", "b", "c", "d")
     assert clustered(pairs[:1]) == ("a", "b")

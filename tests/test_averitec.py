@@ -12,7 +12,16 @@ import pytest
 from commands import run_here
 
 from spanlab.datasets import read, write
-from spanlab.schema import Annotation, Claim, Item, Kind, PairStep, Passage, Record, Verdict
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Claim,
+    Item,
+    PairStep,
+    Passage,
+    Record,
+    Verdict,
+)
 from spanlab.scorers import GoldClaim, PredictedClaim, averitec
 
 SHARED = Path(os.environ.get("SPANLAB_SHARED", Path(__file__).parents[2] / "shared"))
@@ -220,7 +229,9 @@ def judged(*verdicts: Verdict | None) -> Record:
     passages = (Passage(text="x"), Passage(text="The page.", url="https://a.example"))
     item = Item(id="claim-7", answer="The claim.", passages=passages)
     claims = tuple(Claim(text="The claim.", verdict=verdict) for verdict in verdicts)
-    annotation = Annotation(annotator="papelo", kind=Kind.DETECTOR, claims=claims, trace=steps)
+    annotation = Annotation(
+        annotator="papelo", kind=AnnotatorKind.DETECTOR, claims=claims, trace=steps
+    )
     return Record(item=item, annotations=(annotation,))
 
 

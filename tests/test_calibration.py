@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from spanlab.extents import Extent
-from spanlab.labels import Soft
+from spanlab.labels import SoftLabel
 from spanlab.scorers import CalibrationSums, shares
 
 
 def test_calibration_by_hand() -> None:
     """Of ten characters the first four have probability .8; one of two people marks 2 to 6."""
     sums = CalibrationSums()
-    sums.add([Soft(0, 4, 0.8)], shares([[Extent(2, 6)], []]), 10)
+    sums.add([SoftLabel(0, 4, 0.8)], shares([[Extent(2, 6)], []]), 10)
     found = sums.result()
     assert found is not None
     zero, eight = found.bins

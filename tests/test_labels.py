@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from spanlab.errors import InputError
 from spanlab.extents import (
-    Covered,
     Extent,
+    WeightedExtent,
     coverage,
     intersection,
     iou,
@@ -20,8 +20,8 @@ from spanlab.extents import (
     mushroom_extents,
     overlap,
 )
-from spanlab.labels import Labels, Soft, disagreement, flatten, hard_of, harden, labels_of
-from spanlab.schema import Annotation, Interval, Item, Kind, Record, Span, Status
+from spanlab.labels import ItemLabels, SoftLabel, disagreement, flatten, hard_of, harden, labels_of
+from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record, Span, Status
 
 SIZE = 24  # characters in the texts that properties are checked on
 TEXT = "Paris is big, and Paris is old."
@@ -34,7 +34,7 @@ extents = st.lists(
 softs = st.lists(
     st.tuples(
         st.integers(0, SIZE), st.integers(0, SIZE), st.sampled_from([0.0, 0.2, 0.5, 0.6, 1.0])
-    ).map(lambda p: Soft(min(p[:2]), max(p[:2]), p[2]))
+    ).map(lambda p: SoftLabel(min(p[:2]), max(p[:2]), p[2]))
 )
 
 
@@ -50,7 +50,10 @@ def runs(places: set[int]) -> list[Extent]:
 
 
 def by(
-    annotator: str, *spans: tuple[int, int], kind: Kind = Kind.PERSON, prob: float = 1.0
+    annotator: str,
+    *spans: tuple[int, int],
+    kind: AnnotatorKind = AnnotatorKind.PERSON,
+    prob: float = 1.0,
 ) -> Annotation:
     marked = tuple(Span.of(TEXT, start, end, prob=prob) for start, end in spans)
     return Annotation(annotator=annotator, kind=kind, spans=marked)
@@ -59,7 +62,9 @@ def by(
 def unfinished(annotator: str, status: Status) -> Annotation:
     spans = (Span.of(TEXT, 0, 5),)
     note = "the model gave no answer"
-    return Annotation(annotator=annotator, kind=Kind.PERSON, status=status, spans=spans, note=note)
+    return Annotation(
+        annotator=annotator, kind=AnnotatorKind.PERSON, status=status, spans=spans, note=note
+    )
 
 
 ITEM = Item(id="val-en-1", lang="en", answer=TEXT)
@@ -112,7 +117,7 @@ def test_coverage_sums_the_weights_over_each_character(
 
 def test_coverage_splits_only_where_the_sum_changes() -> None:
     # 0-2 by a, 2-4 by b: one annotator throughout, so one stretch.
-    assert coverage([[Extent(0, 2)], [Extent(2, 4)]], [1, 1]) == [Covered(0, 4, 1)]
+    assert coverage([[Extent(0, 2)], [Extent(2, 4)]], [1, 1]) == [WeightedExtent(0, 4, 1)]
 
 
 # --- soft and hard -------------------------------------------------------------------------------
@@ -136,16 +141,16 @@ def test_the_highest_probability_wins(
     spans: list[tuple[int, int, float]], flat: list[tuple[int, int, float]]
 ) -> None:
     """Adjacent and overlapping spans keep every character's probability."""
-    assert flatten([Soft(*span) for span in spans]) == flat
+    assert flatten([SoftLabel(*span) for span in spans]) == flat
 
 
 def test_the_last_span_wins_where_the_official_scorer_reads_submissions() -> None:
-    spans = [Soft(0, 9, 0.8), Soft(3, 5, 0.2), Soft(6, 7, 0.0)]
+    spans = [SoftLabel(0, 9, 0.8), SoftLabel(3, 5, 0.2), SoftLabel(6, 7, 0.0)]
     assert flatten(spans, overlap="last") == [(0, 3, 0.8), (3, 5, 0.2), (5, 6, 0.8), (7, 9, 0.8)]
 
 
 @given(softs)
-def test_flattening_equals_a_probability_per_character(spans: list[Soft]) -> None:
+def test_flattening_equals_a_probability_per_character(spans: list[SoftLabel]) -> None:
     highest, last = [0.0] * SIZE, [0.0] * SIZE
     for start, end, prob in spans:
         for place in range(start, end):
@@ -157,7 +162,7 @@ def test_flattening_equals_a_probability_per_character(spans: list[Soft]) -> Non
     assert harden(flatten(spans)) == runs({p for p, prob in enumerate(highest) if prob > 0.5})
 
 
-def vector(flat: list[Soft]) -> list[float]:
+def vector(flat: list[SoftLabel]) -> list[float]:
     """Probabilities per character; fails on overlaps and on neighbours that should be joined."""
     values = [0.0] * SIZE
     end_before, prob_before = -1, -1.0
@@ -170,13 +175,18 @@ def vector(flat: list[Soft]) -> list[float]:
 
 
 def test_hard_means_strictly_more_than_half() -> None:
-    soft = [Soft(0, 2, 0.5), Soft(2, 4, 0.5000001), Soft(4, 6, 1.0), Soft(8, 9, 0.9)]
+    soft = [
+        SoftLabel(0, 2, 0.5),
+        SoftLabel(2, 4, 0.5000001),
+        SoftLabel(4, 6, 1.0),
+        SoftLabel(8, 9, 0.9),
+    ]
     assert harden(soft) == [(2, 6), (8, 9)]
     assert harden(soft, threshold=0.9) == [(4, 6)]
 
 
 def test_an_annotators_own_decision_comes_before_its_probabilities() -> None:
-    unsure = by("offline", (0, 5), kind=Kind.DETECTOR, prob=0.4)
+    unsure = by("offline", (0, 5), kind=AnnotatorKind.DETECTOR, prob=0.4)
     assert hard_of(unsure) == []
     decided = unsure.model_copy(update={"hard": (Interval(start=0, end=3),)})
     assert hard_of(decided) == [(0, 3)]
@@ -185,7 +195,7 @@ def test_an_annotators_own_decision_comes_before_its_probabilities() -> None:
 
 
 def test_labels_of_a_record_come_with_its_raters() -> None:
-    gold = by("gold", (0, 5), (9, 12), kind=Kind.GOLD, prob=0.6)
+    gold = by("gold", (0, 5), (9, 12), kind=AnnotatorKind.GOLD, prob=0.6)
     record = Record(
         item=ITEM,
         annotations=(
@@ -193,12 +203,12 @@ def test_labels_of_a_record_come_with_its_raters() -> None:
             by("anna", (9, 12), (0, 5), (0, 3)),
             by("ben"),
             unfinished("carla", Status.SKIPPED),
-            by("offline", (0, 5), kind=Kind.DETECTOR),
+            by("offline", (0, 5), kind=AnnotatorKind.DETECTOR),
         ),
     )
     labels = labels_of(record, "gold")
     assert (labels.id, labels.lang, labels.length) == ("val-en-1", "en", len(TEXT))
-    assert labels.soft == (Soft(0, 5, 0.6), Soft(9, 12, 0.6))
+    assert labels.soft == (SoftLabel(0, 5, 0.6), SoftLabel(9, 12, 0.6))
     assert labels.hard == (Extent(0, 5), Extent(9, 12))
     assert labels.raters == ((Extent(0, 5), Extent(9, 12)), ())
 
@@ -215,11 +225,11 @@ def test_a_failed_or_missing_annotation_has_no_labels(name: str) -> None:
 
 def test_labels_out_of_order_are_refused() -> None:
     with pytest.raises(ValueError, match=r"'x': soft .* are not flattened"):
-        Labels(id="x", lang="en", soft=(Soft(0, 4, 0.5), Soft(3, 5, 0.6)), hard=())
+        ItemLabels(id="x", lang="en", soft=(SoftLabel(0, 4, 0.5), SoftLabel(3, 5, 0.6)), hard=())
     with pytest.raises(ValueError, match=r"'x': .* are not merged"):
-        Labels(id="x", lang="en", soft=(), hard=(Extent(0, 4), Extent(4, 5)))
+        ItemLabels(id="x", lang="en", soft=(), hard=(Extent(0, 4), Extent(4, 5)))
     with pytest.raises(ValueError, match=r"'x': .* are not merged"):
-        Labels(id="x", lang="en", soft=(), hard=(), raters=((Extent(3, 4), Extent(1, 2)),))
+        ItemLabels(id="x", lang="en", soft=(), hard=(), raters=((Extent(3, 4), Extent(1, 2)),))
 
 
 # --- disagreement --------------------------------------------------------------------------------
@@ -236,7 +246,11 @@ def test_labels_out_of_order_are_refused() -> None:
         # pairs: a-b 1, a-c 0, b-c 0; mean 1/3
         pytest.param([by("a", (0, 4)), by("b", (0, 4)), by("c")], 1 - 1 / 3, id="three"),
         pytest.param(
-            [by("a", (0, 4)), by("gold", kind=Kind.GOLD), by("v", kind=Kind.VOTE)],
+            [
+                by("a", (0, 4)),
+                by("gold", kind=AnnotatorKind.GOLD),
+                by("v", kind=AnnotatorKind.VOTE),
+            ],
             None,
             id="gold-and-votes-take-no-part",
         ),

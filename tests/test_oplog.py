@@ -10,51 +10,61 @@ from pydantic import ValidationError
 from spanlab.errors import OperationError
 from spanlab.oplog import (
     OPERATION,
-    Accept,
-    AcceptAll,
     AcceptClaim,
-    Add,
+    AcceptSpan,
+    AcceptSpans,
     AddClaim,
-    Cited,
+    AddSpan,
+    CitedQuote,
     ClaimMark,
+    CommentSpan,
     EditClaim,
-    Finish,
-    Mark,
-    Note,
+    FinishItem,
     NoteSuggestion,
     Operation,
     Redo,
-    Reject,
     RejectClaim,
-    Relabel,
-    Remove,
+    RejectSpan,
+    RelabelSpan,
     RemoveClaim,
+    RemoveSpan,
     ReplaceClaims,
-    Resize,
+    ResizeSpan,
     ReviewState,
     SetStatus,
+    SuggestionMark,
     Undo,
     in_force,
     replay,
 )
-from spanlab.schema import Annotation, Claim, Evidence, Interval, Item, Kind, Passage, Span, Status
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Claim,
+    Evidence,
+    Interval,
+    Item,
+    Passage,
+    Span,
+    Status,
+)
 
 ITEM = Item(id="a", answer="The tower has 330 m, \U0001f469\u200d\U0001f680 and 3 floors.")
 NOTHING = ReviewState()
 
-TOWER = Mark(source="det", start=4, end=9, prob=0.8, label="object")
-NUMBER = Mark(source="det", start=14, end=17, prob=0.3)
+TOWER = SuggestionMark(source="det", start=4, end=9, prob=0.8, label="object")
+NUMBER = SuggestionMark(source="det", start=14, end=17, prob=0.3)
 HEIGHT = ClaimMark(
     suggested_by="det",
     text="The tower is 330 m high.",
     source=Interval(start=14, end=17),
     verdict="refuted",
     prob=0.8,
-    evidence=(Cited(passage=0, start=0, end=5),),
+    evidence=(CitedQuote(passage=0, start=0, end=5),),
     error_stages=("summary",),
 )
-FIRST = Add(span="x", start=4, end=9)
-SECOND = Add(span="y", start=14, end=17, label="number")
+FIRST = AddSpan(span="x", start=4, end=9)
+SECOND = AddSpan(span="y", start=14, end=17, label="number")
 DONE = SetStatus(status=Status.DONE)
 
 
@@ -65,19 +75,19 @@ def _replay(*operations: Operation, start: ReviewState = NOTHING) -> ReviewState
 def test_an_empty_log_is_the_snapshot() -> None:
     assert _replay() == NOTHING
     assert NOTHING.annotation("me") == Annotation(
-        annotator="me", kind=Kind.PERSON, status=Status.NOT_ANNOTATED
+        annotator="me", kind=AnnotatorKind.PERSON, status=Status.NOT_ANNOTATED
     )
 
 
 def test_drawing_quotes_the_answer_in_code_points() -> None:
-    state = _replay(Add(span="x", start=21, end=24, label="emoji"))
+    state = _replay(AddSpan(span="x", start=21, end=24, label="emoji"))
     assert state.spans == {
         "x": Span(start=21, end=24, text="\U0001f469\u200d\U0001f680", label="emoji")
     }
 
 
 def test_an_accepted_suggestion_is_the_reviewers_own_mark() -> None:
-    state = _replay(Accept(span="x", mark=TOWER))
+    state = _replay(AcceptSpan(span="x", mark=TOWER))
     # A person's mark is certain, whatever the detector's probability was.
     assert state.spans == {
         "x": Span(start=4, end=9, text="tower", prob=1.0, label="object", source="det")
@@ -85,23 +95,23 @@ def test_an_accepted_suggestion_is_the_reviewers_own_mark() -> None:
 
 
 def test_accepting_all_takes_each_under_its_id() -> None:
-    state = _replay(AcceptAll(spans=("x", "y"), marks=(TOWER, NUMBER)))
+    state = _replay(AcceptSpans(spans=("x", "y"), marks=(TOWER, NUMBER)))
     assert {name: span.text for name, span in state.spans.items()} == {"x": "tower", "y": "330"}
 
 
 def test_done_counts_what_is_undecided_and_one_undo_returns_to_before_it() -> None:
-    done = Finish(spans=("x",), accepted=(TOWER,), rejected=(NUMBER,))
+    done = FinishItem(spans=("x",), accepted=(TOWER,), rejected=(NUMBER,))
     state = _replay(done)
     assert state.status is Status.DONE
     assert [span.start for span in state.spans.values()] == [TOWER.start]
     assert [(span.start, span.prob) for span in state.rejected] == [(NUMBER.start, NUMBER.prob)]
     assert _replay(done, Undo()) == _replay()
     with pytest.raises(OperationError, match="finish has 0 ids for 1 suggestions"):
-        _replay(Finish(accepted=(TOWER,)))
+        _replay(FinishItem(accepted=(TOWER,)))
 
 
 def test_a_rejected_suggestion_is_kept_as_rejected() -> None:
-    state = _replay(Reject(mark=TOWER))
+    state = _replay(RejectSpan(mark=TOWER))
     assert state.spans == {}
     assert state.rejected == (
         Span(start=4, end=9, text="tower", prob=0.8, label="object", source="det"),
@@ -109,22 +119,24 @@ def test_a_rejected_suggestion_is_kept_as_rejected() -> None:
 
 
 def test_accepting_and_rejecting_take_each_other_back() -> None:
-    rejected = _replay(Accept(span="x", mark=TOWER), Reject(mark=TOWER))
+    rejected = _replay(AcceptSpan(span="x", mark=TOWER), RejectSpan(mark=TOWER))
     assert (rejected.spans, len(rejected.rejected)) == ({}, 1)
-    accepted = _replay(Reject(mark=TOWER), Accept(span="x", mark=TOWER))
+    accepted = _replay(RejectSpan(mark=TOWER), AcceptSpan(span="x", mark=TOWER))
     assert (list(accepted.spans), accepted.rejected) == (["x"], ())
-    twice = _replay(Reject(mark=TOWER), Reject(mark=TOWER), Reject(mark=NUMBER))
+    twice = _replay(RejectSpan(mark=TOWER), RejectSpan(mark=TOWER), RejectSpan(mark=NUMBER))
     assert [span.text for span in twice.rejected] == ["tower", "330"]
 
 
 def test_rejecting_a_suggestion_leaves_an_equal_own_span() -> None:
-    state = _replay(FIRST, Reject(mark=TOWER.model_copy(update={"label": None})))
+    state = _replay(FIRST, RejectSpan(mark=TOWER.model_copy(update={"label": None})))
     assert list(state.spans) == ["x"]
 
 
 def test_a_resized_span_quotes_anew_and_keeps_the_rest() -> None:
     state = _replay(
-        Accept(span="x", mark=TOWER), Note(span="x", text="sure"), Resize(span="x", start=0, end=9)
+        AcceptSpan(span="x", mark=TOWER),
+        CommentSpan(span="x", text="sure"),
+        ResizeSpan(span="x", start=0, end=9),
     )
     assert state.spans["x"] == Span(
         start=0, end=9, text="The tower", label="object", source="det", note="sure"
@@ -132,9 +144,14 @@ def test_a_resized_span_quotes_anew_and_keeps_the_rest() -> None:
 
 
 def test_labels_and_notes_come_and_go() -> None:
-    state = _replay(FIRST, Relabel(span="x", label="object"), Note(text="hard"), Note(text="easy"))
+    state = _replay(
+        FIRST,
+        RelabelSpan(span="x", label="object"),
+        CommentSpan(text="hard"),
+        CommentSpan(text="easy"),
+    )
     assert (state.spans["x"].label, state.note) == ("object", "easy")
-    cleared = _replay(Relabel(span="x"), Note(text=""), start=state)
+    cleared = _replay(RelabelSpan(span="x"), CommentSpan(text=""), start=state)
     assert (cleared.spans["x"].label, cleared.note) == (None, None)
 
 
@@ -154,35 +171,39 @@ def test_a_comment_follows_its_suggestion_through_every_decision() -> None:
     other = TOWER.model_copy(
         update={"source": "another"}
     )  # the same characters, one mark on screen
-    for accept in (Accept(span="x", mark=other), AcceptAll(spans=("x",), marks=(other,))):
+    for accept in (AcceptSpan(span="x", mark=other), AcceptSpans(spans=("x",), marks=(other,))):
         accepted = _replay(noted, accept)
         assert (accepted.spans["x"].note, accepted.noted) == ("Which?", ())
-    rejected = _replay(noted, Reject(mark=TOWER))
+    rejected = _replay(noted, RejectSpan(mark=TOWER))
     assert ([span.note for span in rejected.rejected], rejected.noted) == (["Which?"], ())
-    assert _replay(Accept(span="x", mark=TOWER), start=rejected).spans["x"].note == "Which?"
-    after = _replay(Accept(span="x", mark=TOWER), Note(span="x", text="No."), Reject(mark=TOWER))
+    assert _replay(AcceptSpan(span="x", mark=TOWER), start=rejected).spans["x"].note == "Which?"
+    after = _replay(
+        AcceptSpan(span="x", mark=TOWER), CommentSpan(span="x", text="No."), RejectSpan(mark=TOWER)
+    )
     assert [span.note for span in after.rejected] == ["No."]
 
 
 def test_a_comment_on_a_rejected_suggestion_leaves_it_rejected() -> None:
-    state = _replay(Reject(mark=NUMBER), Reject(mark=TOWER), NoteSuggestion(mark=TOWER, text="Why"))
+    state = _replay(
+        RejectSpan(mark=NUMBER), RejectSpan(mark=TOWER), NoteSuggestion(mark=TOWER, text="Why")
+    )
     assert [(span.text, span.note) for span in state.rejected] == [("330", None), ("tower", "Why")]
     assert (state.spans, state.noted) == ({}, ())
 
 
 def test_done_without_spans_says_nothing_is_wrong() -> None:
     """Checked without spans is not the same as not annotated."""
-    assert _replay(DONE).annotation("me") == Annotation(annotator="me", kind=Kind.PERSON)
+    assert _replay(DONE).annotation("me") == Annotation(annotator="me", kind=AnnotatorKind.PERSON)
     assert _replay(DONE) != _replay()
 
 
 def test_spans_may_touch_and_overlap() -> None:
     """Adjacent and overlapping selections stay what they are."""
-    touching = Add(span="y", start=9, end=13)
-    overlapping = Add(span="z", start=6, end=11)
+    touching = AddSpan(span="y", start=9, end=13)
+    overlapping = AddSpan(span="z", start=6, end=11)
     state = _replay(FIRST, touching, overlapping)
     assert [span.text for span in state.annotation("me").spans] == ["tower", "wer h", " has"]
-    assert list(_replay(Remove(span="y"), start=state).spans) == ["x", "z"]
+    assert list(_replay(RemoveSpan(span="y"), start=state).spans) == ["x", "z"]
 
 
 @pytest.mark.parametrize(
@@ -190,24 +211,26 @@ def test_spans_may_touch_and_overlap() -> None:
     [
         pytest.param([FIRST, FIRST], "span id 'x' is already in use", id="id drawn twice"),
         pytest.param(
-            [FIRST, Accept(span="x", mark=NUMBER)], "already in use", id="id drawn and accepted"
+            [FIRST, AcceptSpan(span="x", mark=NUMBER)], "already in use", id="id drawn and accepted"
         ),
         pytest.param(
-            [AcceptAll(spans=("x", "x"), marks=(TOWER, NUMBER))], "an id twice", id="id in one"
+            [AcceptSpans(spans=("x", "x"), marks=(TOWER, NUMBER))], "an id twice", id="id in one"
         ),
         pytest.param(
-            [AcceptAll(spans=("x",), marks=(TOWER, NUMBER))],
+            [AcceptSpans(spans=("x",), marks=(TOWER, NUMBER))],
             "1 ids for 2 suggestions",
             id="ids missing",
         ),
-        pytest.param([Remove(span="x")], "no span with the id 'x'", id="nothing to remove"),
-        pytest.param([Relabel(span="x")], "no span with the id 'x'", id="nothing to label"),
-        pytest.param([Note(span="x", text="")], "no span with the id 'x'", id="nothing to note"),
+        pytest.param([RemoveSpan(span="x")], "no span with the id 'x'", id="nothing to remove"),
+        pytest.param([RelabelSpan(span="x")], "no span with the id 'x'", id="nothing to label"),
         pytest.param(
-            [FIRST, Undo(), Resize(span="x", start=0, end=1)], "no span", id="undone meanwhile"
+            [CommentSpan(span="x", text="")], "no span with the id 'x'", id="nothing to note"
         ),
-        pytest.param([Add(span="x", start=4, end=4)], r"\[4, 4\) is not a part", id="empty"),
-        pytest.param([Add(span="x", start=4, end=99)], "answer's 38 characters", id="outside"),
+        pytest.param(
+            [FIRST, Undo(), ResizeSpan(span="x", start=0, end=1)], "no span", id="undone meanwhile"
+        ),
+        pytest.param([AddSpan(span="x", start=4, end=4)], r"\[4, 4\) is not a part", id="empty"),
+        pytest.param([AddSpan(span="x", start=4, end=99)], "answer's 38 characters", id="outside"),
     ],
 )
 def test_what_does_not_fit_is_refused(operations: list[Operation], message: str) -> None:
@@ -229,31 +252,31 @@ def test_a_new_edit_empties_the_redo() -> None:
 def test_a_decision_keeps_the_evidence_of_the_suggestion() -> None:
     """A suggestion taken over loses nothing that spoke for it."""
     item = ITEM.model_copy(update={"passages": (Passage(text="It has two floors."),)})
-    cited = Cited(passage=0, start=7, end=17, stance="refutes", note="two, not 3")
-    mark = Mark(source="det", start=23, end=31, evidence=(cited,))
+    cited = CitedQuote(passage=0, start=7, end=17, stance="refutes", note="two, not 3")
+    mark = SuggestionMark(source="det", start=23, end=31, evidence=(cited,))
     quoted = Evidence(
         passage=0, start=7, end=17, text="two floors", stance="refutes", note="two, not 3"
     )
-    assert replay(item, NOTHING, [Accept(span="x", mark=mark)]).spans["x"].evidence == (quoted,)
-    assert replay(item, NOTHING, [Reject(mark=mark)]).rejected[0].evidence == (quoted,)
+    assert replay(item, NOTHING, [AcceptSpan(span="x", mark=mark)]).spans["x"].evidence == (quoted,)
+    assert replay(item, NOTHING, [RejectSpan(mark=mark)]).rejected[0].evidence == (quoted,)
 
 
 @pytest.mark.parametrize(
     "cited",
     [
-        pytest.param(Cited(passage=1, start=0, end=2), id="no-such-passage"),
-        pytest.param(Cited(passage=0, start=3, end=3), id="empty"),
-        pytest.param(Cited(passage=0, start=0, end=99), id="past-the-passage"),
+        pytest.param(CitedQuote(passage=1, start=0, end=2), id="no-such-passage"),
+        pytest.param(CitedQuote(passage=0, start=3, end=3), id="empty"),
+        pytest.param(CitedQuote(passage=0, start=0, end=99), id="past-the-passage"),
     ],
 )
-def test_evidence_that_is_nowhere_is_refused(cited: Cited) -> None:
+def test_evidence_that_is_nowhere_is_refused(cited: CitedQuote) -> None:
     item = ITEM.model_copy(update={"passages": (Passage(text="It has two floors."),)})
-    mark = Mark(source="det", start=4, end=9, evidence=(cited,))
+    mark = SuggestionMark(source="det", start=4, end=9, evidence=(cited,))
     with pytest.raises(OperationError, match="is not a part of passage"):
-        replay(item, NOTHING, [Accept(span="x", mark=mark)])
+        replay(item, NOTHING, [AcceptSpan(span="x", mark=mark)])
 
 
-ELSEWHERE = HEIGHT.model_copy(update={"evidence": (Cited(passage=1, start=0, end=1),)})
+ELSEWHERE = HEIGHT.model_copy(update={"evidence": (CitedQuote(passage=1, start=0, end=1),)})
 MEASURED = ITEM.model_copy(update={"passages": (Passage(text="300 m, says the plan."),)})
 
 
@@ -343,17 +366,19 @@ def test_claims_that_do_not_fit_are_refused(operation: Operation, message: str) 
 
 
 def test_undo_stops_at_the_snapshot() -> None:
-    imported = Annotation(annotator="me", kind=Kind.PERSON, spans=(Span.of(ITEM.answer, 4, 9),))
+    imported = Annotation(
+        annotator="me", kind=AnnotatorKind.PERSON, spans=(Span.of(ITEM.answer, 4, 9),)
+    )
     start = ReviewState.of(imported)
     assert list(start.spans) == ["i0"]
-    assert _replay(Remove(span="i0"), Undo(), Undo(), start=start) == start
+    assert _replay(RemoveSpan(span="i0"), Undo(), Undo(), start=start) == start
 
 
 def test_an_imported_annotation_comes_back_as_it_was() -> None:
     quote = Evidence(passage=0, start=0, end=2, text="ok")
     imported = Annotation(
         annotator="me",
-        kind=Kind.PERSON,
+        kind=AnnotatorKind.PERSON,
         spans=(
             Span.of(ITEM.answer, 0, 3, prob=0.4, evidence=(quote,)),
             Span.of(ITEM.answer, 4, 9, label="object"),
@@ -370,19 +395,21 @@ def test_a_failure_without_its_note_says_so() -> None:
     """A failure is a state with a reason."""
     failed = ReviewState(status=Status.FAILED, note="out of memory")
     assert failed.annotation("me").note == "out of memory"
-    assert _replay(Note(text=""), start=failed).annotation("me").note == "no reason was given"
+    assert (
+        _replay(CommentSpan(text=""), start=failed).annotation("me").note == "no reason was given"
+    )
 
 
 def test_operations_travel_as_json_that_names_their_kind() -> None:
     every: list[Operation] = [
-        Accept(span="x", mark=TOWER),
-        AcceptAll(spans=("x",), marks=(TOWER,)),
-        Reject(mark=TOWER),
+        AcceptSpan(span="x", mark=TOWER),
+        AcceptSpans(spans=("x",), marks=(TOWER,)),
+        RejectSpan(mark=TOWER),
         FIRST,
-        Remove(span="x"),
-        Resize(span="x", start=0, end=1),
-        Relabel(span="x", label="l"),
-        Note(text="t"),
+        RemoveSpan(span="x"),
+        ResizeSpan(span="x", start=0, end=1),
+        RelabelSpan(span="x", label="l"),
+        CommentSpan(text="t"),
         DONE,
         AcceptClaim(claim="c", mark=HEIGHT, verdict="refuted"),
         RejectClaim(mark=HEIGHT),
@@ -404,13 +431,13 @@ def test_operations_travel_as_json_that_names_their_kind() -> None:
 _EDITS = st.integers(0, 5).flatmap(
     lambda n: st.sampled_from(
         [
-            Add(span=f"s{n}", start=n, end=n + 3),
-            Accept(span=f"s{n}", mark=TOWER),
-            Reject(mark=TOWER if n % 2 else NUMBER),
-            Remove(span=f"s{n}"),
-            Resize(span=f"s{n}", start=2 * n, end=2 * n + 1),
-            Relabel(span=f"s{n}", label=f"l{n}"),
-            Note(span=f"s{n}", text=f"t{n}"),
+            AddSpan(span=f"s{n}", start=n, end=n + 3),
+            AcceptSpan(span=f"s{n}", mark=TOWER),
+            RejectSpan(mark=TOWER if n % 2 else NUMBER),
+            RemoveSpan(span=f"s{n}"),
+            ResizeSpan(span=f"s{n}", start=2 * n, end=2 * n + 1),
+            RelabelSpan(span=f"s{n}", label=f"l{n}"),
+            CommentSpan(span=f"s{n}", text=f"t{n}"),
             SetStatus(status=Status.DONE if n % 2 else Status.SKIPPED),
             AddClaim(claim=f"c{n}", text="t"),
             EditClaim(claim=f"c{n}", text=f"t{n}", verdict="refuted"),

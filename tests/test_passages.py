@@ -6,10 +6,10 @@ import pytest
 
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
     Claim,
     Evidence,
     Item,
-    Kind,
     PairStep,
     Passage,
     PassageQuote,
@@ -89,7 +89,7 @@ def test_evidence_is_renumbered_wherever_it_stands() -> None:
     span = Span.of(item.answer, 0, 3, evidence=(quote,))
     annotation = Annotation(
         annotator="det",
-        kind=Kind.DETECTOR,
+        kind=AnnotatorKind.DETECTOR,
         spans=(span,),
         rejected=(span,),
         claims=(Claim(text="c", source=span, evidence=(quote,)), Claim(text="d")),
@@ -122,7 +122,7 @@ def test_evidence_is_renumbered_wherever_it_stands() -> None:
 def test_evidence_that_stays_is_the_same_annotation() -> None:
     quote = Evidence(start=0, end=5, text="alpha", passage=0)
     span = Span.of("the answer", 0, 3, evidence=(quote,))
-    annotation = Annotation(annotator="det", kind=Kind.DETECTOR, spans=(span,))
+    annotation = Annotation(annotator="det", kind=AnnotatorKind.DETECTOR, spans=(span,))
     assert renumbered(annotation, {0: 0, 1: 5}) is annotation
     with pytest.raises(ValueError, match="passage 0 does not exist, the item has 0"):
         renumbered(annotation, {})

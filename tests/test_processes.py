@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.processes import Processes, uninterrupted
+from spanlab.processes import ProcessPool, uninterrupted
 
 
 def test_ctrl_c_waits_until_a_process_was_told_what_to_do() -> None:
@@ -36,13 +36,13 @@ def test_ctrl_c_waits_until_a_process_was_told_what_to_do() -> None:
 
 
 def test_processes_do_not_hear_ctrl_c() -> None:
-    with Processes(1) as pool:
+    with ProcessPool(1) as pool:
         assert pool.submit(signal.getsignal, signal.SIGINT).result(60) is signal.SIG_IGN
         assert pool.submit(divmod, 7, 2).result(60) == (3, 1)
 
 
 def test_processes_hold_none_of_the_standard_streams() -> None:
-    with Processes(1) as pool:
+    with ProcessPool(1) as pool:
         held = [
             pool.submit(os.path.realpath, f"/proc/self/fd/{stream}").result(60)
             for stream in range(3)
@@ -51,7 +51,7 @@ def test_processes_hold_none_of_the_standard_streams() -> None:
 
 
 def test_a_process_that_is_ended_is_replaced_for_what_comes_next() -> None:
-    with Processes(1) as pool:
+    with ProcessPool(1) as pool:
         with pytest.raises(BrokenProcessPool):
             pool.submit(os._exit, 3).result(60)
         assert pool.submit(divmod, 7, 2).result(60) == (3, 1)
@@ -100,7 +100,7 @@ def run_script(
 RECORDS = """
 import json
 import spanlab
-from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.schema import Annotation, Item, AnnotatorKind, Record, Status
 
 records = [Record(item=Item(id=name, lang="en", answer="It rained.")) for name in ("a", "b")]
 """
@@ -116,7 +116,7 @@ class Mine:
     name = "mine"
 
     def annotate(self, item):
-        return Annotation(annotator="mine", kind=Kind.DETECTOR, status=Status.DONE)
+        return Annotation(annotator="mine", kind=AnnotatorKind.DETECTOR, status=Status.DONE)
 
 GUARD
     records = spanlab.annotate(records, Mine(), concurrency=2)

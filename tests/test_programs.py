@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from spanlab.errors import InputError, NotFoundError, UsageError
-from spanlab.programs import Programs
-from spanlab.schema import HeldOut, Predictor, Program, Score, compare
+from spanlab.programs import ProgramRegistry
+from spanlab.schema import HeldOut, HeldOutScore, TunedPredictor, TunedProgram, compare
 
 
-def program(name: str = "short-spans", **changes: object) -> Program:
+def program(name: str = "short-spans", **changes: object) -> TunedProgram:
     values: dict[str, object] = {
         "name": name,
         "detector": "ucsc-extract",
@@ -28,34 +28,34 @@ def program(name: str = "short-spans", **changes: object) -> Program:
         "fingerprint": "f" * 64,
         "created": "2026-11-20T12:00:00+00:00",
         "predictors": {
-            "quote": Predictor(
+            "quote": TunedPredictor(
                 instruction="Quote what is wrong.\nBe short.",
                 demos=({"answer": "Oslo is big.", "lang": None, "quotes": [{"text": "big"}]},),
             )
         },
     }
-    return Program.model_validate(values | changes)
+    return TunedProgram.model_validate(values | changes)
 
 
 def test_a_saved_program_comes_back_as_it_was(tmp_path: Path) -> None:
     held_out = HeldOut(
         items=40,
         folds=2,
-        baseline=Score(mean=0.4, low=0.3, high=0.5),
-        tuned=Score(mean=0.5, low=0.4, high=0.6),
-        difference=Score(mean=0.1, low=0.02, high=0.18),
+        baseline=HeldOutScore(mean=0.4, low=0.3, high=0.5),
+        tuned=HeldOutScore(mean=0.5, low=0.4, high=0.6),
+        difference=HeldOutScore(mean=0.1, low=0.02, high=0.18),
         p=0.01,
         languages={"en": (0.4, 0.5)},
     )
     saved = program(held_out=held_out, search_score=0.55)
-    Programs(tmp_path / "new").save(saved)
-    assert Programs(tmp_path / "new").load("short-spans") == saved
+    ProgramRegistry(tmp_path / "new").save(saved)
+    assert ProgramRegistry(tmp_path / "new").load("short-spans") == saved
     assert held_out.better
 
 
 def test_a_difference_that_may_be_chance_is_not_better() -> None:
-    score = Score(mean=0.5, low=0.4, high=0.6)
-    difference = Score(mean=0.1, low=-0.01, high=0.2)
+    score = HeldOutScore(mean=0.5, low=0.4, high=0.6)
+    difference = HeldOutScore(mean=0.1, low=-0.01, high=0.2)
     values = HeldOut(
         items=9, folds=2, baseline=score, tuned=score, difference=difference, p=0.2, languages={}
     )
@@ -63,7 +63,7 @@ def test_a_difference_that_may_be_chance_is_not_better() -> None:
 
 
 def test_programs_are_listed_newest_first_and_an_empty_registry_is_empty(tmp_path: Path) -> None:
-    programs = Programs(tmp_path)
+    programs = ProgramRegistry(tmp_path)
     assert list(programs) == []
     programs.save(program("old"))
     programs.save(program("new", created="2026-11-21T12:00:00+00:00"))
@@ -72,14 +72,14 @@ def test_programs_are_listed_newest_first_and_an_empty_registry_is_empty(tmp_pat
 
 
 def test_an_unknown_program_is_refused_with_those_there_are(tmp_path: Path) -> None:
-    programs = Programs(tmp_path)
+    programs = ProgramRegistry(tmp_path)
     programs.save(program())
     with pytest.raises(NotFoundError, match=r"'long'.*known: short-spans"):
         programs.load("long")
 
 
 def test_a_name_is_given_once(tmp_path: Path) -> None:
-    programs = Programs(tmp_path)
+    programs = ProgramRegistry(tmp_path)
     programs.save(program())
     programs.save(program())
     with pytest.raises(UsageError, match="exists"):
@@ -90,11 +90,11 @@ def test_a_name_is_given_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["../evil", "a/b", "", "Upper", ".hidden", "x" * 101, "a\nb"])
 def test_a_name_stays_inside_the_directory(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="cannot name a program"):
-        Programs(tmp_path).load(name)
+        ProgramRegistry(tmp_path).load(name)
 
 
 def test_a_default_is_chosen_replaced_and_taken_back(tmp_path: Path) -> None:
-    programs = Programs(tmp_path)
+    programs = ProgramRegistry(tmp_path)
     programs.save(program("one"))
     programs.save(program("two"))
     programs.choose("ucsc-extract", "one")
@@ -107,14 +107,14 @@ def test_a_default_is_chosen_replaced_and_taken_back(tmp_path: Path) -> None:
 
 
 def test_a_default_fits_its_detector(tmp_path: Path) -> None:
-    programs = Programs(tmp_path)
+    programs = ProgramRegistry(tmp_path)
     programs.save(program())
     with pytest.raises(UsageError, match="a program of 'ucsc-extract', not 'ucsc-revise'"):
         programs.choose("ucsc-revise", "short-spans")
 
 
 def test_an_exported_program_is_imported_elsewhere_under_another_name(tmp_path: Path) -> None:
-    here, there = Programs(tmp_path / "here"), Programs(tmp_path / "there")
+    here, there = ProgramRegistry(tmp_path / "here"), ProgramRegistry(tmp_path / "there")
     here.save(program())
     here.give("short-spans", tmp_path / "given.json")
     taken = there.take(tmp_path / "given.json", "theirs")
@@ -153,7 +153,7 @@ def test_a_hostile_file_is_refused_and_nothing_is_kept(
 ) -> None:
     hostile = tmp_path / "hostile.json"
     hostile.write_bytes(write())
-    programs = Programs(tmp_path / "programs")
+    programs = ProgramRegistry(tmp_path / "programs")
     with pytest.raises(InputError, match=r"hostile\.json") as caught:
         programs.take(hostile)
     assert said in str(caught.value)

@@ -14,7 +14,7 @@ from commands import run_here
 from gold_answers import GoldAnswers, better_when_asked
 
 from spanlab.datasets import read
-from spanlab.testing import ModelServer, Reply
+from spanlab.testing import ModelServer, ScriptedReply
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -51,7 +51,7 @@ def test_every_spanlab_command_runs_in_the_order_given(
 ) -> None:
     """Whatever address of an endpoint a command names, the scripted server is there."""
     says = GoldAnswers(read(samples), noise=better_when_asked())
-    found = Reply(body={"results": [{"title": "Oslo", "content": "So it is."}]})
+    found = ScriptedReply(body={"results": [{"title": "Oslo", "content": "So it is."}]})
     model_server.script(lambda ask: found if ask.path.startswith("/v1/search") else says(ask))
     searching = {"SPANLAB_SEARXNG_URL": f"{model_server.url}/search"}
     ours = [command for command in commands() if is_ours(command)]

@@ -24,7 +24,7 @@ from spanlab.listening import span_processor
 from spanlab.lm import Meter, ModelChoice
 from spanlab.schema import Process
 from spanlab.settings import Settings
-from spanlab.testing import Ask, ModelServer, Reply, say
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say
 
 CHAPTERS = ["The tower was built in 1889.", "Paris is a city in France.", "Trees are green."]
 
@@ -174,20 +174,20 @@ def pipeline(client: openai.OpenAI) -> str:
     return write_answer([take_notes(document) for document in search(QUESTION)])
 
 
-def asked(ask: Ask) -> Reply:
+def asked(ask: ModelRequest) -> ScriptedReply:
     """Reply to the pipeline: the notes on the tower have the wrong year, which the answer keeps."""
     if ask.path.endswith("/embeddings"):
         inputs = ask.body["input"] if isinstance(ask.body["input"], list) else [ask.body["input"]]
         vectors = [
             {"object": "embedding", "index": i, "embedding": [0.5]} for i in range(len(inputs))
         ]
-        return Reply(body={"object": "list", "model": "m", "data": vectors})
+        return ScriptedReply(body={"object": "list", "model": "m", "data": vectors})
     if ask.body.get("stream"):
         return streaming(ANSWER[:20], ANSWER[20:])
     return say(WRONG if TOWER in ask.messages[-1]["content"] else "Paris is a city in France.")
 
 
-def streaming(*pieces: str) -> Reply:
+def streaming(*pieces: str) -> ScriptedReply:
     chunks = [
         {
             "id": "1",
@@ -199,7 +199,7 @@ def streaming(*pieces: str) -> Reply:
         for piece in pieces
     ]
     lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
-    return Reply(
+    return ScriptedReply(
         body="".join([*lines, "data: [DONE]\n\n"]).encode(),
         headers={"Content-Type": "text/event-stream"},
     )
@@ -231,7 +231,7 @@ def test_an_unmodified_script_on_openai_is_traced_to_the_step_that_went_wrong(
 
 
 def test_tasks_tools_and_responses_of_openai_are_heard_apart(model_server: ModelServer) -> None:
-    def reply(ask: Ask) -> Reply:
+    def reply(ask: ModelRequest) -> ScriptedReply:
         if ask.path.endswith("/responses"):
             text = {"type": "output_text", "text": "By Ada Smith.", "annotations": []}
             message = {
@@ -241,7 +241,7 @@ def test_tasks_tools_and_responses_of_openai_are_heard_apart(model_server: Model
                 "status": "completed",
                 "content": [text],
             }
-            return Reply(body={"id": "1", "object": "response", "output": [message]})
+            return ScriptedReply(body={"id": "1", "object": "response", "output": [message]})
         return say(f"Answer to {ask.messages[0]['content']}")
 
     model_server.script(reply)

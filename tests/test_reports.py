@@ -9,19 +9,19 @@ import pytest
 
 from spanlab.errors import InputError
 from spanlab.extents import Extent
-from spanlab.labels import Labels, Soft
-from spanlab.scorers import Report, compare, mean_of, paired, score
+from spanlab.labels import ItemLabels, SoftLabel
+from spanlab.scorers import ScoreReport, compare, mean_of, paired, score
 
-Pair = tuple[Labels, Labels]
+Pair = tuple[ItemLabels, ItemLabels]
 
 
-def labels(item: str, size: int, *, rated: bool = False) -> Labels:
+def labels(item: str, size: int, *, rated: bool = False) -> ItemLabels:
     """Labels of ten characters of which the first ``size`` are marked; "en-1" is English."""
     hard = (Extent(0, size),) if size else ()
-    return Labels(
+    return ItemLabels(
         id=item,
         lang=item.split("-", maxsplit=1)[0],
-        soft=tuple(Soft(*extent, 1.0) for extent in hard),
+        soft=tuple(SoftLabel(*extent, 1.0) for extent in hard),
         hard=hard,
         raters=(hard,) if rated else (),
         length=10,
@@ -33,7 +33,7 @@ def pair(item: str, tenths: int, *, rated: bool = False) -> Pair:
     return labels(item, 10, rated=rated), labels(item, tenths)
 
 
-def report(**tenths: list[int]) -> Report:
+def report(**tenths: list[int]) -> ScoreReport:
     """One report with items of the given IoU per language."""
     return score(
         pair(f"{lang}-{index}", value)
@@ -101,7 +101,7 @@ def test_max_iou_is_over_the_items_whose_annotators_are_known() -> None:
 
 def test_a_report_survives_json() -> None:
     found = score([pair("en-0", 4, rated=True), pair("sv-0", 10)])
-    assert Report.model_validate_json(found.model_dump_json()) == found
+    assert ScoreReport.model_validate_json(found.model_dump_json()) == found
 
 
 def test_an_id_that_stands_twice_is_refused() -> None:
@@ -161,7 +161,7 @@ def test_reports_that_cannot_be_compared() -> None:
     with pytest.raises(InputError, match="no item in common"):
         compare(report(en=[5]), report(sv=[5]))
     gold, pred = pair("en-0", 5)
-    swedish = Labels("en-0", "sv", gold.soft, gold.hard, length=10)
+    swedish = ItemLabels("en-0", "sv", gold.soft, gold.hard, length=10)
     with pytest.raises(InputError, match="'en-0' is 'en' in one report and 'sv'"):
         compare(report(en=[5]), score([(swedish, pred)]))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from spanlab import datasets
-from spanlab.schema import Annotation, Kind, Process, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Process, Record, Span, Status
 
 MUSHROOM_LANGUAGES = {
     "ar",
@@ -105,7 +105,7 @@ def test_three_annotators_named_as_synthetic_follow_the_gold_labels(
 ) -> None:
     for record in records.values():
         assert [a.annotator for a in record.annotations] == ["gold", *SYNTHETIC]
-        assert {a.kind for a in record.annotations[1:]} == {Kind.PERSON}
+        assert {a.kind for a in record.annotations[1:]} == {AnnotatorKind.PERSON}
 
 
 def test_every_gold_span_was_seen_by_an_annotator(records: dict[str, Record]) -> None:
@@ -255,7 +255,7 @@ def test_of_a_repeated_word_only_a_later_occurrence_is_marked(
 def _gold(record: Record) -> Annotation:
     gold = record.by("gold")
     assert gold is not None
-    assert (gold.kind, gold.status) == (Kind.GOLD, Status.DONE), record.item.id
+    assert (gold.kind, gold.status) == (AnnotatorKind.GOLD, Status.DONE), record.item.id
     return gold
 
 

@@ -11,11 +11,11 @@ from pydantic import ValidationError
 from spanlab.oplog import OPERATION
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
     Claim,
     Evidence,
     Interval,
     Item,
-    Kind,
     Passage,
     Process,
     ProcessNode,
@@ -105,7 +105,7 @@ def test_a_record_keeps_everything_that_fits() -> None:
 def test_what_is_left_out_has_the_least_meaning() -> None:
     item = Item(id="a", answer="")
     assert (item.lang, item.question, item.passages, item.process) == ("und", "", (), None)
-    said = Annotation(annotator="Ada", kind=Kind.PERSON)
+    said = Annotation(annotator="Ada", kind=AnnotatorKind.PERSON)
     assert (said.status, said.spans, said.hard) == (Status.DONE, (), None)
 
 

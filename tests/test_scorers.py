@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from spanlab.datasets import read_labels
 from spanlab.errors import InputError
 from spanlab.extents import Extent, merge
-from spanlab.labels import Labels, Soft, flatten, harden
+from spanlab.labels import ItemLabels, SoftLabel, flatten, harden
 from spanlab.scorers import ItemScore, mark_all, mark_none, score_item, score_items
 
 LENGTH = 20
@@ -24,25 +24,27 @@ Pairs = list[tuple[int, int]]
 marks = st.lists(
     st.tuples(
         st.integers(0, LENGTH), st.integers(0, LENGTH), st.sampled_from([0.1, 0.4, 0.6, 1 / 3, 1.0])
-    ).map(lambda p: Soft(min(p[:2]), max(p[:2]), p[2]))
+    ).map(lambda p: SoftLabel(min(p[:2]), max(p[:2]), p[2]))
 )
 
 
-def labels(spans: Pairs, *, raters: list[Pairs] | None = None, length: int | None = 20) -> Labels:
+def labels(
+    spans: Pairs, *, raters: list[Pairs] | None = None, length: int | None = 20
+) -> ItemLabels:
     """Labels with everything at probability 1."""
     hard = merge([Extent(*pair) for pair in spans])
-    return Labels(
+    return ItemLabels(
         id="val-en-1",
         lang="en",
-        soft=tuple(Soft(start, end, 1.0) for start, end in hard),
+        soft=tuple(SoftLabel(start, end, 1.0) for start, end in hard),
         hard=tuple(hard),
         raters=tuple(tuple(merge([Extent(*pair) for pair in rater])) for rater in raters or []),
         length=length,
     )
 
 
-def soft_labels(*spans: tuple[int, int, float]) -> Labels:
-    flat = flatten([Soft(*span) for span in spans])
+def soft_labels(*spans: tuple[int, int, float]) -> ItemLabels:
+    flat = flatten([SoftLabel(*span) for span in spans])
     return replace(labels([]), soft=tuple(flat), hard=tuple(harden(flat)))
 
 
@@ -147,7 +149,7 @@ def test_a_submission_may_lack_the_answer() -> None:
         ),
         pytest.param(
             labels([(0, 4)]),
-            replace(labels([], length=None), soft=(Soft(0, 30, 0.2),)),
+            replace(labels([], length=None), soft=(SoftLabel(0, 30, 0.2),)),
             "'val-en-1': predicted labels end at 30",
             id="soft-past-the-answer",
         ),
@@ -168,7 +170,9 @@ def test_a_submission_may_lack_the_answer() -> None:
         ),
     ],
 )
-def test_labels_that_do_not_fit_are_refused_by_id(gold: Labels, pred: Labels, message: str) -> None:
+def test_labels_that_do_not_fit_are_refused_by_id(
+    gold: ItemLabels, pred: ItemLabels, message: str
+) -> None:
     with pytest.raises(InputError, match=message):
         score_item(gold, pred)
 
@@ -179,7 +183,7 @@ def test_the_trivial_predictions() -> None:
     assert (everything.iou, everything.recall, everything.corr) == (5 / 20, 1.0, 0.0)
     nothing = score_item(gold, mark_none(gold))
     assert (nothing.iou, nothing.recall, nothing.corr) == (0.0, 0.0, 0.0)
-    assert mark_all(gold).soft == (Soft(0, 20, 1.0),)
+    assert mark_all(gold).soft == (SoftLabel(0, 20, 1.0),)
     assert mark_none(gold).hard == ()
     with pytest.raises(InputError, match="'val-en-1': the gold labels do not say"):
         mark_all(replace(gold, length=None))
@@ -188,7 +192,7 @@ def test_the_trivial_predictions() -> None:
 # --- against a scorer that looks at every character ----------------------------------------------
 
 
-def naive(gold: Labels, pred: Labels) -> dict[str, float]:
+def naive(gold: ItemLabels, pred: ItemLabels) -> dict[str, float]:
     wanted, found = (
         {place for start, end in side.hard for place in range(start, end)} for side in (gold, pred)
     )
@@ -203,7 +207,7 @@ def naive(gold: Labels, pred: Labels) -> dict[str, float]:
     }
 
 
-def vector(side: Labels) -> list[float]:
+def vector(side: ItemLabels) -> list[float]:
     values = [0.0] * LENGTH
     for start, end, prob in side.soft:
         values[start:end] = [prob] * (end - start)
@@ -225,7 +229,9 @@ def mean_ranks(values: list[float]) -> list[float]:
 
 
 @given(marks, marks)
-def test_interval_scores_equal_character_scores(gold: list[Soft], pred: list[Soft]) -> None:
+def test_interval_scores_equal_character_scores(
+    gold: list[SoftLabel], pred: list[SoftLabel]
+) -> None:
     wanted, guess = soft_labels(*gold), soft_labels(*pred)
     found = score_item(wanted, guess)
     for name, expected in naive(wanted, guess).items():
@@ -234,7 +240,7 @@ def test_interval_scores_equal_character_scores(gold: list[Soft], pred: list[Sof
 
 @given(st.lists(st.tuples(marks, marks, st.lists(marks, max_size=3)), max_size=5))
 def test_items_scored_together_score_as_they_do_alone(
-    sides: list[tuple[list[Soft], list[Soft], list[list[Soft]]]],
+    sides: list[tuple[list[SoftLabel], list[SoftLabel], list[list[SoftLabel]]]],
 ) -> None:
     pairs = [
         (
@@ -253,7 +259,7 @@ def test_items_scored_together_score_as_they_do_alone(
 
 @given(marks, marks)
 def test_scores_stay_in_their_range_and_are_1_for_the_gold_itself(
-    gold: list[Soft], pred: list[Soft]
+    gold: list[SoftLabel], pred: list[SoftLabel]
 ) -> None:
     wanted, guess = soft_labels(*gold), soft_labels(*pred)
     found = score_item(wanted, guess)

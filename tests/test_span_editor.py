@@ -12,10 +12,19 @@ from typing import Any
 import pytest
 
 from spanlab.errors import NotFoundError, UsageError
-from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, QueueQuery, Record, Span
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Evidence,
+    Item,
+    Passage,
+    QueueQuery,
+    Record,
+    Span,
+)
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.ui.span_editor import KEYS, Answer, ReviewQueue, Sent, exchange
+from spanlab.ui.span_editor import KEYS, EditorMessage, EditorReply, ReviewQueue, exchange
 from spanlab.workflows.review import QueueProgress
 
 ANSWER = "one two 🎉 three"
@@ -31,7 +40,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
         records = [
             Record(
                 item=Item(id=name, answer=ANSWER, passages=(Passage(text="four five"),)),
-                annotations=(Annotation(annotator="d", kind=Kind.DETECTOR, spans=(SPAN,)),),
+                annotations=(
+                    Annotation(annotator="d", kind=AnnotatorKind.DETECTOR, spans=(SPAN,)),
+                ),
             )
             for name in ("a", "b", "c")
         ]
@@ -39,12 +50,12 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield store
 
 
-def _json(answer: Answer) -> Any:
+def _json(answer: EditorReply) -> Any:
     return json.loads(json.dumps(answer.json))
 
 
-def _here(**more: object) -> Sent:
-    return Sent.model_validate({"place": PLACE.id, "attempt": 7, **more})
+def _here(**more: object) -> EditorMessage:
+    return EditorMessage.model_validate({"place": PLACE.id, "attempt": 7, **more})
 
 
 def test_no_key_means_two_things_but_enter() -> None:
@@ -53,7 +64,7 @@ def test_no_key_means_two_things_but_enter() -> None:
 
 
 def test_an_editor_that_knows_nothing_gets_the_first_item_whole(store: Store) -> None:
-    answer = exchange(store, PLACE, Sent())
+    answer = exchange(store, PLACE, EditorMessage())
     assert answer.open == "a"
     (item,) = _json(answer)["items"]
     assert item["answer"] == ANSWER
@@ -81,13 +92,15 @@ def test_the_item_ahead_comes_with_its_neighbours(store: Store) -> None:
 
 
 def test_an_editor_at_another_place_is_moved(store: Store) -> None:
-    answer = exchange(store, PLACE, Sent(place="elsewhere", open="c", have=("a", "c"), attempt=1))
+    answer = exchange(
+        store, PLACE, EditorMessage(place="elsewhere", open="c", have=("a", "c"), attempt=1)
+    )
     assert answer.open == "a"
 
 
 def test_a_link_opens_its_item_and_a_dead_one_the_first(store: Store) -> None:
-    assert exchange(store, ReviewQueue("words", PLACE.query, "c"), Sent()).open == "c"
-    assert exchange(store, ReviewQueue("words", PLACE.query, "gone"), Sent()).open == "a"
+    assert exchange(store, ReviewQueue("words", PLACE.query, "c"), EditorMessage()).open == "c"
+    assert exchange(store, ReviewQueue("words", PLACE.query, "gone"), EditorMessage()).open == "a"
 
 
 def test_an_item_that_is_gone_meanwhile_ends_nothing(store: Store) -> None:
@@ -142,18 +155,18 @@ def test_a_write_that_no_store_takes_is_refused_with_the_reason(
 )
 def test_a_message_that_cannot_be_read_is_said(message: object) -> None:
     with pytest.raises(UsageError, match="a message of the editor cannot be read"):
-        Sent.read(message)
+        EditorMessage.read(message)
 
 
 def test_an_empty_queue_says_why_and_what_to_do(store: Store) -> None:
     nothing = ReviewQueue("words", QueueQuery(reviewer="Ada", lang="de"), None)
-    answer = exchange(store, nothing, Sent())
+    answer = exchange(store, nothing, EditorMessage())
     assert answer.open is None
     assert "Widen" in str(answer.json["empty"])
 
 
 def test_spans_are_sent_as_offsets_without_their_text(store: Store) -> None:
-    answer = exchange(store, PLACE, Sent())
+    answer = exchange(store, PLACE, EditorMessage())
     (item,) = _json(answer)["items"]
     (span,) = item["annotators"][0]["spans"]
     assert span == {

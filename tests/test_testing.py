@@ -20,7 +20,7 @@ import pytest
 from cable import Cable
 
 import spanlab.testing
-from spanlab.testing import MODES, Ask, ModelServer, fail, in_turn, rules, say, say_fields
+from spanlab.testing import MODES, ModelRequest, ModelServer, fail, in_turn, rules, say, say_fields
 
 
 def post(url: str, prompt: str) -> Any:
@@ -81,7 +81,7 @@ def test_rules_look_at_the_prompt_and_turns_at_the_order(model_server: ModelServ
 
 
 def test_a_script_that_breaks_shows_it(model_server: ModelServer) -> None:
-    def broken(ask: Ask) -> Any:
+    def broken(ask: ModelRequest) -> Any:
         raise KeyError("oops")
 
     answer = model_server.answer("POST", "/", {}, b"{}")

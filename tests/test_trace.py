@@ -7,13 +7,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
+    AnswerPlace,
     FactStep,
     Item,
-    Kind,
     PairStep,
     Passage,
     PassageQuote,
-    Place,
     QuoteStep,
     Record,
     RemarkStep,
@@ -44,14 +44,15 @@ def test_one_retriever_is_asked_the_same_once() -> None:
 @pytest.mark.parametrize(
     "step",
     [
-        pytest.param(QuoteStep(text="big", places=(Place(start=8, end=15),)), id="quote"),
+        pytest.param(QuoteStep(text="big", places=(AnswerPlace(start=8, end=15),)), id="quote"),
         pytest.param(
-            FactStep(text="big", verdict="refuted", places=(Place(start=8, end=15),)), id="fact"
+            FactStep(text="big", verdict="refuted", places=(AnswerPlace(start=8, end=15),)),
+            id="fact",
         ),
     ],
 )
 def test_a_place_in_a_trace_lies_in_the_answer(step: QuoteStep | FactStep) -> None:
-    annotation = Annotation(annotator="d", kind=Kind.DETECTOR, trace=(step,))
+    annotation = Annotation(annotator="d", kind=AnnotatorKind.DETECTOR, trace=(step,))
     with pytest.raises(ValidationError, match=r"annotations.0.trace.0: end 15 is past"):
         Record(item=ITEM, annotations=(annotation,))
 
@@ -60,7 +61,7 @@ def test_a_place_in_a_trace_lies_in_the_answer(step: QuoteStep | FactStep) -> No
 def test_what_an_answer_was_read_from_is_there(passage: int, end: int) -> None:
     read = PassageQuote(passage=passage, start=0, end=end)
     step = PairStep(question="?", answer=".", searched="?", window=read)
-    annotation = Annotation(annotator="d", kind=Kind.DETECTOR, trace=(step,))
+    annotation = Annotation(annotator="d", kind=AnnotatorKind.DETECTOR, trace=(step,))
     with pytest.raises(ValidationError, match=f"trace.0: no passage {passage} has {end} char"):
         Record(item=ITEM, annotations=(annotation,))
 

@@ -13,7 +13,7 @@ from spanlab.datasets import ReadOptions, read
 from spanlab.errors import UsageError
 from spanlab.extents import Extent, mushroom_extents
 from spanlab.labels import flatten, hard_of, vote
-from spanlab.schema import Annotation, Interval, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record, Span, Status
 
 TEXT = "Paris is big, and Paris is old."
 #       0         1         2         3
@@ -25,7 +25,10 @@ extents = st.lists(
 
 
 def by(
-    annotator: str, *spans: tuple[int, int], kind: Kind = Kind.PERSON, prob: float = 1.0
+    annotator: str,
+    *spans: tuple[int, int],
+    kind: AnnotatorKind = AnnotatorKind.PERSON,
+    prob: float = 1.0,
 ) -> Annotation:
     marked = tuple(Span.of(TEXT, start, end, prob=prob) for start, end in spans)
     return Annotation(annotator=annotator, kind=kind, spans=marked)
@@ -34,7 +37,9 @@ def by(
 def unfinished(annotator: str, status: Status) -> Annotation:
     spans = (Span.of(TEXT, 0, 5),)
     note = "the model gave no answer"
-    return Annotation(annotator=annotator, kind=Kind.PERSON, status=status, spans=spans, note=note)
+    return Annotation(
+        annotator=annotator, kind=AnnotatorKind.PERSON, status=status, spans=spans, note=note
+    )
 
 
 ITEM = Item(id="val-en-1", lang="en", answer=TEXT)
@@ -50,7 +55,7 @@ def test_a_vote_is_each_characters_share() -> None:
     # 0-3 a; 3-5 a, b, d; 5-8 b: of four
     assert shares(found) == [(0, 3, 0.25), (3, 5, 0.75), (5, 8, 0.25)]
     assert hard_of(found) == [(3, 5)]
-    assert (found.annotator, found.kind, found.status) == ("all", Kind.VOTE, Status.DONE)
+    assert (found.annotator, found.kind, found.status) == ("all", AnnotatorKind.VOTE, Status.DONE)
     assert found.voters == ("a", "b", "c", "d")
     assert found.note is None
 
@@ -70,8 +75,8 @@ def test_overlapping_and_adjacent_spans_of_one_annotator_are_one_vote() -> None:
 
 
 def test_a_detector_votes_for_what_it_decided() -> None:
-    unsure = by("offline", (0, 5), kind=Kind.DETECTOR, prob=0.5)
-    sure = by("other", (9, 12), kind=Kind.DETECTOR, prob=0.51)
+    unsure = by("offline", (0, 5), kind=AnnotatorKind.DETECTOR, prob=0.5)
+    sure = by("other", (9, 12), kind=AnnotatorKind.DETECTOR, prob=0.51)
     assert shares(vote(ITEM, [unsure, sure])) == [(9, 12, 0.5)]
 
 
@@ -141,7 +146,7 @@ def test_votes_equal_a_count_per_character(weighted: list[tuple[list[Extent], in
     voters = [
         Annotation(
             annotator=str(index),
-            kind=Kind.PERSON,
+            kind=AnnotatorKind.PERSON,
             spans=tuple(Span.of(item.answer, *span) for span in spans if span.end > span.start),
         )
         for index, (spans, _) in enumerate(weighted)
@@ -211,7 +216,7 @@ def test_votes_reproduce_exactly_the_published_labels_that_follow_from_the_raw_s
 
 
 def votes_match(record: Record) -> bool:
-    raters = [a for a in record.annotations if a.kind is Kind.PERSON]
+    raters = [a for a in record.annotations if a.kind is AnnotatorKind.PERSON]
     gold = record.by("gold")
     assert gold is not None
     found, published = vote(record.item, raters, cleanup="mushroom"), flatten(gold.spans)

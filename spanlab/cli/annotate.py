@@ -13,7 +13,7 @@ from spanlab.cli.options import (
     ExportFormat,
     ListOfRecords,
     Output,
-    Turns,
+    TurnSelection,
     takes_options,
 )
 from spanlab.errors import UsageError
@@ -27,7 +27,7 @@ def annotate(
     contexts: Contexts = None,
     column: Columns = None,
     records: ListOfRecords = None,
-    turns: ChatTurns = Turns.LAST,
+    turns: ChatTurns = TurnSelection.LAST,
     output: Output = None,
     format: Annotated[
         ExportFormat | None,
@@ -63,12 +63,12 @@ def annotate(
         reading = ReadOptions(
             contexts=contexts, columns=columns, records=records, turns=turns.value
         )
-        job = files_to_file.Job(inputs.files(source), output, format)
+        job = files_to_file.FileJob(inputs.files(source), output, format)
         files_to_file.annotate(job, specs, options, reading)
         return
     dataset = source[0]
     of_files = (output, contexts, column, records, format)
-    if turns is not Turns.LAST or any(each is not None for each in of_files):
+    if turns is not TurnSelection.LAST or any(each is not None for each in of_files):
         raise UsageError(
             "-o, --format, --contexts, --column, --records and --turns are for files; a dataset "
             f"keeps its annotations: spanlab export {dataset} -o FILE"

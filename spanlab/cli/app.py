@@ -11,7 +11,7 @@ import typer.main
 from typer.core import TyperGroup
 
 
-class _Command(NamedTuple):
+class _CommandPlace(NamedTuple):
     """A command: the module below ``spanlab.cli`` and the name in it, and what it does."""
 
     place: str
@@ -19,81 +19,91 @@ class _Command(NamedTuple):
 
 
 COMMANDS: Final = {
-    "import": _Command("importing:import_command", "Read files into a dataset."),
-    "annotate": _Command(
+    "import": _CommandPlace("importing:import_command", "Read files into a dataset."),
+    "annotate": _CommandPlace(
         "annotate:annotate", "Let detectors mark spans, in a dataset or from file to file."
     ),
-    "reason": _Command(
+    "reason": _CommandPlace(
         "reasoning:reason", "Answer questions step by step; a verifier checks every step."
     ),
-    "vote": _Command("commands:vote", "Turn the marks of many annotators into soft labels."),
-    "score": _Command(
+    "vote": _CommandPlace("commands:vote", "Turn the marks of many annotators into soft labels."),
+    "score": _CommandPlace(
         "commands:score", "Score predictions against gold labels: IoU, Corr and more."
     ),
-    "rates": _Command(
+    "rates": _CommandPlace(
         "rates:rates", "Say how often answers are hallucinated, by model or another field."
     ),
-    "measure": _Command(
+    "measure": _CommandPlace(
         "measuring:measure", "Plan and read a rate: a detector's marks, corrected by reviews."
     ),
-    "gate": _Command("measuring:gate", "Fail if the hallucination rate of a dataset is too high."),
-    "raters": _Command("measuring:raters", "Say how far each person's marks can be relied on."),
-    "agreement": _Command(
+    "gate": _CommandPlace(
+        "measuring:gate", "Fail if the hallucination rate of a dataset is too high."
+    ),
+    "raters": _CommandPlace(
+        "measuring:raters", "Say how far each person's marks can be relied on."
+    ),
+    "agreement": _CommandPlace(
         "agreement:agreement", "Say how far annotators agree on characters, and on verdicts."
     ),
-    "export": _Command("exporting:export", "Write a dataset with its annotations."),
-    "stages": _Command(
+    "export": _CommandPlace("exporting:export", "Write a dataset with its annotations."),
+    "stages": _CommandPlace(
         "stages:stages", "Say at which stages of their processes errors of answers came in."
     ),
-    "index": _Command("index:index", "Index a corpus, so that detectors can look things up in it."),
-    "detectors": _Command(
+    "index": _CommandPlace(
+        "index:index", "Index a corpus, so that detectors can look things up in it."
+    ),
+    "detectors": _CommandPlace(
         "detectors:detectors", "List the detectors: what each does and what it needs."
     ),
-    "tools": _Command("tools:tools", "Start tool servers, to see which tools they offer."),
-    "check-model": _Command(
+    "tools": _CommandPlace("tools:tools", "Start tool servers, to see which tools they offer."),
+    "check-model": _CommandPlace(
         "check_model:check_model", "Ask a model one call of each kind: what its endpoint can do."
     ),
-    "datasets": _Command(
+    "datasets": _CommandPlace(
         "commands:datasets", "List datasets with their settings and annotators, or change one."
     ),
-    "serve": _Command("serving:serve", "Serve the app on this machine until Ctrl+C."),
-    "demo": _Command("serving:demo", "Import and annotate the samples once, and serve the app."),
-    "mcp": _Command(
+    "serve": _CommandPlace("serving:serve", "Serve the app on this machine until Ctrl+C."),
+    "demo": _CommandPlace(
+        "serving:demo", "Import and annotate the samples once, and serve the app."
+    ),
+    "mcp": _CommandPlace(
         "offering:mcp", "Offer detectors, verification, scores and sources as MCP tools."
     ),
-    "api": _Command("offering:api", "Offer detectors, verification and scores as a JSON API."),
-    "train-offline": _Command(
+    "api": _CommandPlace("offering:api", "Offer detectors, verification and scores as a JSON API."),
+    "train-offline": _CommandPlace(
         "train_offline:train_offline", "Train the offline detector on labelled items."
     ),
-    "calibrate": _Command(
+    "calibrate": _CommandPlace(
         "calibrate:calibrate", "Calibrate the probabilities of the detector encoder."
     ),
-    "optimize": _Command(
+    "optimize": _CommandPlace(
         "optimize:optimize", "Tune a detector's prompt on labels that people made."
     ),
-    "verify-benchmark": _Command(
+    "verify-benchmark": _CommandPlace(
         "supervision:verify_benchmark",
         "Verify that passages of questions lead to their known answers.",
     ),
-    "ideal-trajectories": _Command(
+    "ideal-trajectories": _CommandPlace(
         "supervision:ideal_trajectories",
         "Have a model write an ideal reasoning for every question.",
     ),
-    "verifier-data": _Command(
+    "verifier-data": _CommandPlace(
         "verifier_data:verifier_data", "Write chats to train a verifier of steps on."
     ),
-    "worker": _Command("jobs:worker", "Work on queued jobs until Ctrl+C; any number share them."),
-    "annotators": _Command(
+    "worker": _CommandPlace(
+        "jobs:worker", "Work on queued jobs until Ctrl+C; any number share them."
+    ),
+    "annotators": _CommandPlace(
         "annotators:app", "Annotators of a dataset: rename, merge, remove, mark as gold."
     ),
-    "encoder": _Command(
+    "encoder": _CommandPlace(
         "encoder:app", "Get, convert, list and check checkpoints for the encoders."
     ),
-    "memory": _Command("memory:app", "The evidence that detectors keep for later claims."),
-    "programs": _Command(
+    "memory": _CommandPlace("memory:app", "The evidence that detectors keep for later claims."),
+    "programs": _CommandPlace(
         "programs:app", "Tuned prompts: list, show, compare, use, export, import."
     ),
-    "jobs": _Command("jobs:app", "List and steer jobs."),
+    "jobs": _CommandPlace("jobs:app", "List and steer jobs."),
 }
 
 

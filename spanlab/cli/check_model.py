@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from spanlab.cli.options import Only, takes_options
+from spanlab.cli.options import OptionsAmong, takes_options
 from spanlab.workflows.choosing import DetectorSelection
 
-Models = Annotated[DetectorSelection, Only("detector", "model", "price", "model_option")]
+Models = Annotated[DetectorSelection, OptionsAmong("detector", "model", "price", "model_option")]
 
 
 @takes_options

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from spanlab.cli.options import Cleanup, ExportFormat, Output
+from spanlab.cli.options import ExportFormat, Output, SpanCleanup
 from spanlab.errors import UsageError
 from spanlab.results import counted
 
@@ -23,8 +23,8 @@ def vote(
     ] = False,
     name: Annotated[str, typer.Option(help="What the vote is called.")] = "vote",
     cleanup: Annotated[
-        Cleanup, typer.Option(help="mushroom trims spans as the shared task did.")
-    ] = Cleanup.NONE,
+        SpanCleanup, typer.Option(help="mushroom trims spans as the shared task did.")
+    ] = SpanCleanup.NONE,
     weighted: Annotated[
         bool,
         typer.Option("--weighted", help="Voters weigh as much as their marks can be relied on."),
@@ -45,7 +45,7 @@ def vote(
     if gold_annotators and weighted:
         raise UsageError("--weighted is for the annotators of a dataset: import the file first")
     if gold_annotators:
-        job = files_to_file.Job(inputs.files([source]), output, format)
+        job = files_to_file.FileJob(inputs.files([source]), output, format)
         files_to_file.vote(job, name, cleanup=cleanup.value)
         return
     if annotators is None:
@@ -205,7 +205,7 @@ def datasets(
     spanlab datasets mine --labels RAGTruth --guidelines guidelines.md
     """
     from spanlab.cli import inputs, output
-    from spanlab.schema import Undecided
+    from spanlab.schema import UndecidedRule
     from spanlab.workflows.lookup import summary_of
     from spanlab.workflows.managing import (
         dataset_tables,
@@ -216,7 +216,7 @@ def datasets(
     )
 
     changed = {
-        **({} if undecided is None else {"undecided": Undecided(undecided)}),
+        **({} if undecided is None else {"undecided": UndecidedRule(undecided)}),
         **({} if overlap is None else {"overlap": overlap}),
         **({} if assign is None else {"assigned_to": tuple(filter(None, assign))}),
         **({} if labels is None else {"labels": label_set(labels)}),

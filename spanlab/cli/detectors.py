@@ -21,14 +21,14 @@ def detectors(
     spanlab detectors
     spanlab detectors ucsc > mine.json
     """
-    from spanlab.detectors import Broken, installed, spec_of
+    from spanlab.detectors import BrokenDetector, installed, spec_of
     from spanlab.detectors.entry import options_of
 
     if name is not None:
         typer.echo(spec_of(name).model_dump_json(indent=2, exclude_unset=True))
         return
     for known, found in installed().items():
-        if isinstance(found, Broken):
+        if isinstance(found, BrokenDetector):
             lines = [f"cannot be used: {found.problem}", f"needs another {found.package}"]
         else:
             lines = [found.what, f"needs {found.needs}"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from spanlab.workflows.encoder_check import EncoderCheck, Probe
+    from spanlab.workflows.encoder_check import EncoderCheck, ProbeResult
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -124,7 +124,7 @@ def _lines(found: EncoderCheck) -> dict[str, str]:
     }
 
 
-def _probe(probe: Probe) -> str:
+def _probe(probe: ProbeResult) -> str:
     told = "tells them apart" if probe.of_wrong > probe.of_right else "does not tell them apart"
     return (
         f"“{probe.right}” is right: hallucinated with {probe.of_right:.2f}; “{probe.wrong}” is "

@@ -18,7 +18,7 @@ from spanlab.results import counted
 from spanlab.schema import Record
 from spanlab.workflows.requesting import request_of
 from spanlab.workflows.runs import RunLimits
-from spanlab.workflows.streaming import Outcomes, Stream
+from spanlab.workflows.streaming import FileRun, FileRunCounts
 from spanlab.workflows.voting import Cleanup, vote_records
 from spanlab.workflows.wording import usage_in_words
 
@@ -26,7 +26,7 @@ _CAUSES = 5  # of failures that are named
 
 
 @dataclass(frozen=True)
-class Job:
+class FileJob:
     """Which files are read, and what is written where; without a target, to standard output."""
 
     files: Sequence[Path]
@@ -34,12 +34,12 @@ class Job:
     format: str | None
 
 
-def annotate(job: Job, specs: Sequence[Spec], limits: RunLimits, reading: ReadOptions) -> None:
+def annotate(job: FileJob, specs: Sequence[Spec], limits: RunLimits, reading: ReadOptions) -> None:
     """Annotate the records of files; the output keeps the input's format unless told otherwise."""
     options = replace(reading, on_warning=progress.say)
     records = islice(_read(job.files, options), limits.limit)
     request = request_of("files", specs, concurrency=limits.concurrency, budget=limits.budget)
-    stream = Stream.of(request)
+    stream = FileRun.of(request)
     _write(stream.annotated(records), job, annotator=specs[-1].signs, task="annotating")
     if stream.spent is not None:
         progress.say(str(stream.spent))
@@ -48,7 +48,7 @@ def annotate(job: Job, specs: Sequence[Spec], limits: RunLimits, reading: ReadOp
     _say_failures(stream.outcomes)
 
 
-def _say_failures(outcomes: Outcomes) -> None:
+def _say_failures(outcomes: FileRunCounts) -> None:
     """Say how many detectors failed on items and why, and exit with 1 if no item was finished."""
     for cause, count in outcomes.causes.most_common(_CAUSES):
         progress.say(f"failed {counted(count, 'time')}: {outcomes.examples[cause]}")
@@ -60,10 +60,10 @@ def _say_failures(outcomes: Outcomes) -> None:
         raise typer.Exit(1)
 
 
-def vote(job: Job, name: str, *, cleanup: Cleanup) -> None:
+def vote(job: FileJob, name: str, *, cleanup: Cleanup) -> None:
     """Let the persons that files name vote; the output keeps the input's format."""
     records = _read(job.files, ReadOptions(on_warning=progress.say))
-    voted = _Seen(name)
+    voted = _UnannotatedCount(name)
     votes = vote_records(records, name=name, cleanup=cleanup)
     _write(voted.through(votes), job, annotator=name, task="voting")
     if voted.without:
@@ -73,7 +73,7 @@ def vote(job: Job, name: str, *, cleanup: Cleanup) -> None:
         )
 
 
-class _Seen:
+class _UnannotatedCount:
     """Counts the records that go through without an annotation by ``name``."""
 
     def __init__(self, name: str) -> None:
@@ -91,7 +91,7 @@ def _read(files: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
         yield from read(file, options)
 
 
-def _write(records: Iterable[Record], job: Job, *, annotator: str, task: str) -> None:
+def _write(records: Iterable[Record], job: FileJob, *, annotator: str, task: str) -> None:
     target_format = job.format or _common_format(job.files)
     if job.output and not job.format:
         target_format = format_of(job.output, target_format)

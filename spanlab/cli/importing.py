@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from spanlab.cli.options import ChatTurns, Columns, Contexts, Format, ListOfRecords, Turns
+from spanlab.cli.options import ChatTurns, Columns, Contexts, Format, ListOfRecords, TurnSelection
 from spanlab.errors import UsageError
 from spanlab.results import counted
 
@@ -24,7 +24,7 @@ def import_command(
     contexts: Contexts = None,
     column: Columns = None,
     records: ListOfRecords = None,
-    turns: ChatTurns = Turns.LAST,
+    turns: ChatTurns = TurnSelection.LAST,
     sources: Annotated[
         Path | None, typer.Option(help="RAGTruth's source_info.jsonl, if it lies elsewhere.")
     ] = None,

@@ -146,7 +146,7 @@ def worker(
     stops = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(each, lambda *_: ended.set()) for each in stops]
     try:
-        role = work.Role(name or socket.gethostname(), processes=processes)
+        role = work.WorkerRole(name or socket.gethostname(), processes=processes)
         me = work.start(Settings.read(), role)
         progress.say(f"{me.name} works on jobs; Ctrl+C ends it after the calls under way")
         while not ended.wait(1.0):

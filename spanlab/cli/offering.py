@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from spanlab.cli.options import But, takes_options
+from spanlab.cli.options import OptionsWithout, takes_options
 from spanlab.errors import missing_package
 from spanlab.workflows.choosing import DetectorSelection
 
-Selection = Annotated[DetectorSelection, But("detector", "corpus")]
+Selection = Annotated[DetectorSelection, OptionsWithout("detector", "corpus")]
 
 Detectors = Annotated[
     list[str] | None,
@@ -55,7 +55,7 @@ def mcp(
     spanlab mcp --detector papelo --search brave --model gpt-4o-mini --option questions=3
     spanlab mcp --source wikipedia --source papers   these sources alone, without a detector
     """
-    from spanlab.services.offers import Offers
+    from spanlab.services.offers import ServiceOffers
     from spanlab.settings import Settings
 
     try:
@@ -68,7 +68,7 @@ def mcp(
         check_key(key, host)
     sources = dict.fromkeys([*(source or ()), *(["corpus"] if corpus else ())])
     offered = detector or ([] if source else ["offline"])
-    offers = Offers(_offered(selection, offered, corpus)) if offered else None
+    offers = ServiceOffers(_offered(selection, offered, corpus)) if offered else None
     server = mcp_server(offers, tuple(sources), Settings.read(), corpus)
     if port is None:
         serve_stdio(server)
@@ -101,7 +101,7 @@ def api(
     SPANLAB_API_KEY=… spanlab api --detector veritrail --model gpt-4o-mini --option samples=3
     """
     from spanlab.jobs import start_embedded_worker
-    from spanlab.services.offers import Offers
+    from spanlab.services.offers import ServiceOffers
     from spanlab.storage import Store
 
     try:
@@ -111,7 +111,7 @@ def api(
         from spanlab.services.traces import TraceInbox
     except ModuleNotFoundError as error:
         raise missing_package("the HTTP API", error.name, "api") from None
-    offers = Offers(_offered(selection, detector or ["offline"], corpus), corpus)
+    offers = ServiceOffers(_offered(selection, detector or ["offline"], corpus), corpus)
     with Store.open() as store:
         inbox = TraceInbox(store, traces) if traces else None
         app = http_api(offers, ApiJobs(store, offers), os.environ.get(KEY, ""), rate, inbox)

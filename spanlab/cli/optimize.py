@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from optimizers.choosing import SearchOptions
-from spanlab.cli.options import But, takes_options
+from spanlab.cli.options import OptionsWithout, takes_options
 from spanlab.errors import UsageError
 
-Settings = Annotated[SearchOptions, But("detector", "config", "program")]
+Settings = Annotated[SearchOptions, OptionsWithout("detector", "config", "program")]
 
 
 @takes_options

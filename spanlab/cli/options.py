@@ -21,8 +21,8 @@ _TYPES: dict[str, Any] = {
 }
 
 
-class But:
-    """Leaves options of a model to the command, by their keywords: ``Annotated[Model, But(…)]``."""
+class OptionsWithout:
+    """Leaves options of a model to the command, by their keywords: ``Annotated[Model, OptionsWithout(…)]``."""
 
     def __init__(self, *keywords: str) -> None:
         self.keywords = frozenset(keywords)
@@ -32,8 +32,8 @@ class But:
         return option.keyword not in self.keywords
 
 
-class Only(But):
-    """Takes only these options of a model: ``Annotated[Model, Only("model", "price")]``."""
+class OptionsAmong(OptionsWithout):
+    """Takes only these options of a model: ``Annotated[Model, OptionsAmong("model", "price")]``."""
 
     def has(self, option: Option) -> bool:
         """Say whether the command takes an option from the model."""
@@ -83,11 +83,11 @@ def takes_options(function: Callable[..., None]) -> Callable[..., None]:
 _CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
-def _model_in(hint: Any) -> tuple[type[OptionModel] | None, But]:
-    which: But = But()
+def _model_in(hint: Any) -> tuple[type[OptionModel] | None, OptionsWithout]:
+    which: OptionsWithout = OptionsWithout()
     if get_origin(hint) is Annotated:
         hint, *marks = get_args(hint)
-        which = next((mark for mark in marks if isinstance(mark, But)), which)
+        which = next((mark for mark in marks if isinstance(mark, OptionsWithout)), which)
     is_model = isinstance(hint, type) and issubclass(hint, OptionModel)
     return (hint if is_model else None), which
 
@@ -155,7 +155,7 @@ class ExportFormat(StrEnum):
     HUGGINGFACE = "huggingface"
 
 
-class Cleanup(StrEnum):
+class SpanCleanup(StrEnum):
     """How raw spans are trimmed before they vote."""
 
     NONE = "none"
@@ -176,7 +176,7 @@ def _not_a_dash(path: Path | None) -> Path | None:
     return None if path == Path("-") else path
 
 
-class Turns(StrEnum):
+class TurnSelection(StrEnum):
     """Which answers of a chat are items."""
 
     LAST = "last"
@@ -200,7 +200,8 @@ ListOfRecords = Annotated[
     ),
 ]
 ChatTurns = Annotated[
-    Turns, typer.Option("--turns", help="Of a chat, the last answer is an item, or all are.")
+    TurnSelection,
+    typer.Option("--turns", help="Of a chat, the last answer is an item, or all are."),
 ]
 Output = Annotated[
     Path | None,

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 import typer
 
-from spanlab.cli.options import But, Output, takes_options
+from spanlab.cli.options import OptionsWithout, Output, takes_options
 from spanlab.lm import Budget
 from spanlab.workflows.choosing import DetectorSelection
 
 if TYPE_CHECKING:
     from spanlab.schema import Record
-    from spanlab.workflows.reasoning import Reasoning
-    from spanlab.workflows.supervision import Supervision
+    from spanlab.workflows.reasoning import QuestionReasoner
+    from spanlab.workflows.supervision import QuestionSupervisor
 
 
 Questions = Annotated[list[str], typer.Argument(help="Files of questions, or globs.")]
@@ -32,7 +32,7 @@ Concurrency = Annotated[int, typer.Option(min=1, max=1024, help="Concurrent ques
 Limit = Annotated[int | None, typer.Option(min=1, help="Maximum questions.")]
 
 
-class Verifier(StrEnum):
+class VerifierKind(StrEnum):
     """Who verifies the steps of a reasoning."""
 
     NONE = "none"
@@ -43,12 +43,12 @@ class Verifier(StrEnum):
 @takes_options
 def reason(
     questions: Questions,
-    models: Annotated[DetectorSelection, But("detector", "config", "option")],
+    models: Annotated[DetectorSelection, OptionsWithout("detector", "config", "option")],
     budget: Budget,
     passages: Passages = None,
     output: Output = None,
     verification: Annotated[
-        list[Verifier] | None,
+        list[VerifierKind] | None,
         typer.Option(
             help="Who verifies the steps: none, self (the generator) or safe (the verifier, the "
             "default). Repeatable, to compare them."
@@ -88,13 +88,13 @@ def reason(
     """
     from spanlab.cli.output import write_tables
     from spanlab.detectors.safe.reasoner import ReasonOptions
-    from spanlab.workflows.reasoning import Reasoning
+    from spanlab.workflows.reasoning import QuestionReasoner
     from spanlab.workflows.reasoning_results import error_tables, method_table
 
     limits = {"feedback": feedback, "steps": steps, "retries": retries, "judge": judge}
-    names = [each.value for each in verification or [Verifier.SAFE]]
+    names = [each.value for each in verification or [VerifierKind.SAFE]]
     ways = [ReasonOptions.model_validate({"verification": name, **limits}) for name in names]
-    work = Reasoning(
+    work = QuestionReasoner(
         models,
         ways,
         generator=generator,
@@ -120,7 +120,10 @@ def records_in(questions: list[str], passages: Path | None, limit: int | None) -
 
 
 def answer_questions(
-    work: Reasoning | Supervision, task: str, records: Iterator[Record], output: Path | None
+    work: QuestionReasoner | QuestionSupervisor,
+    task: str,
+    records: Iterator[Record],
+    output: Path | None,
 ) -> None:
     """Write what comes of questions, with progress; say how many, and what the models came to.
 

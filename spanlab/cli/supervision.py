@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spanlab.cli.options import Only, Output, takes_options
+from spanlab.cli.options import OptionsAmong, Output, takes_options
 from spanlab.cli.reasoning import (
     Concurrency,
     Limit,
@@ -20,10 +20,10 @@ from spanlab.lm import Budget
 from spanlab.workflows.choosing import DetectorSelection
 
 if TYPE_CHECKING:
-    from spanlab.workflows.supervision import Supervision
+    from spanlab.workflows.supervision import QuestionSupervisor
 
-Models = Annotated[DetectorSelection, Only("model", "price", "model_option")]
-Calls = Annotated[Budget, Only("max_calls", "max_cost")]
+Models = Annotated[DetectorSelection, OptionsAmong("model", "price", "model_option")]
+Calls = Annotated[Budget, OptionsAmong("max_calls", "max_cost")]
 _CAUSES = 5  # of failures that are named
 
 
@@ -47,9 +47,9 @@ def verify_benchmark(
     \b
     spanlab verify-benchmark hotpot_train_v1.1.json --limit 500 -o verified.jsonl
     """
-    from spanlab.workflows.supervision import Supervision
+    from spanlab.workflows.supervision import QuestionSupervisor
 
-    work = Supervision(
+    work = QuestionSupervisor(
         "verify",
         models,
         concurrency=concurrency,
@@ -83,9 +83,9 @@ def ideal_trajectories(
     spanlab ideal-trajectories verified.jsonl -o ideal.jsonl
     spanlab verifier-data ideal.jsonl --teacher gpt-4o -o verifier/
     """
-    from spanlab.workflows.supervision import Supervision
+    from spanlab.workflows.supervision import QuestionSupervisor
 
-    work = Supervision(
+    work = QuestionSupervisor(
         "ideal",
         models,
         flagged=flagged,
@@ -96,7 +96,7 @@ def ideal_trajectories(
 
 
 def _run(
-    work: Supervision,
+    work: QuestionSupervisor,
     task: str,
     questions: list[str],
     passages: Path | None,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from spanlab.cli.options import Only, takes_options
+from spanlab.cli.options import OptionsAmong, takes_options
 from spanlab.lm import Budget
 
 
@@ -31,7 +31,7 @@ def verifier_data(
         typer.Option(help="A model that injects errors of every type and explains hard cases."),
     ] = None,
     *,
-    budget: Annotated[Budget, Only("max_calls")],
+    budget: Annotated[Budget, OptionsAmong("max_calls")],
     flagged: Annotated[
         bool, typer.Option("--unverifiable", help="Also from questions flagged as unverifiable.")
     ] = False,
@@ -54,10 +54,10 @@ def verifier_data(
     from spanlab.results import counted
     from spanlab.storage import Store
     from spanlab.workflows.reasoning import questions_in
-    from spanlab.workflows.verifier_data import Teacher, write_verifier_data
+    from spanlab.workflows.verifier_data import StepTeacher, write_verifier_data
 
     model = ModelChoice.read(model=teacher) if teacher else None
-    teaching = Teacher(model, seed, budget) if model else None
+    teaching = StepTeacher(model, seed, budget) if model else None
     written = partial(
         write_verifier_data,
         folder=output,

@@ -110,7 +110,7 @@ def at_work(settings: Settings, *, processes: int) -> Iterator[str]:
     """Be a worker for the jobs in the queue that is yielded, and no others."""
     from spanlab.jobs import worker
 
-    role = worker.Role(_NAME, alone=True, processes=processes)
+    role = worker.WorkerRole(_NAME, alone=True, processes=processes)
     me = worker.start(settings, role)
     try:
         yield me.jobs_queue

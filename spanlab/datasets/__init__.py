@@ -21,17 +21,17 @@ Readers stream. An error names file, line, field, what was found and what would 
 from spanlab.datasets.columns import FIELDS
 from spanlab.datasets.detect import detect
 from spanlab.datasets.formats.jsonl import dumps
-from spanlab.datasets.formats.tabular import Layout
+from spanlab.datasets.formats.tabular import RecordLayout
 from spanlab.datasets.reader import TURNS, ReadOptions, RejectedRecord
 from spanlab.datasets.readers import (
     FORMATS,
-    Placed,
+    PlacedRecord,
     read,
     read_placed,
     table_layout,
 )
 from spanlab.datasets.scoring import (
-    Chooser,
+    AnnotatorChooser,
     PlacedLabels,
     Role,
     read_labels,
@@ -45,11 +45,11 @@ __all__ = [
     "FORMATS",
     "TURNS",
     "WRITABLE",
-    "Chooser",
-    "Layout",
-    "Placed",
+    "AnnotatorChooser",
     "PlacedLabels",
+    "PlacedRecord",
     "ReadOptions",
+    "RecordLayout",
     "RejectedRecord",
     "Role",
     "detect",

@@ -20,7 +20,7 @@ _BETWEEN = re.compile(rb'(?:[^"\[\]{},]++|"' + _STRING + b'")*+', re.DOTALL)
 _NAME = re.compile(rb'("[^"\\]*(?:\\.[^"\\]*)*")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
 
 
-class _Piece(NamedTuple):
+class _FilePiece(NamedTuple):
     """A part of the file, and which mark of the value's own ends it; empty inside a part of it."""
 
     text: bytes
@@ -28,7 +28,7 @@ class _Piece(NamedTuple):
     place: int  # byte of the stream at which it begins
 
 
-class _Part(NamedTuple):
+class _ArrayElement(NamedTuple):
     """An element of an array or a member of an object, and the byte at which it begins."""
 
     text: bytes
@@ -81,7 +81,7 @@ def is_one_object(stream: BinaryIO) -> bool:
     return ended
 
 
-def _parts(stream: BinaryIO, most: int, marks: bytes, *, alone: bool) -> Iterator[_Part]:
+def _parts(stream: BinaryIO, most: int, marks: bytes, *, alone: bool) -> Iterator[_ArrayElement]:
     opening, closing = marks[:1], marks[1:]
     kind = "array" if opening == b"[" else "object"
     element = bytearray()
@@ -104,7 +104,7 @@ def _parts(stream: BinaryIO, most: int, marks: bytes, *, alone: bool) -> Iterato
             ended = mark == closing
             if found:
                 count += 1
-                yield _Part(found, place)
+                yield _ArrayElement(found, place)
             elif count or not ended:
                 raise ValueError(f"there is nothing between two commas after element {count}")
             if ended and not alone:
@@ -113,7 +113,7 @@ def _parts(stream: BinaryIO, most: int, marks: bytes, *, alone: bool) -> Iterato
         raise ValueError(f"the file ends inside the {kind}")
 
 
-def _pieces(stream: BinaryIO) -> Iterator[_Piece]:
+def _pieces(stream: BinaryIO) -> Iterator[_FilePiece]:
     depth = 0
     inside = False  # a string
     left = b""
@@ -133,9 +133,9 @@ def _pieces(stream: BinaryIO) -> Iterator[_Piece]:
             inside = mark == b'"'
             step = _STEPS.get(mark, 0)
             if mark and not inside and max(depth, depth + step) == 1:
-                yield _Piece(data[begin : at - 1], mark, before + begin)
+                yield _FilePiece(data[begin : at - 1], mark, before + begin)
                 begin = at
             depth += step
-        yield _Piece(data[begin:at], b"", before + begin)
+        yield _FilePiece(data[begin:at], b"", before + begin)
         left = data[at:]
         before += at

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any
 
 from spanlab.datasets.arrow_rows import SchemaReader, plain, rows_of
-from spanlab.datasets.files import File
+from spanlab.datasets.files import InputFile
 from spanlab.datasets.formats.analysis_table import CellsRow
 from spanlab.datasets.reader import ReadOptions
 from spanlab.errors import InputError
@@ -25,7 +25,7 @@ _GROWING = ("run_end_encoded", "view")  # types whose values may share their byt
 class ArrowReader(SchemaReader):
     """Reads the streams of record batches that ``save_to_disk`` writes."""
 
-    def __init__(self, file: File, options: ReadOptions) -> None:
+    def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
         path = PurePath(file.name)  # train/data-00000-of-00002.arrow
         shard = self._stem.removeprefix("data-").removesuffix("-of-00001").removesuffix("00000")

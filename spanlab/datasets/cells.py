@@ -11,7 +11,7 @@ from pydantic_core import from_json
 from spanlab.datasets.quotes import find_quote, span_at
 from spanlab.datasets.reader import input_error, listed, passages_of, text_of, within
 from spanlab.errors import InputError
-from spanlab.schema import Annotation, Kind, Passage, Probability, Span
+from spanlab.schema import Annotation, AnnotatorKind, Passage, Probability, Span
 
 
 class _GivenSpan(BaseModel):
@@ -37,7 +37,7 @@ _Spans = tuple[Annotated[_GivenSpan, BeforeValidator(_object)], ...]
 _SPANS: TypeAdapter[_Spans] = TypeAdapter(_Spans)
 
 
-def turn_in(theirs: Mapping[str, Any], names: Mapping[str, str], number: int) -> Turn | None:
+def turn_in(theirs: Mapping[str, Any], names: Mapping[str, str], number: int) -> ChatTurn | None:
     """Return the turn of a chat that a record is; None if it has none.
 
     Args:
@@ -122,7 +122,7 @@ def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
     except ValidationError as error:
         raise within(input_error(error), column) from None
     spans = tuple(_span(answer, part, f"{column}.{index}") for index, part in enumerate(parts))
-    return Annotation(annotator="gold", kind=Kind.GOLD, spans=spans)
+    return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=spans)
 
 
 def _span(answer: str, given: _GivenSpan, field: str) -> Span:
@@ -157,7 +157,7 @@ _SAYS: Final = ("role", "from", "type", "sender", "speaker")  # the fields that 
 _HOLDS: Final = ("content", "value", "text", "message")  # … and the text
 
 
-class Turn(NamedTuple):
+class ChatTurn(NamedTuple):
     """An answer in a chat, what it was asked, and what tools had found by then.
 
     The question is the user's last message before it ("" if there is none); where the chat was
@@ -171,7 +171,7 @@ class Turn(NamedTuple):
     is_whole: bool
 
 
-class _Said(NamedTuple):
+class _ChatMessage(NamedTuple):
     role: str  # "" for one that is none of ours, such as the system's
     text: str
 
@@ -193,7 +193,7 @@ def answers_in(chat: Sequence[Mapping[str, Any]]) -> list[int]:
     return [n for n, each in enumerate(chat) if _role(each) == _MODEL and text_of_message(each)]
 
 
-def turn_of(value: Any, field: str, number: int | None = None) -> Turn:
+def turn_of(value: Any, field: str, number: int | None = None) -> ChatTurn:
     """Return a turn of a chat, by default its last.
 
     Args:
@@ -222,10 +222,10 @@ def turn_of(value: Any, field: str, number: int | None = None) -> Turn:
     talk = [said for said in before if said.role in (_USER, _MODEL) and said.text]
     found = tuple(said.text for said in before if said.role == _TOOL and said.text.strip())
     is_whole = len(value) == 1 + len(talk) <= 2
-    return Turn(_question(talk), text_of_message(value[at]), found, is_whole)
+    return ChatTurn(_question(talk), text_of_message(value[at]), found, is_whole)
 
 
-def asked_in(value: Any) -> Turn:
+def asked_in(value: Any) -> ChatTurn:
     """Return a chat that an answer elsewhere ends, as its turn without the answer."""
     return turn_of([*value, {"role": "assistant", "content": "…"}], "")._replace(answer="")
 
@@ -235,25 +235,25 @@ def text_of_message(message: Mapping[str, Any]) -> str:
     return "".join(said.text for said in _said(message) if said.role == _role(message))
 
 
-def _question(talk: Sequence[_Said]) -> str:
+def _question(talk: Sequence[_ChatMessage]) -> str:
     """Return what was said before an answer: one message alone, or a talk with its speakers."""
     if len(talk) == 1:
         return talk[0].text if talk[0].role == _USER else ""
     return "\n\n".join(f"{said.role}: {said.text}" for said in talk)
 
 
-def _said(message: Mapping[str, Any]) -> Iterator[_Said]:
+def _said(message: Mapping[str, Any]) -> Iterator[_ChatMessage]:
     """Yield what a message says, and what tools say in it, which some put into the user's."""
     role = _role(message)
     content = next((message[name] for name in _HOLDS if message.get(name) is not None), None)
     for part in content if isinstance(content, list) else [content]:
         if isinstance(part, str):
-            yield _Said(role, part)
+            yield _ChatMessage(role, part)
         elif isinstance(part, Mapping) and part.get("type") == "tool_result":
             inner = {"role": "tool", "content": part.get("content")}
-            yield _Said(_TOOL, text_of_message(inner))
+            yield _ChatMessage(_TOOL, text_of_message(inner))
         elif isinstance(part, Mapping) and isinstance(part.get("text"), str):
-            yield _Said(role, part["text"])
+            yield _ChatMessage(role, part["text"])
 
 
 def _role(message: Mapping[str, Any]) -> str:

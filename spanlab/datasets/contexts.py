@@ -12,7 +12,7 @@ from typing import BinaryIO, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from spanlab.datasets.files import BOM, File, Row
+from spanlab.datasets.files import BOM, FileRow, InputFile
 from spanlab.datasets.limits import too_large
 from spanlab.datasets.reader import GivenPassages, input_error, ours, passages_of
 from spanlab.errors import InputError
@@ -31,7 +31,7 @@ class ContextSource(Protocol):
         """Return the passages of an item; empty when there are none."""
 
 
-class Contexts:
+class ContextFiles:
     """Adds passages to records and counts the items that have none.
 
     Args:
@@ -96,7 +96,7 @@ class _Directory:
 
     def passages(self, item_id: str) -> tuple[Passage, ...]:
         """Return one passage per file, in the order of the directories' names."""
-        texts = (_text(File(file, str(file))) for file in self._files.get(item_id, ()))
+        texts = (_text(InputFile(file, str(file))) for file in self._files.get(item_id, ()))
         return tuple(Passage(text=text) for text in texts if text.strip())
 
 
@@ -119,18 +119,18 @@ class _ContextLines:
     """A JSON Lines file of contexts."""
 
     def __init__(self, path: Path) -> None:
-        self._index = RecordIndex(File(path, str(path)), lambda row: _given(row).id)
+        self._index = RecordIndex(InputFile(path, str(path)), lambda row: _given(row).id)
 
     def passages(self, item_id: str) -> tuple[Passage, ...]:
         """Return the passages of every line with this id, in the file's order."""
         return tuple(p for row in self._index.rows(item_id) for p in _given(row).all())
 
 
-def _given(row: Row) -> _ContextRow:
+def _given(row: FileRow) -> _ContextRow:
     return _ContextRow.model_validate_json(row.raw)
 
 
-def _text(file: File) -> str:
+def _text(file: InputFile) -> str:
     try:
         return file.whole().decode()
     except UnicodeDecodeError as error:
@@ -157,7 +157,7 @@ class RecordIndex:
             keys than memory should hold.
     """
 
-    def __init__(self, file: File, key: Callable[[Row], str]) -> None:
+    def __init__(self, file: InputFile, key: Callable[[FileRow], str]) -> None:
         self.name = file.name
         self._file = file
         self._places: dict[str, list[tuple[int, int]]] = {}
@@ -179,7 +179,7 @@ class RecordIndex:
                 if memory > 2 * file.limit:  # of three; the rest is for records
                     raise too_large("the list of the keys", file.limit, file=file.name)
 
-    def rows(self, key: str) -> Iterator[Row]:
+    def rows(self, key: str) -> Iterator[FileRow]:
         """Yield the lines with this key, in the file's order; none if there are none."""
         places = self._places.get(key)
         if places:
@@ -197,7 +197,7 @@ class RecordIndex:
             self._unpacked.seek(0)
             yield self._unpacked
 
-    def _key(self, key: Callable[[Row], str], row: Row) -> str:
+    def _key(self, key: Callable[[FileRow], str], row: FileRow) -> str:
         try:
             return key(row)
         except ValidationError as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic_core import from_json
 
-from spanlab.datasets.files import File
+from spanlab.datasets.files import InputFile
 from spanlab.datasets.formats import graphrag, graphrag_index, summaries
 from spanlab.datasets.json_rows import first_objects, is_single, names_in, printed
 from spanlab.errors import InputError
@@ -89,7 +89,7 @@ def detect(path: Path, name: str | None = None) -> str:
     Raises:
         InputError: it is missing, empty, not text, or of no or more than one known format.
     """
-    file = File(path, name or str(path))
+    file = InputFile(path, name or str(path))
     if path.is_dir():
         return _of_folder(file)
     head = file.head()
@@ -114,7 +114,7 @@ def detect(path: Path, name: str | None = None) -> str:
     raise _unknown(file, f"it begins {head[:60].decode(errors='replace')!r}")
 
 
-def _of_folder(folder: File) -> str:
+def _of_folder(folder: InputFile) -> str:
     if graphrag.is_output(folder.path):
         return "graphrag"
     names = [f"{name}.parquet" for name in graphrag_index.TABLES]
@@ -125,7 +125,7 @@ def _of_folder(folder: File) -> str:
     )
 
 
-def _check_text(head: bytes, file: File) -> None:
+def _check_text(head: bytes, file: InputFile) -> None:
     # The head may end inside a character; up to three bytes of it are then missing.
     for cut in range(4):
         try:
@@ -139,7 +139,7 @@ def _check_text(head: bytes, file: File) -> None:
         raise InputError("the file is binary", file=file.name, expected="UTF-8 text or parquet")
 
 
-def _first_value(file: File) -> list[dict[str, object]]:
+def _first_value(file: InputFile) -> list[dict[str, object]]:
     """Return the first record of a file whose records are not lines; none if it is no object."""
     if file.head().lstrip().startswith(b"["):
         first = next(file.array(), None)
@@ -158,7 +158,7 @@ def _first_value(file: File) -> list[dict[str, object]]:
     return [value] if isinstance(value, dict) else []
 
 
-def _printed(file: File) -> Iterator[dict[str, object]]:
+def _printed(file: InputFile) -> Iterator[dict[str, object]]:
     """Yield the first objects of a file that has several of them, each over several lines."""
     for row in islice(() if is_single(file) else printed(file), _PRINTED):
         with suppress(ValueError, InputError):
@@ -167,7 +167,7 @@ def _printed(file: File) -> Iterator[dict[str, object]]:
                 yield value
 
 
-def _json_format(records: list[dict[str, object]], file: File) -> str:
+def _json_format(records: list[dict[str, object]], file: InputFile) -> str:
     for record in records:
         keys = frozenset(record)
         names = [name for name in SIGNATURES if _is_a(record, name)]
@@ -209,7 +209,7 @@ def _looks_like_table(head: bytes) -> bool:
     return bool(rest.strip()) and any(mark in header for mark in ",;\t")
 
 
-def _unknown(file: File, found: str) -> InputError:
+def _unknown(file: InputFile, found: str) -> InputError:
     looked_for = "; ".join(
         f"{name}: {' or '.join(' + '.join(sorted(signature)) for signature in signatures)}"
         for name, signatures in SIGNATURES.items()

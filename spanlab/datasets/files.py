@@ -22,7 +22,7 @@ from typing import BinaryIO, NamedTuple, cast
 from pydantic_core import from_json, to_json
 
 from spanlab.datasets.arrays import elements
-from spanlab.datasets.limits import DENSEST, Unpacked, longest, record_limit, too_large, weight
+from spanlab.datasets.limits import DENSEST, BoundedStream, longest, record_limit, too_large, weight
 from spanlab.errors import InputError
 from spanlab.schema import storable
 
@@ -38,7 +38,7 @@ _BUFFER = 1 << 16
 _SHOWN = 1 << 10  # bytes of a record that is too large
 
 
-class Row(NamedTuple):
+class FileRow(NamedTuple):
     """One record of a file: its place, counted from 1, and its JSON.
 
     ``unit`` says what ``line`` counts, as in ``InputError``; ``number`` counts the records of a
@@ -67,7 +67,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class File:
+class InputFile:
     """A file to read; ``name`` is what messages call it, ``limit`` the largest record's memory."""
 
     path: Path
@@ -96,7 +96,7 @@ class File:
                     return
                 with gzip.open(plain) as unpacked:
                     size = self.path.stat().st_size
-                    bounded = Unpacked(cast(BinaryIO, unpacked), size, self.limit, self.name)
+                    bounded = BoundedStream(cast(BinaryIO, unpacked), size, self.limit, self.name)
                     yield io.BufferedReader(bounded, _BUFFER)
         except FileNotFoundError:
             raise InputError("there is no such file", file=self.name) from None
@@ -120,7 +120,7 @@ class File:
             raise InputError("the file is empty", file=self.name, expected="at least one record")
         return head
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[FileRow]:
         """Yield the records of JSON Lines, or of one JSON array.
 
         Lines end at a line feed alone, so that no separator inside a string splits a record.
@@ -137,7 +137,7 @@ class File:
                 if not row.beginning.isspace():
                     yield row
 
-    def lines(self, stream: BinaryIO) -> Iterator[tuple[Row, int]]:
+    def lines(self, stream: BinaryIO) -> Iterator[tuple[FileRow, int]]:
         """Yield the lines of the open file, each with the place at which it begins."""
         most = longest(self.limit)
         number = place = 0
@@ -153,14 +153,14 @@ class File:
                     break
             yield row, begin
 
-    def row(self, line: int, raw: bytes, unit: str = "line", number: int = 0) -> Row:
+    def row(self, line: int, raw: bytes, unit: str = "line", number: int = 0) -> FileRow:
         """Return a record's row, which refuses to be read if it is too large."""
         # A record that is short enough whatever stands in it, as nearly all are, is not counted.
         if len(raw) * DENSEST <= self.limit or weight(raw) <= self.limit:
-            return Row(line, _storable(raw), unit, number)
+            return FileRow(line, _storable(raw), unit, number)
         refused = too_large("the record", self.limit)
         refused.unit = unit
-        return Row(
+        return FileRow(
             line, raw[:_SHOWN], unit, number, refused.at(file=self.name, line=line, unit=unit)
         )
 
@@ -190,7 +190,7 @@ class File:
         except ValueError as error:
             raise InputError(f"not valid JSON: {error}", file=self.name) from None
 
-    def array(self) -> Iterator[Row]:
+    def array(self) -> Iterator[FileRow]:
         """Yield the elements of the JSON array that the whole file is, numbered from 1.
 
         Raises:

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from pydantic_core import from_json
 
 from spanlab.datasets.arrays import elements, is_one_object, members
-from spanlab.datasets.files import BOM, File, Row
+from spanlab.datasets.files import BOM, FileRow, InputFile
 from spanlab.datasets.limits import longest
 from spanlab.errors import InputError
 
@@ -39,7 +39,7 @@ class RecordList(NamedTuple):
     first: Sequence[Mapping[str, Any]]
 
 
-def first_objects(file: File) -> list[dict[str, Any]]:
+def first_objects(file: InputFile) -> list[dict[str, Any]]:
     """Return the JSON objects among the first lines, however long a line is; at least the first."""
     found = []
     with file.open() as stream:
@@ -51,7 +51,7 @@ def first_objects(file: File) -> list[dict[str, Any]]:
     return found
 
 
-def printed(file: File) -> Iterator[Row]:
+def printed(file: InputFile) -> Iterator[FileRow]:
     """Yield objects that stand on a line or, indented, on several, and the lines between them.
 
     An object on several lines begins with a line ``{`` and ends with a line ``}``, as ``jq`` and
@@ -76,14 +76,14 @@ def printed(file: File) -> Iterator[Row]:
         yield file.row(begun, bytes(text))
 
 
-def is_single(file: File) -> bool:
+def is_single(file: InputFile) -> bool:
     """Say whether the file is one JSON object."""
     with file.open() as stream:
         _after_bom(stream)
         return is_one_object(stream)
 
 
-def names_in(file: File) -> dict[str, Any]:
+def names_in(file: InputFile) -> dict[str, Any]:
     """Return the members of the one object that a file is, what is inside them left out."""
     empty: dict[bytes, Any] = {b"[": [], b"{": {}}
     with file.open() as stream:
@@ -91,7 +91,7 @@ def names_in(file: File) -> dict[str, Any]:
         return {each.name: empty.get(each.first) for each in islice(members(stream), _WIDEST)}
 
 
-def record_lists(file: File) -> list[RecordList]:
+def record_lists(file: InputFile) -> list[RecordList]:
     """Return the lists of objects inside the one object of a file, in its order.
 
     Raises:
@@ -105,7 +105,7 @@ def record_lists(file: File) -> list[RecordList]:
             raise InputError(f"not valid JSON: {error}", file=file.name) from None
 
 
-def rows_at(file: File, found: RecordList) -> Iterator[Row]:
+def rows_at(file: InputFile, found: RecordList) -> Iterator[FileRow]:
     """Yield the elements of a list, numbered from 1."""
     with file.open() as stream:
         stream.seek(found.place)
@@ -117,7 +117,7 @@ def rows_at(file: File, found: RecordList) -> Iterator[Row]:
             raise InputError(f"not valid JSON: {error}", file=file.name) from None
 
 
-def _lists(file: File, stream: BinaryIO, before: str, depth: int) -> Iterator[RecordList]:
+def _lists(file: InputFile, stream: BinaryIO, before: str, depth: int) -> Iterator[RecordList]:
     inside = [each for each in islice(members(stream), _WIDEST) if each.first in (b"[", b"{")]
     for name, place, first in inside:
         stream.seek(place)
@@ -129,7 +129,7 @@ def _lists(file: File, stream: BinaryIO, before: str, depth: int) -> Iterator[Re
             yield from _lists(file, stream, f"{before}{name}.", depth - 1)
 
 
-def _counted(file: File, stream: BinaryIO) -> tuple[int, list[dict[str, Any]]]:
+def _counted(file: InputFile, stream: BinaryIO) -> tuple[int, list[dict[str, Any]]]:
     """Return how many elements a list has, and those of its first that are objects."""
     first, count = [], 0
     for raw in elements(stream, longest(file.limit), alone=False):
@@ -139,7 +139,7 @@ def _counted(file: File, stream: BinaryIO) -> tuple[int, list[dict[str, Any]]]:
     return count, first
 
 
-def _value(row: Row) -> Any:
+def _value(row: FileRow) -> Any:
     """Return what a row holds, None if that cannot be read."""
     try:
         return from_json(row.raw)

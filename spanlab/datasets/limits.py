@@ -84,7 +84,7 @@ def too_many(what: str, limit: int, file: str, line: int) -> InputError:
     return error
 
 
-class Unpacked(io.RawIOBase):
+class BoundedStream(io.RawIOBase):
     """A packed stream that ends with an error once it unpacks to what no honest file holds.
 
     Args:

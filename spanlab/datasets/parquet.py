@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from spanlab.datasets.arrow_rows import SchemaReader, plain, rows_of
-from spanlab.datasets.files import File
+from spanlab.datasets.files import InputFile
 from spanlab.datasets.formats.analysis_table import CellsRow
 from spanlab.datasets.limits import UNPACKED, most_unpacked, too_large
-from spanlab.datasets.parquet_pages import Page, pages
+from spanlab.datasets.parquet_pages import UnpackedPage, pages
 from spanlab.datasets.reader import ReadOptions
 from spanlab.errors import InputError
 
@@ -63,7 +63,7 @@ class ParquetReader(SchemaReader):
                 ) from None
 
 
-def _safe_rows(group: Any, columns: Sequence[str], file: File) -> int:
+def _safe_rows(group: Any, columns: Sequence[str], file: InputFile) -> int:
     """Return how many rows of a group may be held, by what the file says before it is unpacked.
 
     Every row may repeat the longest text of a dictionary, which the file holds once.
@@ -88,7 +88,7 @@ def _safe_rows(group: Any, columns: Sequence[str], file: File) -> int:
     return max(1, min(_BATCH, fitting))
 
 
-def _pages(chunk: Any, file: File) -> Iterator[Page]:
+def _pages(chunk: Any, file: InputFile) -> Iterator[UnpackedPage]:
     """Yield the pages of a column, by their headers and not by what the metadata says of them."""
     start = min(each for each in (chunk.dictionary_page_offset, chunk.data_page_offset) if each)
     with file.open() as stream:
@@ -103,7 +103,7 @@ def _pages(chunk: Any, file: File) -> Iterator[Page]:
             ) from None
 
 
-def table(file: File, columns: Collection[str]) -> Iterator[CellsRow]:
+def table(file: InputFile, columns: Collection[str]) -> Iterator[CellsRow]:
     """Yield the rows of a parquet file that must have these columns.
 
     Raises:

@@ -19,14 +19,14 @@ _NUMBERS: Final = frozenset((4, 5, 6))
 _DEEPEST: Final = 8  # structures inside each other; PageHeader has three
 
 
-class Page(NamedTuple):
+class UnpackedPage(NamedTuple):
     """The bytes of a page once unpacked; ``is_dictionary`` if it holds texts that rows repeat."""
 
     size: int
     is_dictionary: bool
 
 
-def pages(stream: BinaryIO, start: int, end: int) -> Iterator[Page]:
+def pages(stream: BinaryIO, start: int, end: int) -> Iterator[UnpackedPage]:
     """Yield the pages in bytes ``[start, end)`` of a file, without unpacking any.
 
     Raises:
@@ -39,7 +39,7 @@ def pages(stream: BinaryIO, start: int, end: int) -> Iterator[Page]:
         kind, size, packed = (numbers.get(field, -1) for field in (1, 2, 3))
         if kind < 0 or size < 0 or packed < 0:
             raise ValueError(f"no page begins at byte {start:,}")
-        yield Page(size, kind == _DICTIONARY)
+        yield UnpackedPage(size, kind == _DICTIONARY)
         start += header.tell() + packed
 
 

@@ -24,7 +24,7 @@ from spanlab.extents import Extent
 from spanlab.schema import Interval, Span
 
 
-class Counting(Enum):
+class OffsetUnit(Enum):
     """What offsets count."""
 
     CODE_POINTS = "code points"
@@ -40,29 +40,29 @@ class RegionPlace(NamedTuple):
     field: str
 
 
-class Ruler:
+class OffsetReader:
     """Reads places in one text either way."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._wide = Utf16(text)
 
-    def evidence(self, places: Iterable[RegionPlace]) -> set[Counting]:
+    def evidence(self, places: Iterable[RegionPlace]) -> set[OffsetUnit]:
         """Return the ways of counting that places need; empty where either will do."""
         if not self._wide.differs:
             return set()
-        found: set[Counting] = set()
+        found: set[OffsetUnit] = set()
         for place in places:
-            fits = [counting for counting in Counting if self._reads(place, counting)]
+            fits = [counting for counting in OffsetUnit if self._reads(place, counting)]
             if place.quoted is not None and len(fits) == 1:
                 found.update(fits)
         return found
 
     def fits(self, place: RegionPlace) -> bool:
         """Say whether the place is one, and quotes what stands there, in any way of counting."""
-        return any(self._reads(place, counting) for counting in Counting)
+        return any(self._reads(place, counting) for counting in OffsetUnit)
 
-    def extents(self, places: Sequence[RegionPlace], default: Counting) -> list[Extent]:
+    def extents(self, places: Sequence[RegionPlace], default: OffsetUnit) -> list[Extent]:
         """Return the places in code points.
 
         Args:
@@ -74,10 +74,10 @@ class Ruler:
         """
         evidence = self.evidence(places)
         likely = next(iter(evidence)) if len(evidence) == 1 else default
-        order = sorted(Counting, key=lambda counting: counting is not likely)
+        order = sorted(OffsetUnit, key=lambda counting: counting is not likely)
         return [self._extent(place, order) for place in places]
 
-    def _extent(self, place: RegionPlace, order: list[Counting]) -> Extent:
+    def _extent(self, place: RegionPlace, order: list[OffsetUnit]) -> Extent:
         for counting in order:
             extent = self._reads(place, counting)
             if extent is not None:
@@ -85,10 +85,10 @@ class Ruler:
         check_offsets(self._text, place.start, place.end, place.field)
         raise misquoted(self._text, place.start, place.end, place.quoted or "", place.field)
 
-    def _reads(self, place: RegionPlace, counting: Counting) -> Extent | None:
+    def _reads(self, place: RegionPlace, counting: OffsetUnit) -> Extent | None:
         """Return the place counted so, or None if it is outside or quotes something else."""
         extent: Extent | None = Extent(place.start, place.end)
-        if counting is Counting.UTF16:
+        if counting is OffsetUnit.UTF16:
             extent = self._wide.extent(place.start, place.end)
         if extent is None or not 0 <= extent.start < extent.end <= len(self._text):
             return None

@@ -15,19 +15,19 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from spanlab.datasets.files import File, Row
+from spanlab.datasets.files import FileRow, InputFile
 from spanlab.errors import InputError
 from spanlab.schema import UNDETERMINED, Item, Passage, Record
 
 
-class Reader(ABC):
+class FormatReader(ABC):
     """Reads one file of a format; by default a row is a line, and nothing is left out."""
 
-    def __init__(self, file: File, options: ReadOptions) -> None:
+    def __init__(self, file: InputFile, options: ReadOptions) -> None:
         self._file = file
         self._options = options
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[FileRow]:
         """Yield what the file holds.
 
         Raises:
@@ -35,7 +35,7 @@ class Reader(ABC):
         """
         return self._file.rows()
 
-    def record(self, row: Row) -> Record:
+    def record(self, row: FileRow) -> Record:
         """Return the record of a row.
 
         Raises:
@@ -50,7 +50,7 @@ class Reader(ABC):
         """Say what was read otherwise than it stands, once the file is read."""
 
     @abstractmethod
-    def _record(self, row: Row) -> Record:
+    def _record(self, row: FileRow) -> Record:
         """Return the record of a row; what the validator refuses is told by ``_problem``."""
 
     def _problem(self, error: ValidationError) -> InputError:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spanlab.datasets.arrow_stream import ArrowReader
-from spanlab.datasets.contexts import Contexts
+from spanlab.datasets.contexts import ContextFiles
 from spanlab.datasets.detect import MAPPED, detect
-from spanlab.datasets.files import File
+from spanlab.datasets.files import InputFile
 from spanlab.datasets.formats import (
     claims,
     faithbench,
@@ -24,14 +24,14 @@ from spanlab.datasets.formats import (
 )
 from spanlab.datasets.formats.csv_table import CsvReader
 from spanlab.datasets.formats.json_table import JsonReader
-from spanlab.datasets.formats.tabular import Layout, MappedReader
+from spanlab.datasets.formats.tabular import MappedReader, RecordLayout
 from spanlab.datasets.parquet import ParquetReader
-from spanlab.datasets.reader import Reader, ReadOptions, RejectedRecord
+from spanlab.datasets.reader import FormatReader, ReadOptions, RejectedRecord
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import Record
 
 
-class Placed(NamedTuple):
+class PlacedRecord(NamedTuple):
     """A record, and where it stands in its file: the 1-based number of a line, row or record."""
 
     record: Record
@@ -39,7 +39,7 @@ class Placed(NamedTuple):
     unit: str = "line"
 
 
-READERS: dict[str, Callable[[File, ReadOptions], Reader]] = {
+READERS: dict[str, Callable[[InputFile, ReadOptions], FormatReader]] = {
     "spanlab": jsonl.SpanlabReader,
     "mushroom": mushroom.MushroomReader,
     "ragtruth": ragtruth.RagTruthReader,
@@ -79,18 +79,18 @@ def read(path: Path, options: ReadOptions | None = None) -> Iterator[Record]:
     return (each.record for each in placed)
 
 
-def read_placed(path: Path, options: ReadOptions | None = None) -> Iterator[Placed]:
+def read_placed(path: Path, options: ReadOptions | None = None) -> Iterator[PlacedRecord]:
     """Return what ``read`` returns, each record with its place in the file."""
     chosen = options or ReadOptions()
-    file = File(path, chosen.name or str(path))
+    file = InputFile(path, chosen.name or str(path))
     reader = _reader(file, chosen)
     if not (path.is_dir() and isinstance(reader, _OF_FOLDERS)):
         file.head()
-    contexts = Contexts(chosen.contexts) if chosen.contexts is not None else None
+    contexts = ContextFiles(chosen.contexts) if chosen.contexts is not None else None
     return _records(reader, file, chosen, contexts)
 
 
-def table_layout(path: Path, options: ReadOptions | None = None) -> Layout:
+def table_layout(path: Path, options: ReadOptions | None = None) -> RecordLayout:
     """Return what a table's, or JSON's, records look like, for people to say which column is which.
 
     Returns:
@@ -102,11 +102,11 @@ def table_layout(path: Path, options: ReadOptions | None = None) -> Layout:
         UsageError: there is no format of the name asked for.
     """
     chosen = options or ReadOptions()
-    reader = _reader(File(path, chosen.name or str(path)), chosen)
-    return reader.layout() if isinstance(reader, MappedReader) else Layout()
+    reader = _reader(InputFile(path, chosen.name or str(path)), chosen)
+    return reader.layout() if isinstance(reader, MappedReader) else RecordLayout()
 
 
-def _reader(file: File, options: ReadOptions) -> Reader:
+def _reader(file: InputFile, options: ReadOptions) -> FormatReader:
     name = detect(file.path, options.name) if options.format == "auto" else options.format
     if options.columns and options.format == "auto" and name == "claims":
         name = "csv"  # whoever maps its columns knows it for another table
@@ -124,8 +124,8 @@ def _reader(file: File, options: ReadOptions) -> Reader:
 
 
 def _records(
-    reader: Reader, file: File, options: ReadOptions, contexts: Contexts | None
-) -> Iterator[Placed]:
+    reader: FormatReader, file: InputFile, options: ReadOptions, contexts: ContextFiles | None
+) -> Iterator[PlacedRecord]:
     for row in reader.rows():
         try:
             record = reader.record(row)
@@ -139,7 +139,7 @@ def _records(
             raw = row.beginning.decode(errors="backslashreplace").rstrip("\r\n")
             options.on_reject(RejectedRecord(file.name, row.line, str(placed), raw))
             continue
-        yield Placed(record, row.line, row.unit)
+        yield PlacedRecord(record, row.line, row.unit)
     reader.finish()
     if contexts is not None:
         contexts.finish(options.on_warning)

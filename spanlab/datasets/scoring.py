@@ -10,14 +10,14 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from spanlab.datasets.detect import detect
-from spanlab.datasets.files import File, Row
-from spanlab.datasets.formats.mushroom import Place, SoftLabel
+from spanlab.datasets.files import FileRow, InputFile
+from spanlab.datasets.formats.mushroom import Place, PublishedLabel
 from spanlab.datasets.reader import ReadOptions, input_error, language
 from spanlab.datasets.readers import read_placed
 from spanlab.errors import InputError
 from spanlab.extents import Extent, merge
-from spanlab.labels import Labels, Soft, flatten, harden, labels_of
-from spanlab.schema import UNDETERMINED, Annotation, Claim, Kind, Record, Status
+from spanlab.labels import ItemLabels, SoftLabel, flatten, harden, labels_of
+from spanlab.schema import UNDETERMINED, Annotation, AnnotatorKind, Claim, Record, Status
 
 _LANGUAGE_IN_ID = re.compile(r"^[a-z]+-([a-z]{2,3})-")
 
@@ -25,7 +25,7 @@ _LANGUAGE_IN_ID = re.compile(r"^[a-z]+-([a-z]{2,3})-")
 class PlacedLabels(NamedTuple):
     """Labels, and where they stand in their file, as in ``Placed``."""
 
-    labels: Labels
+    labels: ItemLabels
     line: int
     unit: str = "line"
 
@@ -36,7 +36,7 @@ def read_labels(
     format: str = "auto",
     annotator: str | None = None,
     role: Role = "gold",
-) -> Iterator[Labels]:
+) -> Iterator[ItemLabels]:
     """Yield the labels of a file's items: Mu-SHROOM with or without answers, or any other format.
 
     Items that the annotator has not finished (or failed on) are left out, so that a scorer can
@@ -68,7 +68,7 @@ def read_placed_labels(
     """Yield what ``read_labels`` yields, each with its place in the file."""
     name = detect(path) if format == "auto" else format
     if name == "mushroom":
-        file = File(path, str(path))
+        file = InputFile(path, str(path))
         if annotator is None or _is_submission(file):  # a submission has one annotator, unnamed
             return _mushroom(file)
     return _others(path, name, annotator, role)
@@ -96,7 +96,7 @@ def read_placed_claims(
     Raises:
         InputError: a record is wrong, or it is not clear whose claims are meant.
     """
-    chooser = Chooser(annotator, role)
+    chooser = AnnotatorChooser(annotator, role)
     for record, line, unit in read_placed(path):
         try:
             found = chooser.done(record)
@@ -106,7 +106,7 @@ def read_placed_claims(
             yield PlacedClaims(record.item.id, found.claims, line, unit)
 
 
-class _Labelled(BaseModel):
+class _ScoredLine(BaseModel):
     """A line of a submission or of a published file, as far as a scorer looks at it."""
 
     model_config = ConfigDict(frozen=True, protected_namespaces=())
@@ -114,24 +114,24 @@ class _Labelled(BaseModel):
     id: str
     lang: str | None = None
     model_output_text: str | None = None
-    soft_labels: tuple[SoftLabel, ...] | None = None
+    soft_labels: tuple[PublishedLabel, ...] | None = None
     hard_labels: tuple[tuple[Place, Place], ...] | None = None
     annotations: dict[str, tuple[tuple[Place, Place], ...]] | None = None
 
-    def labels(self) -> Labels:
+    def labels(self) -> ItemLabels:
         """Return the labels. Where soft ones overlap the last wins, as in the official scorer."""
         if self.soft_labels is None and self.hard_labels is None:
             raise InputError("there are no labels", expected="soft_labels and hard_labels")
         hard = [Extent(start, end) for start, end in self.hard_labels or ()]
-        soft = [Soft(s.start, s.end, s.prob) for s in self.soft_labels or ()]
+        soft = [SoftLabel(s.start, s.end, s.prob) for s in self.soft_labels or ()]
         length = None if self.model_output_text is None else len(self.model_output_text)
         _check("hard_labels", hard, length)
         _check("soft_labels", [Extent(s.start, s.end) for s in soft], length)
         if self.soft_labels is None:
-            soft = [Soft(start, end, 1.0) for start, end in hard]
+            soft = [SoftLabel(start, end, 1.0) for start, end in hard]
         if self.hard_labels is None:
             hard = harden(flatten(soft, overlap="last"))
-        return Labels(
+        return ItemLabels(
             id=self.id,
             lang=_language(self.lang, self.id),
             soft=tuple(flatten(soft, overlap="last")),
@@ -151,19 +151,19 @@ class _Labelled(BaseModel):
             yield tuple(merge(extents))
 
 
-def _mushroom(file: File) -> Iterator[PlacedLabels]:
+def _mushroom(file: InputFile) -> Iterator[PlacedLabels]:
     for row in file.rows():
         yield PlacedLabels(_labels(row, file), row.line, row.unit)
 
 
-def _is_submission(file: File) -> bool:
+def _is_submission(file: InputFile) -> bool:
     first = next(iter(file.rows()), None)
     return first is not None and b"model_output_text" not in first.raw
 
 
-def _labels(row: Row, file: File) -> Labels:
+def _labels(row: FileRow, file: InputFile) -> ItemLabels:
     try:
-        return _Labelled.model_validate_json(row.raw).labels()
+        return _ScoredLine.model_validate_json(row.raw).labels()
     except ValidationError as error:
         raise input_error(error).at(file=file.name, line=row.line, unit=row.unit) from None
     except InputError as error:
@@ -171,7 +171,7 @@ def _labels(row: Row, file: File) -> Labels:
 
 
 def _others(path: Path, name: str, annotator: str | None, role: Role) -> Iterator[PlacedLabels]:
-    chooser = Chooser(annotator, role)
+    chooser = AnnotatorChooser(annotator, role)
     for record, line, unit in read_placed(path, ReadOptions(format=name, on_warning=_not_said)):
         try:
             annotation = chooser.done(record)
@@ -207,17 +207,20 @@ Role = Literal["gold", "prediction"]
 
 
 # Who is meant, the first tier that is there at all deciding.
-_TIERS: dict[Role, tuple[frozenset[Kind], ...]] = {
-    "gold": (frozenset({Kind.GOLD}), frozenset({Kind.DETECTOR, Kind.VOTE, Kind.PERSON})),
+_TIERS: dict[Role, tuple[frozenset[AnnotatorKind], ...]] = {
+    "gold": (
+        frozenset({AnnotatorKind.GOLD}),
+        frozenset({AnnotatorKind.DETECTOR, AnnotatorKind.VOTE, AnnotatorKind.PERSON}),
+    ),
     "prediction": (
-        frozenset({Kind.DETECTOR, Kind.VOTE}),
-        frozenset({Kind.PERSON}),
-        frozenset({Kind.GOLD}),
+        frozenset({AnnotatorKind.DETECTOR, AnnotatorKind.VOTE}),
+        frozenset({AnnotatorKind.PERSON}),
+        frozenset({AnnotatorKind.GOLD}),
     ),
 }
 
 
-class Chooser:
+class AnnotatorChooser:
     """Picks one annotator's finished annotations out of the records of a file.
 
     Args:

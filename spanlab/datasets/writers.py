@@ -26,17 +26,17 @@ from spanlab.datasets.formats.analysis_table import (
     write_parquet,
 )
 from spanlab.datasets.formats.jsonl import node_lines
-from spanlab.datasets.scoring import Chooser
+from spanlab.datasets.scoring import AnnotatorChooser
 from spanlab.errors import UsageError
 from spanlab.schema import UNDETERMINED, Record, SharedProcess
 
 
-class _Ahead(bytes):
+class _Preamble(bytes):
     """A chunk that stands before a record and is none."""
 
 
 @dataclass(frozen=True)
-class _Writer:
+class _TextWriter:
     """A format of text: one chunk of bytes per record, and what stands around them."""
 
     chunks: Callable[[Iterable[Record], str | None], Iterator[bytes]]
@@ -50,7 +50,7 @@ class _Writer:
         count = 0
         stream.write(self.before)
         for chunk in self.chunks(records, annotator):
-            if isinstance(chunk, _Ahead):
+            if isinstance(chunk, _Preamble):
                 stream.write(chunk)
                 continue
             stream.write(self.between + chunk if count else chunk)
@@ -138,12 +138,12 @@ def _spanlab(records: Iterable[Record], annotator: str | None) -> Iterator[bytes
         process = record.item.process
         if isinstance(process, SharedProcess) and process.id not in written:
             written.add(process.id)
-            yield from map(_Ahead, node_lines(process))
+            yield from map(_Preamble, node_lines(process))
         yield jsonl.dumps(record)
 
 
 def _mushroom(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
-    chooser = Chooser(annotator, role="prediction")
+    chooser = AnnotatorChooser(annotator, role="prediction")
     for record in records:
         annotation = chooser.done(record)
         if annotation is not None:
@@ -151,7 +151,7 @@ def _mushroom(records: Iterable[Record], annotator: str | None) -> Iterator[byte
 
 
 def _averitec(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
-    chooser = Chooser(annotator, role="prediction")
+    chooser = AnnotatorChooser(annotator, role="prediction")
     for record in records:
         annotation = chooser.done(record)
         if annotation is not None:
@@ -179,12 +179,12 @@ def _hub(records: Iterable[Record], annotator: str | None, stream: BinaryIO, tit
 
 
 _WRITERS: dict[str, Callable[[Iterable[Record], str | None, BinaryIO, str], int]] = {
-    "spanlab": _Writer(_spanlab),
-    "mushroom": _Writer(_mushroom),
-    "labelstudio": _Writer(_labelstudio, before=b"[\n", between=b",\n", after=b"\n]\n"),
-    "averitec": _Writer(_averitec, before=b"[\n", between=b",\n", after=b"\n]\n"),
-    "claims": _Writer(_claims, before=claims.header()),
-    "csv": _Writer(_csv),
+    "spanlab": _TextWriter(_spanlab),
+    "mushroom": _TextWriter(_mushroom),
+    "labelstudio": _TextWriter(_labelstudio, before=b"[\n", between=b",\n", after=b"\n]\n"),
+    "averitec": _TextWriter(_averitec, before=b"[\n", between=b",\n", after=b"\n]\n"),
+    "claims": _TextWriter(_claims, before=claims.header()),
+    "csv": _TextWriter(_csv),
     "parquet": _parquet,
     "huggingface": _hub,
 }

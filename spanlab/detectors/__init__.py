@@ -6,18 +6,18 @@
     ucsc                                an ensemble of five, and their vote
 
 Others come from installed packages (``registry``). A detector is loaded when it is first built:
-naming it and reading its ``Entry`` costs nothing. It is chosen by a specification (``spec_of``,
-``DetectorSpec``, ``EnsembleSpec``) and built with ``build``.
+naming it and reading its ``DetectorEntry`` costs nothing. It is chosen by a specification
+(``spec_of``, ``DetectorSpec``, ``EnsembleSpec``) and built with ``build``.
 """
 
 from __future__ import annotations
 
 from spanlab.detectors.base import (
+    BatchCollector,
     BatchDetector,
     Detector,
-    Finding,
-    Gathered,
-    Kit,
+    DetectorKit,
+    DetectorResult,
     LocalDetector,
     Tunable,
     as_detector,
@@ -25,11 +25,11 @@ from spanlab.detectors.base import (
 from spanlab.detectors.building import build, detector
 from spanlab.detectors.entry import (
     INSTRUCTION,
-    Broken,
-    Calls,
-    Entry,
-    Options,
-    Size,
+    BrokenDetector,
+    CallEstimate,
+    DetectorEntry,
+    DetectorOptions,
+    PromptSize,
     asks_models,
     check_tunable,
     entries,
@@ -41,19 +41,19 @@ from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec, members, sp
 
 __all__ = [
     "INSTRUCTION",
+    "BatchCollector",
     "BatchDetector",
-    "Broken",
-    "Calls",
+    "BrokenDetector",
+    "CallEstimate",
     "Detector",
+    "DetectorEntry",
+    "DetectorKit",
+    "DetectorOptions",
+    "DetectorResult",
     "DetectorSpec",
     "EnsembleSpec",
-    "Entry",
-    "Finding",
-    "Gathered",
-    "Kit",
     "LocalDetector",
-    "Options",
-    "Size",
+    "PromptSize",
     "Spec",
     "Tunable",
     "as_detector",

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from spanlab.errors import ConfigurationError, SpanlabError
 from spanlab.inbound import is_end
-from spanlab.schema import Annotation, Item, Kind, Status, storable
+from spanlab.schema import Annotation, AnnotatorKind, Item, Status, storable
 
 if TYPE_CHECKING:
     import dspy
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from spanlab.detectors.spec import DetectorSpec
     from spanlab.lm import Meter
     from spanlab.lm.model import LanguageModel
-    from spanlab.mappers import Quote
-    from spanlab.memory import Memory, MemoryChoice
+    from spanlab.mappers import ModelQuote
+    from spanlab.memory import EvidenceMemory, MemoryChoice
     from spanlab.retrievers import Retriever
-    from spanlab.retrievers.pages import Pages
-    from spanlab.schema import Predictor
+    from spanlab.retrievers.pages import PageReader
+    from spanlab.schema import TunedPredictor
     from spanlab.tools.mcp_servers import ServerState
 
 
@@ -34,7 +34,7 @@ _REASON = 500  # characters of a reason that are kept with an item
 
 
 @dataclass(frozen=True)
-class Finding:
+class DetectorResult:
     """What a detector found.
 
     ``item`` is the item with the passages that were retrieved for it, to which the annotations'
@@ -60,7 +60,7 @@ class Detector(Protocol):
         """The name that it signs its annotations with."""
         ...
 
-    async def detect(self, item: Item) -> Finding:
+    async def detect(self, item: Item) -> DetectorResult:
         """Mark what is likely hallucinated in the item's answer.
 
         Args:
@@ -133,7 +133,7 @@ class Tunable(Protocol):
         """Return the annotation that what the program said of ``item`` amounts to."""
         ...
 
-    def expected(self, item: Item, quotes: Sequence[Quote]) -> Mapping[str, object]:
+    def expected(self, item: Item, quotes: Sequence[ModelQuote]) -> Mapping[str, object]:
         """Return the output fields that a perfect program gives, for labelled demonstrations.
 
         Args:
@@ -151,14 +151,14 @@ def failed(name: str, error: BaseException) -> Annotation:
     reason = str(error) if isinstance(error, SpanlabError) else f"{type(error).__name__}: {error}"
     return Annotation(
         annotator=name,
-        kind=Kind.DETECTOR,
+        kind=AnnotatorKind.DETECTOR,
         status=Status.FAILED,
         note=storable((reason or type(error).__name__)[:_REASON]),
     )
 
 
 @dataclass(frozen=True)
-class Kit:
+class DetectorKit:
     """What a detector works with: its choices, and what was built from them.
 
     ``models`` are language models by the roles of the detector's entry, the main one first; a
@@ -171,9 +171,9 @@ class Kit:
     retriever: Retriever
     models: Mapping[str, LanguageModel]
     meter: Meter
-    prompts: Mapping[str, Predictor] | None = None
-    pages: Pages | None = None
-    memory: Callable[[MemoryChoice], Memory] | None = None
+    prompts: Mapping[str, TunedPredictor] | None = None
+    pages: PageReader | None = None
+    memory: Callable[[MemoryChoice], EvidenceMemory] | None = None
     tools: Callable[[str], Awaitable[Sequence[ServerState]]] | None = None
 
     def lm(self, role: str | None = None) -> dspy.LM:
@@ -192,13 +192,13 @@ class Kit:
                 found[name if shared else f"{role}.{name}"] = value
         return found | (thinking if roles else {})
 
-    def __deepcopy__(self, memo: object) -> Kit:
+    def __deepcopy__(self, memo: object) -> DetectorKit:
         """Return itself: the copy of a detector asks the same model, under the same meter."""
         return self
 
 
 @dataclass(frozen=True)
-class Awaited:
+class AwaitedDetector:
     """A local detector whose work is done by an executor.
 
     ``annotate`` is picklable where the executor's workers are processes: it can look the detector
@@ -209,7 +209,7 @@ class Awaited:
     annotate: Callable[[Item], Annotation]
     executor: Executor | None = None
 
-    async def detect(self, item: Item) -> Finding:
+    async def detect(self, item: Item) -> DetectorResult:
         """Annotate an item; see ``Detector``. The detector's error becomes a failed annotation.
 
         Raises:
@@ -219,7 +219,7 @@ class Awaited:
             self.executor, _attempt, self.name, self.annotate, item
         )
         try:
-            return Finding(await work, item)
+            return DetectorResult(await work, item)
         except BrokenExecutor:
             raise ConfigurationError(_ENDED) from None
 
@@ -232,7 +232,7 @@ _ENDED = (
 
 
 @dataclass
-class Gathered:
+class BatchCollector:
     """A detector that takes many items at once: what is asked for meanwhile is its next batch."""
 
     name: str
@@ -249,7 +249,7 @@ class Gathered:
         """How many items it takes at once."""
         return self.detector.batch
 
-    async def detect(self, item: Item) -> Finding:
+    async def detect(self, item: Item) -> DetectorResult:
         """Annotate an item; see ``Detector``. The detector's error becomes a failed annotation."""
         future = Future[Annotation]()
         with self._lock:
@@ -258,7 +258,7 @@ class Gathered:
         if begins:
             self._thread.submit(self._work)
         said = await asyncio.wrap_future(future)
-        return Finding(said.model_copy(update={"annotator": self.name}), item)
+        return DetectorResult(said.model_copy(update={"annotator": self.name}), item)
 
     def _work(self) -> None:
         while True:
@@ -291,9 +291,9 @@ def as_detector(given: Detector | LocalDetector, executor: Executor | None = Non
         executor: does the work of a local one; None takes a thread of the event loop's.
     """
     if isinstance(given, BatchDetector):
-        return Gathered(given.name, given)
+        return BatchCollector(given.name, given)
     if isinstance(given, LocalDetector):
-        return Awaited(given.name, partial(_annotate, given), executor)
+        return AwaitedDetector(given.name, partial(_annotate, given), executor)
     return given
 
 

@@ -10,22 +10,29 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import BaseModel, JsonValue
 
-from spanlab.detectors.base import Awaited, BatchDetector, Detector, Gathered, Kit, LocalDetector
+from spanlab.detectors.base import (
+    AwaitedDetector,
+    BatchCollector,
+    BatchDetector,
+    Detector,
+    DetectorKit,
+    LocalDetector,
+)
 from spanlab.detectors.entry import asks_models, entry_of
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.errors import InputError, UsageError
 from spanlab.inbound import foreign
 from spanlab.lm import Meter, answer_cache, language_model
-from spanlab.programs import Programs
-from spanlab.retrievers import AveritecSpec, Given, GivenSpec, retriever
-from spanlab.schema import Annotation, Demo, Item, Predictor
+from spanlab.programs import ProgramRegistry
+from spanlab.retrievers import AveritecSpec, GivenPassages, GivenSpec, retriever
+from spanlab.schema import Annotation, Demo, Item, TunedPredictor
 from spanlab.settings import Settings
 
 if TYPE_CHECKING:
     import dspy
 
-    from spanlab.memory import Memory, MemoryChoice
-    from spanlab.retrievers.pages import Pages
+    from spanlab.memory import EvidenceMemory, MemoryChoice
+    from spanlab.retrievers.pages import PageReader
     from spanlab.tools.mcp_servers import ServerState
 
 
@@ -59,14 +66,14 @@ def build(
     if isinstance(spec, DetectorSpec) and not asks_models(spec.detector):
         local = detector(spec.model_copy(update={"name": None}))  # says so if it cannot be made
         if isinstance(local, BatchDetector):
-            return Gathered(spec.signs, local)
-        return Awaited(spec.signs, partial(_annotate, spec), executor)
+            return BatchCollector(spec.signs, local)
+        return AwaitedDetector(spec.signs, partial(_annotate, spec), executor)
     meter, settings = meter or Meter(), settings or Settings.read()
     if isinstance(spec, EnsembleSpec):
-        from spanlab.detectors.ensemble import Ensemble, Vote
+        from spanlab.detectors.ensemble import Ensemble, EnsembleVote
 
         members = [build(member, meter, settings, executor) for member in spec.members]
-        return Ensemble(members, (Vote(spec.name, tuple(each.name for each in members)),))
+        return Ensemble(members, (EnsembleVote(spec.name, tuple(each.name for each in members)),))
     return _asking(spec, meter, settings)
 
 
@@ -102,7 +109,7 @@ def _local(spec: str) -> LocalDetector:
 
 
 def _made(spec: DetectorSpec) -> LocalDetector:
-    kit = Kit(spec, Given(), {}, Meter())
+    kit = DetectorKit(spec, GivenPassages(), {}, Meter())
     with _making(spec):
         return cast(LocalDetector, _create(spec.detector)(kit))
 
@@ -117,7 +124,7 @@ def _making(spec: DetectorSpec) -> AbstractContextManager[None]:
     return foreign(f"the detector {spec.detector!r} cannot be made", UsageError)
 
 
-def kit_of(spec: DetectorSpec, meter: Meter, settings: Settings) -> Kit:
+def kit_of(spec: DetectorSpec, meter: Meter, settings: Settings) -> DetectorKit:
     """Return what a detector that asks models works with.
 
     Args:
@@ -135,7 +142,7 @@ def kit_of(spec: DetectorSpec, meter: Meter, settings: Settings) -> Kit:
     local = isinstance(spec.retriever, AveritecSpec)
     cache = answer_cache(settings, "models")
     lms = {each: language_model(each, meter, cache=cache) for each in set(choices.values())}
-    return Kit(
+    return DetectorKit(
         spec=spec,
         retriever=retriever(spec.retriever or GivenSpec(), meter, settings),
         meter=meter,
@@ -147,13 +154,13 @@ def kit_of(spec: DetectorSpec, meter: Meter, settings: Settings) -> Kit:
     )
 
 
-def _pages(settings: Settings) -> Pages:
+def _pages(settings: Settings) -> PageReader:
     from spanlab.retrievers.pages import web_pages
 
     return web_pages(settings)
 
 
-def _memory(settings: Settings, choice: MemoryChoice) -> Memory:
+def _memory(settings: Settings, choice: MemoryChoice) -> EvidenceMemory:
     from spanlab.memory import memory
 
     return memory(settings, choice)
@@ -166,16 +173,16 @@ async def _tools(settings: Settings, names: str) -> Sequence[ServerState]:
     return await server_states(chosen_servers(settings, names))
 
 
-def _create(name: str) -> Callable[[Kit], Detector | LocalDetector]:
+def _create(name: str) -> Callable[[DetectorKit], Detector | LocalDetector]:
     create = entry_of(name).create
     if create is None:
         raise UsageError(f"{name!r} is an ensemble: a specification names its members")
     return create
 
 
-def _prompts(spec: DetectorSpec, settings: Settings) -> Mapping[str, Predictor] | None:
+def _prompts(spec: DetectorSpec, settings: Settings) -> Mapping[str, TunedPredictor] | None:
     """Return the prompts of the program that a specification or the registry chooses."""
-    programs = Programs(settings.programs)
+    programs = ProgramRegistry(settings.programs)
     # A detector's guidance outweighs its default program; that of a member only stands in for one.
     guided = spec.guidance is not None and spec.signs == spec.detector
     name = spec.program or (None if guided else programs.default(spec.signs))
@@ -190,7 +197,7 @@ def _prompts(spec: DetectorSpec, settings: Settings) -> Mapping[str, Predictor] 
 _KEPT = "augmented"  # dspy's mark of a demonstration that a model made itself
 
 
-def program_state(program: dspy.Module) -> dict[str, Predictor]:
+def program_state(program: dspy.Module) -> dict[str, TunedPredictor]:
     """Return the prompts of a program.
 
     Args:
@@ -201,7 +208,7 @@ def program_state(program: dspy.Module) -> dict[str, Predictor]:
         predictor alone. The name is the same whether a predictor reasons first or not.
     """
     return {
-        name: Predictor(
+        name: TunedPredictor(
             instruction=predictor.signature.instructions,
             demos=tuple(_plain(demo, predictor) for demo in predictor.demos),
         )
@@ -209,7 +216,7 @@ def program_state(program: dspy.Module) -> dict[str, Predictor]:
     }
 
 
-def apply_program(program: dspy.Module, state: Mapping[str, Predictor]) -> None:
+def apply_program(program: dspy.Module, state: Mapping[str, TunedPredictor]) -> None:
     """Give a program the prompts that ``program_state`` returned; nothing in them is run.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from spanlab.detectors.entry import INSTRUCTION, Size, entry_of
+from spanlab.detectors.entry import INSTRUCTION, PromptSize, entry_of
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import UsageError
 from spanlab.lm import ModelChoice, count_tokens
@@ -17,7 +17,7 @@ _CLAIM = 28  # tokens of an answer that make one claim
 _MOST_CLAIMS = 8  # of an answer, that are searched for
 
 
-class Asked(NamedTuple):
+class ModelDemand(NamedTuple):
     """So many calls of one model (None: nothing names it); tokens are of all of them together.
 
     With ``searches`` it is so many searches of a search service instead, each of ``price`` dollars.
@@ -39,7 +39,7 @@ class Asked(NamedTuple):
         return self.model.price.of(self.asked * shown, 0, self.answered)
 
 
-def asked_of(item: Item, specs: Sequence[DetectorSpec]) -> Iterator[Asked]:
+def asked_of(item: Item, specs: Sequence[DetectorSpec]) -> Iterator[ModelDemand]:
     """Yield the most calls that detectors make for an item, with those of their retrievers.
 
     Raises:
@@ -55,7 +55,7 @@ def asked_of(item: Item, specs: Sequence[DetectorSpec]) -> Iterator[Asked]:
             yield from detecting(item, spec)
 
 
-def detecting(item: Item, spec: DetectorSpec) -> Iterator[Asked]:
+def detecting(item: Item, spec: DetectorSpec) -> Iterator[ModelDemand]:
     """Yield the most calls and searches that a detector makes for an item by itself.
 
     Those for the item's passages are not among them: they are its retriever's.
@@ -66,42 +66,44 @@ def detecting(item: Item, spec: DetectorSpec) -> Iterator[Asked]:
     size, entry = _size(item, spec), entry_of(spec.detector)
     for calls in entry.estimate(size, spec):
         model, number = _model(spec, calls.role), calls.number
-        yield Asked(model, number, number * calls.asked, number * calls.answered)
+        yield ModelDemand(model, number, number * calls.asked, number * calls.answered)
     if spec.retriever is not None:
         yield from _searching(item, spec.retriever, entry.searches(size, spec))
 
 
-def retrieving(item: Item, retriever: RetrieverSpec) -> Iterator[Asked]:
+def retrieving(item: Item, retriever: RetrieverSpec) -> Iterator[ModelDemand]:
     """Yield the most calls that a retriever makes for an item; none if it has its passages."""
     if retriever.kind == "given" or _fetched(item, retriever):
         return
     question, answer = count_tokens(item.question), count_tokens(item.answer)
     queries = _queries(item, retriever)
     if retriever.queries == "claims":
-        yield Asked(retriever.writer, 1, INSTRUCTION + question + answer, 50 + answer)
+        yield ModelDemand(retriever.writer, 1, INSTRUCTION + question + answer, 50 + answer)
     yield from _searching(item, retriever, queries)
 
 
-def _searching(item: Item, retriever: RetrieverSpec, queries: int) -> Iterator[Asked]:
+def _searching(item: Item, retriever: RetrieverSpec, queries: int) -> Iterator[ModelDemand]:
     """Yield what so many queries come to, with their translation."""
     if retriever.kind == "given" or not queries:
         return
     question = count_tokens(item.question)
     if retriever.translate:
-        yield Asked(retriever.writer, queries, queries * (INSTRUCTION + question), queries * 30)
+        yield ModelDemand(
+            retriever.writer, queries, queries * (INSTRUCTION + question), queries * 30
+        )
     if retriever.kind == "web":
-        yield Asked(retriever.model, queries, queries * (50 + question), queries * 400)
+        yield ModelDemand(retriever.model, queries, queries * (50 + question), queries * 400)
     elif retriever.kind == "search":
-        yield Asked(None, 0, 0, 0, queries, retriever.price())
+        yield ModelDemand(None, 0, 0, 0, queries, retriever.price())
 
 
-def _size(item: Item, spec: DetectorSpec) -> Size:
+def _size(item: Item, spec: DetectorSpec) -> PromptSize:
     read = sum(count_tokens(passage.text) for passage in item.passages)
     source = spec.retriever
     if source is not None and source.kind != "given" and not _fetched(item, source):
         read += _queries(item, source) * source.k * _PASSAGE
     passages = min(read, spec.context // 4)
-    return Size(passages, count_tokens(item.question), count_tokens(item.answer))
+    return PromptSize(passages, count_tokens(item.question), count_tokens(item.answer))
 
 
 def _queries(item: Item, retriever: RetrieverSpec) -> int:

@@ -13,17 +13,17 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from spanlab.detectors.base import Detector, Finding, failed
+from spanlab.detectors.base import Detector, DetectorResult, failed
 from spanlab.errors import BudgetError, ConfigurationError
 from spanlab.inbound import is_end
 from spanlab.labels import vote
-from spanlab.schema import Annotation, Item, Kind, Record, Status, merged, renumbered
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status, merged, renumbered
 
 _OPEN = {Status.NOT_ANNOTATED, Status.FAILED}
 _ENDED = {Status.DONE, Status.FAILED}
 
 
-class Vote(NamedTuple):
+class EnsembleVote(NamedTuple):
     """A vote that is cast on an item once all its voters have come to an end."""
 
     name: str
@@ -34,7 +34,7 @@ class Vote(NamedTuple):
 class ItemOutcome:
     """What detectors say of one item; ``ended`` is the error that ends the run, if any."""
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[DetectorResult, ...] = ()
     ended: BudgetError | ConfigurationError | None = None
 
     def added_to(self, record: Record) -> Record:
@@ -58,7 +58,7 @@ class Ensemble:
     """
 
     detectors: Sequence[Detector]
-    votes: Sequence[Vote] = ()
+    votes: Sequence[EnsembleVote] = ()
     concurrency: int = 1024
     broken: ConfigurationError | None = None
     _slots: asyncio.Semaphore = field(init=False, repr=False)
@@ -76,7 +76,7 @@ class Ensemble:
         """The name of its vote, if it is used as a detector."""
         return self.names[-1]
 
-    async def detect(self, item: Item) -> Finding:
+    async def detect(self, item: Item) -> DetectorResult:
         """Let all annotate an item, and count their votes; see ``Detector``."""
         bare = Record(item=item)
         outcome = await self.annotate(bare)
@@ -84,7 +84,7 @@ class Ensemble:
             raise outcome.ended
         record = outcome.added_to(bare)
         *members, voted = record.annotations
-        return Finding(voted, record.item, tuple(members))
+        return DetectorResult(voted, record.item, tuple(members))
 
     async def annotate(
         self, record: Record, *, retry_failed: bool = True, again: bool = False
@@ -106,8 +106,8 @@ class Ensemble:
             if again or (said := record.by(each.name)) is None or said.status in open_states
         ]
         results = [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
-        found = [result for result in results if isinstance(result, Finding)]
-        errors = [result for result in results if not isinstance(result, Finding)]
+        found = [result for result in results if isinstance(result, DetectorResult)]
+        errors = [result for result in results if not isinstance(result, DetectorResult)]
         # A wrong key outweighs a spent budget: the former has to be mended first.
         errors.sort(key=lambda error: isinstance(error, BudgetError))
         changed = {said.annotator for finding in found for said in finding.annotations}
@@ -116,7 +116,7 @@ class Ensemble:
 
     async def _one(
         self, detector: Detector, item: Item
-    ) -> Finding | BudgetError | ConfigurationError:
+    ) -> DetectorResult | BudgetError | ConfigurationError:
         async with self._slots:
             if self.broken is not None:
                 return self.broken
@@ -133,11 +133,11 @@ class Ensemble:
             except BaseException as error:  # what breaks on one item ends no run, nor does a panic
                 if is_end(error):
                     raise
-                return Finding(failed(detector.name, error), item)
+                return DetectorResult(failed(detector.name, error), item)
 
     def _cast(
-        self, record: Record, found: Sequence[Finding], changed: AbstractSet[str]
-    ) -> list[Finding]:
+        self, record: Record, found: Sequence[DetectorResult], changed: AbstractSet[str]
+    ) -> list[DetectorResult]:
         """Return the votes whose voters have all come to an end, where there is something new."""
         said = {each.annotator: each for each in record.annotations}
         said |= {each.annotator: each for finding in found for each in finding.annotations}
@@ -147,7 +147,7 @@ class Ensemble:
             ready = [each for each in voters if each is not None and each.status in _ENDED]
             new = name not in said or not changed.isdisjoint(names)
             if new and len(ready) == len(voters):
-                cast.append(Finding(tally(name, record.item, ready), record.item))
+                cast.append(DetectorResult(tally(name, record.item, ready), record.item))
         return cast
 
 
@@ -170,7 +170,7 @@ def tally(name: str, item: Item, members: Sequence[Annotation]) -> Annotation:
     )
     return Annotation(
         annotator=name,
-        kind=Kind.VOTE,
+        kind=AnnotatorKind.VOTE,
         status=Status.FAILED,
         voters=tuple(each.annotator for each in done),
         note=f"{len(done)} of {len(members)} members finished, fewer than half: no vote ({why})",

@@ -1,7 +1,7 @@
 """What a detector says of itself, and which detectors are installed.
 
 A package brings a detector by an entry point of the group ``spanlab.detectors``. Its name is the
-detector's, its object an ``Entry`` in a module that is quick to load:
+detector's, its object an ``DetectorEntry`` in a module that is quick to load:
 
     [project.entry-points."spanlab.detectors"]
     shouting = "my_package.entry:ENTRY"
@@ -26,10 +26,10 @@ from spanlab.errors import UsageError
 from spanlab.inbound import is_end
 from spanlab.lm import ModelOptions
 from spanlab.options import Option, options_in
-from spanlab.schema import Frozen
+from spanlab.schema import FrozenModel
 
 if TYPE_CHECKING:
-    from spanlab.detectors.base import Detector, Kit, LocalDetector
+    from spanlab.detectors.base import Detector, DetectorKit, LocalDetector
     from spanlab.detectors.spec import DetectorSpec
 
 
@@ -39,7 +39,7 @@ GROUP = "spanlab.detectors"
 _OURS = "spanlab"  # the distribution whose detectors come first, and keep their names
 
 
-class Broken(NamedTuple):
+class BrokenDetector(NamedTuple):
     """An installed detector that cannot be used: ``problem`` says why."""
 
     name: str
@@ -48,31 +48,31 @@ class Broken(NamedTuple):
 
 
 @cache
-def installed() -> Mapping[str, Entry | Broken]:
+def installed() -> Mapping[str, DetectorEntry | BrokenDetector]:
     """Return all installed detectors by name: spanlab's own first, ensembles last.
 
     Of the others, what needs neither a model nor an option comes first, what needs an option last.
     """
-    found: dict[str, Entry | Broken] = {}
+    found: dict[str, DetectorEntry | BrokenDetector] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda each: (not _is_ours(each), each)):
         name = point.name if point.name not in found else f"{point.name} ({_package(point)})"
         found[name] = _read(point, taken=name != point.name)
     return MappingProxyType(dict(sorted(found.items(), key=lambda each: _rank(each[1]))))
 
 
-def entries() -> tuple[Entry, ...]:
+def entries() -> tuple[DetectorEntry, ...]:
     """Return the detectors that can be used, in the order of ``installed``."""
-    return tuple(each for each in installed().values() if isinstance(each, Entry))
+    return tuple(each for each in installed().values() if isinstance(each, DetectorEntry))
 
 
-def entry_of(name: str) -> Entry:
+def entry_of(name: str) -> DetectorEntry:
     """Return what the detector or ensemble of this name says of itself.
 
     Raises:
         UsageError: none is called so, and the message lists those there are; or it is broken.
     """
     found = installed().get(name)
-    if isinstance(found, Entry):
+    if isinstance(found, DetectorEntry):
         return found
     if found is not None:
         raise UsageError(f"{name!r} of the package {found.package} is broken: {found.problem}")
@@ -123,12 +123,12 @@ def check_tunable(name: str) -> None:
         )
 
 
-def _read(point: EntryPoint, *, taken: bool) -> Entry | Broken:
+def _read(point: EntryPoint, *, taken: bool) -> DetectorEntry | BrokenDetector:
     try:
         if taken:
             raise UsageError("another package has a detector of this name")
         entry = point.load()
-        if not isinstance(entry, Entry):
+        if not isinstance(entry, DetectorEntry):
             raise UsageError(f"{point.value} is no spanlab.detectors.Entry")
         if entry.name != point.name:
             raise UsageError(f"{point.value} has the name {entry.name!r}, not its entry point's")
@@ -140,7 +140,7 @@ def _read(point: EntryPoint, *, taken: bool) -> Entry | Broken:
         if is_end(error):
             raise
         reason = str(error) if isinstance(error, UsageError) else f"{type(error).__name__}: {error}"
-        return Broken(point.name, _package(point), reason)
+        return BrokenDetector(point.name, _package(point), reason)
     return entry
 
 
@@ -152,8 +152,8 @@ def _package(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else "?"
 
 
-def _rank(found: Entry | Broken) -> int:
-    if not isinstance(found, Entry):
+def _rank(found: DetectorEntry | BrokenDetector) -> int:
+    if not isinstance(found, DetectorEntry):
         return 1
     if found.members is not None:
         return 3
@@ -173,7 +173,7 @@ THINKING = 400  # that a model thinks in, if it is asked to
 _AS_IT_COMES = ModelOptions()
 
 
-class Size(NamedTuple):
+class PromptSize(NamedTuple):
     """Tokens of what a prompt shows of an item."""
 
     passages: int
@@ -186,7 +186,7 @@ class Size(NamedTuple):
         return INSTRUCTION + self.passages + self.question + self.answer
 
 
-class Calls(NamedTuple):
+class CallEstimate(NamedTuple):
     """So many model calls for an item; ``asked`` and ``answered`` are the tokens of each."""
 
     number: int
@@ -195,7 +195,7 @@ class Calls(NamedTuple):
     role: str = JUDGE
 
 
-class Options(Frozen):
+class DetectorOptions(FrozenModel):
     """A detector's own options: none, unless a subclass adds fields; all of them have defaults.
 
     Command lines and forms write values as texts. Here, and only here, a text that a field does
@@ -226,16 +226,16 @@ def _meant_by(value: Any) -> Iterator[JsonValue]:
     yield [part.strip() for part in value.split(",") if part.strip()]
 
 
-def _no_calls(_size: Size, _spec: DetectorSpec) -> Iterable[Calls]:
+def _no_calls(_size: PromptSize, _spec: DetectorSpec) -> Iterable[CallEstimate]:
     return ()
 
 
-def _no_searches(_size: Size, _spec: DetectorSpec) -> int:
+def _no_searches(_size: PromptSize, _spec: DetectorSpec) -> int:
     return 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class DetectorEntry:
     """A detector, or an ensemble of detectors.
 
     Attributes:
@@ -256,7 +256,7 @@ class Entry:
         searches: the most searches that it makes for an item by itself, beside those for the
             item's passages; none for most.
         members: for an ensemble, the JSON file of an ``EnsembleSpec``.
-        reads_pages: whether it reads web pages, through ``Kit.pages``.
+        reads_pages: whether it reads web pages, through ``DetectorKit.pages``.
         required: options that have to be set: without them it cannot be built.
         batches: whether it makes a ``BatchDetector``, which is quicker with many items at once.
     """
@@ -264,15 +264,15 @@ class Entry:
     name: str
     what: str
     needs: str
-    create: Callable[[Kit], Detector | LocalDetector] | None = None
-    options: type[Options] = Options
+    create: Callable[[DetectorKit], Detector | LocalDetector] | None = None
+    options: type[DetectorOptions] = DetectorOptions
     roles: tuple[str, ...] = ()
     asked: ModelOptions = _AS_IT_COMES
     prompts: tuple[str, ...] = ()
     generator_prompts: tuple[str, ...] = ()
     tuned_on: Literal["spans", "claims", "steps"] = "spans"
-    estimate: Callable[[Size, DetectorSpec], Iterable[Calls]] = _no_calls
-    searches: Callable[[Size, DetectorSpec], int] = _no_searches
+    estimate: Callable[[PromptSize, DetectorSpec], Iterable[CallEstimate]] = _no_calls
+    searches: Callable[[PromptSize, DetectorSpec], int] = _no_searches
     members: Path | None = None
     reads_pages: bool = False
     required: tuple[str, ...] = ()

@@ -15,19 +15,19 @@ from pydantic import (
     model_validator,
 )
 
-from spanlab.detectors.entry import Entry, entries, entry_of, installed
+from spanlab.detectors.entry import DetectorEntry, entries, entry_of, installed
 from spanlab.errors import UsageError
 from spanlab.lm import ModelChoice
 from spanlab.lm.choice import Options, addressed, of_environment
 from spanlab.lm.refusals import learnt_of
 from spanlab.retrievers import RetrieverSpec
-from spanlab.schema import Frozen, Name, unique
+from spanlab.schema import FrozenModel, Name, unique
 from spanlab.settings import read_json
 
 CONTEXT_BUDGET = 60_000  # characters of passages in a prompt: about 15,000 tokens of English
 
 
-class DetectorSpec(Frozen):
+class DetectorSpec(FrozenModel):
     """A detector and what it works with.
 
     ``name`` signs the annotations (default: the detector's own name). ``models`` are language
@@ -60,7 +60,7 @@ class DetectorSpec(Frozen):
         cls, options: dict[str, JsonValue], info: ValidationInfo
     ) -> dict[str, JsonValue]:
         entry = installed().get(info.data.get("detector", ""))
-        if not isinstance(entry, Entry):
+        if not isinstance(entry, DetectorEntry):
             return options  # whoever builds it says that there is no such detector
         try:
             return entry.checked(options)
@@ -73,8 +73,8 @@ class DetectorSpec(Frozen):
         cls, models: dict[str, ModelChoice], info: ValidationInfo
     ) -> dict[str, ModelChoice]:
         entry = installed().get(info.data.get("detector", ""))
-        unknown = set(models).difference(entry.roles) if isinstance(entry, Entry) else ()
-        if isinstance(entry, Entry) and unknown:
+        unknown = set(models).difference(entry.roles) if isinstance(entry, DetectorEntry) else ()
+        if isinstance(entry, DetectorEntry) and unknown:
             has = ", ".join(entry.roles) or "none"
             raise ValueError(f"{entry.name!r} has no role {min(unknown)!r} (it has {has})")
         return models
@@ -86,7 +86,7 @@ class DetectorSpec(Frozen):
         if not isinstance(data, dict) or "mapper" not in data:
             return data
         entry, mapper = installed().get(data.get("detector", "")), data["mapper"]
-        known = entry.options.model_fields if isinstance(entry, Entry) else {}
+        known = entry.options.model_fields if isinstance(entry, DetectorEntry) else {}
         others = {name: value for name, value in data.items() if name != "mapper"}
         return {"options": {name: mapper[name] for name in mapper if name in known}, **others}
 
@@ -164,7 +164,7 @@ class DetectorSpec(Frozen):
         return tuple(f"{name}.{of}".strip(".") for name, of in parts)
 
 
-class EnsembleSpec(Frozen):
+class EnsembleSpec(FrozenModel):
     """Detectors that vote: every member signs its own annotation, ``name`` signs the vote."""
 
     name: Name

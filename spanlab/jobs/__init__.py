@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spanlab.jobs.views import JobState, JobView, LogLine
-from spanlab.schema import Trial
-from spanlab.workflows.runs import Failure, Progress, RunRequest
+from spanlab.schema import SearchTrial
+from spanlab.workflows.runs import FailedItem, RunProgress, RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from spanlab.settings import Settings
 
 __all__ = [
-    "Failure",
+    "FailedItem",
     "JobState",
     "JobView",
     "LogLine",
-    "Progress",
+    "RunProgress",
     "RunRequest",
-    "Trial",
+    "SearchTrial",
     "cancel",
     "job",
     "jobs",

@@ -31,7 +31,7 @@ from spanlab.jobs.steps import interrupted, step
 from spanlab.jobs.views import JobState
 from spanlab.settings import Settings
 from spanlab.workflows.running import unfinished_positions
-from spanlab.workflows.runs import Progress, RunRequest
+from spanlab.workflows.runs import RunProgress, RunRequest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,7 +94,7 @@ async def _plan(asked: dict[str, Any]) -> list[list[Range]]:
     request = await asyncio.to_thread(_current, job_id, asked)
     todo = await asyncio.to_thread(unfinished_positions, me.store, request)
     parts = shared_out(todo, request)
-    begun = Progress(total=len(todo), started=time.time())
+    begun = RunProgress(total=len(todo), started=time.time())
     await asyncio.to_thread(me.jobs.report, job_id, begun)
     await asyncio.to_thread(
         me.jobs.note, job_id, f"{me.name} begins: {len(todo):,} items in {len(parts):,} parts"
@@ -138,7 +138,7 @@ def _current(job_id: str, asked: dict[str, Any]) -> RunRequest:
 @step("spanlab.detect.follow")
 async def _follow(job_id: str, count: int) -> dict[str, Any]:
     me = worker.current()
-    pace = _Pace()
+    pace = _RecentRate()
     told = None
     while True:
         row = await asyncio.to_thread(me.jobs.part, job_id)
@@ -158,13 +158,13 @@ async def _follow(job_id: str, count: int) -> dict[str, Any]:
         await asyncio.sleep(_EVERY)
 
 
-class _Pace:
+class _RecentRate:
     """The rate of the last seconds."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
 
-    def of(self, progress: Progress) -> Progress:
+    def of(self, progress: RunProgress) -> RunProgress:
         """Return ``progress`` with its rate and remaining time."""
         now = time.monotonic()
         self._seen.append((now, progress.done))

@@ -34,7 +34,7 @@ def start(settings: Settings | None) -> None:
 def _start(settings: Settings) -> None:
     switch_threads_often()
     # Detectors that ask no model compute: in a process of their own they leave the pages alone.
-    role = worker.Role(NAME, processes=1)
+    role = worker.WorkerRole(NAME, processes=1)
     try:
         worker.start(settings, role)
     except SpanlabError as error:

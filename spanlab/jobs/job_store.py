@@ -24,9 +24,9 @@ from spanlab.jobs import database
 from spanlab.jobs.kinds import KINDS, Kind
 from spanlab.jobs.rows import SHOWN, PartState, log_of, view_of, with_parts
 from spanlab.jobs.views import JobState, JobView
-from spanlab.schema import Curve, storable
+from spanlab.schema import SearchCurve, storable
 from spanlab.settings import Settings
-from spanlab.workflows.runs import Progress
+from spanlab.workflows.runs import RunProgress
 
 if TYPE_CHECKING:
     from dbos import DBOSClient, WorkflowStatus
@@ -181,7 +181,7 @@ class JobStore:
         with self._asking():
             self.client.update_workflow_attributes(workflow_id, storable_here, merge=True)
 
-    def report(self, job_id: str, progress: Progress, search: Curve | None = None) -> None:
+    def report(self, job_id: str, progress: RunProgress, search: SearchCurve | None = None) -> None:
         """Write down how far a job is, and what its search has found."""
         said: dict[str, Any] = {"progress": asdict(progress)}
         if search is not None:

@@ -23,7 +23,7 @@ from spanlab.storage.engine import in_words, is_lock
 _WORKERS = 730_215  # first half of the PostgreSQL advisory locks that stand for workers
 
 
-class Lease(Protocol):
+class NameLease(Protocol):
     """A worker's name that this process holds."""
 
     def is_held(self) -> bool:
@@ -35,7 +35,7 @@ class Lease(Protocol):
         ...
 
 
-def acquire(settings: Settings, name: str) -> Lease | None:
+def acquire(settings: Settings, name: str) -> NameLease | None:
     """Acquire a worker's name if nobody living has it.
 
     Returns:
@@ -51,7 +51,7 @@ def acquire(settings: Settings, name: str) -> Lease | None:
     )
 
 
-def acquire_free(settings: Settings, name: str) -> tuple[str, Lease]:
+def acquire_free(settings: Settings, name: str) -> tuple[str, NameLease]:
     """Acquire a worker's name, or the first free one of ``name-2``, ``name-3`` and so on."""
     number = 1
     while (lease := acquire(settings, _numbered(name, number))) is None:

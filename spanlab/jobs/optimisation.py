@@ -31,17 +31,17 @@ from spanlab.jobs.rate_limiter import JobCalls
 from spanlab.jobs.rows import curve_of, progress_of
 from spanlab.jobs.session_keys import queue_for
 from spanlab.jobs.steps import interrupted, step
-from spanlab.labels import Labels
+from spanlab.labels import ItemLabels
 from spanlab.lm import Meter, Usage
-from spanlab.programs import Programs
-from spanlab.schema import Curve, Program, Trial
+from spanlab.programs import ProgramRegistry
+from spanlab.schema import SearchCurve, SearchTrial, TunedProgram
 from spanlab.settings import Settings
-from spanlab.workflows.runs import Progress
+from spanlab.workflows.runs import RunProgress
 
 if TYPE_CHECKING:
-    from optimizers.examples import Labelled
-    from optimizers.tuning import Event, Tuner
-    from optimizers.watching import Stopper
+    from optimizers.examples import LabelledItem
+    from optimizers.tuning import Event, PromptTuner
+    from optimizers.watching import StoppableMeter
     from spanlab.jobs.worker import Worker
 
 T = TypeVar("T")
@@ -55,19 +55,19 @@ def submit(
 ) -> str:
     """Queue an optimisation; see ``spanlab.jobs.submit_optimisation``."""
     from optimizers.preparing import resolved, tuner
-    from optimizers.watching import Stopper
+    from optimizers.watching import StoppableMeter
     from spanlab.storage import Store
     from spanlab.workflows.lookup import summary_of
 
     where = job_store.of(settings)
     request = resolved(request)
     search = request.search
-    programs = Programs(where.settings.programs)
+    programs = ProgramRegistry(where.settings.programs)
     if search.name in programs:
         raise UsageError(f"a program called {search.name!r} exists; choose another name")
     with Store.open(where.settings) as store:
         summary_of(store, request.dataset)
-    tuner(request, where.settings, Stopper(), lambda event: None)
+    tuner(request, where.settings, StoppableMeter(), lambda event: None)
     title = f"{search.detector.signs} for {search.metric} on {request.dataset}"
     asked = request.model_dump(mode="json")
     if not again:
@@ -98,7 +98,7 @@ async def _prepare(asked: dict[str, Any]) -> Pinned:
     )
     job_id = DBOS.workflow_id or ""
     meter = Meter(request.budget, before_attempt=JobCalls(me, job_id, request.rate).wait)
-    progress = Progress(total=planned(request.search, len(found)).trials, started=time.time())
+    progress = RunProgress(total=planned(request.search, len(found)).trials, started=time.time())
     try:
         found = await with_passages(found, request, meter, me.store)
     except SpanlabError:
@@ -106,17 +106,17 @@ async def _prepare(asked: dict[str, Any]) -> Pinned:
         raise
     progress = replace(progress, usage=meter.usage)
     unit = request.search.unit
-    curve = Curve(items=len(found), unit=unit)
+    curve = SearchCurve(items=len(found), unit=unit)
     await asyncio.to_thread(me.jobs.report, job_id, progress, curve)
     await asyncio.to_thread(me.jobs.note, job_id, f"{me.name} begins: {len(found)} labelled {unit}")
     labels = [each.label for each in found]
-    pinned: Pinned = TypeAdapter(list[Labels | PartLabel]).dump_python(labels, mode="json")
+    pinned: Pinned = TypeAdapter(list[ItemLabels | PartLabel]).dump_python(labels, mode="json")
     return pinned
 
 
 @step("spanlab.optimise.fold")
 async def _fold(job_id: str, asked: dict[str, Any], pinned: Pinned, number: int) -> dict[str, Any]:
-    def work(tuner: Tuner, examples: list[Labelled]) -> dict[str, Any]:
+    def work(tuner: PromptTuner, examples: list[LabelledItem]) -> dict[str, Any]:
         parts = tuner.parts(examples)
         if number > len(parts):
             return {}
@@ -130,17 +130,17 @@ async def _finish(
     job_id: str, asked: dict[str, Any], pinned: Pinned, scores: list[dict[str, Any]]
 ) -> dict[str, Any]:
     from optimizers.held_out import FoldScores
-    from optimizers.watching import Remark
+    from optimizers.watching import SearchRemark
 
-    programs = Programs(worker.current().settings.programs)
+    programs = ProgramRegistry(worker.current().settings.programs)
 
-    def work(tuner: Tuner, examples: list[Labelled]) -> dict[str, Any]:
+    def work(tuner: PromptTuner, examples: list[LabelledItem]) -> dict[str, Any]:
         folds = [FoldScores.model_validate(each) for each in scores]
         program = tuner.finish(examples, folds)
         kept = _kept(program, programs)
         if kept.name != program.name:
             said = f"another search has taken the name {program.name}: kept as {kept.name}"
-            tuner.on_event(Remark(text=said))
+            tuner.on_event(SearchRemark(text=said))
         program = kept
         held_out = None if program.held_out is None else program.held_out.model_dump(mode="json")
         return {"program": program.name, "held_out": held_out}
@@ -148,12 +148,12 @@ async def _finish(
     done = await _watched(job_id, asked, pinned, work, 0)
     me = worker.current()
     row = await asyncio.to_thread(me.jobs.part, job_id)
-    curve = Curve.model_validate({**(curve_of(row) or Curve()).model_dump(), **done})
+    curve = SearchCurve.model_validate({**(curve_of(row) or SearchCurve()).model_dump(), **done})
     await asyncio.to_thread(me.jobs.report, job_id, progress_of(row), curve)
     return done
 
 
-def _kept(program: Program, programs: Programs) -> Program:
+def _kept(program: TunedProgram, programs: ProgramRegistry) -> TunedProgram:
     """Keep a program; if another search has taken its name meanwhile, under the next free one."""
     number, kept = 1, program
     while kept.name in programs:
@@ -171,36 +171,38 @@ async def _watched(
     job_id: str,
     asked: dict[str, Any],
     pinned: Pinned,
-    work: Callable[[Tuner, list[Labelled]], T],
+    work: Callable[[PromptTuner, list[LabelledItem]], T],
     fold: int,
 ) -> T:
     """Do ``work`` in a thread; meanwhile tell how far it is, and stop it if the job is stopped."""
-    from optimizers.examples import Labelled, PartLabel
+    from optimizers.examples import LabelledItem, PartLabel
     from optimizers.preparing import tuner
-    from optimizers.watching import Stopper
+    from optimizers.watching import StoppableMeter
 
     me, request = worker.current(), Optimisation.model_validate(asked)
     cut_off = me.cut_off
     row = await asyncio.to_thread(me.jobs.part, job_id)
     if not me.owns(row):
         raise interrupted()
-    progress_log = ProgressLog((curve_of(row) or Curve()).without_fold(fold), progress_of(row))
+    progress_log = ProgressLog(
+        (curve_of(row) or SearchCurve()).without_fold(fold), progress_of(row)
+    )
     stopped = threading.Event()
     calls = JobCalls(me, job_id, request.rate)
-    stopper = Stopper(
+    stopper = StoppableMeter(
         request.budget,
         spent=progress_log.before.usage,
         should_stop=stopped.is_set,
         wait=calls.from_other_loops(lambda: "stopped" if stopped.is_set() else None),
         concurrency=request.search.threads,
     )
-    labels = TypeAdapter(list[Labels | PartLabel]).validate_python(pinned)
+    labels = TypeAdapter(list[ItemLabels | PartLabel]).validate_python(pinned)
     ids = list(dict.fromkeys(each.id for each in labels))
 
     def run() -> T:
         found = me.store.records_at(request.dataset, me.store.positions_of(request.dataset, ids))
         items = {record.item.id: record.item for record in found}
-        examples = [Labelled.of(items[each.id], each) for each in labels if each.id in items]
+        examples = [LabelledItem.of(items[each.id], each) for each in labels if each.id in items]
         examples.sort(key=lambda each: each.item.id)
         return work(tuner(request, me.settings, stopper, progress_log.add), examples)
 
@@ -216,7 +218,7 @@ class _SearchWatch:
     me: Worker
     job_id: str
     progress_log: ProgressLog
-    stopper: Stopper
+    stopper: StoppableMeter
     stopped: threading.Event
     cut_off: int
     ours: bool = True
@@ -252,7 +254,7 @@ class _SearchWatch:
 class ProgressLog:
     """What a search has come to so far; written by its threads, read by the worker's loop."""
 
-    def __init__(self, curve: Curve, before: Progress) -> None:
+    def __init__(self, curve: SearchCurve, before: RunProgress) -> None:
         self.before = before
         self._curve = curve
         self._lock = threading.Lock()
@@ -264,12 +266,12 @@ class ProgressLog:
         """Add a trial or a remark."""
         with self._lock:
             self._new = True
-            if isinstance(event, Trial):
+            if isinstance(event, SearchTrial):
                 self._curve = self._curve.with_trial(event)
             else:
                 self._remarks.append(event.text)
 
-    def save(self, where: job_store.JobStore, job_id: str, stopper: Stopper) -> None:
+    def save(self, where: job_store.JobStore, job_id: str, stopper: StoppableMeter) -> None:
         """Write down what is new."""
         used = stopper.usage
         with self._lock:

@@ -16,7 +16,7 @@ from spanlab.jobs.rows import PartState
 from spanlab.jobs.views import JobState
 from spanlab.jobs.worker import Worker
 from spanlab.lm import Meter, Usage
-from spanlab.workflows.running import Run, Work
+from spanlab.workflows.running import DatasetRun, ItemBatch
 from spanlab.workflows.runs import RunRequest, ensemble_of
 
 _EVERY = 0.4  # seconds between two reports of how far a part is
@@ -92,8 +92,10 @@ async def work_on(
             resources = await cache.of(job_id, request)
             part_run = _PartRun(me, part_id, before, before.usage, cut_off)
             given_up = frozenset(failure.item_id for failure in before.failures)
-            work = Work(request.dataset, positions, request.retry_failed, given_up, request.again)
-            run = Run(
+            work = ItemBatch(
+                request.dataset, positions, request.retry_failed, given_up, request.again
+            )
+            run = DatasetRun(
                 me.store, resources.ensemble, work, request.concurrency, part_run.interruption
             )
             return await part_run.work(run, resources)
@@ -135,7 +137,7 @@ class _PartRun:
         gone = self.taken or self.me.stopping or self.me.cut_off != self.cut_off
         return _INTERRUPTED if gone else None
 
-    async def work(self, run: Run, resources: JobResources) -> PartState | None:
+    async def work(self, run: DatasetRun, resources: JobResources) -> PartState | None:
         """Do the work, and tell how far it is."""
         over = asyncio.Event()
         stop_reason.set(self.interruption)
@@ -154,14 +156,16 @@ class _PartRun:
             await self._report(run, resources)
         return None if self.interruption() is not None else self.reported
 
-    async def _keep_reporting(self, run: Run, resources: JobResources, over: asyncio.Event) -> None:
+    async def _keep_reporting(
+        self, run: DatasetRun, resources: JobResources, over: asyncio.Event
+    ) -> None:
         while not over.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(over.wait(), _EVERY)
             with suppress(StoreError):  # what is not told now is told the next time
                 await self._report(run, resources)
 
-    async def _report(self, run: Run, resources: JobResources) -> None:
+    async def _report(self, run: DatasetRun, resources: JobResources) -> None:
         # Asked first: a worker that was cut off would tell of a part that is another's by now.
         row = await asyncio.to_thread(self.me.jobs.part, self.part_id)
         self.stopped = row.status == "CANCELLED"

@@ -19,15 +19,15 @@ from spanlab.jobs.database import NOT_JSON
 from spanlab.jobs.kinds import kind_of
 from spanlab.jobs.views import JobState, JobView, LogLine
 from spanlab.lm import Usage
-from spanlab.schema import Curve
-from spanlab.workflows.runs import Failure, Progress
+from spanlab.schema import SearchCurve
+from spanlab.workflows.runs import FailedItem, RunProgress
 
 if TYPE_CHECKING:
     from dbos import WorkflowStatus
 
 SHOWN = 200  # failures and log lines that a job's page gets
 
-_PROGRESS = TypeAdapter(Progress)
+_PROGRESS = TypeAdapter(RunProgress)
 _STATES = {
     "DELAYED": JobState.QUEUED,
     "ENQUEUED": JobState.QUEUED,
@@ -47,7 +47,7 @@ class PartState:
     error: str | None = None
     done: int = 0
     usage: Usage = field(default_factory=Usage)
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[FailedItem, ...] = ()
     stopped: str | None = None
 
     @property
@@ -73,12 +73,12 @@ class PartState:
             error=_error(row),
             done=said.get("done", 0),
             usage=Usage(**said.get("usage", {})),
-            failures=tuple(Failure(*each) for each in said.get("failures", ())),
+            failures=tuple(FailedItem(*each) for each in said.get("failures", ())),
             stopped=said.get("stopped"),
         )
 
 
-def summed(before: Progress, parts: Sequence[PartState]) -> Progress:
+def summed(before: RunProgress, parts: Sequence[PartState]) -> RunProgress:
     """Return the progress that the parts of a job amount to, with total and rate as before."""
     failures = [failure for part in parts for failure in part.failures]
     done = sum(part.done for part in parts)
@@ -93,7 +93,7 @@ def summed(before: Progress, parts: Sequence[PartState]) -> Progress:
     )
 
 
-def still(progress: Progress) -> Progress:
+def still(progress: RunProgress) -> RunProgress:
     """Return the progress of a job that nobody works on."""
     return replace(progress, rate=0.0, remaining=None)
 
@@ -143,13 +143,13 @@ def _models(asked: object) -> Iterator[str]:
             yield from _models(inner)
 
 
-def curve_of(row: WorkflowStatus) -> Curve | None:
+def curve_of(row: WorkflowStatus) -> SearchCurve | None:
     """Return what a job's search had found when that was last written down; None for no search."""
     details = (row.attributes or {}).get("details")
-    return None if details is None else Curve.model_validate(details)
+    return None if details is None else SearchCurve.model_validate(details)
 
 
-def progress_of(row: WorkflowStatus) -> Progress:
+def progress_of(row: WorkflowStatus) -> RunProgress:
     """Return how far a job was when that was last written down."""
     return _PROGRESS.validate_python((row.attributes or {}).get("progress") or {})
 

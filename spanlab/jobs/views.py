@@ -9,10 +9,10 @@ from enum import StrEnum
 from typing import Any
 
 from spanlab.jobs.kinds import Kind
-from spanlab.schema import Curve, Trial
-from spanlab.workflows.runs import Failure, Progress
+from spanlab.schema import SearchCurve, SearchTrial
+from spanlab.workflows.runs import FailedItem, RunProgress
 
-__all__ = ["JobState", "JobView", "LogLine", "Trial"]
+__all__ = ["JobState", "JobView", "LogLine", "SearchTrial"]
 
 
 class JobState(StrEnum):
@@ -51,11 +51,11 @@ class JobView:
     created: datetime
     started: datetime | None = None
     ended: datetime | None = None
-    progress: Progress = field(default_factory=Progress)
+    progress: RunProgress = field(default_factory=RunProgress)
     error: str | None = None
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[FailedItem, ...] = ()
     log: tuple[LogLine, ...] = ()
-    search: Curve | None = None
+    search: SearchCurve | None = None
     models: tuple[str, ...] = ()
     request: Mapping[str, Any] | None = None
 

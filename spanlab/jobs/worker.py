@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Role:
+class WorkerRole:
     """How a worker works.
 
     ``name`` is what it is known by; a taken one gets a number. ``alone`` workers do nothing but
@@ -74,7 +74,7 @@ class Worker:
     it has it back: what was begun before belongs to others since then.
     """
 
-    def __init__(self, settings: Settings, role: Role) -> None:
+    def __init__(self, settings: Settings, role: WorkerRole) -> None:
         self.settings = settings.model_copy(update={"home": settings.home.absolute()})
         self.role = role
         self.name = role.name
@@ -244,7 +244,7 @@ _CURRENT: list[Worker] = []
 _STARTING = threading.Lock()
 
 
-def start(settings: Settings, role: Role) -> Worker:
+def start(settings: Settings, role: WorkerRole) -> Worker:
     """Start this process's worker.
 
     Raises:

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import Field, JsonValue, ValidationError, field_validator
 
 from spanlab.errors import UsageError
-from spanlab.schema import Frozen, Name
+from spanlab.schema import FrozenModel, Name
 
 _PATH = "/chat/completions"
 _AZURE = (".openai.azure.com", ".cognitiveservices.azure.com")
@@ -69,7 +69,7 @@ Options = Mapping[str, JsonValue]  # by name, with or without what it is for
 _SENT = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort")  # as the protocol names
 
 
-class ModelOptions(Frozen):
+class ModelOptions(FrozenModel):
     """How a model is asked; None leaves it to the endpoint."""
 
     temperature: (
@@ -200,7 +200,7 @@ _KEY = "OPENAI_API_KEY"
 Dollars = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
-class TokenPrice(Frozen):
+class TokenPrice(FrozenModel):
     """What a model's tokens cost, in US dollars per million.
 
     ``cached`` is the price of input tokens that the provider found in its own prefix cache.

@@ -18,7 +18,7 @@ from pydantic import JsonValue, ValidationError
 
 from spanlab.lm.choice import Dollars
 from spanlab.lm.failures import ServerReport, is_too_long
-from spanlab.schema import Count, Frozen
+from spanlab.schema import Count, FrozenModel
 from spanlab.settings import Settings
 
 SYSTEM = "system role"  # among refusals: instructions go into the user's message instead
@@ -137,7 +137,7 @@ def _without_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 STRUCTURED = "structured"  # the kind of call whose answer is JSON by a schema
 
 
-class CheckedCall(Frozen):
+class CheckedCall(FrozenModel):
     """One kind of call, whether the endpoint can do it, and what there is to say of it."""
 
     kind: str
@@ -145,7 +145,7 @@ class CheckedCall(Frozen):
     note: str = ""
 
 
-class ModelCheck(Frozen):
+class ModelCheck(FrozenModel):
     """What an endpoint does for a model.
 
     ``refused`` are the parts of requests that it does not take (see ``RefusedParameters``).

@@ -12,16 +12,16 @@ Pure functions. Offsets are code points of the untouched answer, start inclusive
 
 from spanlab.extents import Extent
 from spanlab.mappers.corrections import Refine, map_revision
-from spanlab.mappers.facts import Closest, closest_sentence, map_fact
-from spanlab.mappers.quotes import Mapped, MappedSpan, Quote, QuoteMapping, map_quotes
+from spanlab.mappers.facts import ClosestSentence, closest_sentence, map_fact
+from spanlab.mappers.quotes import MappedQuote, MappedSpan, ModelQuote, QuoteMapping, map_quotes
 from spanlab.mappers.tokens import load, sentences, tokens
 
 __all__ = [
-    "Closest",
+    "ClosestSentence",
     "Extent",
-    "Mapped",
+    "MappedQuote",
     "MappedSpan",
-    "Quote",
+    "ModelQuote",
     "QuoteMapping",
     "Refine",
     "closest_sentence",

@@ -152,7 +152,7 @@ def _refined(answer: str, parts: list[Extent], after: str) -> list[Extent]:
     return marks or [Extent(start, end)]
 
 
-def _neighbour(answer: str, old: list[Extent], change: Change) -> Extent:
+def _neighbour(answer: str, old: list[Extent], change: WordChange) -> Extent:
     """Return the word before an insertion, else the one after it; a mark if there is no word."""
     at = change.old_start
     near = [index for index in (at - 1, at, at - 2, at + 1) if 0 <= index < len(old)]
@@ -178,7 +178,7 @@ _CHUNK: Final = 1_000  # words between two cuts
 _GRAM: Final = 4  # words that must stand once on both sides for a cut to be safe
 
 
-class Change(NamedTuple):
+class WordChange(NamedTuple):
     """Words ``[old_start, old_end)`` became words ``[new_start, new_end)``; one may be empty."""
 
     old_start: int
@@ -187,7 +187,7 @@ class Change(NamedTuple):
     new_end: int
 
 
-def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+def changes(old: Sequence[str], new: Sequence[str]) -> list[WordChange]:
     """Return the changes that turn the words ``old`` into ``new``, with the fewest words changed.
 
     Long texts are first cut where four words in a row occur once on both sides, in the longest
@@ -198,21 +198,21 @@ def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
         Maximal changes in order, with at least one equal word between two; empty if the texts
         are the same.
     """
-    found: list[Change] = []
-    _align(old, new, Change(0, len(old), 0, len(new)), found)
+    found: list[WordChange] = []
+    _align(old, new, WordChange(0, len(old), 0, len(new)), found)
     return _tidy(found)
 
 
 def settle(
-    found: Sequence[Change], old: Sequence[str], fit: Callable[[int, int], int]
-) -> list[Change]:
+    found: Sequence[WordChange], old: Sequence[str], fit: Callable[[int, int], int]
+) -> list[WordChange]:
     """Choose among equivalent places of a deletion, such as in "the old the new".
 
     Deleting "the old" or "old the" gives the same text. A deletion moves to a neighbouring change
     if it can reach it, which makes one change of two; else to the place that fits best: ``fit``
     rates words ``[start, end)`` as a deletion, and the first of equals wins.
     """
-    settled: list[Change] = []
+    settled: list[WordChange] = []
     for index, change in enumerate(found):
         before = settled[-1].old_end if settled else 0
         after = found[index + 1].old_start if index + 1 < len(found) else len(old)
@@ -221,7 +221,9 @@ def settle(
     return _tidy(settled)
 
 
-def _align(old: Sequence[str], new: Sequence[str], part: Change, found: list[Change]) -> None:
+def _align(
+    old: Sequence[str], new: Sequence[str], part: WordChange, found: list[WordChange]
+) -> None:
     a, b, c, d = part
     while a < b and c < d and old[a] == new[c]:
         a, c = a + 1, c + 1
@@ -229,19 +231,19 @@ def _align(old: Sequence[str], new: Sequence[str], part: Change, found: list[Cha
         b, d = b - 1, d - 1
     if a == b or c == d:
         if (a, c) != (b, d):
-            found.append(Change(a, b, c, d))
+            found.append(WordChange(a, b, c, d))
     elif (b - a) * (d - c) <= _CELLS:
         found.extend(
-            Change(a + op.src_start, a + op.src_end, c + op.dest_start, c + op.dest_end)
+            WordChange(a + op.src_start, a + op.src_end, c + op.dest_start, c + op.dest_end)
             for op in Levenshtein.opcodes(old[a:b], new[c:d])
             if op.tag != "equal"
         )
     else:
-        for piece in _cut(old, new, Change(a, b, c, d)):
+        for piece in _cut(old, new, WordChange(a, b, c, d)):
             _align(old, new, piece, found)
 
 
-def _cut(old: Sequence[str], new: Sequence[str], part: Change) -> list[Change]:
+def _cut(old: Sequence[str], new: Sequence[str], part: WordChange) -> list[WordChange]:
     """Cut a part in two or more, at safe places if there are any."""
     a, b, c, d = part
     cuts = [(a, c)]
@@ -252,7 +254,7 @@ def _cut(old: Sequence[str], new: Sequence[str], part: Change) -> list[Change]:
         pieces = max(b - a, d - c) // _CHUNK + 1
         cuts = [(a + (b - a) * k // pieces, c + (d - c) * k // pieces) for k in range(pieces)]
     cuts.append((b, d))
-    return [Change(i, k, j, m) for (i, j), (k, m) in pairwise(cuts)]
+    return [WordChange(i, k, j, m) for (i, j), (k, m) in pairwise(cuts)]
 
 
 def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
@@ -282,8 +284,8 @@ def _once(words: Sequence[str]) -> dict[tuple[str, ...], int]:
 
 
 def _slide(
-    change: Change, old: Sequence[str], limits: tuple[int, int], fit: Callable[[int, int], int]
-) -> Change:
+    change: WordChange, old: Sequence[str], limits: tuple[int, int], fit: Callable[[int, int], int]
+) -> WordChange:
     start, end = change.old_start, change.old_end
     low = high = 0
     while start + low > limits[0] and old[start + low - 1] == old[end + low - 1]:
@@ -298,12 +300,12 @@ def _slide(
         by = high
     else:
         by = max(range(low, high + 1), key=lambda shift: fit(start + shift, end + shift))
-    return Change(start + by, end + by, change.new_start + by, change.new_end + by)
+    return WordChange(start + by, end + by, change.new_start + by, change.new_end + by)
 
 
-def _tidy(found: Sequence[Change]) -> list[Change]:
+def _tidy(found: Sequence[WordChange]) -> list[WordChange]:
     """Join changes that touch."""
-    joined: list[Change] = []
+    joined: list[WordChange] = []
     for change in found:
         last = joined[-1] if joined else None
         if last and (last.old_end, last.new_end) == (change.old_start, change.new_start):

@@ -17,7 +17,14 @@ from rapidfuzz import fuzz, process
 from rapidfuzz.distance import LCSseq
 
 from spanlab.extents import Extent
-from spanlab.mappers.quotes import FLOOR, Mapped, Quote, QuoteMapping, map_quotes, spans_of
+from spanlab.mappers.quotes import (
+    FLOOR,
+    MappedQuote,
+    ModelQuote,
+    QuoteMapping,
+    map_quotes,
+    spans_of,
+)
 from spanlab.mappers.tokens import sentences, tokens
 from spanlab.text import UNSPACED, fold
 
@@ -30,7 +37,7 @@ _SHARE: Final = 0.6  # of a quote's letters that must stand in the sentence, in 
 def map_fact(
     answer: str,
     source: str | None,
-    words: Sequence[Quote],
+    words: Sequence[ModelQuote],
     *,
     lang: str,
     floor: float = FLOOR,
@@ -75,7 +82,7 @@ def map_fact(
 
 def _source(answer: str, source: str, lang: str, floor: float) -> Extent | None:
     """Return the place of the sentence of a fact, quoted or retold in much the same words."""
-    found = map_quotes(answer, [Quote(source)], floor=floor).mapped
+    found = map_quotes(answer, [ModelQuote(source)], floor=floor).mapped
     if found:
         return found[0].places[0]
     near = closest_sentence([answer], source, lang=lang) if floor < 1.0 else None
@@ -89,8 +96,8 @@ def _sentence_around(answer: str, place: Extent, lang: str) -> Extent:
 
 
 def _quoted(
-    answer: str, scope: Extent, words: Sequence[Quote], which: Sequence[int], floor: float
-) -> tuple[list[Mapped], list[int], list[int]]:
+    answer: str, scope: Extent, words: Sequence[ModelQuote], which: Sequence[int], floor: float
+) -> tuple[list[MappedQuote], list[int], list[int]]:
     """Map some of the words inside ``scope``: those found, those not, and duplicates."""
     found = map_quotes(answer[slice(*scope)], [words[index] for index in which], floor=floor)
     return (
@@ -100,7 +107,7 @@ def _quoted(
     )
 
 
-def _aligned(sentence: str, quote: str, lang: str) -> Mapped | None:
+def _aligned(sentence: str, quote: str, lang: str) -> MappedQuote | None:
     """Mark the words of ``quote`` that ``sentence`` has in the same order."""
     here, there = tokens(sentence, lang), tokens(quote, lang)
     ours = [fold(sentence[start:end]).words for start, end in here]
@@ -115,15 +122,15 @@ def _aligned(sentence: str, quote: str, lang: str) -> Mapped | None:
         for block in shared
         if any(ours[block.src_start : block.src_end])
     )
-    return Mapped(0, places, min(kept / letters, FLOOR))
+    return MappedQuote(0, places, min(kept / letters, FLOOR))
 
 
-def _moved(found: Mapped, quote: int, by: int) -> Mapped:
+def _moved(found: MappedQuote, quote: int, by: int) -> MappedQuote:
     places = tuple(Extent(start + by, end + by) for start, end in found.places)
-    return Mapped(quote, places, found.score)
+    return MappedQuote(quote, places, found.score)
 
 
-class Closest(NamedTuple):
+class ClosestSentence(NamedTuple):
     """Characters ``[start, end)`` of passage number ``passage`` (0-based); ``score`` in [0, 1]."""
 
     passage: int
@@ -137,7 +144,9 @@ class _Sentence(NamedTuple):
     words: str  # folded, with one space between
 
 
-def closest_sentence(passages: Sequence[str], text: str, *, lang: str = "und") -> Closest | None:
+def closest_sentence(
+    passages: Sequence[str], text: str, *, lang: str = "und"
+) -> ClosestSentence | None:
     """Return the sentence of ``passages`` that comes closest to ``text``.
 
     Words count whatever their order: half for being shared at all, half for how much else there
@@ -169,7 +178,7 @@ def closest_sentence(passages: Sequence[str], text: str, *, lang: str = "und") -
     if where < 0:
         return None
     index, (place, _) = read[where]
-    return Closest(index, place.start, place.end, best)
+    return ClosestSentence(index, place.start, place.end, best)
 
 
 @lru_cache(maxsize=512)
@@ -183,7 +192,7 @@ def _read(passage: str, lang: str) -> tuple[_Sentence, ...]:
     return tuple(_Sentence(each, _words(passage[each.start : each.end])) for each in places)
 
 
-class _Plain(dict[int, str]):
+class _PunctuationTable(dict[int, str]):
     """A translation table that is filled as characters occur: punctuation parts words."""
 
     def __missing__(self, code: int) -> str:
@@ -201,7 +210,7 @@ class _Plain(dict[int, str]):
 _SINGLE: Final = re.compile(f"[{UNSPACED}]")
 
 
-_PLAIN: Final = _Plain()
+_PLAIN: Final = _PunctuationTable()
 
 
 def _words(text: str) -> str:

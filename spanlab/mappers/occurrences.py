@@ -13,7 +13,7 @@ from typing import Final
 from rapidfuzz import fuzz
 
 from spanlab.extents import Extent
-from spanlab.text import UNSPACED, Folded, dependents, fold, skeleton
+from spanlab.text import UNSPACED, FoldedText, dependents, fold, skeleton
 
 PEELED, FOLDED, BARE, ELLIPSIS = 0.99, 0.98, 0.97, 0.96  # scores below 1.0 that need no measuring
 
@@ -37,7 +37,7 @@ _INSIDE: Final = 0.9  # score of a quote that stands only inside a longer word, 
 
 
 @dataclass(frozen=True)
-class Occurrences:
+class QuotePlaces:
     """Places of one quote, sorted, and how alike they are to it; no places if there are none."""
 
     places: tuple[Extent, ...] = ()
@@ -45,14 +45,14 @@ class Occurrences:
 
 
 @dataclass(frozen=True)
-class Finder:
+class QuoteFinder:
     """Finds quotes in one answer; ``floor`` is the lowest score that counts as found."""
 
     answer: str
     floor: float
-    _known: dict[str, Occurrences] = field(default_factory=dict, init=False)
+    _known: dict[str, QuotePlaces] = field(default_factory=dict, init=False)
 
-    def find(self, quote: str) -> Occurrences:
+    def find(self, quote: str) -> QuotePlaces:
         """Return the places of ``quote`` on the first rung that has any.
 
         The rungs: word for word (1.0); without list marks, Markdown, quotation marks and
@@ -63,9 +63,9 @@ class Finder:
         A full stop at the end belongs to a place only if that is a whole sentence.
         """
         if quote not in self._known:
-            found = next((o for o in self._rungs(quote) if o.places), Occurrences())
+            found = next((o for o in self._rungs(quote) if o.places), QuotePlaces())
             places = tuple(map(self._without_stop, found.places))
-            kept = Occurrences(places, found.score) if found.score >= self.floor else Occurrences()
+            kept = QuotePlaces(places, found.score) if found.score >= self.floor else QuotePlaces()
             self._known[quote] = kept
         return self._known[quote]
 
@@ -82,27 +82,27 @@ class Finder:
         most = max(agreeing)
         return tuple(place for place, n in zip(places, agreeing, strict=True) if n == most)
 
-    def _rungs(self, quote: str) -> Iterator[Occurrences]:
+    def _rungs(self, quote: str) -> Iterator[QuotePlaces]:
         plain = quote.strip()
         if not plain:
             return
-        yield Occurrences(self._exact(plain), 1.0)
+        yield QuotePlaces(self._exact(plain), 1.0)
         forms = peeled(plain)
         for form in forms:
-            yield Occurrences(self._exact(form), PEELED)
+            yield QuotePlaces(self._exact(form), PEELED)
         if self.floor > FOLDED or not forms:
             return
         for form in (plain, *forms):
-            yield Occurrences(self._within(self._folded, fold(form).text.strip()), FOLDED)
+            yield QuotePlaces(self._within(self._folded, fold(form).text.strip()), FOLDED)
         bare = skeleton(fold(forms[-1])).text
         if len(bare) > 2:
-            yield Occurrences(self._within(self._bare, bare), BARE)
+            yield QuotePlaces(self._within(self._bare, bare), BARE)
         if _DOTS.search(forms[-1]):
-            yield Occurrences(self._around(_DOTS.split(forms[-1])), ELLIPSIS)
+            yield QuotePlaces(self._around(_DOTS.split(forms[-1])), ELLIPSIS)
         yield self._similar(fold(forms[-1]).text.strip())
         if len(forms[-1]) > 1:
             inside = self._within(self._folded, fold(forms[-1]).text.strip(), parts=True)
-            yield Occurrences(inside, _INSIDE)
+            yield QuotePlaces(inside, _INSIDE)
 
     def _without_stop(self, place: Extent) -> Extent:
         """Leave out the full stop that ends a place, unless the place is a whole sentence."""
@@ -118,11 +118,11 @@ class Finder:
         return place if "." in inner and not inner[-1].isdecimal() else Extent(start, end - 1)
 
     @cached_property
-    def _folded(self) -> Folded:
+    def _folded(self) -> FoldedText:
         return fold(self.answer)
 
     @cached_property
-    def _bare(self) -> Folded:
+    def _bare(self) -> FoldedText:
         return skeleton(self._folded)
 
     @cached_property
@@ -133,7 +133,7 @@ class Finder:
         starts = occurrences(self.answer, text)
         return self._whole_words([Extent(start, start + len(text)) for start in starts])
 
-    def _within(self, folded: Folded, text: str, *, parts: bool = False) -> tuple[Extent, ...]:
+    def _within(self, folded: FoldedText, text: str, *, parts: bool = False) -> tuple[Extent, ...]:
         if not text:
             return ()
         size = len(text)
@@ -164,11 +164,11 @@ class Finder:
                 found.append(Extent(head.start, end))
         return tuple(found)
 
-    def _similar(self, text: str) -> Occurrences:
+    def _similar(self, text: str) -> QuotePlaces:
         """Find places that differ from ``text`` by small edits, the best and those as good."""
         one_word = len(text.split()) < 2 and not _HARD.search(text)
         if len(text) < _SHORTEST or one_word:  # "Hanna" is not "Anna" with an edit
-            return Occurrences()
+            return QuotePlaces()
         found: list[tuple[float, Extent]] = []
         whole = self._folded.text
         for start, end in self._near(text):
@@ -176,10 +176,10 @@ class Finder:
             if score >= self.floor and _digits(text) == _digits(whole[best.start : best.end]):
                 found.append((score, self._folded.origin(best.start, best.end)))
         if not found:
-            return Occurrences()
+            return QuotePlaces()
         top = max(score for score, _ in found)
         places = sorted({place for score, place in found if score >= top - 0.01})
-        return Occurrences(tuple(places), min(top, ELLIPSIS))
+        return QuotePlaces(tuple(places), min(top, ELLIPSIS))
 
     def _near(self, text: str) -> Iterator[Extent]:
         """Find where ``text`` may be, by itself or, if it is long, by pieces of it."""

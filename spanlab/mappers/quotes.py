@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.extents import Extent
-from spanlab.mappers.occurrences import Finder
+from spanlab.mappers.occurrences import QuoteFinder
 
 FLOOR: Final = 0.85
 
 
-def map_quotes(answer: str, quotes: Sequence[Quote], *, floor: float = FLOOR) -> QuoteMapping:
+def map_quotes(answer: str, quotes: Sequence[ModelQuote], *, floor: float = FLOOR) -> QuoteMapping:
     """Find the place in ``answer`` of every quote.
 
     A place is used once: a quote given more often than it occurs is a duplicate. Quotes may
@@ -33,13 +33,13 @@ def map_quotes(answer: str, quotes: Sequence[Quote], *, floor: float = FLOOR) ->
     Args:
         answer: the text as it is; offsets are code points of it.
         quotes: in the order in which the model gave them. A quote without ``prob`` counts 1.0.
-        floor: how alike a quote and its place must be, in [0, 1]; ``Finder.find`` lists the
+        floor: how alike a quote and its place must be, in [0, 1]; ``QuoteFinder.find`` lists the
             scores. 1.0 accepts only quotes that are there word for word.
 
     Returns:
         The places found, and the quotes that were not; empty for no quotes.
     """
-    finder = Finder(answer, floor)
+    finder = QuoteFinder(answer, floor)
     found = [finder.find(quote.text) for quote in quotes]
     places = assign(
         [
@@ -48,7 +48,7 @@ def map_quotes(answer: str, quotes: Sequence[Quote], *, floor: float = FLOOR) ->
         ]
     )
     mapped = tuple(
-        Mapped(index, (place,), found[index].score)
+        MappedQuote(index, (place,), found[index].score)
         for index, place in enumerate(places)
         if place is not None
     )
@@ -61,7 +61,7 @@ def map_quotes(answer: str, quotes: Sequence[Quote], *, floor: float = FLOOR) ->
     )
 
 
-def spans_of(mapped: Sequence[Mapped], quotes: Sequence[Quote]) -> tuple[MappedSpan, ...]:
+def spans_of(mapped: Sequence[MappedQuote], quotes: Sequence[ModelQuote]) -> tuple[MappedSpan, ...]:
     """Return the places of quotes as spans with the quotes' probabilities, sorted by place."""
     return tuple(
         sorted(
@@ -73,7 +73,7 @@ def spans_of(mapped: Sequence[Mapped], quotes: Sequence[Quote]) -> tuple[MappedS
     )
 
 
-class Quote(NamedTuple):
+class ModelQuote(NamedTuple):
     """Words that a model quotes from the answer, how sure it is, and why.
 
     ``prob`` in [0, 1] is the model's own probability that they are hallucinated, None if it gave
@@ -87,7 +87,7 @@ class Quote(NamedTuple):
     before: str | None = None
 
 
-class Mapped(NamedTuple):
+class MappedQuote(NamedTuple):
     """A quote (by its 0-based index) that was found.
 
     ``places`` are its characters of the answer, in order, several where other words lie between;
@@ -120,7 +120,7 @@ class QuoteMapping:
     those whose places all belong to other quotes.
     """
 
-    mapped: tuple[Mapped, ...]
+    mapped: tuple[MappedQuote, ...]
     spans: tuple[MappedSpan, ...]
     unmatched: tuple[int, ...] = ()
     duplicates: tuple[int, ...] = ()

@@ -150,7 +150,7 @@ def _load(code: str) -> None:
     _loaded.add(code)
 
 
-class _Ends(NamedTuple):
+class _SentenceEnds(NamedTuple):
     """Ends of sentences inside a run, and whether one ends with it (if ``open``: no lower case)."""
 
     inner: tuple[int, ...]
@@ -170,12 +170,12 @@ def _ending(code: str) -> re.Pattern[str]:
     return re.compile(rf"[{marks}]\S*+(?: [^\s{marks}]*+[{marks}]\S*+)*+")
 
 
-def _ends_of(run: str, code: str) -> _Ends:
+def _ends_of(run: str, code: str) -> _SentenceEnds:
     """Return where sentences end in a run; short ones are cached, as the same ones come often."""
     return (_short_ends if len(run) <= _LONGEST else _read_ends)(run, code)
 
 
-def _read_ends(run: str, code: str) -> _Ends:
+def _read_ends(run: str, code: str) -> _SentenceEnds:
     words = tokens(run, code)
     ends = [
         index
@@ -185,7 +185,7 @@ def _read_ends(run: str, code: str) -> _Ends:
     last = bool(ends) and ends[-1] == len(words) - 1
     inner = tuple(words[index].end for index in (ends[:-1] if last else ends))
     mark = words[_mark_before(run, words, len(words) - 1)].start if last else 0
-    return _Ends(inner, last, last and run[mark] in ".…")
+    return _SentenceEnds(inner, last, last and run[mark] in ".…")
 
 
 _short_ends = lru_cache(maxsize=20_000)(_read_ends)

@@ -8,8 +8,8 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from spanlab.errors import OperationError
-from spanlab.oplog.state import BaseEdit, Cited, Comment, ReviewState, cite, named, quote
-from spanlab.schema import Claim, Frozen, Interval, Item, Name, Probability, Verdict
+from spanlab.oplog.state import BaseEdit, CitedQuote, Comment, ReviewState, cite, named, quote
+from spanlab.schema import Claim, FrozenModel, Interval, Item, Name, Probability, Verdict
 
 _ClaimText = Annotated[str, Field(min_length=1, max_length=10_000)]
 
@@ -18,7 +18,7 @@ _ClaimText = Annotated[str, Field(min_length=1, max_length=10_000)]
 _Key: TypeAlias = tuple[bool, str, int | None, int | None]
 
 
-class ClaimMark(Frozen):
+class ClaimMark(FrozenModel):
     """A claim that an annotator suggests, with its verdict and what speaks for that.
 
     ``suggested_by`` may be "union" or "majority": how it was made from the claims of ``voters``.
@@ -30,7 +30,7 @@ class ClaimMark(Frozen):
     source: Interval | None = None
     verdict: Verdict | None = None
     prob: Probability | None = None
-    evidence: tuple[Cited, ...] = ()
+    evidence: tuple[CitedQuote, ...] = ()
     error_stages: tuple[str, ...] = ()
 
 

@@ -21,8 +21,8 @@ from spanlab.oplog.claim_operations import (
 from spanlab.oplog.state import (
     BaseEdit,
     Comment,
-    Mark,
     ReviewState,
+    SuggestionMark,
     named,
     place_of,
     quote,
@@ -31,7 +31,7 @@ from spanlab.oplog.state import (
     take,
     without,
 )
-from spanlab.schema import Frozen, Item, Kind, Name, Offset, Record, Span, Status
+from spanlab.schema import AnnotatorKind, FrozenModel, Item, Name, Offset, Record, Span, Status
 
 
 def replay(item: Item, snapshot: ReviewState, operations: Iterable[Operation]) -> ReviewState:
@@ -63,29 +63,29 @@ def in_force(operations: Iterable[Operation]) -> list[Edit]:
     return stack
 
 
-class Accept(BaseEdit):
+class AcceptSpan(BaseEdit):
     """Take over a suggestion as the reviewer's own span with the id ``span``."""
 
     kind: Literal["accept"] = "accept"
     span: Name
-    mark: Mark
+    mark: SuggestionMark
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
         return take(item, state, [(self.span, self.mark)])
 
 
-class AcceptAll(BaseEdit):
+class AcceptSpans(BaseEdit):
     """Take over several suggestions at once; ``spans[i]`` is the id for ``marks[i]``."""
 
     kind: Literal["accept-all"] = "accept-all"
     spans: tuple[Name, ...]
-    marks: tuple[Mark, ...]
+    marks: tuple[SuggestionMark, ...]
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
         return take(item, state, named(self.kind, self.spans, self.marks))
 
 
-class Replace(BaseEdit):
+class ReplaceSpans(BaseEdit):
     """Put suggestions in place of all the spans there are; ``spans[i]`` is the id for ``marks[i]``.
 
     An adjudicator takes one annotator's spans, the union or the majority in this way.
@@ -93,27 +93,27 @@ class Replace(BaseEdit):
 
     kind: Literal["replace"] = "replace"
     spans: tuple[Name, ...] = ()
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[SuggestionMark, ...] = ()
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
         taken = named(self.kind, self.spans, self.marks)
         return take(item, state.model_copy(update={"spans": {}}), taken)
 
 
-class Reject(BaseEdit):
+class RejectSpan(BaseEdit):
     """Refuse a suggestion; if it had been accepted, the span taken from it goes.
 
     A comment on either stays, on the refused suggestion.
     """
 
     kind: Literal["reject"] = "reject"
-    mark: Mark
+    mark: SuggestionMark
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
         return refuse(item, state, (self.mark,))
 
 
-class Add(BaseEdit):
+class AddSpan(BaseEdit):
     """Draw a new span."""
 
     kind: Literal["add"] = "add"
@@ -129,7 +129,7 @@ class Add(BaseEdit):
         return state.model_copy(update={"spans": {**state.spans, self.span: span}})
 
 
-class Remove(BaseEdit):
+class RemoveSpan(BaseEdit):
     """Delete one of the reviewer's own spans."""
 
     kind: Literal["remove"] = "remove"
@@ -141,7 +141,7 @@ class Remove(BaseEdit):
         return state.model_copy(update={"spans": spans})
 
 
-class Resize(BaseEdit):
+class ResizeSpan(BaseEdit):
     """Move the edges of one of the reviewer's own spans."""
 
     kind: Literal["resize"] = "resize"
@@ -154,7 +154,7 @@ class Resize(BaseEdit):
         return _change(state, self.span, {"start": new.start, "end": new.end, "text": new.text})
 
 
-class Relabel(BaseEdit):
+class RelabelSpan(BaseEdit):
     """Give one of the reviewer's own spans a label, or none."""
 
     kind: Literal["relabel"] = "relabel"
@@ -165,7 +165,7 @@ class Relabel(BaseEdit):
         return _change(state, self.span, {"label": self.label})
 
 
-class Note(BaseEdit):
+class CommentSpan(BaseEdit):
     """Comment on one of the reviewer's own spans, or with ``span`` None on the whole item."""
 
     kind: Literal["note"] = "note"
@@ -183,7 +183,7 @@ class NoteSuggestion(BaseEdit):
     """Comment on a suggestion and decide nothing; one that is rejected stays rejected."""
 
     kind: Literal["note-suggestion"] = "note-suggestion"
-    mark: Mark
+    mark: SuggestionMark
     text: Comment
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
@@ -211,7 +211,7 @@ class SetStatus(BaseEdit):
         return state.model_copy(update={"status": self.status})
 
 
-class Finish(BaseEdit):
+class FinishItem(BaseEdit):
     """Finish the item, and count the suggestions left undecided as accepted or rejected.
 
     ``spans[i]`` is the id for ``accepted[i]``. One operation: one undo takes all of it back.
@@ -219,8 +219,8 @@ class Finish(BaseEdit):
 
     kind: Literal["finish"] = "finish"
     spans: tuple[Name, ...] = ()
-    accepted: tuple[Mark, ...] = ()
-    rejected: tuple[Mark, ...] = ()
+    accepted: tuple[SuggestionMark, ...] = ()
+    rejected: tuple[SuggestionMark, ...] = ()
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
         taken = take(item, state, named(self.kind, self.spans, self.accepted))
@@ -228,31 +228,31 @@ class Finish(BaseEdit):
         return decided.model_copy(update={"status": Status.DONE})
 
 
-class Undo(Frozen):
+class Undo(FrozenModel):
     """Take back the last operation that is still in force; nothing to take back is no error."""
 
     kind: Literal["undo"] = "undo"
 
 
-class Redo(Frozen):
+class Redo(FrozenModel):
     """Bring back what the last undo took; any other operation in between empties the redo."""
 
     kind: Literal["redo"] = "redo"
 
 
 Edit = (
-    Accept
-    | AcceptAll
-    | Replace
-    | Reject
-    | Add
-    | Remove
-    | Resize
-    | Relabel
-    | Note
+    AcceptSpan
+    | AcceptSpans
+    | ReplaceSpans
+    | RejectSpan
+    | AddSpan
+    | RemoveSpan
+    | ResizeSpan
+    | RelabelSpan
+    | CommentSpan
     | NoteSuggestion
     | SetStatus
-    | Finish
+    | FinishItem
     | AcceptClaim
     | RejectClaim
     | AddClaim
@@ -281,7 +281,7 @@ def _own(state: ReviewState, name: str) -> Span:
 
 
 @validated(frozen=True)
-class Write:
+class SentOperation:
     """One operation as a writer sends it.
 
     ``seq`` counts the writes of ``session`` from 1; ``base`` is the number of operations that
@@ -300,13 +300,13 @@ class Write:
     seconds: Annotated[float, Field(ge=0)] | None = None
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> AnnotatorKind:
         """What sort of annotator's log it belongs to."""
-        return Kind.PERSON if self.author is None else Kind.GOLD
+        return AnnotatorKind.PERSON if self.author is None else AnnotatorKind.GOLD
 
 
 @dataclass(frozen=True)
-class Refusal:
+class RefusedOperation:
     """A write that was not stored; ``stale`` if somebody else changed the annotation meanwhile."""
 
     seq: int
@@ -315,7 +315,7 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Applied:
+class WriteReply:
     """The outcome of some writes.
 
     ``acknowledged`` is the highest ``seq`` of the session that is stored (0 if none is),
@@ -324,7 +324,7 @@ class Applied:
 
     acknowledged: int
     version: int
-    refused: tuple[Refusal, ...] = ()
+    refused: tuple[RefusedOperation, ...] = ()
 
 
 @dataclass(frozen=True)

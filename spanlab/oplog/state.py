@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from spanlab.errors import OperationError
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
     Claim,
     Evidence,
-    Frozen,
+    FrozenModel,
     Item,
-    Kind,
     Name,
     Offset,
     Probability,
@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 Comment = Annotated[str, Field(max_length=10_000)]  # empty takes a comment away
 
 
-class BaseEdit(Frozen):
+class BaseEdit(FrozenModel):
     """An operation that makes one state from another; undo and redo need the whole log."""
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
@@ -58,7 +58,7 @@ def named(kind: str, names: Sequence[str], marks: Sequence[_T]) -> list[tuple[st
 _Key: TypeAlias = tuple[str | None, int, int, str | None]  # what makes two suggestions the same
 
 
-class Cited(Frozen):
+class CitedQuote(FrozenModel):
     """A part of a passage as an operation names it; the quoted text is looked up."""
 
     passage: Offset
@@ -68,7 +68,7 @@ class Cited(Frozen):
     note: str | None = None
 
 
-class Mark(Frozen):
+class SuggestionMark(FrozenModel):
     """A suggestion as an operation names it: whose it is, what it covers and what speaks for it.
 
     ``source`` is an annotator, or "union" or "majority": how it was made from those of ``voters``.
@@ -80,10 +80,10 @@ class Mark(Frozen):
     prob: Probability = 1.0
     label: Name | None = None
     voters: tuple[Name, ...] = ()
-    evidence: tuple[Cited, ...] = ()
+    evidence: tuple[CitedQuote, ...] = ()
 
 
-def refuse(item: Item, state: ReviewState, marks: Iterable[Mark]) -> ReviewState:
+def refuse(item: Item, state: ReviewState, marks: Iterable[SuggestionMark]) -> ReviewState:
     """Return the state with suggestions refused, and what had been taken from them gone."""
     refused: dict[_Key, Span] = {}
     for mark in marks:
@@ -105,7 +105,7 @@ def refuse(item: Item, state: ReviewState, marks: Iterable[Mark]) -> ReviewState
     )
 
 
-def take(item: Item, state: ReviewState, taken: list[tuple[str, Mark]]) -> ReviewState:
+def take(item: Item, state: ReviewState, taken: list[tuple[str, SuggestionMark]]) -> ReviewState:
     """Return the state with suggestions taken over, under the ids given.
 
     Raises:
@@ -157,7 +157,7 @@ def quote(item: Item, start: int, end: int) -> Span:
     return Span.of(item.answer, start, end)
 
 
-def suggested(item: Item, mark: Mark) -> Span:
+def suggested(item: Item, mark: SuggestionMark) -> Span:
     """Return a suggestion as a span.
 
     Raises:
@@ -173,7 +173,7 @@ def suggested(item: Item, mark: Mark) -> Span:
     )
 
 
-def cite(item: Item, cited: Cited) -> Evidence:
+def cite(item: Item, cited: CitedQuote) -> Evidence:
     """Return the part of a passage with its text.
 
     Raises:
@@ -223,7 +223,7 @@ class ReviewState(BaseModel):
             note=annotation.note,
         )
 
-    def annotation(self, annotator: str, kind: Kind = Kind.PERSON) -> Annotation:
+    def annotation(self, annotator: str, kind: AnnotatorKind = AnnotatorKind.PERSON) -> Annotation:
         """Return what this state says as the annotation of ``annotator``, spans in text order."""
         return Annotation(
             annotator=annotator,

@@ -15,9 +15,9 @@ is found is stored with the item, under the retriever's name, and shared by all 
 from __future__ import annotations
 
 from spanlab.retrievers.asking import ensure, retrieval_of, retrieve
-from spanlab.retrievers.base import Found, Query, Retriever
-from spanlab.retrievers.given import Given
-from spanlab.retrievers.results import Shape
+from spanlab.retrievers.base import RetrievedPassages, Retriever, SearchQuery
+from spanlab.retrievers.given import GivenPassages
+from spanlab.retrievers.results import ResultShape
 from spanlab.retrievers.source import PassageSource
 from spanlab.retrievers.spec import (
     AveritecSpec,
@@ -34,15 +34,15 @@ from spanlab.retrievers.spec import (
 __all__ = [
     "AveritecSpec",
     "Bm25Spec",
-    "Found",
-    "Given",
+    "GivenPassages",
     "GivenSpec",
     "PassageSource",
-    "Query",
+    "ResultShape",
+    "RetrievedPassages",
     "Retriever",
     "RetrieverSpec",
+    "SearchQuery",
     "SearchSpec",
-    "Shape",
     "WebSpec",
     "ensure",
     "retrieval_of",

@@ -7,13 +7,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from spanlab.retrievers.base import Found, Query, QueryWriter, Retriever, question_of
+from spanlab.retrievers.base import (
+    QueryWriter,
+    RetrievedPassages,
+    Retriever,
+    SearchQuery,
+    question_of,
+)
 from spanlab.retrievers.given import NAME as GIVEN
 from spanlab.schema import Item, Passage, Retrieval, joined
 from spanlab.single_flight import SingleFlight
 
 
-async def ensure(item: Item, retriever: Retriever, query: Query | None = None) -> Item:
+async def ensure(item: Item, retriever: Retriever, query: SearchQuery | None = None) -> Item:
     """Return the item with what ``retriever`` finds for it, searching only if nobody has before.
 
     Concurrent callers in any thread and event loop of this process share one search.
@@ -52,7 +58,9 @@ async def ensure(item: Item, retriever: Retriever, query: Query | None = None) -
     return joined(item, noted, found.passages)
 
 
-def retrieval_of(item: Item, retriever: Retriever, query: Query | None = None) -> Retrieval | None:
+def retrieval_of(
+    item: Item, retriever: Retriever, query: SearchQuery | None = None
+) -> Retrieval | None:
     """Return what is noted with an item of asking a retriever; None if it has not been asked.
 
     Args:
@@ -65,7 +73,7 @@ def retrieval_of(item: Item, retriever: Retriever, query: Query | None = None) -
     return next((each for each in item.retrievals if each.key == (retriever.name, *asked)), None)
 
 
-async def retrieve(item: Item, retriever: Retriever) -> Found:
+async def retrieve(item: Item, retriever: Retriever) -> RetrievedPassages:
     """Search for what an item is to be judged by.
 
     Args:
@@ -80,28 +88,30 @@ async def retrieve(item: Item, retriever: Retriever) -> Found:
         SpanlabError: one of the searches failed. All are waited for, so that what the others found
             is in the cache for the next try.
     """
-    queries: tuple[Query, ...] = (question_of(item),)
+    queries: tuple[SearchQuery, ...] = (question_of(item),)
     if isinstance(retriever, QueryWriter):
         queries = await retriever.queries(item)
     asking = (_search(retriever, replace(query, item=item.id)) for query in queries if query.text)
     answers = await asyncio.gather(*asking, return_exceptions=True)
-    found: list[Found] = []
+    found: list[RetrievedPassages] = []
     for answer in answers:
         if isinstance(answer, BaseException):
             raise answer
         found.append(answer)
-    return Found(
+    return RetrievedPassages(
         tuple(query for each in found for query in each.queries),
         _by_turns([each.passages for each in found]),
     )
 
 
-async def _search(retriever: Retriever, query: Query) -> Found:
+async def _search(retriever: Retriever, query: SearchQuery) -> RetrievedPassages:
     found = await retriever.search(query)
     return replace(found, passages=tuple(filter(query.admits, found.passages)))
 
 
-def _unless_usual(item: Item, retriever: Retriever, query: Query | None) -> Query | None:
+def _unless_usual(
+    item: Item, retriever: Retriever, query: SearchQuery | None
+) -> SearchQuery | None:
     """Return None for a query that is what the retriever searches the item by anyway."""
     if query is None or isinstance(retriever, QueryWriter):
         return query
@@ -113,4 +123,4 @@ def _by_turns(lists: Sequence[Sequence[Passage]]) -> tuple[Passage, ...]:
     return tuple(dict.fromkeys(each for turn in rounds for each in turn if each is not None))
 
 
-_SINGLE_FLIGHT: SingleFlight[Found] = SingleFlight()
+_SINGLE_FLIGHT: SingleFlight[RetrievedPassages] = SingleFlight()

@@ -13,7 +13,7 @@ PER_SEARCH: Final = 5  # passages, unless somebody says otherwise
 
 
 @dataclass(frozen=True)
-class Query:
+class SearchQuery:
     """What to search for.
 
     ``language`` is the BCP 47 tag of ``text``. ``k`` is how many passages to find at most, None
@@ -38,7 +38,7 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Found:
+class RetrievedPassages:
     """What a retriever was asked and what it found; both may be empty."""
 
     queries: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class Retriever(Protocol):
         """
         ...
 
-    async def search(self, query: Query) -> Found:
+    async def search(self, query: SearchQuery) -> RetrievedPassages:
         """Find passages for a query, best first.
 
         Returns:
@@ -72,11 +72,11 @@ class Retriever(Protocol):
 class QueryWriter(Protocol):
     """A retriever that writes the queries for an item itself, instead of asking its question."""
 
-    async def queries(self, item: Item) -> tuple[Query, ...]:
+    async def queries(self, item: Item) -> tuple[SearchQuery, ...]:
         """Return what to search for to judge an item's answer; at most one query for none."""
         ...
 
 
-def question_of(item: Item) -> Query:
+def question_of(item: Item) -> SearchQuery:
     """Return an item's question as a query, or its answer where there is no question."""
-    return Query(item.question.strip() or item.answer.strip(), language=item.lang)
+    return SearchQuery(item.question.strip() or item.answer.strip(), language=item.lang)

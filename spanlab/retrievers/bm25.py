@@ -10,8 +10,8 @@ import asyncio
 from functools import lru_cache
 from pathlib import Path
 
-from spanlab.retrievers.base import PER_SEARCH, Found, Query
-from spanlab.retrievers.index import Manifest, PassageIndex
+from spanlab.retrievers.base import PER_SEARCH, RetrievedPassages, SearchQuery
+from spanlab.retrievers.index import IndexManifest, PassageIndex
 from spanlab.schema import Passage
 
 
@@ -23,11 +23,11 @@ class BM25:
         self._k = k
         self.name = name
 
-    async def search(self, query: Query) -> Found:
+    async def search(self, query: SearchQuery) -> RetrievedPassages:
         """Search the corpus; passages that are too new for the query take nobody's place."""
-        return Found((query.text,), await asyncio.to_thread(self._search, query))
+        return RetrievedPassages((query.text,), await asyncio.to_thread(self._search, query))
 
-    def _search(self, query: Query) -> tuple[Passage, ...]:
+    def _search(self, query: SearchQuery) -> tuple[Passage, ...]:
         wanted = looked_at = query.k or self._k
         while True:
             hits = self._index.search(query.text, looked_at)
@@ -51,7 +51,7 @@ def bm25(index: Path, k: int = PER_SEARCH) -> BM25:
         InputError: there is no index there, or it is damaged.
     """
     folder = index.resolve()
-    fingerprint = Manifest.read(folder).fingerprint
+    fingerprint = IndexManifest.read(folder).fingerprint
     called = "".join(letter for letter in folder.name if letter.isprintable())[:100]
     name = f"bm25:{called}@{fingerprint[:8]}" + (f"/{k}" if k != PER_SEARCH else "")
     return BM25(_opened(folder, fingerprint), name, k)

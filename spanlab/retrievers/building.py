@@ -15,8 +15,8 @@ from typing import BinaryIO
 import numpy as np
 
 from spanlab.errors import InputError, UsageError
-from spanlab.retrievers.corpus import Document, documents
-from spanlab.retrievers.index import MANIFEST, OFFSETS, PASSAGES, Manifest, file_hash
+from spanlab.retrievers.corpus import CorpusDocument, documents
+from spanlab.retrievers.index import MANIFEST, OFFSETS, PASSAGES, IndexManifest, file_hash
 from spanlab.retrievers.splitting import LONGEST, split
 from spanlab.schema import Passage
 from spanlab.text import terms
@@ -29,7 +29,7 @@ def build(
     longest: int = LONGEST,
     stems: bool = True,
     on_progress: Callable[[int], None] = lambda _done: None,
-) -> Manifest:
+) -> IndexManifest:
     """Index a corpus; the index appears whole, in the place of an older one, or not at all.
 
     Args:
@@ -49,7 +49,7 @@ def build(
     _check_target(target)
     with _replacing(target) as folder:
         with (folder / PASSAGES).open("wb") as stream:
-            writing = _Writing(stream, stems, on_progress)
+            writing = _IndexWriter(stream, stems, on_progress)
             writing.take(documents(corpus), longest)
         if not writing.terms:
             raise InputError(
@@ -58,7 +58,7 @@ def build(
         np.save(folder / OFFSETS, np.array(writing.starts, dtype=np.int64), allow_pickle=False)
         writing.index(folder)
         files = sorted(folder.iterdir())
-        manifest = Manifest(
+        manifest = IndexManifest(
             documents=writing.documents,
             passages=len(writing.starts) - 1,
             stems=stems,
@@ -71,7 +71,7 @@ def build(
 
 
 @dataclass
-class _Writing:
+class _IndexWriter:
     """Passages on their way to disk, and the terms of each as numbers."""
 
     stream: BinaryIO
@@ -85,7 +85,7 @@ class _Writing:
     def __post_init__(self) -> None:
         self.digest = hashlib.sha256(f"stems={self.stems}\n".encode())
 
-    def take(self, source: Iterable[Document], longest: int) -> None:
+    def take(self, source: Iterable[CorpusDocument], longest: int) -> None:
         """Split and write all documents."""
         for document in source:
             self.documents += 1

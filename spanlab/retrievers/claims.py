@@ -9,8 +9,8 @@ from __future__ import annotations
 import dspy
 
 from spanlab.lm import predict
-from spanlab.retrievers.base import Found, Query, Retriever, question_of
-from spanlab.retrievers.translation import Translated
+from spanlab.retrievers.base import RetrievedPassages, Retriever, SearchQuery, question_of
+from spanlab.retrievers.translation import EnglishQueries
 from spanlab.schema import Item
 
 MOST = 8  # claims of one answer; each is a search
@@ -51,14 +51,14 @@ class ClaimQueries:
         self._english = english
         self._most = most
         self._write = dspy.Predict(WriteClaims)
-        self._inner = Translated(inner, lm) if english else inner
+        self._inner = EnglishQueries(inner, lm) if english else inner
         self.name = f"{inner.name}+claims" + ("-en" if english else "")
 
-    async def search(self, query: Query) -> Found:
+    async def search(self, query: SearchQuery) -> RetrievedPassages:
         """Search with the other retriever."""
         return await self._inner.search(query)
 
-    async def queries(self, item: Item) -> tuple[Query, ...]:
+    async def queries(self, item: Item) -> tuple[SearchQuery, ...]:
         """Return the claims of the answer; the question where the answer claims nothing."""
         if not item.answer.strip():
             return (question_of(item),)
@@ -72,5 +72,5 @@ class ClaimQueries:
         )
         texts = dict.fromkeys(" ".join(claim.split()) for claim in written.claims)
         language = "en" if self._english else item.lang
-        claims = [Query(text, language=language) for text in texts if text]
+        claims = [SearchQuery(text, language=language) for text in texts if text]
         return tuple(claims[: self._most]) or (question_of(item),)

@@ -17,7 +17,7 @@ from pydantic import (
     ValidationError,
 )
 
-from spanlab.datasets.files import File
+from spanlab.datasets.files import InputFile
 from spanlab.datasets.reader import input_error
 from spanlab.errors import InputError
 
@@ -26,7 +26,7 @@ _HEAD = 4096  # bytes in which a file that is no text shows itself
 
 
 @dataclass(frozen=True)
-class Document:
+class CorpusDocument:
     """A text with what is known of it; ``source`` is the file or the id, for messages."""
 
     text: str
@@ -59,7 +59,7 @@ class _CorpusLine(BaseModel):
     id: str | None = None
 
 
-def documents(corpus: Path) -> Iterator[Document]:
+def documents(corpus: Path) -> Iterator[CorpusDocument]:
     """Yield the documents of a corpus, as they are read.
 
     Args:
@@ -78,10 +78,10 @@ def documents(corpus: Path) -> Iterator[Document]:
     if corpus.is_dir():
         yield from _files(corpus)
     else:
-        yield from _lines(File(corpus, str(corpus)))
+        yield from _lines(InputFile(corpus, str(corpus)))
 
 
-def _lines(file: File) -> Iterator[Document]:
+def _lines(file: InputFile) -> Iterator[CorpusDocument]:
     for row in file.rows():
         try:
             line = _CorpusLine.model_validate_json(row.raw)
@@ -89,10 +89,10 @@ def _lines(file: File) -> Iterator[Document]:
             raise input_error(error).at(file=file.name, line=row.line) from None
         if line.text.strip():
             source = line.id or f"{file.name}:{row.line}"
-            yield Document(line.text, source, line.title, line.url, line.date)
+            yield CorpusDocument(line.text, source, line.title, line.url, line.date)
 
 
-def _files(folder: Path) -> Iterator[Document]:
+def _files(folder: Path) -> Iterator[CorpusDocument]:
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _READERS)
     if not paths:
         raise InputError(
@@ -107,18 +107,20 @@ def _files(folder: Path) -> Iterator[Document]:
                 yield document
 
 
-def _text(path: Path, name: Path) -> Document:
-    return Document(_decoded(path), str(name), title=name.stem)
+def _text(path: Path, name: Path) -> CorpusDocument:
+    return CorpusDocument(_decoded(path), str(name), title=name.stem)
 
 
-def _html(path: Path, name: Path) -> Document:
+def _html(path: Path, name: Path) -> CorpusDocument:
     from spanlab.retrievers.html import page
 
     content = page(_bytes(path))
-    return Document(content.text, str(name), title=content.title or name.stem, url=content.url)
+    return CorpusDocument(
+        content.text, str(name), title=content.title or name.stem, url=content.url
+    )
 
 
-_READERS: dict[str, Callable[[Path, Path], Document]] = {
+_READERS: dict[str, Callable[[Path, Path], CorpusDocument]] = {
     ".txt": _text,
     ".md": _text,
     ".html": _html,
@@ -139,7 +141,7 @@ def _decoded(path: Path) -> str:
 
 
 def _bytes(path: Path) -> bytes:
-    data = File(path, str(path)).whole()
+    data = InputFile(path, str(path)).whole()
     if b"\0" in data[:_HEAD] and not data.startswith(_UTF16):
         raise InputError("the file is not text", file=path, expected="text in any encoding")
     return data

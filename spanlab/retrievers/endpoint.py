@@ -11,10 +11,10 @@ from pydantic import JsonValue
 
 from spanlab.errors import MissingKeyError, UsageError
 from spanlab.redaction import remember
-from spanlab.retrievers.base import Query
-from spanlab.retrievers.provider import FEWEST, Provider, ProviderName, Request
+from spanlab.retrievers.base import SearchQuery
+from spanlab.retrievers.provider import FEWEST, ProviderName, SearchService, ServiceRequest
 from spanlab.retrievers.providers import PROVIDERS
-from spanlab.retrievers.results import Shape
+from spanlab.retrievers.results import ResultShape
 
 KEY = "SPANLAB_SEARCH_API_KEY"
 PRICE = "SPANLAB_PRICE_PER_SEARCH"
@@ -27,7 +27,7 @@ _LOOKS_LIKE = "https://api.example.com/search?q={query}"
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class SearchEndpoint:
     """Where to ask, and how the answer looks.
 
     Without a ``provider``, ``url`` has ``{query}`` where the query goes, ``{k}`` where the number
@@ -42,12 +42,12 @@ class Endpoint:
     url: str = field(repr=False)  # some services want the key in it
     header: str = "Authorization"
     key: str = field(default="", repr=False)
-    shape: Shape = field(default_factory=Shape)
+    shape: ResultShape = field(default_factory=ResultShape)
     timeout: float = 30.0
     retries: int = 3
     price: float = 0.0
     rate: float | None = None
-    provider: Provider | None = None
+    provider: SearchService | None = None
     named: Mapping[str, JsonValue] = field(default_factory=dict)
     variables: tuple[str, str] = (_URL, KEY)  # that hold the address and the key, for messages
 
@@ -75,15 +75,15 @@ class Endpoint:
             return self.provider.cut(text)
         return " ".join(text.split())[:_LONGEST]
 
-    def request(self, query: Query) -> Request:
+    def request(self, query: SearchQuery) -> ServiceRequest:
         """Return the request for a query with ``k``."""
         if self.provider is not None:
             return self.provider.request(query, self.url, self.named)
         before = query.before.isoformat() if query.before else ""
         filled = self.url.replace("{k}", str(query.k)).replace("{before}", before)
         if "{query}" in filled:
-            return Request(filled.replace("{query}", quote(query.text, "")), None)
-        return Request(filled, {"query": query.text})
+            return ServiceRequest(filled.replace("{query}", quote(query.text, "")), None)
+        return ServiceRequest(filled, {"query": query.text})
 
     @classmethod
     def read(
@@ -91,8 +91,8 @@ class Endpoint:
         environ: Mapping[str, str] = os.environ,
         *,
         url: str | None = None,
-        shape: Shape | None = None,
-    ) -> Endpoint:
+        shape: ResultShape | None = None,
+    ) -> SearchEndpoint:
         """Read the environment.
 
         ``SPANLAB_SEARCH_URL``, ``SPANLAB_SEARCH_API_KEY``, ``SPANLAB_SEARCH_KEY_HEADER`` (default
@@ -130,7 +130,7 @@ class Endpoint:
         environ: Mapping[str, str] = os.environ,
         *,
         url: str | None = None,
-    ) -> Endpoint:
+    ) -> SearchEndpoint:
         """Return the endpoint of a known service, with its key from the environment.
 
         Args:
@@ -174,7 +174,9 @@ class Endpoint:
         )
 
 
-def price_per_search(provider: Provider | None, environ: Mapping[str, str] = os.environ) -> float:
+def price_per_search(
+    provider: SearchService | None, environ: Mapping[str, str] = os.environ
+) -> float:
     """Return what a search costs in US dollars: ``SPANLAB_PRICE_PER_SEARCH``, or the list price.
 
     Args:
@@ -207,15 +209,15 @@ def _number(name: str, most: float, wrong: str, environ: Mapping[str, str]) -> f
     return number
 
 
-def _shape(text: str) -> Shape:
+def _shape(text: str) -> ResultShape:
     """Read ``results=data.items,text=body``; empty text is the shape of the usual services."""
     fields: dict[str, str] = {}
     for pair in filter(None, (part.strip() for part in text.split(","))):
         name, sign, path = (part.strip() for part in pair.partition("="))
-        if name not in Shape.model_fields or not sign or not path:
+        if name not in ResultShape.model_fields or not sign or not path:
             raise UsageError(
-                f"SPANLAB_SEARCH_FIELDS wants {', '.join(Shape.model_fields)} with paths, such as "
-                f"results=data.items,text=body, not {pair!r}"
+                f"SPANLAB_SEARCH_FIELDS wants {', '.join(ResultShape.model_fields)} with paths, "
+                f"such as results=data.items,text=body, not {pair!r}"
             )
         fields[name] = path
-    return Shape(**fields)
+    return ResultShape(**fields)

@@ -14,7 +14,7 @@ from spanlab.schema import Passage
 _PASSAGES = TypeAdapter(tuple[Passage, ...])
 
 
-class Fetched:
+class RetrievalCache:
     """Passages by what was asked.
 
     Args:

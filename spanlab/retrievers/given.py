@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spanlab.retrievers.base import Found, Query
+from spanlab.retrievers.base import RetrievedPassages, SearchQuery
 
 NAME = "given"
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenPassages:
     """The retriever that looks nowhere: detectors judge by the passages that an item has."""
 
     name: str = NAME
 
-    async def search(self, query: Query) -> Found:
+    async def search(self, query: SearchQuery) -> RetrievedPassages:
         """Find nothing; ``ensure`` does not even ask."""
-        return Found()
+        return RetrievedPassages()

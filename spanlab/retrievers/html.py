@@ -95,7 +95,7 @@ def page(data: bytes, charset: str = "") -> HtmlPage:
         there is none. The title, canonical address and day of publication if the page has them.
     """
     markup = decoded(data, charset)
-    reading = _Reading()
+    reading = _PageReading()
     at = 0
     while mark := _MARK.search(markup, at):
         reading.take(markup[at : mark.start()])
@@ -145,7 +145,7 @@ def _of_browsers(name: str) -> str:
     return found if found in _ENCODINGS else ""
 
 
-class _Reading:
+class _PageReading:
     """What was read of a page so far, and which elements are open."""
 
     def __init__(self) -> None:

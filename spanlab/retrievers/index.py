@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from spanlab.errors import InputError
-from spanlab.schema import Count, Frozen, Passage
+from spanlab.schema import Count, FrozenModel, Passage
 from spanlab.text import terms
 
 MANIFEST = "manifest.json"
@@ -34,7 +34,7 @@ _DAMAGE = (OSError, EOFError, ValueError, KeyError, TypeError, IndexError, Impor
 _Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-class Manifest(Frozen):
+class IndexManifest(FrozenModel):
     """What an index says of itself."""
 
     format: Literal["spanlab-bm25"] = "spanlab-bm25"
@@ -71,7 +71,7 @@ class Manifest(Frozen):
             ) from None
 
 
-class Hit(NamedTuple):
+class IndexHit(NamedTuple):
     """A passage that was found, and its BM25 score, above 0."""
 
     passage: Passage
@@ -91,7 +91,7 @@ class PassageIndex:
     def __init__(self, folder: Path) -> None:
         import bm25s
 
-        self.manifest = Manifest.read(folder)
+        self.manifest = IndexManifest.read(folder)
         self._folder = folder
         _check_files(folder, self.manifest)
         try:
@@ -106,7 +106,7 @@ class PassageIndex:
         except _DAMAGE as error:
             raise self._damaged(error) from error
 
-    def search(self, query: str, k: int) -> list[Hit]:
+    def search(self, query: str, k: int) -> list[IndexHit]:
         """Return the best passages for a query.
 
         Args:
@@ -125,7 +125,7 @@ class PassageIndex:
             if not chosen:
                 return []
             scores = self._bm25.get_scores_from_ids(chosen)
-            return [Hit(self._passage(int(at)), float(scores[at])) for at in _best(scores, k)]
+            return [IndexHit(self._passage(int(at)), float(scores[at])) for at in _best(scores, k)]
         except _DAMAGE as error:
             raise self._damaged(error) from error
 
@@ -164,7 +164,7 @@ def file_hash(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _check_files(folder: Path, manifest: Manifest) -> None:
+def _check_files(folder: Path, manifest: IndexManifest) -> None:
     for name, size in manifest.files.items():
         path = folder / name
         if Path(name).name != name or not path.is_file() or path.stat().st_size != size:

@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 
 from spanlab.errors import InputError
-from spanlab.retrievers.base import PER_SEARCH, Found, Query
+from spanlab.retrievers.base import PER_SEARCH, RetrievedPassages, SearchQuery
 from spanlab.retrievers.bm25 import bm25
 from spanlab.retrievers.building import build
 from spanlab.retrievers.index import MANIFEST
@@ -43,7 +43,7 @@ class KnowledgeStore:
         called = "".join(letter for letter in self._folder.name if letter.isprintable())[:100]
         self.name = f"averitec:{called}" + (f"/{k}" if k != PER_SEARCH else "")
 
-    async def search(self, query: Query) -> Found:
+    async def search(self, query: SearchQuery) -> RetrievedPassages:
         """Search the documents of the item that the query names."""
         documents = self._documents(query.item or "")
         state = documents.stat()

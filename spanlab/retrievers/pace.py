@@ -10,7 +10,7 @@ from threading import Lock
 
 
 @dataclass
-class Pace:
+class SearchPace:
     """Spaces the searches of this process evenly; any number of threads and loops may share it.
 
     Libraries for this (aiolimiter, limits) hold for one event loop or want a store beside it.
@@ -30,6 +30,6 @@ class Pace:
 
 
 @cache
-def pace_of(host: str, rate: float) -> Pace:
+def pace_of(host: str, rate: float) -> SearchPace:
     """Return the pace of a service, the same for all that ask it; ``rate`` is searches a minute."""
-    return Pace(60.0 / rate)
+    return SearchPace(60.0 / rate)

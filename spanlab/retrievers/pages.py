@@ -28,7 +28,7 @@ from spanlab.retrievers.addresses import (
     public_address,
 )
 from spanlab.retrievers.page_text import read_apart
-from spanlab.schema import Frozen, storable
+from spanlab.schema import FrozenModel, storable
 from spanlab.settings import Settings
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _HEADERS: Final = (
 _MOVED: Final = frozenset((301, 302, 303, 307, 308))
 
 
-class WebPage(Frozen):
+class WebPage(FrozenModel):
     """A page's text; ``url`` is where it was found in the end, ``fetched`` the day (ISO).
 
     ``date`` is the day that the page says it was published on; None if it does not say.
@@ -62,7 +62,7 @@ class WebPage(Frozen):
     fetched: str
 
 
-class _Failure(Frozen):
+class _FailedFetch(FrozenModel):
     """Why a page could not be fetched, and when (Unix seconds)."""
 
     reason: str
@@ -73,13 +73,13 @@ class _UnreachableError(PageError):
     """A site gave no answer, or an error."""
 
 
-class _Answer(NamedTuple):
+class _PageReply(NamedTuple):
     status: int
     headers: Mapping[str, str]
     data: bytes
 
 
-class Pages:
+class PageReader:
     """Reads web pages: one at a time per host, with a pause, as far as robots.txt allows.
 
     Args:
@@ -124,13 +124,13 @@ class Pages:
             with suppress(ValidationError):
                 return WebPage.model_validate(known)
             with suppress(ValidationError):
-                failure = _Failure.model_validate(known)
+                failure = _FailedFetch.model_validate(known)
                 if abs(time.time() - failure.at) < _FORGIVEN:  # later: the clock was set back
                     raise PageError(failure.reason)
             try:
                 found = await self._fetched(url)
             except _UnreachableError as error:
-                failure = _Failure(reason=str(error), at=time.time())
+                failure = _FailedFetch(reason=str(error), at=time.time())
                 await kept.put(key, failure.model_dump(mode="json"))
                 raise
             await kept.put(key, found.model_dump(mode="json"))
@@ -156,7 +156,7 @@ class Pages:
         day = datetime.now(UTC).date().isoformat()
         return WebPage(text=text, url=url, title=title, date=read.date, fetched=day)
 
-    async def _followed(self, url: str) -> tuple[_Answer, str]:
+    async def _followed(self, url: str) -> tuple[_PageReply, str]:
         for _ in range(_REDIRECTS + 1):
             parts = checked_url(url)
             origin = f"{parts.scheme}://{parts.netloc}"
@@ -219,7 +219,7 @@ class Pages:
         finally:
             loop.call_later(self._pause, locks[host].release)
 
-    async def _get(self, url: str) -> _Answer:
+    async def _get(self, url: str) -> _PageReply:
         import httpcore
 
         try:
@@ -236,7 +236,7 @@ class Pages:
                 }
                 pieces, packed = response.aiter_stream(), given.get("content-encoding")
                 body = await collected(pieces, _BYTES, _host(url), packed)
-                return _Answer(response.status, given, body)
+                return _PageReply(response.status, given, body)
         except UnparsableAnswerError as error:
             raise RefusedPageError(str(error).partition(", and")[0]) from None
         except (httpcore.NetworkError, httpcore.ProtocolError, ValueError) as error:
@@ -256,13 +256,13 @@ class Pages:
 
 
 @cache
-def web_pages(settings: Settings) -> Pages:
+def web_pages(settings: Settings) -> PageReader:
     """Return what reads web pages, the same for all detectors of this process.
 
     Raises:
         StoreError: the cache cannot be used.
     """
-    return Pages(answer_cache(settings, "retrieval"))
+    return PageReader(answer_cache(settings, "retrieval"))
 
 
 def _joined(url: str, place: str) -> str:

@@ -9,12 +9,12 @@ from xml.etree import ElementTree
 
 from pydantic import JsonValue
 
-from spanlab.retrievers.provider import Provider, ProviderName
-from spanlab.retrievers.results import Shape
+from spanlab.retrievers.provider import ProviderName, SearchService
+from spanlab.retrievers.results import ResultShape
 from spanlab.schema import storable_json
 
 _ATOM: Final = "{http://www.w3.org/2005/Atom}"
-_FOUND: Final = Shape(results="papers", text="text", title="title", url="url", date="date")
+_FOUND: Final = ResultShape(results="papers", text="text", title="title", url="url", date="date")
 
 
 def _arxiv(text: str) -> JsonValue:
@@ -72,8 +72,8 @@ def _words(elements: Iterable[ElementTree.Element]) -> str:
     return "\n\n".join(" ".join("".join(each.itertext()).split()) for each in elements)
 
 
-PAPERS: Final[dict[ProviderName, Provider]] = {
-    "arxiv": Provider(
+PAPERS: Final[dict[ProviderName, SearchService]] = {
+    "arxiv": SearchService(
         title="arXiv",
         address="https://export.arxiv.org/api/query",
         variable="SPANLAB_ARXIV_URL",
@@ -85,7 +85,7 @@ PAPERS: Final[dict[ProviderName, Provider]] = {
         longest=300,
         quota="a request every three seconds",
     ),
-    "pubmed": Provider(
+    "pubmed": SearchService(
         title="PubMed",
         address="https://eutils.ncbi.nlm.nih.gov/entrez/eutils/esearch.fcgi",
         variable="SPANLAB_PUBMED_URL",
@@ -104,7 +104,7 @@ PAPERS: Final[dict[ProviderName, Provider]] = {
         longest=300,
         quota="three requests a second",
     ),
-    "semantic-scholar": Provider(
+    "semantic-scholar": SearchService(
         title="Semantic Scholar",
         address="https://api.semanticscholar.org/graph/v1/paper/search",
         variable="SPANLAB_SEMANTIC_SCHOLAR_URL",
@@ -116,7 +116,7 @@ PAPERS: Final[dict[ProviderName, Provider]] = {
         most=100,
         before=lambda last: {"publicationDateOrYear": f":{last.isoformat()}"},
         fixed={"fields": "title,abstract,url,publicationDate"},
-        shape=Shape(
+        shape=ResultShape(
             results="data", text="abstract", title="title", url="url", date="publicationDate"
         ),
         sign="total",

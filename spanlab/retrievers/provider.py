@@ -10,8 +10,8 @@ from urllib.parse import quote, urlencode
 
 from pydantic import JsonValue
 
-from spanlab.retrievers.base import Query
-from spanlab.retrievers.results import Shape
+from spanlab.retrievers.base import SearchQuery
+from spanlab.retrievers.results import ResultShape
 from spanlab.schema import storable_json
 
 ProviderName = Literal[
@@ -34,7 +34,7 @@ FEWEST: Final = 10
 _LONGEST: Final = 2_000  # characters, URL-encoded up to 18,000; servers take 8,000 of most scripts
 
 
-class Request(NamedTuple):
+class ServiceRequest(NamedTuple):
     """What is sent: by GET, or by POST if there is a body. ``link`` is where a title leads to."""
 
     url: str
@@ -55,7 +55,7 @@ def _it_counts(_answer: JsonValue, _url: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Provider:
+class SearchService:
     """A search service.
 
     Attributes:
@@ -87,7 +87,7 @@ class Provider:
     title: str
     address: str
     variable: str
-    shape: Shape
+    shape: ResultShape
     key: str = ""
     needs_key: bool = True
     header: str = "Authorization"
@@ -123,7 +123,9 @@ class Provider:
         head = short[: self.longest]
         return head if short[self.longest].isspace() else head.rpartition(" ")[0] or head
 
-    def request(self, query: Query, address: str, named: Mapping[str, JsonValue]) -> Request:
+    def request(
+        self, query: SearchQuery, address: str, named: Mapping[str, JsonValue]
+    ) -> ServiceRequest:
         """Return the request for a query.
 
         Args:
@@ -145,6 +147,6 @@ class Provider:
         if "{wiki}" in link:
             link = link.replace("{wiki}", place.rpartition("/")[0])
         if self.posts:
-            return Request(place, wanted, link)
+            return ServiceRequest(place, wanted, link)
         sign = "&" if "?" in place else "?"
-        return Request(f"{place}{sign}{urlencode(wanted, quote_via=quote)}", None, link)
+        return ServiceRequest(f"{place}{sign}{urlencode(wanted, quote_via=quote)}", None, link)

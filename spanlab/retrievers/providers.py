@@ -1,7 +1,7 @@
 """The search services that are known by name: how each is asked, from its own documentation.
 
-Each is one entry of ``PROVIDERS``; ``Provider.request`` is the only code. Prices are list prices of
-November 2026 for the smallest amount: ``SPANLAB_PRICE_PER_SEARCH`` replaces them.
+Each is one entry of ``PROVIDERS``; ``SearchService.request`` is the only code. Prices are list
+prices of November 2026 for the smallest amount: ``SPANLAB_PRICE_PER_SEARCH`` replaces them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Final
 from pydantic import JsonValue
 
 from spanlab.retrievers.papers import PAPERS
-from spanlab.retrievers.provider import Provider, ProviderName
-from spanlab.retrievers.results import Shape
+from spanlab.retrievers.provider import ProviderName, SearchService
+from spanlab.retrievers.results import ResultShape
 
 # Languages by the codes that Brave has for them, where these are not those of ISO 639.
 _BRAVE_LANGUAGES: Final = {"ja": "jp", "no": "nb", "pt": "pt-pt", "zh": "zh-hans"} | {
@@ -38,7 +38,7 @@ def _brave_language(code: str) -> dict[str, JsonValue]:
 
 
 _wiki = partial(
-    Provider,
+    SearchService,
     query="srsearch",
     number="srlimit",
     most=50,
@@ -49,13 +49,13 @@ _wiki = partial(
         "formatversion": "2",
         "srprop": "snippet|timestamp",
     },
-    shape=Shape(results="query.search", text="snippet", title="title", date="timestamp"),
+    shape=ResultShape(results="query.search", text="snippet", title="title", date="timestamp"),
     markup=True,
     longest=300,
 )
 
-WEB: Final[dict[ProviderName, Provider]] = {
-    "brave": Provider(
+WEB: Final[dict[ProviderName, SearchService]] = {
+    "brave": SearchService(
         title="Brave Search",
         address="https://api.search.brave.com/res/v1/web/search",
         variable="SPANLAB_BRAVE_URL",
@@ -65,7 +65,7 @@ WEB: Final[dict[ProviderName, Provider]] = {
         before=lambda last: {"freshness": f"1970-01-01to{last.isoformat()}"},
         language=_brave_language,
         fixed={"result_filter": "web", "text_decorations": "false"},
-        shape=Shape(
+        shape=ResultShape(
             results="web.results", text="description", title="title", url="url", date="page_age"
         ),
         markup=True,
@@ -75,7 +75,7 @@ WEB: Final[dict[ProviderName, Provider]] = {
         price=0.005,
         quota="requests per second and month depend on the plan",
     ),
-    "google": Provider(
+    "google": SearchService(
         title="Google Programmable Search",
         address="https://customsearch.googleapis.com/customsearch/v1",
         variable="SPANLAB_GOOGLE_URL",
@@ -86,7 +86,7 @@ WEB: Final[dict[ProviderName, Provider]] = {
         before=lambda last: {"sort": f"date:r::{last:%Y%m%d}"},
         language=lambda code: {"hl": code},
         environment={"cx": "GOOGLE_CSE_ID"},
-        shape=Shape(
+        shape=ResultShape(
             results="items",
             text="snippet",
             title="title",
@@ -103,7 +103,7 @@ WEB: Final[dict[ProviderName, Provider]] = {
         variable="SPANLAB_MEDIAWIKI_URL",
         link="{wiki}/index.php?title={title}",
     ),
-    "perplexity": Provider(
+    "perplexity": SearchService(
         title="Perplexity Search",
         address="https://api.perplexity.ai/search",
         variable="SPANLAB_PERPLEXITY_URL",
@@ -113,11 +113,11 @@ WEB: Final[dict[ProviderName, Provider]] = {
         number="max_results",
         before=_american("search_before_date_filter"),
         language=lambda code: {"search_language_filter": [code]},
-        shape=Shape(results="results", text="snippet", title="title", url="url", date="date"),
+        shape=ResultShape(results="results", text="snippet", title="title", url="url", date="date"),
         price=0.005,
         quota="requests per second depend on the account",
     ),
-    "searxng": Provider(
+    "searxng": SearchService(
         title="SearXNG",
         address="",
         variable="SPANLAB_SEARXNG_URL",
@@ -125,11 +125,11 @@ WEB: Final[dict[ProviderName, Provider]] = {
         language=lambda code: {"language": code},
         fixed={"format": "json"},
         forbidden="its settings.yml has to list json below search: formats:",
-        shape=Shape(
+        shape=ResultShape(
             results="results", text="content", title="title", url="url", date="publishedDate"
         ),
     ),
-    "serper": Provider(
+    "serper": SearchService(
         title="Serper",
         address="https://google.serper.dev/search",
         variable="SPANLAB_SERPER_URL",
@@ -141,11 +141,13 @@ WEB: Final[dict[ProviderName, Provider]] = {
         before=lambda last: {"tbs": f"cdr:1,cd_max:{last:%m/%d/%Y}"},
         language=lambda code: {"hl": code},
         sign="searchParameters",
-        shape=Shape(results="organic", text="snippet", title="title", url="link", date="date"),
+        shape=ResultShape(
+            results="organic", text="snippet", title="title", url="link", date="date"
+        ),
         price=0.001,
         quota="prepaid searches",
     ),
-    "tavily": Provider(
+    "tavily": SearchService(
         title="Tavily",
         address="https://api.tavily.com/search",
         variable="SPANLAB_TAVILY_URL",
@@ -155,7 +157,7 @@ WEB: Final[dict[ProviderName, Provider]] = {
         number="max_results",
         before=lambda last: {"end_date": last.isoformat()},
         fixed={"search_depth": "basic"},
-        shape=Shape(
+        shape=ResultShape(
             results="results", text="content", title="title", url="url", date="published_date"
         ),
         longest=400,
@@ -170,4 +172,4 @@ WEB: Final[dict[ProviderName, Provider]] = {
     ),
 }
 
-PROVIDERS: Final[dict[ProviderName, Provider]] = WEB | PAPERS
+PROVIDERS: Final[dict[ProviderName, SearchService]] = WEB | PAPERS

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from spanlab.errors import InputError
 from spanlab.retrievers.dates import stated
-from spanlab.schema import Frozen, Passage, storable
+from spanlab.schema import FrozenModel, Passage, storable
 
 # Where the usual services keep their results: Tavily and many others `results`, you.com `hits`
 # (or `results.web`), Brave `web.results`, Serper `organic`, Google `items`, Bing `webPages.value`.
@@ -20,7 +20,7 @@ _URL = ("url", "link", "href")
 _DATE = ("published_date", "page_age", "date", "last_updated", "published", "age")
 
 
-class Shape(Frozen):
+class ResultShape(FrozenModel):
     """Where in the JSON the results and their parts are: dotted paths such as ``web.results``.
 
     Every path that is left out is looked for where the usual services have it. At ``results`` there
@@ -36,7 +36,7 @@ class Shape(Frozen):
 
 def passages_of(
     answer: JsonValue,
-    shape: Shape,
+    shape: ResultShape,
     *,
     markup: bool = False,
     link: str = "",
@@ -80,7 +80,7 @@ def passages_of(
     return passages
 
 
-def _results(answer: JsonValue, shape: Shape) -> Sequence[JsonValue]:
+def _results(answer: JsonValue, shape: ResultShape) -> Sequence[JsonValue]:
     for path in (shape.results,) if shape.results else _RESULTS:
         found = _at(answer, path)
         if isinstance(found, list):
@@ -98,7 +98,7 @@ def _results(answer: JsonValue, shape: Shape) -> Sequence[JsonValue]:
 
 
 def _passages(
-    results: Sequence[JsonValue], shape: Shape, markup: bool, link: str
+    results: Sequence[JsonValue], shape: ResultShape, markup: bool, link: str
 ) -> Iterator[Passage]:
     for result in results:
         text = _text(result, (shape.text,) if shape.text else _TEXT)

@@ -27,11 +27,11 @@ from spanlab.lm.failures import (
 from spanlab.lm.meter import Meter, Usage
 from spanlab.redaction import hidden, redact
 from spanlab.retrievers.addresses import AGENT, certificates
-from spanlab.retrievers.base import PER_SEARCH, Found, Query
-from spanlab.retrievers.endpoint import Endpoint
-from spanlab.retrievers.fetched import Fetched
+from spanlab.retrievers.base import PER_SEARCH, RetrievedPassages, SearchQuery
+from spanlab.retrievers.endpoint import SearchEndpoint
+from spanlab.retrievers.fetched import RetrievalCache
 from spanlab.retrievers.pace import pace_of
-from spanlab.retrievers.provider import Request
+from spanlab.retrievers.provider import ServiceRequest
 from spanlab.retrievers.results import passages_of
 from spanlab.schema import Passage, storable_json
 
@@ -67,21 +67,21 @@ class SearchApi:
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoint: SearchEndpoint,
         cache: AnswerCache | None,
         k: int = PER_SEARCH,
         meter: Meter | None = None,
         name: str = "",
     ) -> None:
         self._endpoint = endpoint
-        self._fetched = Fetched(cache)
+        self._fetched = RetrievalCache(cache)
         self._k = k
         self._meter = meter or Meter()
         self._called = f"search:{name or endpoint.host}"
         own = f"@{endpoint.host}" if name and endpoint.moved else ""
         self.name = self._called + own + (f"/{k}" if k != PER_SEARCH else "")
 
-    async def search(self, query: Query) -> Found:
+    async def search(self, query: SearchQuery) -> RetrievedPassages:
         """Ask the API for a query, on one line."""
         endpoint, k = self._endpoint, query.k or self._k
         query = replace(query, text=endpoint.cut(query.text), k=endpoint.asked(k))
@@ -95,7 +95,7 @@ class SearchApi:
                 return await insist(ask, self._judge, endpoint.retries, before=self._turn)
 
         found = await self._fetched.passages(asked, fetch)
-        return Found((query.text,), tuple(filter(query.admits, found))[:k])
+        return RetrievedPassages((query.text,), tuple(filter(query.admits, found))[:k])
 
     async def _turn(self) -> None:
         if self._endpoint.rate is not None:
@@ -112,7 +112,7 @@ class SearchApi:
         finally:
             self._meter.finish(self._called, used, "searches")
 
-    async def _ask(self, asked: Request) -> tuple[Passage, ...]:
+    async def _ask(self, asked: ServiceRequest) -> tuple[Passage, ...]:
         import httpx
 
         endpoint = self._endpoint
@@ -161,7 +161,7 @@ class SearchApi:
             raise ModelError(f"{endpoint.host} sent no JSON{quoted(words_of(text))}") from None
         return answer
 
-    def _judge(self, error: Exception) -> Setback:
+    def _judge(self, error: Exception) -> FailedAttempt:
         import httpx
 
         host = self._endpoint.host
@@ -174,20 +174,22 @@ class SearchApi:
                 failed = ConfigurationError(f"{host} has nothing at this address; check {address}")
             elif reply.status == 403 and known is not None and known.forbidden:
                 failed = ConfigurationError(f"{host} refuses the search: {known.forbidden}")
-            return Setback(failed, isinstance(failed, UnavailableError), reply.retry_after)
+            return FailedAttempt(failed, isinstance(failed, UnavailableError), reply.retry_after)
         if isinstance(error, TimeoutError):
-            return Setback(no_answer_in_time(host, self._endpoint.timeout), again=True)
+            return FailedAttempt(no_answer_in_time(host, self._endpoint.timeout), again=True)
         if isinstance(error, httpx.TransportError):
             text = str(no_connection(host, error))
             text = text.replace("OPENAI_BASE_URL", address)
-            return Setback(UnavailableError(text), again=True)
+            return FailedAttempt(UnavailableError(text), again=True)
         found = translate(error)
         words = redact(f"{host}: {found}")
-        return Setback(found if isinstance(found, ModelError) else ModelError(words), again=False)
+        return FailedAttempt(
+            found if isinstance(found, ModelError) else ModelError(words), again=False
+        )
 
 
 @dataclass(frozen=True)
-class Setback:
+class FailedAttempt:
     """Why an attempt failed, whether another may help, and the seconds the endpoint asks for."""
 
     error: ModelError
@@ -197,7 +199,7 @@ class Setback:
 
 async def insist(
     attempt: Callable[[], Awaitable[_T]],
-    judge: Callable[[Exception], Setback],
+    judge: Callable[[Exception], FailedAttempt],
     retries: int,
     before: Callable[[], Awaitable[None]] | None = None,
 ) -> _T:
@@ -230,7 +232,7 @@ async def insist(
         done += 1
 
 
-def pause_after(setback: Setback, done: int, retries: int) -> float | None:
+def pause_after(setback: FailedAttempt, done: int, retries: int) -> float | None:
     """Return the seconds to wait before another attempt, or None to give up.
 
     Args:

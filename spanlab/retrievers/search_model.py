@@ -20,8 +20,8 @@ from spanlab.lm.building import endpoint_client
 from spanlab.lm.cache import AnswerCache
 from spanlab.lm.choice import ModelChoice, TokenPrice
 from spanlab.lm.meter import Meter
-from spanlab.retrievers.base import PER_SEARCH, Found, Query
-from spanlab.retrievers.fetched import Fetched
+from spanlab.retrievers.base import PER_SEARCH, RetrievedPassages, SearchQuery
+from spanlab.retrievers.fetched import RetrievalCache
 from spanlab.schema import Passage
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _LONGEST_NAME = 150  # characters of the model's; what wraps this one adds to it
 _MARK = re.compile(r"\[(\d{1,3})\]")
 
 
-class Web:
+class SearchModelRetriever:
     """Asks a search model; the answer comes first, its sources after it.
 
     Args:
@@ -50,11 +50,11 @@ class Web:
         self, choice: ModelChoice, meter: Meter, cache: AnswerCache | None, k: int = PER_SEARCH
     ) -> None:
         self._model = SearchModel(choice, meter)
-        self._fetched = Fetched(cache)
+        self._fetched = RetrievalCache(cache)
         self._k = k
         self.name = f"web:{choice.model[:_LONGEST_NAME]}" + (f"/{k}" if k != PER_SEARCH else "")
 
-    async def search(self, query: Query) -> Found:
+    async def search(self, query: SearchQuery) -> RetrievedPassages:
         """Ask the model; with a date in the query, what it says itself is no evidence.
 
         Its answer is written now, from pages of any date; its sources say when they are from.
@@ -75,7 +75,7 @@ class Web:
             sources = passages(answer, choice.model, len(answer.sources))[1:]
             return tuple(filter(query.admits, sources))[:k]
 
-        return Found((query.text,), await self._fetched.passages(asked, fetch))
+        return RetrievedPassages((query.text,), await self._fetched.passages(asked, fetch))
 
 
 def passages(answer: SearchAnswer, model: str, k: int) -> tuple[Passage, ...]:

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, WithJsonSchema
 
 from spanlab.options import OptionModel, option
 from spanlab.retrievers.base import PER_SEARCH
-from spanlab.retrievers.provider import Provider
+from spanlab.retrievers.provider import SearchService
 from spanlab.retrievers.providers import PROVIDERS
 
 
@@ -29,7 +29,7 @@ class SourceKind(NamedTuple):
     about: str = ""
     takes: frozenset[str] = frozenset()
     corpus: str = ""
-    service: Provider | None = None
+    service: SearchService | None = None
 
 
 _SEARCHED = frozenset({"claims", "translate", "k"})

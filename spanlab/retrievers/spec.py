@@ -21,20 +21,20 @@ from spanlab.errors import UsageError
 from spanlab.lm import Meter, ModelChoice, answer_cache, language_model
 from spanlab.options import problem
 from spanlab.retrievers.base import PER_SEARCH, Retriever
-from spanlab.retrievers.endpoint import Endpoint, price_per_search
-from spanlab.retrievers.given import Given
+from spanlab.retrievers.endpoint import SearchEndpoint, price_per_search
+from spanlab.retrievers.given import GivenPassages
 from spanlab.retrievers.provider import ProviderName
 from spanlab.retrievers.providers import PROVIDERS
-from spanlab.retrievers.results import Shape
+from spanlab.retrievers.results import ResultShape
 from spanlab.retrievers.source import SOURCE_KINDS, PassageSource
-from spanlab.schema import Frozen
+from spanlab.schema import FrozenModel
 from spanlab.settings import Settings
 
 WRITER = "retrieval"  # the role of the model that writes claims and translates
 SEARCHER = "search"  # and of a search model
 
 
-class _Spec(Frozen):
+class _SourceSpec(FrozenModel):
     kind: str
 
     @model_serializer(mode="wrap")
@@ -46,16 +46,16 @@ class _Spec(Frozen):
         """Build the retriever, without what writes or translates its queries."""
 
 
-class GivenSpec(_Spec):
+class GivenSpec(_SourceSpec):
     """The passages that an item has; nothing is searched for."""
 
     kind: Literal["given"] = "given"
 
     def _open(self, meter: Meter, settings: Settings) -> Retriever:
-        return Given()
+        return GivenPassages()
 
 
-class _Searching(_Spec):
+class _SearchSource(_SourceSpec):
     """What searches: ``queries`` says for what, the item's question or every claim of its answer.
 
     With ``translate`` that is put into English first; the answer stays as it is. ``writer`` is the
@@ -69,7 +69,7 @@ class _Searching(_Spec):
     k: Annotated[int, Field(ge=1, le=100)] = PER_SEARCH
 
 
-class _InCorpus(_Searching):
+class _InCorpus(_SearchSource):
     """What searches files of this machine; ``what_it_is`` says to people what ``corpus`` is."""
 
     corpus: Path
@@ -107,20 +107,20 @@ class AveritecSpec(_InCorpus):
         return KnowledgeStore(self.corpus, settings.home / "cache" / "averitec", self.k)
 
 
-class WebSpec(_Searching):
+class WebSpec(_SearchSource):
     """A search model; without ``model`` the environment names it."""
 
     kind: Literal["web"] = "web"
     model: ModelChoice | None = None
 
     def _open(self, meter: Meter, settings: Settings) -> Retriever:
-        from spanlab.retrievers.search_model import Web, search_choice
+        from spanlab.retrievers.search_model import SearchModelRetriever, search_choice
 
         cache = answer_cache(settings, "retrieval")
-        return Web(self.model or search_choice(), meter, cache, self.k)
+        return SearchModelRetriever(self.model or search_choice(), meter, cache, self.k)
 
 
-class SearchSpec(_Searching):
+class SearchSpec(_SearchSource):
     """A search service: a known one by name, or any other by its address and its results' form.
 
     What is left out the environment says; no key is sent to a ``url`` that stands here.
@@ -129,7 +129,7 @@ class SearchSpec(_Searching):
     kind: Literal["search"] = "search"
     provider: ProviderName | None = None
     url: str | None = None
-    shape: Shape | None = None
+    shape: ResultShape | None = None
 
     def _open(self, meter: Meter, settings: Settings) -> Retriever:
         from spanlab.retrievers.search import SearchApi
@@ -145,18 +145,18 @@ class SearchSpec(_Searching):
         """
         return price_per_search(PROVIDERS[self.provider] if self.provider else None)
 
-    def endpoint(self) -> Endpoint:
+    def endpoint(self) -> SearchEndpoint:
         """Return where it is asked.
 
         Raises:
             UsageError: no address or key is named, or something in the environment is unusable.
         """
         if self.provider is not None:
-            return Endpoint.of(self.provider, url=self.url)
-        return Endpoint.read(url=self.url, shape=self.shape)
+            return SearchEndpoint.of(self.provider, url=self.url)
+        return SearchEndpoint.read(url=self.url, shape=self.shape)
 
 
-_SPECS: dict[str, type[_Spec]] = {
+_SPECS: dict[str, type[_SourceSpec]] = {
     "given": GivenSpec,
     "bm25": Bm25Spec,
     "averitec": AveritecSpec,
@@ -258,6 +258,6 @@ def retriever(spec: RetrieverSpec, meter: Meter, settings: Settings) -> Retrieve
         from spanlab.retrievers.claims import ClaimQueries
 
         return ClaimQueries(found, lm, english=spec.translate)
-    from spanlab.retrievers.translation import Translated
+    from spanlab.retrievers.translation import EnglishQueries
 
-    return Translated(found, lm)
+    return EnglishQueries(found, lm)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import dspy
 
 from spanlab.lm import predict
-from spanlab.retrievers.base import Found, Query, Retriever
+from spanlab.retrievers.base import RetrievedPassages, Retriever, SearchQuery
 
 
 class TranslateQuestion(dspy.Signature):
@@ -22,7 +22,7 @@ class TranslateQuestion(dspy.Signature):
     english: str = dspy.OutputField(desc="the question in English, on one line")
 
 
-class Translated:
+class EnglishQueries:
     """Puts every query into English and asks another retriever.
 
     Args:
@@ -36,7 +36,7 @@ class Translated:
         self._translate = dspy.Predict(TranslateQuestion)
         self.name = f"{inner.name}+en"
 
-    async def search(self, query: Query) -> Found:
+    async def search(self, query: SearchQuery) -> RetrievedPassages:
         """Search in English; a query in English goes on as it is."""
         if query.language.partition("-")[0] == "en":
             return await self._inner.search(query)

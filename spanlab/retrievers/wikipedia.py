@@ -8,12 +8,12 @@ from typing import Final
 
 from spanlab.errors import PageError
 from spanlab.lm import answer_cache
-from spanlab.retrievers.base import Query
-from spanlab.retrievers.endpoint import Endpoint
+from spanlab.retrievers.base import SearchQuery
+from spanlab.retrievers.endpoint import SearchEndpoint
 from spanlab.retrievers.html import page
-from spanlab.retrievers.provider import Provider
+from spanlab.retrievers.provider import SearchService
 from spanlab.retrievers.providers import PROVIDERS
-from spanlab.retrievers.results import Shape
+from spanlab.retrievers.results import ResultShape
 from spanlab.retrievers.search import SearchApi
 from spanlab.schema import Passage
 from spanlab.settings import Settings
@@ -34,7 +34,7 @@ _ARTICLE: Final = replace(
         "format": "json",
         "formatversion": "2",
     },
-    shape=Shape(
+    shape=ResultShape(
         results="query.pages",
         text="extract",
         title="title",
@@ -56,7 +56,7 @@ _FACTS: Final = replace(
         "format": "json",
         "formatversion": "2",
     },
-    shape=Shape(results="parse", text="text", title="title"),
+    shape=ResultShape(results="parse", text="text", title="title"),
     sign="error",
 )
 _HEADING: Final = re.compile(r"^(={2,6}) *(.+?) *\1$", re.MULTILINE)
@@ -77,9 +77,9 @@ class Wikipedia:
     """
 
     def __init__(self, settings: Settings) -> None:
-        endpoint, cache = Endpoint.of("wikipedia"), answer_cache(settings, "retrieval")
+        endpoint, cache = SearchEndpoint.of("wikipedia"), answer_cache(settings, "retrieval")
 
-        def asking(provider: Provider) -> SearchApi:
+        def asking(provider: SearchService) -> SearchApi:
             asked = replace(endpoint, provider=provider, shape=provider.shape)
             return SearchApi(asked, cache, name="wikipedia")
 
@@ -87,7 +87,7 @@ class Wikipedia:
 
     async def related(self, title: str, language: str) -> tuple[Passage, ...]:
         """Return the articles that are most like one, with a part of each."""
-        return (await self._search.search(Query(f"morelike:{title}", language))).passages
+        return (await self._search.search(SearchQuery(f"morelike:{title}", language))).passages
 
     async def article(self, title: str, language: str) -> Passage:
         """Return an article with its headings, such as ``== History ==``.
@@ -95,7 +95,7 @@ class Wikipedia:
         Raises:
             PageError: there is none.
         """
-        return _only((await self._article.search(Query(title, language))).passages, title)
+        return _only((await self._article.search(SearchQuery(title, language))).passages, title)
 
     async def summary(self, title: str, language: str) -> Passage:
         """Return what an article says before its first heading; raises as ``article`` does."""
@@ -133,7 +133,7 @@ class Wikipedia:
         Raises:
             PageError: there is no such article, or it has no infobox.
         """
-        found = _only((await self._facts.search(Query(title, language))).passages, title)
+        found = _only((await self._facts.search(SearchQuery(title, language))).passages, title)
         rows = _rows(found.text)
         if not rows:
             raise PageError(f"{found.title!r} has no infobox: read its summary")

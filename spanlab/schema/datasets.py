@@ -11,11 +11,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from spanlab.schema.fields import Frozen, Name, unique
-from spanlab.schema.record import Kind, Status
+from spanlab.schema.fields import FrozenModel, Name, unique
+from spanlab.schema.record import AnnotatorKind, Status
 
 
-class Label(Frozen):
+class SpanLabel(FrozenModel):
     """A kind of hallucination that a span can have.
 
     ``colour`` is ``#rrggbb``, None for one of the editor's own; ``key`` the digit that sets the
@@ -28,8 +28,8 @@ class Label(Frozen):
     description: Annotated[str, Field(max_length=2_000)] = ""
 
 
-def _set(*labels: tuple[str, str]) -> tuple[Label, ...]:
-    return tuple(Label(name=name, description=description) for name, description in labels)
+def _set(*labels: tuple[str, str]) -> tuple[SpanLabel, ...]:
+    return tuple(SpanLabel(name=name, description=description) for name, description in labels)
 
 
 USUAL_LABELS = _set(
@@ -42,7 +42,7 @@ USUAL_LABELS = _set(
 )
 
 
-LABEL_SETS: Mapping[str, tuple[Label, ...]] = {
+LABEL_SETS: Mapping[str, tuple[SpanLabel, ...]] = {
     "spanlab": USUAL_LABELS,
     # Bao et al., "FaithBench" (2024), section 3: unwanted hallucinations are of two kinds.
     "FaithBench": _set(
@@ -91,7 +91,7 @@ _NAMED = (
 COLOUR_NAMES: Mapping[str, str] = dict(re.findall(r"(\w+) (\w+)", _NAMED))
 
 
-class Undecided(StrEnum):
+class UndecidedRule(StrEnum):
     """What becomes of suggestions that a reviewer has not decided when an item is Done."""
 
     REJECTED = "rejected"
@@ -99,7 +99,7 @@ class Undecided(StrEnum):
     ASK = "ask"  # the reviewer says which of the two, item by item
 
 
-class MeasurementPlan(Frozen):
+class MeasurementPlan(FrozenModel):
     """How the rate of a dataset is measured: whose marks people correct, on which sample.
 
     ``unit`` is what is counted, ``by`` a field of the items whose values are told apart. ``design``
@@ -120,7 +120,7 @@ class MeasurementPlan(Frozen):
     model: Annotated[str, Field(max_length=200)] = ""
 
 
-class DatasetSettings(Frozen):
+class DatasetSettings(FrozenModel):
     """The settings of a dataset; what is not stored takes the default.
 
     ``overlap`` is how many people are to finish each item, 0 for any number. Review then offers
@@ -134,8 +134,8 @@ class DatasetSettings(Frozen):
     rate is measured, None where it is not.
     """
 
-    undecided: Undecided = Undecided.REJECTED
-    labels: tuple[Label, ...] = USUAL_LABELS
+    undecided: UndecidedRule = UndecidedRule.REJECTED
+    labels: tuple[SpanLabel, ...] = USUAL_LABELS
     label_required: bool = False
     always_blind: bool = False
     shown_when_done: bool = False
@@ -170,7 +170,7 @@ class AnnotatorSummary:
     """Who has annotated a dataset: how many of its items are in each status."""
 
     name: str
-    kind: Kind
+    kind: AnnotatorKind
     counts: Mapping[Status, int]
 
 

@@ -6,12 +6,12 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from spanlab.schema.fields import Frozen, Offset
+from spanlab.schema.fields import FrozenModel, Offset
 
 Stance = Literal["supports", "refutes", "closest"]
 
 
-class _Quote(Frozen):
+class _Quote(FrozenModel):
     """Characters ``[start, end)`` of some text, with the text itself."""
 
     start: Offset
@@ -34,7 +34,7 @@ class _Quote(Frozen):
         return whole[self.start : self.end] == self.text
 
 
-class Passage(Frozen):
+class Passage(FrozenModel):
     """A piece of evidence text."""
 
     text: str

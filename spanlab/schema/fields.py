@@ -41,7 +41,7 @@ _ESCAPE = re.compile(
 )
 
 
-class Frozen(BaseModel):
+class FrozenModel(BaseModel):
     """Immutable, and without fields that nobody knows, or texts that no store takes."""
 
     # Of a text with any constraint pydantic checks that it has no lone surrogate.

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from spanlab.schema.evidence import Evidence, Passage
-from spanlab.schema.process import Graph, Process, ProcessNode
+from spanlab.schema.process import Process, ProcessGraph, ProcessNode
 from spanlab.schema.record import Annotation, Claim, Item, Retrieval, Span
 from spanlab.schema.shared_process import SharedProcess
 from spanlab.schema.trace import (
@@ -38,7 +38,7 @@ _READING: Final = (QueryStep, PairStep, RecallStep, ThoughtStep, ReasoningTraceS
 _T = TypeVar("_T")
 
 
-class Merged(NamedTuple):
+class MergedItem(NamedTuple):
     """An item with more passages; ``moved`` says where each passage of the newer one stands."""
 
     item: Item
@@ -64,7 +64,7 @@ def joined(item: Item, asked: Retrieval, passages: Sequence[Passage]) -> Item:
     )
 
 
-def merged(stored: Item, found: Item) -> Merged:
+def merged(stored: Item, found: Item) -> MergedItem:
     """Give a stored item what another copy of it has more.
 
     Args:
@@ -88,7 +88,7 @@ def merged(stored: Item, found: Item) -> Merged:
         retrievals[each.key] = each.model_copy(update=both)
     now = {"passages": all_of.all(), "retrievals": tuple(retrievals.values())}
     same = now["passages"] == stored.passages and now["retrievals"] == stored.retrievals
-    return Merged(stored if same else stored.model_copy(update=now), moved)
+    return MergedItem(stored if same else stored.model_copy(update=now), moved)
 
 
 def renumbered(annotation: Annotation, moved: Mapping[int, int]) -> Annotation:
@@ -121,7 +121,7 @@ def renumbered(annotation: Annotation, moved: Mapping[int, int]) -> Annotation:
     )
 
 
-def process_of(item: Item) -> Graph:
+def process_of(item: Item) -> ProcessGraph:
     """Return how an item's answer was made: as it says, else from its passages in one step."""
     if isinstance(item.process, SharedProcess):
         return item.process.opened()

@@ -6,7 +6,7 @@ source text, the one node that no other was made from is the answer. Stages have
 along every edge.
 
 A process of its own is part of its item (``Process``); a large one, or one that many answers came
-from, is stored apart from them (``shared_process``). Detectors read both alike (``Graph``).
+from, is stored apart from them (``shared_process``). Detectors read both alike (``ProcessGraph``).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Protocol, Self
 
 from pydantic import model_validator
 
-from spanlab.schema.fields import Frozen, Name
+from spanlab.schema.fields import FrozenModel, Name
 
 
-class ProcessNode(Frozen):
+class ProcessNode(FrozenModel):
     """One text in the making of an answer.
 
     ``sources`` are the ids of what it was made from. ``stage`` names the step that made it; empty
@@ -35,7 +35,7 @@ class ProcessNode(Frozen):
     sources: tuple[Name, ...] = ()
 
 
-class Graph(Protocol):
+class ProcessGraph(Protocol):
     """A process as detectors read it: only the nodes that they ask for need to be at hand."""
 
     @property
@@ -74,7 +74,7 @@ class BadNodeError(ValueError):
         self.node = node
 
 
-class Nodes:
+class NodeTable:
     """The texts of a process, which may end in several answers.
 
     Either every node names its stage, and the edges give the order of the stages, or none does:
@@ -151,7 +151,7 @@ class Nodes:
         return _in_order(before, "the order of stages", latest)
 
 
-class Process(Frozen):
+class Process(FrozenModel):
     """How an answer was generated: a directed acyclic graph of texts that ends in one."""
 
     nodes: tuple[ProcessNode, ...]
@@ -164,8 +164,8 @@ class Process(Frozen):
         return self
 
     @cached_property
-    def _checked(self) -> Nodes:
-        return Nodes(self.nodes)
+    def _checked(self) -> NodeTable:
+        return NodeTable(self.nodes)
 
     @property
     def by_id(self) -> Mapping[str, ProcessNode]:
@@ -195,7 +195,7 @@ class Process(Frozen):
         return self._checked.sizes()
 
 
-def roots_of(process: Graph) -> list[ProcessNode]:
+def roots_of(process: ProcessGraph) -> list[ProcessNode]:
     """Return the source texts that lead to the answer, found from there; reads all on the way."""
     roots: dict[str, ProcessNode] = {}
     known = dict.fromkeys(process.terminal.sources)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, StringConstraints
 
-from spanlab.schema.fields import Count, Frozen, Name
+from spanlab.schema.fields import Count, FrozenModel, Name
 
 PROGRAM_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 
@@ -19,7 +19,7 @@ ProgramName = Annotated[str, StringConstraints(pattern=rf"^{PROGRAM_NAME.pattern
 Demo = dict[str, JsonValue]  # a field's name and its value; "augmented" marks a bootstrapped one
 
 
-class Predictor(Frozen):
+class TunedPredictor(FrozenModel):
     """The instruction and demonstrations of one predictor of a detector."""
 
     instruction: Annotated[str, Field(min_length=1, max_length=50_000)]
@@ -30,7 +30,7 @@ class Predictor(Frozen):
 Unit = Literal["items", "claims", "steps", "questions"]
 
 
-class Score(Frozen):
+class HeldOutScore(FrozenModel):
     """A mean, or a macro F1, with its 95 % interval over items that nothing was tuned on."""
 
     mean: float
@@ -38,7 +38,7 @@ class Score(Frozen):
     high: float
 
 
-class HeldOut(Frozen):
+class HeldOut(FrozenModel):
     """The untuned and the tuned prompt on the same held-out items.
 
     ``difference`` is tuned minus untuned, paired by item; ``p`` in (0, 1] is the chance of one at
@@ -49,9 +49,9 @@ class HeldOut(Frozen):
 
     items: Count
     folds: Count
-    baseline: Score
-    tuned: Score
-    difference: Score
+    baseline: HeldOutScore
+    tuned: HeldOutScore
+    difference: HeldOutScore
     p: float
     languages: dict[str, tuple[float, float]]
     unit: Unit = "items"
@@ -67,7 +67,7 @@ class HeldOut(Frozen):
         return self.difference.low > 0
 
 
-class Program(Frozen):
+class TunedProgram(FrozenModel):
     """A tuned prompt of one detector, or of one ``member`` of an ensemble, and its origin.
 
     ``fingerprint`` identifies the labelled items it was tuned on (see
@@ -92,7 +92,7 @@ class Program(Frozen):
     search_score: float | None = None
     held_out: HeldOut | None = None
     note: str | None = None
-    predictors: dict[str, Predictor]
+    predictors: dict[str, TunedPredictor]
 
     @property
     def owner(self) -> str:
@@ -100,7 +100,7 @@ class Program(Frozen):
         return self.member or self.detector
 
 
-class PromptChange(Frozen):
+class PromptChange(FrozenModel):
     """How one predictor differs between two programs; ``diff`` are the lines of a unified diff."""
 
     predictor: str
@@ -109,7 +109,7 @@ class PromptChange(Frozen):
     added: tuple[Demo, ...]
 
 
-def compare(before: Program, after: Program) -> tuple[PromptChange, ...]:
+def compare(before: TunedProgram, after: TunedProgram) -> tuple[PromptChange, ...]:
     """Return how the prompts of two programs differ, predictor by predictor.
 
     Returns:
@@ -136,7 +136,7 @@ def compare(before: Program, after: Program) -> tuple[PromptChange, ...]:
 Stage = Literal["search", "baseline", "held-out"]
 
 
-class Trial(Frozen):
+class SearchTrial(FrozenModel):
     """A candidate prompt and its score.
 
     ``fold`` is 1-based, 0 for the search on all items. ``number`` counts the evaluations of a
@@ -151,10 +151,10 @@ class Trial(Frozen):
     score: float
     items: int
     full: bool
-    predictors: dict[str, Predictor] = Field(default_factory=dict)
+    predictors: dict[str, TunedPredictor] = Field(default_factory=dict)
 
 
-class Curve(Frozen):
+class SearchCurve(FrozenModel):
     """The trials of all folds, and the best prompt of the latest one.
 
     ``items`` counts the labelled items, or what ``unit`` says; scores of claims and steps are
@@ -164,9 +164,9 @@ class Curve(Frozen):
 
     items: int = 0
     unit: Unit = "items"
-    trials: tuple[Trial, ...] = ()
-    untuned: dict[str, Predictor] = Field(default_factory=dict)
-    best: Trial | None = None
+    trials: tuple[SearchTrial, ...] = ()
+    untuned: dict[str, TunedPredictor] = Field(default_factory=dict)
+    best: SearchTrial | None = None
     program: str | None = None
     held_out: HeldOut | None = None
 
@@ -175,7 +175,7 @@ class Curve(Frozen):
         kept = tuple(trial for trial in self.trials if trial.fold != fold)
         return self.model_copy(update={"trials": kept})
 
-    def with_trial(self, trial: Trial) -> Self:
+    def with_trial(self, trial: SearchTrial) -> Self:
         """Return the curve with one more trial."""
         bare = trial.model_copy(update={"predictors": {}})
         changes: dict[str, object] = {"trials": (*self.trials, bare)}
@@ -186,6 +186,6 @@ class Curve(Frozen):
                 changes["best"] = trial
         return self.model_copy(update=changes)
 
-    def _is_best(self, trial: Trial) -> bool:
+    def _is_best(self, trial: SearchTrial) -> bool:
         best = self.best
         return best is None or best.fold != trial.fold or trial.score > best.score

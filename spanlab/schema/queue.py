@@ -13,7 +13,7 @@ Order = Literal["import", "disagreement", "probability", "status", "labels", "cl
 
 
 @dataclass(frozen=True)
-class Cursor:
+class QueueCursor:
     """A place in a queue: an item's position and the value then that the queue is ordered by."""
 
     position: int
@@ -21,7 +21,7 @@ class Cursor:
 
 
 @dataclass(frozen=True)
-class Share:
+class AssignedShare:
     """The items assigned to one person of several, by their places in the import order.
 
     Every item is assigned to ``each`` of the ``people``, or to all where there are fewer; of any
@@ -106,15 +106,15 @@ class QueueQuery:
     max_annotators: int | None = None
     unfinished: bool = False
     reserve: bool = False
-    share: Share | None = None
+    share: AssignedShare | None = None
     text: str | None = None
     label: str | None = None
     blind: bool = False
     shown_when_done: bool = False
     order: Order = "import"
     reverse: bool = False
-    after: Cursor | None = None
-    before: Cursor | None = None
+    after: QueueCursor | None = None
+    before: QueueCursor | None = None
     limit: int = 50
 
     def __post_init__(self) -> None:
@@ -153,13 +153,13 @@ class QueueRow:
     value: float | None = None
 
     @property
-    def cursor(self) -> Cursor:
+    def cursor(self) -> QueueCursor:
         """The row's own place in the order of its query."""
-        return Cursor(self.position, self.value)
+        return QueueCursor(self.position, self.value)
 
 
 @dataclass(frozen=True)
-class Standing:
+class QueuePlace:
     """Which item of a queue one is, from 1, of how many; None for one that is not in the queue."""
 
     number: int | None
@@ -167,12 +167,12 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Page:
+class QueuePage:
     """Some rows of a queue; ``previous`` and ``next`` are None where the queue ends.
 
     ``previous`` is for ``QueueQuery.before``, ``next`` for ``QueueQuery.after``.
     """
 
     rows: tuple[QueueRow, ...]
-    previous: Cursor | None
-    next: Cursor | None
+    previous: QueueCursor | None
+    next: QueueCursor | None

@@ -9,7 +9,7 @@ from typing import Annotated, Self
 from pydantic import Discriminator, Field, JsonValue, Tag, model_validator
 
 from spanlab.schema.evidence import Evidence, Passage, _Quote
-from spanlab.schema.fields import Frozen, Language, Name, Offset, Probability, unique
+from spanlab.schema.fields import FrozenModel, Language, Name, Offset, Probability, unique
 from spanlab.schema.process import Process
 from spanlab.schema.shared_process import SharedProcess
 from spanlab.schema.trace import PassageQuote, Step, Verdict
@@ -52,7 +52,7 @@ class Span(_Quote):
         return cls(start=start, end=end, text=text, prob=prob, label=label, evidence=evidence)
 
 
-class Interval(Frozen):
+class Interval(FrozenModel):
     """Characters ``[start, end)`` without anything said about them."""
 
     start: Offset
@@ -65,7 +65,7 @@ class Interval(Frozen):
         return self
 
 
-class Claim(Frozen):
+class Claim(FrozenModel):
     """A self-contained statement taken from the answer; ``source`` quotes where it came from.
 
     ``prob`` is how sure the verdict is, ``note`` why it was given or, where there is none, why it
@@ -85,7 +85,7 @@ class Claim(Frozen):
     voters: tuple[Name, ...] = ()
 
 
-class Retrieval(Frozen):
+class Retrieval(FrozenModel):
     """What a retriever was asked for an item and found, noted also if that is nothing.
 
     ``query``, ``k`` and ``before`` are what a detector asked: a text, how many passages at most,
@@ -118,7 +118,7 @@ AnyProcess = Annotated[
 ]
 
 
-class Item(Frozen):
+class Item(FrozenModel):
     """One LLM output under review. ``meta`` keeps what a dataset says beyond our own fields."""
 
     id: Name
@@ -153,7 +153,7 @@ class Status(StrEnum):
     SKIPPED = "skipped"  # the annotator chose to leave it
 
 
-class Kind(StrEnum):
+class AnnotatorKind(StrEnum):
     """What sort of annotator made an annotation."""
 
     PERSON = "person"
@@ -162,7 +162,7 @@ class Kind(StrEnum):
     GOLD = "gold"
 
 
-class Annotation(Frozen):
+class Annotation(FrozenModel):
     """What one annotator says of one item.
 
     ``hard`` is the annotator's own decision which characters are hallucinated; ``None`` means
@@ -174,7 +174,7 @@ class Annotation(Frozen):
     """
 
     annotator: Name
-    kind: Kind
+    kind: AnnotatorKind
     status: Status = Status.DONE
     spans: tuple[Span, ...] = ()
     hard: tuple[Interval, ...] | None = None
@@ -220,7 +220,7 @@ class Annotation(Frozen):
                     _check_read(quote, item, f"trace.{index}")
 
 
-class Record(Frozen):
+class Record(FrozenModel):
     """An item with everything that annotators have said of it; all quotes are checked."""
 
     item: Item

@@ -12,8 +12,8 @@ from typing import Any, Protocol, Self
 from pydantic import PrivateAttr
 
 from spanlab.errors import NotFoundError, UsageError
-from spanlab.schema.fields import Frozen, Name
-from spanlab.schema.process import Nodes, ProcessNode
+from spanlab.schema.fields import FrozenModel, Name
+from spanlab.schema.process import NodeTable, ProcessNode
 
 
 class NodeSource(Protocol):
@@ -32,7 +32,7 @@ class NodeSource(Protocol):
         ...
 
 
-class SharedProcess(Frozen):
+class SharedProcess(FrozenModel):
     """The process of a dataset that an item came from, and the node of it that is the answer."""
 
     id: Name
@@ -89,7 +89,7 @@ class StoredProcess:
     def __init__(self, source: NodeSource, terminal: str) -> None:
         self._source = source
         self._terminal = terminal
-        self._known = _Known(source)
+        self._known = _LoadedNodes(source)
         self._stages: tuple[str, ...] = ()
 
     @property
@@ -125,7 +125,7 @@ class StoredProcess:
 class NodesInMemory:
     """The nodes of a process that a reader holds; see ``NodeSource``."""
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
 
     def sizes(self) -> Mapping[str, int]:
@@ -147,7 +147,7 @@ class NodesInMemory:
         return node.model_copy(update={"stage": self._nodes.stage_of(name)})
 
 
-class _Known(dict[str, ProcessNode]):
+class _LoadedNodes(dict[str, ProcessNode]):
     """The nodes read so far; any other is read when it is looked up."""
 
     def __init__(self, source: NodeSource) -> None:

@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer
 
-from spanlab.schema.fields import Count, Frozen, Name, Offset, Probability
+from spanlab.schema.fields import Count, FrozenModel, Name, Offset, Probability
 
 # AVeriTeC's four (Schlichtkrull et al. 2023), and VeriTrail's two: "not-supported" is refuted or
 # not enough evidence, "inconclusive" is evidence that favours neither.
@@ -25,7 +25,7 @@ Verdict = Literal[
 HALLUCINATED: Final[frozenset[Verdict]] = frozenset(("refuted", "not-supported"))
 
 
-class _Step(Frozen):
+class _TraceStep(FrozenModel):
     kind: str
     claim: Offset | None = None
     round: Annotated[int, Field(ge=1)] | None = None
@@ -36,14 +36,14 @@ class _Step(Frozen):
         return {"kind": self.kind, **write(self)}
 
 
-class Place(Frozen):
+class AnswerPlace(FrozenModel):
     """Characters ``[start, end)`` of the answer."""
 
     start: Offset
     end: Offset
 
 
-class QueryStep(_Step):
+class QueryStep(_TraceStep):
     """It asked a retriever; ``passages`` are the 0-based indices of what it got or had already."""
 
     kind: Literal["query"] = "query"
@@ -52,17 +52,17 @@ class QueryStep(_Step):
     passages: tuple[Offset, ...] = ()
 
 
-class QuoteStep(_Step):
+class QuoteStep(_TraceStep):
     """A model quoted the answer; without ``places`` the quote was not found there."""
 
     kind: Literal["quote"] = "quote"
     text: str
     prob: Probability | None = None
     reason: str | None = None
-    places: tuple[Place, ...] = ()
+    places: tuple[AnswerPlace, ...] = ()
 
 
-class RelationStep(_Step):
+class RelationStep(_TraceStep):
     """A relation of the knowledge graph that the passages became."""
 
     kind: Literal["relation"] = "relation"
@@ -71,7 +71,7 @@ class RelationStep(_Step):
     object: str
 
 
-class FactStep(_Step):
+class FactStep(_TraceStep):
     """An atomic fact of the answer, what was looked up for it, and the verdict."""
 
     kind: Literal["fact"] = "fact"
@@ -80,10 +80,10 @@ class FactStep(_Step):
     prob: Probability | None = None
     reason: str | None = None
     looked_up: tuple[str, ...] = ()
-    places: tuple[Place, ...] = ()
+    places: tuple[AnswerPlace, ...] = ()
 
 
-class NodeQuote(Frozen):
+class NodeQuote(FrozenModel):
     """Characters ``[start, end)`` of the text of a node of the item's process."""
 
     node: Name
@@ -92,7 +92,7 @@ class NodeQuote(Frozen):
     text: str
 
 
-class TrailStep(_Step):
+class TrailStep(_TraceStep):
     """One round on the way from a claim to its sources: what was read, chosen and decided.
 
     ``checked`` are the ids of the nodes that were read, ``summaries`` say what the chosen
@@ -113,7 +113,7 @@ class TrailStep(_Step):
     remark: str | None = None
 
 
-class PassageQuote(Frozen):
+class PassageQuote(FrozenModel):
     """Characters ``[start, end)`` of one of the item's passages, by its 0-based index."""
 
     passage: Offset
@@ -121,7 +121,7 @@ class PassageQuote(Frozen):
     end: Offset
 
 
-class PairStep(_Step):
+class PairStep(_TraceStep):
     """A question about a claim and its answer.
 
     ``searched`` is what was searched for; ``passages`` are the 0-based indices of what the answer
@@ -141,7 +141,7 @@ class PairStep(_Step):
     remark: str | None = None
 
 
-class RecallStep(_Step):
+class RecallStep(_TraceStep):
     """What the memory held about the entities of a claim.
 
     ``passages`` are the 0-based indices of what was recalled, best first, and ``notes`` say of
@@ -154,7 +154,7 @@ class RecallStep(_Step):
     notes: tuple[str, ...] = ()
 
 
-class ThoughtStep(_Step):
+class ThoughtStep(_TraceStep):
     """What an agent thought, the tool it called, and what it observed.
 
     Without a ``tool`` it called none; the last thought comes with the verdict. ``passages`` are
@@ -170,7 +170,7 @@ class ThoughtStep(_Step):
     repeats: Annotated[int, Field(ge=1)] | None = None
 
 
-class ReasoningTraceStep(_Step):
+class ReasoningTraceStep(_TraceStep):
     """A step of a reasoning and what a verifier said of it.
 
     ``number`` is the step's, from 1; ``round`` counts its attempts, of which ``stands`` says which
@@ -189,24 +189,24 @@ class ReasoningTraceStep(_Step):
     guidance: str = ""
     stands: bool = True
     passages: tuple[Offset, ...] = ()
-    places: tuple[Place, ...] = ()
+    places: tuple[AnswerPlace, ...] = ()
 
 
-class RevisionStep(_Step):
+class RevisionStep(_TraceStep):
     """The whole answer as a model corrected it."""
 
     kind: Literal["revision"] = "revision"
     text: str
 
 
-class RemarkStep(_Step):
+class RemarkStep(_TraceStep):
     """Something worth knowing in a sentence, such as an answer of a model that was repaired."""
 
     kind: Literal["remark"] = "remark"
     text: str
 
 
-class CallsStep(_Step):
+class CallsStep(_TraceStep):
     """What the model calls came to; ``cost`` is in US dollars, None where no price is known.
 
     ``options`` say how the model was asked: temperature and the like; one that is not alike in all

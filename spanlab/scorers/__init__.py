@@ -16,7 +16,7 @@ from spanlab.scorers.answers import (
     averitec,
     score_answer,
 )
-from spanlab.scorers.calibration import Calibration, CalibrationBin, CalibrationSums, shares
+from spanlab.scorers.calibration import CalibrationBin, CalibrationReport, CalibrationSums, shares
 from spanlab.scorers.claims import (
     RIGHT,
     ClaimReport,
@@ -30,14 +30,22 @@ from spanlab.scorers.claims import (
     score_claims,
 )
 from spanlab.scorers.comparison import (
-    Comparison,
-    Difference,
-    Differences,
     LanguageDifferences,
+    MeanDifference,
+    ReportComparison,
+    ScoreDifferences,
     compare,
     paired,
 )
-from spanlab.scorers.report import LanguageMeans, Means, Report, interval, mean_of, score, weights
+from spanlab.scorers.report import (
+    LanguageMeans,
+    ScoreMeans,
+    ScoreReport,
+    interval,
+    mean_of,
+    score,
+    weights,
+)
 from spanlab.scorers.spans import METRICS, ItemScore, mark_all, mark_none, score_item, score_items
 
 __all__ = [
@@ -47,22 +55,22 @@ __all__ = [
     "RIGHT",
     "AnswerScore",
     "AveritecReport",
-    "Calibration",
     "CalibrationBin",
+    "CalibrationReport",
     "CalibrationSums",
     "ClaimReport",
-    "Comparison",
-    "Difference",
-    "Differences",
     "GoldClaim",
     "ItemScore",
     "JudgedClaim",
     "LanguageDifferences",
     "LanguageMeans",
     "MacroF1s",
-    "Means",
+    "MeanDifference",
     "PredictedClaim",
-    "Report",
+    "ReportComparison",
+    "ScoreDifferences",
+    "ScoreMeans",
+    "ScoreReport",
     "StageAgreement",
     "VerdictScore",
     "averitec",

@@ -19,7 +19,7 @@ from spanlab.errors import InputError
 from spanlab.extents import Extent, coverage
 from spanlab.labels import hard_of
 from spanlab.results import MeanInterval
-from spanlab.schema import Frozen, Kind, Record, Status, Verdict
+from spanlab.schema import AnnotatorKind, FrozenModel, Record, Status, Verdict
 from spanlab.scorers.claims import coarse
 from spanlab.scorers.report import Table, interval, mean_of, weights
 
@@ -39,7 +39,7 @@ class ItemMarks:
     marks: Mapping[str, Sequence[Extent]]
 
 
-class Pair(Frozen):
+class AnnotatorPair(FrozenModel):
     """Two annotators on the ``n`` items that both finished, ``a`` before ``b`` by name.
 
     ``iou`` and ``f1`` are means over those items of the characters' intersection over union and
@@ -55,7 +55,7 @@ class Pair(Frozen):
     f1: float
 
 
-class LanguageAgreement(Frozen):
+class LanguageAgreement(FrozenModel):
     """Krippendorff's alpha on the ``n`` items of one language with two or more annotators."""
 
     lang: str
@@ -63,7 +63,7 @@ class LanguageAgreement(Frozen):
     alpha: float | None
 
 
-class AlphaInterval(Frozen):
+class AlphaInterval(FrozenModel):
     """Krippendorff's alpha on ``n`` items with its 95 % interval; of one item all are equal."""
 
     n: int
@@ -72,7 +72,7 @@ class AlphaInterval(Frozen):
     high: float
 
 
-class Agreement(Frozen):
+class AgreementReport(FrozenModel):
     """Agreement on the ``n`` items that two or more annotators finished.
 
     ``alpha`` is Krippendorff's alpha over characters, marked or not marked; annotators may have
@@ -84,7 +84,7 @@ class Agreement(Frozen):
     n: int
     alpha: float | None
     languages: tuple[LanguageAgreement, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[AnnotatorPair, ...]
 
 
 def rated(record: Record, annotators: Iterable[str] | None = None) -> ItemMarks:
@@ -98,12 +98,12 @@ def rated(record: Record, annotators: Iterable[str] | None = None) -> ItemMarks:
             one.annotator: hard_of(one)
             for one in record.annotations
             if one.status is Status.DONE
-            and (one.kind is Kind.PERSON if wanted is None else one.annotator in wanted)
+            and (one.kind is AnnotatorKind.PERSON if wanted is None else one.annotator in wanted)
         },
     )
 
 
-def agreement(items: Iterable[ItemMarks], *, with_pairs: bool = True) -> Agreement:
+def agreement(items: Iterable[ItemMarks], *, with_pairs: bool = True) -> AgreementReport:
     """Measure the agreement of annotators on a stream of items, each id once.
 
     Alpha: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", nominal data, one unit
@@ -137,7 +137,7 @@ def agreement(items: Iterable[ItemMarks], *, with_pairs: bool = True) -> Agreeme
         sums[item.lang] = sums.get(item.lang, np.zeros(3)) + _coincidences(item)
         if with_pairs:
             pairs.add(item.marks)
-    return Agreement(
+    return AgreementReport(
         n=counts.total(),
         alpha=_alpha(np.array([np.zeros(3), *sums.values()]).sum(axis=0)),
         languages=tuple(
@@ -171,7 +171,8 @@ def verdict_alpha(claims: Iterable[Sequence[Verdict]]) -> float | None:
             "not-supported", what it covers counts as the same.
 
     Returns:
-        Alpha, as in ``Agreement``; None where no claim has two verdicts, or all verdicts are one.
+        Alpha, as in ``AgreementReport``; None where no claim has two verdicts, or all verdicts are
+        one.
     """
     rated = [verdicts for verdicts in claims if len(verdicts) > 1]
     used = {verdict for verdicts in rated for verdict in verdicts}
@@ -183,7 +184,7 @@ def verdict_alpha(claims: Iterable[Sequence[Verdict]]) -> float | None:
     return float(krippendorff.alpha(value_counts=table, level_of_measurement="nominal"))
 
 
-def clustered(pairs: Sequence[Pair]) -> tuple[str, ...]:
+def clustered(pairs: Sequence[AnnotatorPair]) -> tuple[str, ...]:
     """Return the annotators of ``pairs`` such that those who agree stand side by side.
 
     Average linkage over 1 - IoU (Sokal & Michener 1958): the two closest groups are joined until
@@ -249,11 +250,11 @@ class _PairSums:
         figures = np.stack([np.ones_like(shared), shared, 2 * shared / (1 + shared)])
         self._sums[:, np.array(places)[:, None], places] += figures
 
-    def pairs(self) -> Iterator[Pair]:
+    def pairs(self) -> Iterator[AnnotatorPair]:
         for a, b in combinations(sorted(self._places), 2):
             n, shared, f1 = self._sums[:, self._places[a], self._places[b]].tolist()
             if n:
-                yield Pair(a=a, b=b, n=int(n), iou=shared / n, f1=f1 / n)
+                yield AnnotatorPair(a=a, b=b, n=int(n), iou=shared / n, f1=f1 / n)
 
 
 def _coincidences(item: ItemMarks) -> NDArray[np.float64]:

@@ -23,7 +23,7 @@ from typing import ClassVar, Final, NamedTuple
 import numpy as np
 
 from spanlab.errors import UsageError, missing_package
-from spanlab.schema import Frozen
+from spanlab.schema import FrozenModel
 
 _ARTICLES: Final = re.compile(r"\b(a|an|the)\b")
 
@@ -172,7 +172,7 @@ LEVELS: Final = (0.2, 0.25, 0.3)  # that the match of the evidence must exceed
 MOST_PAIRS: Final = 10  # of a prediction; further ones are not looked at
 
 
-class PredictedClaim(Frozen):
+class PredictedClaim(FrozenModel):
     """A system's label and its pairs of a question and an answer."""
 
     id: str
@@ -180,7 +180,7 @@ class PredictedClaim(Frozen):
     pairs: tuple[tuple[str, str], ...] = ()
 
 
-class GoldClaim(Frozen):
+class GoldClaim(FrozenModel):
     """A claim's label, its questions, and every question with each of its answers as one text."""
 
     label: str
@@ -188,7 +188,7 @@ class GoldClaim(Frozen):
     answered: tuple[str, ...]
 
 
-class AveritecItem(Frozen):
+class AveritecItem(FrozenModel):
     """One claim's scores: matches in [0, 1], of questions alone and with answers."""
 
     id: str
@@ -197,7 +197,7 @@ class AveritecItem(Frozen):
     correct: bool
 
 
-class AveritecReport(Frozen):
+class AveritecReport(FrozenModel):
     """Scores over all claims, in [0, 1].
 
     ``f1`` is by label, 0 for one that neither side has; ``score`` by level the share of claims

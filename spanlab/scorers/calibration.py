@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 
 from spanlab.extents import Extent, coverage
-from spanlab.labels import Soft
-from spanlab.schema import Frozen
+from spanlab.labels import SoftLabel
+from spanlab.schema import FrozenModel
 
 _BINS = 10
 
 
-class CalibrationBin(Frozen):
+class CalibrationBin(FrozenModel):
     """The ``characters`` whose probability is in (``low``, ``high``]; the first bin is 0 alone.
 
     ``prob`` is their mean probability, ``share`` the mean share of people who marked them.
@@ -25,7 +25,7 @@ class CalibrationBin(Frozen):
     share: float
 
 
-class Calibration(Frozen):
+class CalibrationReport(FrozenModel):
     """The bins that have characters; ``error`` is the expected calibration error.
 
     That is the mean distance between a bin's probability and its share of people, weighted by
@@ -44,7 +44,7 @@ class CalibrationSums:
         self._probs = [0.0] * (_BINS + 1)
         self._shares = [0.0] * (_BINS + 1)
 
-    def add(self, probs: Sequence[Soft], shares: Sequence[Soft], length: int) -> None:
+    def add(self, probs: Sequence[SoftLabel], shares: Sequence[SoftLabel], length: int) -> None:
         """Add an item whose answer has ``length`` characters, both lists flattened."""
         for size, prob, share in _stretches(probs, shares, length):
             at = ceil(prob * _BINS - 1e-9)
@@ -52,7 +52,7 @@ class CalibrationSums:
             self._probs[at] += prob * size
             self._shares[at] += share * size
 
-    def result(self) -> Calibration | None:
+    def result(self) -> CalibrationReport | None:
         """Return the calibration; None where no characters were added."""
         total = sum(self._characters)
         if not total:
@@ -69,19 +69,20 @@ class CalibrationSums:
             if size
         )
         error = sum(abs(each.prob - each.share) * each.characters for each in bins) / total
-        return Calibration(bins=bins, error=error)
+        return CalibrationReport(bins=bins, error=error)
 
 
-def shares(raters: Sequence[Sequence[Extent]]) -> list[Soft]:
+def shares(raters: Sequence[Sequence[Extent]]) -> list[SoftLabel]:
     """Return the share of raters that mark each stretch, given merged marks of at least one."""
     weights = [1] * len(raters)
     return [
-        Soft(start, end, count / len(raters)) for start, end, count in coverage(raters, weights)
+        SoftLabel(start, end, count / len(raters))
+        for start, end, count in coverage(raters, weights)
     ]
 
 
 def _stretches(
-    probs: Sequence[Soft], shares: Sequence[Soft], length: int
+    probs: Sequence[SoftLabel], shares: Sequence[SoftLabel], length: int
 ) -> Iterator[tuple[int, float, float]]:
     """Yield how many characters have which probability and share, in text order."""
     lists, values = (probs, shares), [0.0, 0.0]

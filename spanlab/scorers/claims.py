@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from spanlab.errors import InputError
 from spanlab.results import MeanInterval
-from spanlab.schema import Frozen
-from spanlab.scorers.comparison import Difference, paired
+from spanlab.schema import FrozenModel
+from spanlab.scorers.comparison import MeanDifference, paired
 from spanlab.scorers.report import Table, interval, p_value, swaps, weights
 
 RIGHT: Final = "right"
@@ -48,7 +48,7 @@ class JudgedClaim(NamedTuple):
     support: float | None = None
 
 
-class VerdictScore(Frozen):
+class VerdictScore(FrozenModel):
     """Precision, recall and F1 of one verdict; 0 where nothing was predicted or nothing found."""
 
     verdict: str
@@ -59,7 +59,7 @@ class VerdictScore(Frozen):
     f1: float
 
 
-class ClaimReport(Frozen):
+class ClaimReport(FrozenModel):
     """Scores over ``n`` claims; ``unjudged`` of them have no predicted verdict and count as wrong.
 
     ``inconclusive`` is the number of claims that were left out as either side calls them so.
@@ -80,12 +80,12 @@ class ClaimReport(Frozen):
     verdicts: tuple[VerdictScore, ...]
 
 
-class MacroF1s(Frozen):
+class MacroF1s(FrozenModel):
     """The macro F1 of two systems on the same claims, and that of ``a`` minus that of ``b``."""
 
     a: MeanInterval
     b: MeanInterval
-    difference: Difference
+    difference: MeanDifference
 
 
 def score_claims(claims: Sequence[JudgedClaim], *, keep_inconclusive: bool = False) -> ClaimReport:
@@ -150,7 +150,7 @@ def decided(*sides: Sequence[JudgedClaim]) -> tuple[Sequence[JudgedClaim], ...]:
 
 def compare_claims(
     a: Sequence[JudgedClaim], b: Sequence[JudgedClaim], *, keep_inconclusive: bool = False
-) -> Difference:
+) -> MeanDifference:
     """Compare the accuracy of two systems on the same claims, given in the same order.
 
     Claims that the gold side or either system calls inconclusive are left out, unless
@@ -206,7 +206,7 @@ def compare_macro_f1(a: Sequence[JudgedClaim], b: Sequence[JudgedClaim]) -> Macr
     return MacroF1s(
         a=_mean(observed[0], resampled[0]),
         b=_mean(observed[1], resampled[1]),
-        difference=Difference(
+        difference=MeanDifference(
             difference=difference, low=low, high=high, p=p_value(difference, swapped)
         ),
     )

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from spanlab.errors import InputError
-from spanlab.schema import Frozen
+from spanlab.schema import FrozenModel
 from spanlab.scorers.report import (
-    Report,
+    ScoreReport,
     Table,
     bootstrap,
     by_language,
@@ -23,7 +23,7 @@ from spanlab.scorers.report import (
 from spanlab.scorers.spans import METRICS, ItemScore
 
 
-class Difference(Frozen):
+class MeanDifference(FrozenModel):
     """Mean of the first system minus mean of the second.
 
     Above 0 the first is better. ``low`` and ``high`` are the 95 % paired bootstrap interval.
@@ -38,35 +38,35 @@ class Difference(Frozen):
     p: float
 
 
-class Differences(Frozen):
+class ScoreDifferences(FrozenModel):
     """Differences over ``n`` common items; ``max_iou`` over those where both have it."""
 
     n: int
-    iou: Difference
-    corr: Difference
-    max_iou: Difference | None
-    precision: Difference
-    recall: Difference
-    f1: Difference
-    span_f1: Difference
+    iou: MeanDifference
+    corr: MeanDifference
+    max_iou: MeanDifference | None
+    precision: MeanDifference
+    recall: MeanDifference
+    f1: MeanDifference
+    span_f1: MeanDifference
 
 
-class LanguageDifferences(Differences):
+class LanguageDifferences(ScoreDifferences):
     """Differences over the common items of one language."""
 
     lang: str
 
 
-class Comparison(Frozen):
+class ReportComparison(FrozenModel):
     """Two reports compared; ``only_a`` and ``only_b`` are ids that took no part."""
 
     languages: tuple[LanguageDifferences, ...]
-    macro: Differences
+    macro: ScoreDifferences
     only_a: tuple[str, ...]
     only_b: tuple[str, ...]
 
 
-def compare(a: Report, b: Report) -> Comparison:
+def compare(a: ScoreReport, b: ScoreReport) -> ReportComparison:
     """Compare two systems on the items that both have been scored on, against the same gold.
 
     Both tests are paired: they look at each item's difference. Items are resampled within their
@@ -96,15 +96,15 @@ def compare(a: Report, b: Report) -> Comparison:
         found = _differences(observed[-1], resampled[-1], signed[-1])
         languages.append(LanguageDifferences(lang=lang, n=len(members), **found))
     macro = _differences(macro_mean(observed), macro_mean(resampled), macro_mean(signed))
-    return Comparison(
+    return ReportComparison(
         languages=tuple(languages),
-        macro=Differences(n=len(common), **macro),
+        macro=ScoreDifferences(n=len(common), **macro),
         only_a=_missing(a.items, theirs),
         only_b=_missing(b.items, {item.id for item in common}),
     )
 
 
-def paired(a: Sequence[float], b: Sequence[float]) -> Difference:
+def paired(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
     """Compare two systems by any value per item, given for the same items in the same order.
 
     Raises:
@@ -116,7 +116,9 @@ def paired(a: Sequence[float], b: Sequence[float]) -> Difference:
     return _difference(table.mean(), bootstrap(table, "")[:, 0], flipped(table, "")[:, 0])
 
 
-def _differences(observed: Table, resampled: Table, signed: Table) -> dict[str, Difference | None]:
+def _differences(
+    observed: Table, resampled: Table, signed: Table
+) -> dict[str, MeanDifference | None]:
     return {
         metric: None
         if np.isnan(observed[at])
@@ -125,10 +127,10 @@ def _differences(observed: Table, resampled: Table, signed: Table) -> dict[str, 
     }
 
 
-def _difference(observed: np.float64, resampled: Table, signed: Table) -> Difference:
+def _difference(observed: np.float64, resampled: Table, signed: Table) -> MeanDifference:
     low, high = interval(resampled)
     difference = float(observed)
-    return Difference(difference=difference, low=low, high=high, p=p_value(difference, signed))
+    return MeanDifference(difference=difference, low=low, high=high, p=p_value(difference, signed))
 
 
 def _same(mine: ItemScore, other: ItemScore) -> ItemScore:

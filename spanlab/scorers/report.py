@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.errors import InputError
-from spanlab.labels import Labels
+from spanlab.labels import ItemLabels
 from spanlab.results import MeanInterval
-from spanlab.schema import Frozen
+from spanlab.schema import FrozenModel
 from spanlab.scorers.spans import METRICS, ItemScore, score_items
 
 _BATCH = 4096  # items scored at a time, which bounds the memory
 
 
-class Means(Frozen):
+class ScoreMeans(FrozenModel):
     """Mean scores of ``n`` items; ``max_iou`` over those of them whose annotators are known."""
 
     n: int
@@ -36,13 +36,13 @@ class Means(Frozen):
     span_f1: MeanInterval
 
 
-class LanguageMeans(Means):
+class LanguageMeans(ScoreMeans):
     """Mean scores of the items of one language."""
 
     lang: str
 
 
-class Report(Frozen):
+class ScoreReport(FrozenModel):
     """Scores per item (in the order given), per language (by name), and macro.
 
     ``macro`` is the mean of the languages' means: every language counts the same.
@@ -50,7 +50,7 @@ class Report(Frozen):
 
     items: tuple[ItemScore, ...]
     languages: tuple[LanguageMeans, ...]
-    macro: Means
+    macro: ScoreMeans
 
 
 def mean_of(values: Sequence[float]) -> MeanInterval:
@@ -66,7 +66,7 @@ def mean_of(values: Sequence[float]) -> MeanInterval:
     return MeanInterval(mean=float(table.mean()), low=low, high=high)
 
 
-def score(pairs: Iterable[tuple[Labels, Labels]]) -> Report:
+def score(pairs: Iterable[tuple[ItemLabels, ItemLabels]]) -> ScoreReport:
     """Score pairs of gold labels and prediction; an item's language is that of its gold labels.
 
     The intervals come from resampling the items within each language; for the macro means all
@@ -94,8 +94,8 @@ def score(pairs: Iterable[tuple[Labels, Labels]]) -> Report:
         estimates = _estimates(observed[-1], samples[-1])
         languages.append(LanguageMeans(lang=lang, n=len(members), **estimates))
     macro = _estimates(macro_mean(observed), macro_mean(samples))
-    means_of_all = Means(n=len(items), **macro)
-    return Report(items=tuple(items), languages=tuple(languages), macro=means_of_all)
+    means_of_all = ScoreMeans(n=len(items), **macro)
+    return ScoreReport(items=tuple(items), languages=tuple(languages), macro=means_of_all)
 
 
 def by_language(items: Iterable[ItemScore]) -> dict[str, list[ItemScore]]:

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from spanlab.errors import InputError
 from spanlab.extents import Extent
-from spanlab.labels import Labels, Soft
-from spanlab.schema import Frozen
+from spanlab.labels import ItemLabels, SoftLabel
+from spanlab.schema import FrozenModel
 
 METRICS: Final = ("iou", "corr", "max_iou", "precision", "recall", "f1", "span_f1")
 
 
-class ItemScore(Frozen):
+class ItemScore(FrozenModel):
     """The scores of a prediction on one item; ``score_item`` says what the figures mean."""
 
     id: str
@@ -32,7 +32,7 @@ class ItemScore(Frozen):
     span_f1: float
 
 
-def score_item(gold: Labels, pred: Labels) -> ItemScore:
+def score_item(gold: ItemLabels, pred: ItemLabels) -> ItemScore:
     """Score the prediction for one item.
 
     - ``iou``: intersection over union of the hard labels' characters. 1 is the same characters,
@@ -54,21 +54,21 @@ def score_item(gold: Labels, pred: Labels) -> ItemScore:
     return score_items([(gold, pred)])[0]
 
 
-def score_items(pairs: Sequence[tuple[Labels, Labels]]) -> list[ItemScore]:
+def score_items(pairs: Sequence[tuple[ItemLabels, ItemLabels]]) -> list[ItemScore]:
     """Score many items at once, which is much faster than one by one; see ``score_item``."""
     if not pairs:
         return []
     golds, preds = [gold for gold, _ in pairs], [pred for _, pred in pairs]
     lengths = np.array([_check_fit(gold, pred) for gold, pred in pairs], dtype=np.int64)
     bases = np.cumsum(lengths) - lengths
-    wanted = Track.of([gold.hard for gold in golds], bases)
-    found = Track.of([pred.hard for pred in preds], bases)
+    wanted = IntervalTrack.of([gold.hard for gold in golds], bases)
+    found = IntervalTrack.of([pred.hard for pred in preds], bases)
     common = wanted.common(found)
     n_wanted, n_found = wanted.sums(wanted.size), found.sums(found.size)
     either = n_wanted + n_found
     corr = spearman(
-        Track.of([gold.soft for gold in golds], bases),
-        Track.of([pred.soft for pred in preds], bases),
+        IntervalTrack.of([gold.soft for gold in golds], bases),
+        IntervalTrack.of([pred.soft for pred in preds], bases),
         lengths,
     )
     columns: dict[str, list[float | None]] = {
@@ -86,7 +86,7 @@ def score_items(pairs: Sequence[tuple[Labels, Labels]]) -> list[ItemScore]:
     ]
 
 
-def mark_all(gold: Labels) -> Labels:
+def mark_all(gold: ItemLabels) -> ItemLabels:
     """Return a prediction that marks every character with probability 1; empty for no characters.
 
     Raises:
@@ -100,10 +100,10 @@ def mark_all(gold: Labels) -> Labels:
     if gold.length == 0:
         return mark_none(gold)
     whole = Extent(0, gold.length)
-    return replace(gold, soft=(Soft(*whole, 1.0),), hard=(whole,), raters=())
+    return replace(gold, soft=(SoftLabel(*whole, 1.0),), hard=(whole,), raters=())
 
 
-def mark_none(gold: Labels) -> Labels:
+def mark_none(gold: ItemLabels) -> ItemLabels:
     """Return a prediction that marks nothing."""
     return replace(gold, soft=(), hard=(), raters=())
 
@@ -115,10 +115,10 @@ def _share(part: Floats, whole: Floats, either: Floats) -> Floats:
     return shares
 
 
-def _max_iou(golds: Sequence[Labels], found: Track, bases: Ints) -> list[float | None]:
+def _max_iou(golds: Sequence[ItemLabels], found: IntervalTrack, bases: Ints) -> list[float | None]:
     counts = np.array([len(gold.raters) for gold in golds])
     item = np.repeat(np.arange(len(golds)), counts)  # of each rater
-    raters = Track.of([rater for gold in golds for rater in gold.raters], bases[item])
+    raters = IntervalTrack.of([rater for gold in golds for rater in gold.raters], bases[item])
     common = raters.common(found)
     either = raters.sums(raters.size) + found.sums(found.size)[item]
     best = np.zeros(len(golds))
@@ -126,7 +126,7 @@ def _max_iou(golds: Sequence[Labels], found: Track, bases: Ints) -> list[float |
     return [iou if known else None for iou, known in zip(best.tolist(), counts, strict=True)]
 
 
-def _span_f1(wanted: Track, found: Track) -> Floats:
+def _span_f1(wanted: IntervalTrack, found: IntervalTrack) -> Floats:
     spans = wanted.sums(np.ones_like(wanted.start)) + found.sums(np.ones_like(found.start))
     right = np.zeros_like(wanted.start)
     if len(found.start):
@@ -135,7 +135,7 @@ def _span_f1(wanted: Track, found: Track) -> Floats:
     return _share(2 * wanted.sums(right), spans, spans)
 
 
-def _check_fit(gold: Labels, pred: Labels) -> int:
+def _check_fit(gold: ItemLabels, pred: ItemLabels) -> int:
     """Return the answer's length once both sides fit it."""
     if gold.id != pred.id:
         raise InputError(
@@ -175,7 +175,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Track:
+class IntervalTrack:
     """Intervals as columns; ``owner`` says which list each comes from, counted from 0.
 
     Offsets are on the common axis: an item's first character stands where the characters of all
@@ -189,7 +189,9 @@ class Track:
     prob: Floats
 
     @classmethod
-    def of(cls, lists: Sequence[Sequence[Extent] | Sequence[Soft]], bases: Ints) -> Track:
+    def of(
+        cls, lists: Sequence[Sequence[Extent] | Sequence[SoftLabel]], bases: Ints
+    ) -> IntervalTrack:
         """Lay out ``lists``, each beginning at its place in ``bases``."""
         counts = np.fromiter(map(len, lists), np.int64, len(lists))
         owner = np.repeat(np.arange(len(lists)), counts)
@@ -210,7 +212,7 @@ class Track:
         sums = np.bincount(self.owner, weights=values, minlength=self.lists)
         return sums.astype(np.float64, copy=False)
 
-    def within(self, other: Track, weights: Ints) -> Ints:
+    def within(self, other: IntervalTrack, weights: Ints) -> Ints:
         """Return per own interval the characters that ``other`` covers, each times its weight.
 
         The intervals of ``other`` are in order and do not overlap; each has one of ``weights``.
@@ -228,7 +230,7 @@ class Track:
 
         return before(self.end) - before(self.start)
 
-    def common(self, other: Track) -> Floats:
+    def common(self, other: IntervalTrack) -> Floats:
         """Return per own list how many of its characters ``other`` covers."""
         return self.sums(self.within(other, np.ones_like(other.start)))
 
@@ -236,7 +238,7 @@ class Track:
 _DIGITS = 8  # the shared task's scorer calls a vector constant when it is so after rounding
 
 
-def spearman(x: Track, y: Track, lengths: Ints) -> Floats:
+def spearman(x: IntervalTrack, y: IntervalTrack, lengths: Ints) -> Floats:
     """Return Spearman's rank correlation of two soft labellings over all characters of each item.
 
     Characters outside every interval have probability 0; ties share their mean rank. 1.0 means
@@ -271,7 +273,7 @@ class _Ranks:
     constant: NDArray[np.bool_]  # per item
 
 
-def _ranks(track: Track, lengths: Ints) -> _Ranks:
+def _ranks(track: IntervalTrack, lengths: Ints) -> _Ranks:
     """Rank the groups of equal probability: an item's unmarked characters are its first group."""
     items = np.arange(len(lengths))
     unmarked = lengths - track.sums(track.size).astype(np.int64)

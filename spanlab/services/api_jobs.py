@@ -15,8 +15,14 @@ from spanlab import jobs
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.jobs import JobState, JobView
 from spanlab.redaction import redact
-from spanlab.schema import Frozen, Kind, Record
-from spanlab.services.offers import Answer, DetectionReply, DetectorName, Offers, reply_of
+from spanlab.schema import AnnotatorKind, FrozenModel, Record
+from spanlab.services.offers import (
+    DetectionReply,
+    DetectorName,
+    ServiceOffers,
+    SubmittedAnswer,
+    reply_of,
+)
 from spanlab.settings import Settings
 from spanlab.storage import Store, StoredJob
 from spanlab.workflows.requesting import request_of
@@ -29,14 +35,14 @@ _GONE: Final = "the answers and results of this job were deleted"
 _KEPT: Final = "forgotten; people have worked on its answers, so that these stay with them"
 
 
-class JobRequest(Frozen):
+class JobRequest(FrozenModel):
     """Answers to look for hallucinated spans in; without ``detector`` by the first one offered."""
 
-    answers: Annotated[tuple[Answer, ...], Field(min_length=1, max_length=10_000)]
+    answers: Annotated[tuple[SubmittedAnswer, ...], Field(min_length=1, max_length=10_000)]
     detector: DetectorName | None = None
 
 
-class ApiJob(Frozen):
+class ApiJob(FrozenModel):
     """How far a job is: ``done`` answers of ``total``, ``failed`` of these without a result."""
 
     id: str
@@ -47,7 +53,7 @@ class ApiJob(Frozen):
     error: str | None = None
 
 
-class JobResults(Frozen):
+class JobResults(FrozenModel):
     """Results in the order of the answers, null where there is none yet.
 
     ``next`` is where the next page starts, null after the last one.
@@ -57,7 +63,7 @@ class JobResults(Frozen):
     next: int | None = None
 
 
-class StopReply(Frozen):
+class StopReply(FrozenModel):
     """What is left of a job that was forgotten."""
 
     kept: str
@@ -76,7 +82,9 @@ class ApiJobs:
         settings: which database the jobs are in; None reads the environment.
     """
 
-    def __init__(self, store: Store, offers: Offers, settings: Settings | None = None) -> None:
+    def __init__(
+        self, store: Store, offers: ServiceOffers, settings: Settings | None = None
+    ) -> None:
         self._store, self._offers, self._settings = store, offers, settings
         self._lock, self._starting = Lock(), 0
 
@@ -193,5 +201,5 @@ def _shown(stored: StoredJob, view: JobView) -> ApiJob:
 
 
 def _found(record: Record) -> DetectionReply | None:
-    said = next((each for each in record.annotations if each.kind is Kind.DETECTOR), None)
+    said = next((each for each in record.annotations if each.kind is AnnotatorKind.DETECTOR), None)
     return None if said is None else reply_of(said, record.item)

@@ -22,7 +22,7 @@ from spanlab.errors import (
 )
 from spanlab.inbound import one_line
 from spanlab.redaction import redact
-from spanlab.schema import Frozen, Passage
+from spanlab.schema import FrozenModel, Passage
 from spanlab.services.api_jobs import ApiJob, ApiJobs, JobRequest, JobResults, StopReply
 from spanlab.services.api_page import POLICY, api_page
 from spanlab.services.gate import KEY, LARGEST, Gate, JsonBodies, check_key, refuse
@@ -30,10 +30,10 @@ from spanlab.services.offers import (
     ClaimRequest,
     DetectionReply,
     DetectionRequest,
-    Offers,
     ScoreReply,
     ScoreRequest,
     SearchRequest,
+    ServiceOffers,
 )
 from spanlab.services.traces import (
     PATH,
@@ -55,7 +55,7 @@ _REASON: Final = 300  # characters
 _RETRY_AFTER: Final = 5  # seconds, of a request that was one too many
 
 
-class ErrorReply(Frozen):
+class ErrorReply(FrozenModel):
     """Why a request was refused, or could not be answered."""
 
     error: str
@@ -75,7 +75,11 @@ _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
 
 
 def http_api(
-    offers: Offers, jobs: ApiJobs, key: str, rate: int = 600, traces: TraceInbox | None = None
+    offers: ServiceOffers,
+    jobs: ApiJobs,
+    key: str,
+    rate: int = 600,
+    traces: TraceInbox | None = None,
 ) -> FastAPI:
     """Return the API as an ASGI application; its OpenAPI page is ``/docs``.
 

@@ -18,8 +18,8 @@ from spanlab.services.offers import (
     ClaimRequest,
     DetectionReply,
     DetectionRequest,
-    Offers,
     ScoreRequest,
+    ServiceOffers,
 )
 from spanlab.services.source_tools import add_sources, refusals
 from spanlab.settings import Settings
@@ -29,7 +29,7 @@ Offsets are code points of the answer, the end exclusive; evidence names passage
 
 
 def mcp_server(
-    offers: Offers | None,
+    offers: ServiceOffers | None,
     sources: Sequence[str] = (),
     settings: Settings | None = None,
     corpus: Path | None = None,
@@ -92,7 +92,7 @@ _SEARCHED = "the passages given, or what is found by a search,"
 GivenPassages = list[str | Passage] | None
 
 
-def _add_offers(server: MCPServer[Any], offers: Offers) -> None:
+def _add_offers(server: MCPServer[Any], offers: ServiceOffers) -> None:
     # Cancellation is the SDK's: a call that is cancelled ends its model calls.
     async def find_hallucinations(
         answer: str,

@@ -13,17 +13,17 @@ from spanlab.detectors import Detector, DetectorSpec, build
 from spanlab.detectors.entry import entry_of
 from spanlab.detectors.spec import Spec
 from spanlab.errors import ModelError, UsageError
-from spanlab.labels import Labels, flatten, hard_of
+from spanlab.labels import ItemLabels, flatten, hard_of
 from spanlab.lm import Meter
-from spanlab.retrievers import Query
+from spanlab.retrievers import SearchQuery
 from spanlab.retrievers.base import PER_SEARCH
 from spanlab.schema import (
     UNDETERMINED,
     Annotation,
+    AnnotatorKind,
     Claim,
-    Frozen,
+    FrozenModel,
     Item,
-    Kind,
     Language,
     Passage,
     Span,
@@ -39,7 +39,7 @@ Text = Annotated[str, Field(max_length=LONGEST)]
 DetectorName = Annotated[str, Field(max_length=100)]
 
 
-class Answer(Frozen):
+class SubmittedAnswer(FrozenModel):
     """An answer, and what it can be judged by."""
 
     answer: Text
@@ -58,13 +58,13 @@ class Answer(Frozen):
         )
 
 
-class DetectionRequest(Answer):
+class DetectionRequest(SubmittedAnswer):
     """An answer to look for hallucinated spans in; without ``detector`` the first one offered."""
 
     detector: DetectorName | None = None
 
 
-class ClaimRequest(Frozen):
+class ClaimRequest(FrozenModel):
     """A claim to be verified; without ``detector`` the first one offered that judges claims."""
 
     claim: Text
@@ -73,14 +73,14 @@ class ClaimRequest(Frozen):
     detector: DetectorName | None = None
 
 
-class SearchRequest(Frozen):
+class SearchRequest(FrozenModel):
     """A query, and how many passages are wanted."""
 
     query: Text
     k: Annotated[int, Field(ge=1, le=50)] = 5
 
 
-class ScoreRequest(Frozen):
+class ScoreRequest(FrozenModel):
     """Predicted and gold spans of an answer."""
 
     answer: Text
@@ -88,7 +88,7 @@ class ScoreRequest(Frozen):
     gold: tuple[Span, ...] = ()
 
 
-class DetectionReply(Frozen):
+class DetectionReply(FrozenModel):
     """What a detector found; evidence names ``passages`` by index (from 0)."""
 
     detector: str
@@ -99,7 +99,7 @@ class DetectionReply(Frozen):
     note: str | None = None
 
 
-class ScoreReply(Frozen):
+class ScoreReply(FrozenModel):
     """IoU and Corr of SemEval-2025 Task 3, and the F1 of characters."""
 
     iou: float
@@ -107,7 +107,7 @@ class ScoreReply(Frozen):
     f1: float
 
 
-class Offers:
+class ServiceOffers:
     """What is offered: some detectors, which keep their options and models, and maybe an index.
 
     Args:
@@ -154,7 +154,7 @@ class Offers:
             raise UsageError("no index is offered: start it with --corpus")
         from spanlab.retrievers.bm25 import bm25
 
-        found = await bm25(self._corpus).search(Query(query, k=k))
+        found = await bm25(self._corpus).search(SearchQuery(query, k=k))
         return found.passages
 
     def score(self, asked: ScoreRequest) -> ScoreReply:
@@ -216,9 +216,9 @@ def _built(specs: Mapping[str, Spec], name: str, whole: bool) -> Detector:
     return build(spec, Meter())
 
 
-def _labels(answer: str, spans: Sequence[Span]) -> Labels:
-    annotation = Annotation(annotator="asked", kind=Kind.DETECTOR, spans=tuple(spans))
-    return Labels(
+def _labels(answer: str, spans: Sequence[Span]) -> ItemLabels:
+    annotation = Annotation(annotator="asked", kind=AnnotatorKind.DETECTOR, spans=tuple(spans))
+    return ItemLabels(
         id="asked",
         lang=UNDETERMINED,
         soft=tuple(flatten(annotation.spans)),

@@ -16,16 +16,16 @@ from spanlab.lm import Meter
 from spanlab.redaction import redact
 from spanlab.retrievers import (
     Bm25Spec,
-    Query,
     Retriever,
     RetrieverSpec,
+    SearchQuery,
     SearchSpec,
     WebSpec,
     retriever,
 )
 from spanlab.retrievers.base import PER_SEARCH
 from spanlab.retrievers.papers import PAPERS
-from spanlab.retrievers.provider import Provider, ProviderName
+from spanlab.retrievers.provider import ProviderName, SearchService
 from spanlab.retrievers.providers import WEB
 from spanlab.retrievers.wikipedia import Wikipedia
 from spanlab.schema import UNDETERMINED, Passage
@@ -126,7 +126,7 @@ def _corpus(server: Server, settings: Settings, corpus: Path | None) -> None:
     _add_searches(server, settings, {"passages": ("a corpus", Bm25Spec(corpus=corpus))})
 
 
-def _named(providers: Mapping[ProviderName, Provider]) -> Named:
+def _named(providers: Mapping[ProviderName, SearchService]) -> Named:
     return {name: (each.title, SearchSpec(provider=name)) for name, each in providers.items()}
 
 
@@ -149,7 +149,7 @@ def _searching(found: Retriever) -> Callable[..., Awaitable[Shown]]:
     async def tool(query: str, k: int = PER_SEARCH, language: str = "", before: str = "") -> Shown:
         with refusals():
             day = date.fromisoformat(before) if before else None
-            asked = Query(query, language or UNDETERMINED, max(1, min(k, _MOST)), day)
+            asked = SearchQuery(query, language or UNDETERMINED, max(1, min(k, _MOST)), day)
             return shown((await found.search(asked)).passages)
 
     return tool

@@ -1,48 +1,48 @@
 """The annotation database: datasets, annotations, review logs and queues behind one Store."""
 
-from spanlab.oplog.operations import Applied, Refusal, Review, Write
+from spanlab.oplog.operations import RefusedOperation, Review, SentOperation, WriteReply
 from spanlab.schema import (
     COLOUR_NAMES,
     LABEL_SETS,
     AnnotatorSummary,
-    Cursor,
+    AssignedShare,
     DatasetSettings,
     DatasetSummary,
-    Label,
     Order,
-    Page,
+    QueueCursor,
+    QueuePage,
+    QueuePlace,
     QueueQuery,
     QueueRow,
-    Share,
-    Standing,
-    Undecided,
+    SpanLabel,
+    UndecidedRule,
 )
 from spanlab.storage.api_jobs import StoredJob
-from spanlab.storage.assignment import Finished, PersonProgress, PlanProgress
+from spanlab.storage.assignment import FinishedItem, PersonProgress, PlanProgress
 from spanlab.storage.store import Store
 
 __all__ = [
     "COLOUR_NAMES",
     "LABEL_SETS",
     "AnnotatorSummary",
-    "Applied",
-    "Cursor",
+    "AssignedShare",
     "DatasetSettings",
     "DatasetSummary",
-    "Finished",
-    "Label",
+    "FinishedItem",
     "Order",
-    "Page",
     "PersonProgress",
     "PlanProgress",
+    "QueueCursor",
+    "QueuePage",
+    "QueuePlace",
     "QueueQuery",
     "QueueRow",
-    "Refusal",
+    "RefusedOperation",
     "Review",
-    "Share",
-    "Standing",
+    "SentOperation",
+    "SpanLabel",
     "Store",
     "StoredJob",
-    "Undecided",
-    "Write",
+    "UndecidedRule",
+    "WriteReply",
 ]

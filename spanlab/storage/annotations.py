@@ -15,9 +15,16 @@ from sqlalchemy import Connection, bindparam, select, update
 
 from spanlab.errors import InputError, StoreError
 from spanlab.labels import disagreement
-from spanlab.schema import Annotation, Item, Kind, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Status
 from spanlab.storage import catalog, search
-from spanlab.storage.catalog import Annotator, Dataset, Tally, add_labels, labels_of, register
+from spanlab.storage.catalog import (
+    AnnotatorRow,
+    DatasetRow,
+    StatusTally,
+    add_labels,
+    labels_of,
+    register,
+)
 from spanlab.storage.engine import Database, insert_or_replace
 from spanlab.storage.items import locked, to_json
 from spanlab.storage.tables import annotated, annotators, queue_values, reviews
@@ -33,12 +40,12 @@ class AnnotationRow:
     """The annotation that replaces what ``annotator`` had stored for the item at ``position``."""
 
     position: int
-    annotator: Annotator
+    annotator: AnnotatorRow
     annotation: Annotation
 
 
 @dataclass(frozen=True)
-class StoredRow:
+class StoredAnnotation:
     """The stored annotation of an item by one annotator."""
 
     place: int
@@ -80,7 +87,7 @@ def save_batches(
     database: Database,
     name: str,
     things: Iterable[_T],
-    pairs_of: Callable[[Connection, Dataset, Sequence[_T]], Pairs],
+    pairs_of: Callable[[Connection, DatasetRow, Sequence[_T]], Pairs],
 ) -> int:
     """Write the annotations that ``pairs_of`` takes from each batch; raises as ``save`` does.
 
@@ -99,10 +106,10 @@ def save_batches(
     return written
 
 
-def put(connection: Connection, dataset: Dataset, entries: Sequence[AnnotationRow]) -> None:
+def put(connection: Connection, dataset: DatasetRow, entries: Sequence[AnnotationRow]) -> None:
     """Write ``entries`` with counts, labels and values; the items' rows must be locked."""
     there = stored_at(connection, dataset.id, [entry.position for entry in entries])
-    tally, used = Tally(), dict[str, None]()
+    tally, used = StatusTally(), dict[str, None]()
     rows, found_by = [], []
     disputed: set[int] = set()
     for entry in entries:
@@ -113,7 +120,7 @@ def put(connection: Connection, dataset: Dataset, entries: Sequence[AnnotationRo
         values = annotation_values(annotation)
         row = annotation_row(dataset.id, position, annotator.id, place, annotation, values)
         rows.append(row)
-        others[annotator.id] = StoredRow(place, values, row["json"])
+        others[annotator.id] = StoredAnnotation(place, values, row["json"])
         tally.move(annotator.id, before.values.status if before else None, annotation.status)
         used |= dict.fromkeys(labels_of(annotation))
         found = search.of_annotation(position, annotator.id, annotation)
@@ -133,7 +140,7 @@ def put(connection: Connection, dataset: Dataset, entries: Sequence[AnnotationRo
 def update_values(
     connection: Connection,
     dataset: int,
-    there: Mapping[int, Mapping[int, StoredRow]],
+    there: Mapping[int, Mapping[int, StoredAnnotation]],
     disputed: Collection[int],
 ) -> None:
     """Write the values of items anew that follow from all their annotations.
@@ -182,22 +189,22 @@ def annotation_row(
 
 def stored_at(
     connection: Connection, dataset: int, positions: Sequence[int]
-) -> dict[int, dict[int, StoredRow]]:
+) -> dict[int, dict[int, StoredAnnotation]]:
     """Return the stored annotations at ``positions`` by position and annotator."""
-    found: dict[int, dict[int, StoredRow]] = {position: {} for position in positions}
+    found: dict[int, dict[int, StoredAnnotation]] = {position: {} for position in positions}
     rows = connection.execute(
         select(annotated, annotators.c.kind)
         .join(annotators)
         .where(annotated.c.dataset_id == dataset, annotated.c.position.in_(found))
     )
     for row in rows:
-        kind, status = Kind(row.kind), Status(row.status)
+        kind, status = AnnotatorKind(row.kind), Status(row.status)
         values = AnnotationValues(kind, status, row.prob, row.n_labels, row.n_claims)
-        found[row.position][row.annotator_id] = StoredRow(row.place, values, row.json)
+        found[row.position][row.annotator_id] = StoredAnnotation(row.place, values, row.json)
     return found
 
 
-def _entries(connection: Connection, dataset: Dataset, batch: Pairs) -> list[AnnotationRow]:
+def _entries(connection: Connection, dataset: DatasetRow, batch: Pairs) -> list[AnnotationRow]:
     """Lock the items that a batch names and check that the annotations may be written."""
     names = {annotation.annotator: annotation.kind for _, annotation in batch}
     who = {name: register(connection, dataset, name, kind) for name, kind in names.items()}
@@ -264,7 +271,7 @@ class AnnotationValues(NamedTuple):
     ``n_labels`` counts the different labels of its spans.
     """
 
-    kind: Kind
+    kind: AnnotatorKind
     status: Status
     prob: float | None
     n_labels: int
@@ -273,7 +280,10 @@ class AnnotationValues(NamedTuple):
     @property
     def decides(self) -> bool:
         """Whether it can agree or disagree with others."""
-        return self.status is Status.DONE and self.kind in {Kind.PERSON, Kind.DETECTOR}
+        return self.status is Status.DONE and self.kind in {
+            AnnotatorKind.PERSON,
+            AnnotatorKind.DETECTOR,
+        }
 
     def columns(self) -> Values:
         """Return what stands beside the JSON of the annotation."""
@@ -321,12 +331,12 @@ def counted_values(numbers: Iterable[AnnotationValues]) -> Values:
     n_labels = n_claims = detector_labels = detector_claims = 0
     for kind, status, prob, labels, claims in numbers:
         n_labels, n_claims = max(n_labels, labels), max(n_claims, claims)
-        if kind is Kind.DETECTOR:
+        if kind is AnnotatorKind.DETECTOR:
             detector_labels = max(detector_labels, labels)
             detector_claims = max(detector_claims, claims)
             if prob is not None:
                 max_prob = prob if max_prob is None else max(max_prob, prob)
-        elif kind is Kind.PERSON and status is Status.DONE:
+        elif kind is AnnotatorKind.PERSON and status is Status.DONE:
             n_people += 1
     return {
         "n_people": n_people,
@@ -340,7 +350,7 @@ def counted_values(numbers: Iterable[AnnotationValues]) -> Values:
 
 def disputed_values(deciding: Sequence[Annotation]) -> Values:
     """Return how much those who decided disagree, and detectors alone; None for less than two."""
-    detectors = [said for said in deciding if said.kind is Kind.DETECTOR]
+    detectors = [said for said in deciding if said.kind is AnnotatorKind.DETECTOR]
     score = disagreement(deciding) if len(deciding) > 1 else None
     alone = score
     if len(detectors) < len(deciding):

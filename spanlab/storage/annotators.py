@@ -23,17 +23,23 @@ from sqlalchemy import (
 )
 
 from spanlab.errors import NotFoundError, StoreError, UsageError
-from spanlab.schema import Annotation, DatasetSettings, Kind, Name
+from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings, Name
 from spanlab.storage import search
 from spanlab.storage.annotations import stored_at, update_values
-from spanlab.storage.catalog import Annotator, Dataset, Tally, annotators_of, change_settings
+from spanlab.storage.catalog import (
+    AnnotatorRow,
+    DatasetRow,
+    StatusTally,
+    annotators_of,
+    change_settings,
+)
 from spanlab.storage.items import lock, to_json
 from spanlab.storage.tables import annotated, annotators, loads, operations, reservations, reviews
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 
-def rename(connection: Connection, dataset: Dataset, name: str, new: str) -> None:
+def rename(connection: Connection, dataset: DatasetRow, name: str, new: str) -> None:
     """Give an annotator another name, which all that mentions it then has.
 
     Raises:
@@ -59,7 +65,7 @@ def rename(connection: Connection, dataset: Dataset, name: str, new: str) -> Non
     rename_mentions(connection, dataset, name, new)
 
 
-def merge(connection: Connection, dataset: Dataset, name: str, into: str) -> int:
+def merge(connection: Connection, dataset: DatasetRow, name: str, into: str) -> int:
     """Let what one annotator said be said by another one, and remove the first.
 
     Where both annotated an item, what ``into`` said stays and the other annotation goes.
@@ -81,7 +87,7 @@ def merge(connection: Connection, dataset: Dataset, name: str, into: str) -> int
     positions = set(_positions(connection, dataset, who))
     both = positions & set(_positions(connection, dataset, other))
     _let_go(connection, dataset, who)
-    tally = Tally()
+    tally = StatusTally()
     for piece in _pieces(sorted(positions - both)):
         kept = _take_out(connection, dataset, who, piece)
         for row in kept[annotated]:
@@ -100,7 +106,7 @@ def merge(connection: Connection, dataset: Dataset, name: str, into: str) -> int
     return len(both)
 
 
-def remove(connection: Connection, dataset: Dataset, name: str) -> None:
+def remove(connection: Connection, dataset: DatasetRow, name: str) -> None:
     """Delete all that an annotator said of a dataset, for good; votes stay as they were cast.
 
     Raises:
@@ -114,7 +120,7 @@ def remove(connection: Connection, dataset: Dataset, name: str) -> None:
     _judge(connection, dataset, positions)
 
 
-def set_gold(connection: Connection, dataset: Dataset, name: str, *, gold: bool) -> None:
+def set_gold(connection: Connection, dataset: DatasetRow, name: str, *, gold: bool) -> None:
     """Let what a person said count as gold labels, or as that person's again.
 
     Nobody can review under a name that stands for gold labels.
@@ -124,9 +130,9 @@ def set_gold(connection: Connection, dataset: Dataset, name: str, *, gold: bool)
         StoreError: it is a detector or a vote, or an import is under way.
     """
     who = _named(_open(connection, dataset), dataset, name)
-    if who.kind not in {Kind.PERSON, Kind.GOLD}:
+    if who.kind not in {AnnotatorKind.PERSON, AnnotatorKind.GOLD}:
         raise StoreError(f"{name!r} is a {who.kind.value}: what a person said can be gold labels")
-    kind = Kind.GOLD if gold else Kind.PERSON
+    kind = AnnotatorKind.GOLD if gold else AnnotatorKind.PERSON
     here = _is(annotators.c.id, dataset, who)
     connection.execute(update(annotators).where(*here).values(kind=kind.value))
     positions = _positions(connection, dataset, who)
@@ -141,7 +147,7 @@ def set_gold(connection: Connection, dataset: Dataset, name: str, *, gold: bool)
     _judge(connection, dataset, positions)
 
 
-def _open(connection: Connection, dataset: Dataset) -> dict[str, Annotator]:
+def _open(connection: Connection, dataset: DatasetRow) -> dict[str, AnnotatorRow]:
     """Keep others from writing annotations until the transaction ends; return who there is."""
     loading = select(loads.c.dataset_id).where(loads.c.dataset_id == dataset.id)
     if connection.execute(loading).one_or_none() is not None:
@@ -150,18 +156,18 @@ def _open(connection: Connection, dataset: Dataset) -> dict[str, Annotator]:
     return annotators_of(connection, dataset.id)
 
 
-def _named(known: dict[str, Annotator], dataset: Dataset, name: str) -> Annotator:
+def _named(known: dict[str, AnnotatorRow], dataset: DatasetRow, name: str) -> AnnotatorRow:
     if name not in known:
         there = ", ".join(map(repr, known)) or "nobody"
         raise NotFoundError(f"{dataset.name!r} has no annotator {name!r}; it has: {there}")
     return known[name]
 
 
-def _is(column: Any, dataset: Dataset, who: Annotator) -> list[ColumnElement[bool]]:
+def _is(column: Any, dataset: DatasetRow, who: AnnotatorRow) -> list[ColumnElement[bool]]:
     return [column.table.c.dataset_id == dataset.id, column == who.id]
 
 
-def _positions(connection: Connection, dataset: Dataset, who: Annotator) -> list[int]:
+def _positions(connection: Connection, dataset: DatasetRow, who: AnnotatorRow) -> list[int]:
     query = select(annotated.c.position).where(*_is(annotated.c.annotator_id, dataset, who))
     return list(connection.execute(query.order_by(annotated.c.position)).scalars())
 
@@ -171,13 +177,13 @@ def _pieces(positions: Sequence[int]) -> Iterator[Sequence[int]]:
         yield positions[first : first + _PIECE]
 
 
-def _let_go(connection: Connection, dataset: Dataset, who: Annotator) -> None:
+def _let_go(connection: Connection, dataset: DatasetRow, who: AnnotatorRow) -> None:
     here = _is(annotators.c.id, dataset, who)
     connection.execute(update(annotators).where(*here).values(kind=LEAVING))
 
 
 def _take_out(
-    connection: Connection, dataset: Dataset, who: Annotator, positions: Sequence[int]
+    connection: Connection, dataset: DatasetRow, who: AnnotatorRow, positions: Sequence[int]
 ) -> dict[Table, list[dict[str, Any]]]:
     """Delete an annotator's rows at ``positions``, and return them; parents come first."""
     taken: dict[Table, list[dict[str, Any]]] = {}
@@ -189,18 +195,18 @@ def _take_out(
     for table in reversed(taken):
         here = [*_is(table.c.annotator_id, dataset, who), table.c.position.in_(positions)]
         connection.execute(delete(table).where(*here))
-    gone = [search.Entry(position, who.id, frozenset()) for position in positions]
+    gone = [search.SearchEntry(position, who.id, frozenset()) for position in positions]
     search.put(connection, dataset.id, gone)
     return taken
 
 
-def _remove(connection: Connection, dataset: Dataset, who: Annotator) -> None:
+def _remove(connection: Connection, dataset: DatasetRow, who: AnnotatorRow) -> None:
     for piece in _pieces(_positions(connection, dataset, who)):
         _take_out(connection, dataset, who, piece)
     connection.execute(delete(annotators).where(*_is(annotators.c.id, dataset, who)))
 
 
-def _judge(connection: Connection, dataset: Dataset, positions: Sequence[int]) -> None:
+def _judge(connection: Connection, dataset: DatasetRow, positions: Sequence[int]) -> None:
     """Work out anew what depends on all annotations of an item."""
     for piece in _pieces(positions):
         update_values(connection, dataset.id, stored_at(connection, dataset.id, piece), piece)
@@ -216,7 +222,7 @@ _TEXTS = {annotated: ("json",), reviews: ("snapshot", "state"), operations: ("js
 _Row = dict[str, Any]
 
 
-def rename_mentions(connection: Connection, dataset: Dataset, name: str, new: str) -> None:
+def rename_mentions(connection: Connection, dataset: DatasetRow, name: str, new: str) -> None:
     """Call an annotator ``new`` in annotations, logs and the plan of a dataset.
 
     Where something names both already, as a vote of the two does, it names ``new`` once.
@@ -240,7 +246,7 @@ def rename_mentions(connection: Connection, dataset: Dataset, name: str, new: st
     change_settings(connection, dataset.name, assign)
 
 
-def _rename_in_logs(connection: Connection, dataset: Dataset, names: tuple[str, str]) -> None:
+def _rename_in_logs(connection: Connection, dataset: DatasetRow, names: tuple[str, str]) -> None:
     """Write operations anew that mention the first of two names: they cannot be updated."""
     here = annotators.c.dataset_id == dataset.id
     kinds = connection.execute(select(annotators.c.id.label("who"), annotators.c.kind).where(here))
@@ -264,7 +270,7 @@ def _keys(table: Table, rows: Sequence[_Row]) -> list[_Row]:
 
 
 def _mentions(
-    connection: Connection, dataset: Dataset, table: Table, names: tuple[str, str]
+    connection: Connection, dataset: DatasetRow, table: Table, names: tuple[str, str]
 ) -> Iterator[list[_Row]]:
     """Yield the rows of a table that mention the first of two names, some at a time.
 

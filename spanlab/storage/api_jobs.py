@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection, and_, delete, exists, insert, or_, select
 
 from spanlab.errors import NotFoundError
-from spanlab.schema import Kind
-from spanlab.storage.catalog import Dataset
+from spanlab.schema import AnnotatorKind
+from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.items import lock
 from spanlab.storage.tables import READY, annotators, api_jobs, datasets, loads, operations
 
@@ -24,7 +24,7 @@ class StoredJob:
     total: int  # answers
 
 
-def enter(connection: Connection, job_id: str, dataset: Dataset) -> None:
+def enter(connection: Connection, job_id: str, dataset: DatasetRow) -> None:
     """Let a job own ``dataset`` as it is now."""
     now = datetime.now(UTC).isoformat()
     row = {"id": job_id, "created": now, "dataset_id": dataset.id, "total": dataset.n_items}
@@ -41,7 +41,7 @@ def find(connection: Connection, ids: Collection[str] | None, limit: int) -> lis
     return [StoredJob(*row) for row in connection.execute(chosen)]
 
 
-def forget(connection: Connection, job_id: str) -> Dataset | None:
+def forget(connection: Connection, job_id: str) -> DatasetRow | None:
     """Delete the row of a job, and return its dataset if nobody but detectors has worked on it.
 
     None also where the dataset was deleted already.
@@ -58,7 +58,7 @@ def forget(connection: Connection, job_id: str) -> Dataset | None:
     if found is None:
         return None
     lock(connection, found.id, 0, found.n_items)  # whoever reviews now comes first
-    people = annotators.c.kind.in_([Kind.PERSON.value, Kind.GOLD.value])
+    people = annotators.c.kind.in_([AnnotatorKind.PERSON.value, AnnotatorKind.GOLD.value])
     touched = or_(
         exists().where(annotators.c.dataset_id == found.id, people),
         exists().where(operations.c.dataset_id == found.id),
@@ -66,4 +66,4 @@ def forget(connection: Connection, job_id: str) -> Dataset | None:
     )
     if found.n_items != row.total or connection.execute(select(touched)).scalar():
         return None
-    return Dataset(found.id, found.name, found.n_items)
+    return DatasetRow(found.id, found.name, found.n_items)

@@ -23,8 +23,8 @@ from sqlalchemy import (
     update,
 )
 
-from spanlab.schema import DatasetSettings, Kind, Share, Status
-from spanlab.storage.catalog import Annotator, Dataset, annotators_of
+from spanlab.schema import AnnotatorKind, AssignedShare, DatasetSettings, Status
+from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of
 from spanlab.storage.engine import insert_or_replace
 from spanlab.storage.items import lock
 from spanlab.storage.tables import (
@@ -40,7 +40,7 @@ LEASE = 3600.0  # seconds after which an item is offered to others if nothing is
 
 
 def reserve(
-    connection: Connection, dataset: Dataset, position: int, reviewer: str, people: int
+    connection: Connection, dataset: DatasetRow, position: int, reviewer: str, people: int
 ) -> tuple[str, ...]:
     """Reserve an item for a reviewer, or for as long again, unless enough others have it.
 
@@ -69,7 +69,7 @@ def reserve(
     return ()
 
 
-def renew(connection: Connection, dataset: Dataset, position: int, reviewer: str) -> None:
+def renew(connection: Connection, dataset: DatasetRow, position: int, reviewer: str) -> None:
     """Let a reservation last for as long again, if there is one: the reviewer is at work."""
     connection.execute(
         update(reservations)
@@ -83,7 +83,7 @@ def renew(connection: Connection, dataset: Dataset, position: int, reviewer: str
 
 
 def held_by_others(
-    dataset: Dataset, reviewer: str, position: ColumnElement[int]
+    dataset: DatasetRow, reviewer: str, position: ColumnElement[int]
 ) -> ColumnElement[int]:
     """Return for how many others the item at ``position`` is reserved who have not finished it."""
     held = _held(dataset, time.time()).where(
@@ -92,7 +92,7 @@ def held_by_others(
     return held.with_only_columns(func.count()).scalar_subquery()
 
 
-def _held(dataset: Dataset, now: float) -> Select[tuple[str]]:
+def _held(dataset: DatasetRow, now: float) -> Select[tuple[str]]:
     """Select who has reserved items and has neither finished nor skipped them."""
     decided = (
         _people(dataset, Status.DONE, Status.SKIPPED)
@@ -113,7 +113,7 @@ def _lasts(now: float) -> ColumnElement[bool]:
     return and_(reservations.c.until > now, reservations.c.until <= now + 2 * LEASE)
 
 
-def _people(dataset: Dataset, *statuses: Status) -> Select[tuple[str]]:
+def _people(dataset: DatasetRow, *statuses: Status) -> Select[tuple[str]]:
     """Select the names of people with annotations in one of these states."""
     return (
         select(annotators.c.name)
@@ -124,7 +124,7 @@ def _people(dataset: Dataset, *statuses: Status) -> Select[tuple[str]]:
         )
         .where(
             annotators.c.dataset_id == dataset.id,
-            annotators.c.kind == Kind.PERSON.value,
+            annotators.c.kind == AnnotatorKind.PERSON.value,
             annotated.c.status.in_([status.value for status in statuses]),
         )
     )
@@ -166,7 +166,7 @@ class PlanProgress:
 
 
 def progress(
-    connection: Connection, dataset: Dataset, settings: DatasetSettings, only: str | None = None
+    connection: Connection, dataset: DatasetRow, settings: DatasetSettings, only: str | None = None
 ) -> PlanProgress | None:
     """Return how far the plan of a dataset is; None for a dataset without one.
 
@@ -180,7 +180,7 @@ def progress(
     if not settings.overlap:
         return None
     annotators = annotators_of(connection, dataset.id)
-    reviewed = (name for name, who in annotators.items() if who.kind is Kind.PERSON)
+    reviewed = (name for name, who in annotators.items() if who.kind is AnnotatorKind.PERSON)
     people = list(dict.fromkeys((*settings.assigned_to, *reviewed))) if only is None else [only]
     reached = tuple(
         _of_person(connection, dataset, settings, name, annotators.get(name)) for name in people
@@ -198,15 +198,15 @@ def progress(
 
 def _of_person(
     connection: Connection,
-    dataset: Dataset,
+    dataset: DatasetRow,
     settings: DatasetSettings,
     name: str,
-    who: Annotator | None,
+    who: AnnotatorRow | None,
 ) -> PersonProgress:
     """Count what a plan gives to one person: a share, or what too few others have."""
     everybody: Sequence[str] = settings.assigned_to
     if name in everybody:
-        share = Share(everybody.index(name), len(everybody), settings.overlap)
+        share = AssignedShare(everybody.index(name), len(everybody), settings.overlap)
         given, assigned = is_of_share(share), share.size(dataset.n_items)
     elif everybody:
         given, assigned = false(), None
@@ -237,7 +237,7 @@ def _of_person(
     return PersonProgress(name, assigned, done_given, skipped_given, done - done_given)
 
 
-def _over_items(dataset: Dataset, *what: ColumnElement[Any]) -> Select[Any]:
+def _over_items(dataset: DatasetRow, *what: ColumnElement[Any]) -> Select[Any]:
     return (
         select(*what)
         .select_from(queue_values)
@@ -251,7 +251,7 @@ def _over_items(dataset: Dataset, *what: ColumnElement[Any]) -> Select[Any]:
 _DONE = ('{"kind":"finish"', '{"kind":"status","status":"done"')  # how such operations begin
 
 
-class Finished(NamedTuple):
+class FinishedItem(NamedTuple):
     """An item that a person has finished.
 
     ``at`` is when Done was pressed last (UTC). ``seconds`` is the time that the item was worked
@@ -264,7 +264,7 @@ class Finished(NamedTuple):
     seconds: float | None
 
 
-def finished(connection: Connection, dataset: Dataset) -> tuple[Finished, ...]:
+def finished(connection: Connection, dataset: DatasetRow) -> tuple[FinishedItem, ...]:
     """Return the items that are done now, once per person, the earliest first, then by name.
 
     Imported annotations have no log and are not among them. Empty where nobody has pressed Done.
@@ -286,19 +286,19 @@ def finished(connection: Connection, dataset: Dataset) -> tuple[Finished, ...]:
             operations.c.dataset_id == dataset.id,
             or_(done, operations.c.seconds.is_not(None)),
             annotated.c.status == Status.DONE.value,
-            annotators.c.kind == Kind.PERSON.value,
+            annotators.c.kind == AnnotatorKind.PERSON.value,
         )
         .group_by(annotators.c.name, items.c.item_id)
         .having(at.is_not(None))
     )
     found = [
-        Finished(who, item, datetime.fromisoformat(on), spent) for who, item, on, spent in rows
+        FinishedItem(who, item, datetime.fromisoformat(on), spent) for who, item, on, spent in rows
     ]
     return tuple(sorted(found, key=lambda each: (each.at, each.annotator, each.item_id)))
 
 
-def is_of_share(share: Share) -> ColumnElement[bool]:
-    """Return the condition that an item is of this share, by the arithmetic of ``Share.has``."""
+def is_of_share(share: AssignedShare) -> ColumnElement[bool]:
+    """Return the condition that an item is of this share: ``AssignedShare.has`` in SQL."""
     back = share.steps_back
     turn = (queue_values.c.position // share.people) % len(back)
     step = case(dict(enumerate(back)), value=turn)

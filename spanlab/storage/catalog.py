@@ -13,10 +13,10 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
     AnnotatorSummary,
     DatasetSettings,
     DatasetSummary,
-    Kind,
     Name,
     Status,
 )
@@ -27,7 +27,7 @@ _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 
 @dataclass(frozen=True)
-class Dataset:
+class DatasetRow:
     """The row of a dataset."""
 
     id: int
@@ -36,15 +36,15 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class Annotator:
+class AnnotatorRow:
     """The row of an annotator within its dataset."""
 
     id: int
     name: str
-    kind: Kind
+    kind: AnnotatorKind
 
 
-def find(connection: Connection, name: str) -> Dataset:
+def find(connection: Connection, name: str) -> DatasetRow:
     """Return the dataset ``name``.
 
     Raises:
@@ -57,7 +57,7 @@ def find(connection: Connection, name: str) -> Dataset:
         known = connection.execute(query.order_by(datasets.c.id).limit(20)).all()
         there = ", ".join(repr(each.name) for each in known) or "none yet"
         raise NotFoundError(f"there is no dataset {name!r}; there are: {there}")
-    return Dataset(row.id, row.name, row.n_items)
+    return DatasetRow(row.id, row.name, row.n_items)
 
 
 def summaries(connection: Connection) -> list[DatasetSummary]:
@@ -76,7 +76,7 @@ def summaries(connection: Connection) -> list[DatasetSummary]:
         .order_by(annotators.c.id)
     ):
         counted = _counts(row.n_items, row.n_done, row.n_failed, row.n_skipped)
-        people[row.dataset_id].append(AnnotatorSummary(row.name, Kind(row.kind), counted))
+        people[row.dataset_id].append(AnnotatorSummary(row.name, AnnotatorKind(row.kind), counted))
     return [
         DatasetSummary(
             name=row.name,
@@ -90,7 +90,7 @@ def summaries(connection: Connection) -> list[DatasetSummary]:
     ]
 
 
-def counts(connection: Connection, dataset: Dataset, annotator: str) -> dict[Status, int]:
+def counts(connection: Connection, dataset: DatasetRow, annotator: str) -> dict[Status, int]:
     """Return how many items of ``dataset`` are in each status under ``annotator``."""
     row = connection.execute(
         select(annotators.c.n_done, annotators.c.n_failed, annotators.c.n_skipped).where(
@@ -100,29 +100,29 @@ def counts(connection: Connection, dataset: Dataset, annotator: str) -> dict[Sta
     return _counts(dataset.n_items, *(row or (0, 0, 0)))
 
 
-def labels_in_use(connection: Connection, dataset: Dataset) -> tuple[str, ...]:
+def labels_in_use(connection: Connection, dataset: DatasetRow) -> tuple[str, ...]:
     """Return the span labels that annotations of ``dataset`` have had, in order of first use."""
     query = select(labels.c.label).where(labels.c.dataset_id == dataset.id)
     return tuple(connection.execute(query.order_by(labels.c.place, labels.c.label)).scalars())
 
 
-def n_operations(connection: Connection, dataset: Dataset) -> int:
+def n_operations(connection: Connection, dataset: DatasetRow) -> int:
     """Return how many operations the logs of a dataset hold."""
     query = select(func.count()).where(operations.c.dataset_id == dataset.id)
     return connection.execute(query).scalar_one()
 
 
-def annotators_of(connection: Connection, dataset: int) -> dict[str, Annotator]:
+def annotators_of(connection: Connection, dataset: int) -> dict[str, AnnotatorRow]:
     """Return the annotators of ``dataset`` by name, in the order in which they came."""
     rows = connection.execute(
         select(annotators.c.id, annotators.c.name, annotators.c.kind)
         .where(annotators.c.dataset_id == dataset)
         .order_by(annotators.c.id)
     )
-    return {row.name: Annotator(row.id, row.name, Kind(row.kind)) for row in rows}
+    return {row.name: AnnotatorRow(row.id, row.name, AnnotatorKind(row.kind)) for row in rows}
 
 
-def add_languages(connection: Connection, dataset: Dataset, more: Mapping[str, int]) -> None:
+def add_languages(connection: Connection, dataset: DatasetRow, more: Mapping[str, int]) -> None:
     """Count ``more`` items per language, entering those languages that are new."""
     query = select(languages.c.lang).where(languages.c.dataset_id == dataset.id)
     known = set(connection.execute(query).scalars())
@@ -219,7 +219,7 @@ _COUNTED = {Status.DONE: "n_done", Status.FAILED: "n_failed", Status.SKIPPED: "n
 _COUNTS = ("n_annotations", *_COUNTED.values())
 
 
-class Tally:
+class StatusTally:
     """Changes to the counts of a dataset's annotators, gathered for one write."""
 
     def __init__(self) -> None:
@@ -247,7 +247,9 @@ class Tally:
             connection.execute(update(annotators).where(*one).values(more), rows)
 
 
-def register(connection: Connection, dataset: Dataset, name: str, kind: Kind) -> Annotator:
+def register(
+    connection: Connection, dataset: DatasetRow, name: str, kind: AnnotatorKind
+) -> AnnotatorRow:
     """Return the annotator ``name`` of ``dataset``, entering it if it is new.
 
     Raises:
@@ -264,7 +266,7 @@ def register(connection: Connection, dataset: Dataset, name: str, kind: Kind) ->
         number = connection.execute(query.where(annotators.c.dataset_id == dataset.id)).scalar_one()
         row = {"dataset_id": dataset.id, "id": number, "name": name, "kind": kind.value}
         connection.execute(insert(annotators).values(row | dict.fromkeys(_COUNTS, 0)))
-        return Annotator(number, name, kind)
+        return AnnotatorRow(number, name, kind)
     if known.kind is not kind:
         raise StoreError(
             f"{name!r} is a {known.kind.value} in {dataset.name!r} and cannot be a {kind.value} "

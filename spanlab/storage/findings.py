@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, update
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Item, merged, renumbered
 from spanlab.storage.annotations import fitting, save_batches
-from spanlab.storage.catalog import Dataset, register
+from spanlab.storage.catalog import DatasetRow, register
 from spanlab.storage.engine import Database
 from spanlab.storage.items import locked, to_json
 from spanlab.storage.tables import items, queue_values
@@ -48,7 +48,7 @@ def save_findings(database: Database, name: str, findings: Iterable[FoundAnnotat
 
 
 def _grow(
-    connection: Connection, dataset: Dataset, batch: Sequence[FoundAnnotations]
+    connection: Connection, dataset: DatasetRow, batch: Sequence[FoundAnnotations]
 ) -> list[tuple[str, Annotation]]:
     """Append to the stored items what is new, and return the annotations as they fit there."""
     # Annotators before items: all writers lock in this order, so that none wait for each other.

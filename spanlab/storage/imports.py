@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import select
 
 from spanlab.errors import InputError
-from spanlab.schema import Annotation, Kind, Record
+from spanlab.schema import Annotation, AnnotatorKind, Record
 from spanlab.storage import catalog, search
 from spanlab.storage.annotations import (
     AnnotationValues,
@@ -17,7 +17,7 @@ from spanlab.storage.annotations import (
     annotation_values,
     position_values,
 )
-from spanlab.storage.catalog import Dataset, Tally, add_labels, labels_of, register
+from spanlab.storage.catalog import DatasetRow, StatusTally, add_labels, labels_of, register
 from spanlab.storage.engine import Database, insert_rows
 from spanlab.storage.items import ProcessWriter, to_json
 from spanlab.storage.staging import publish, stage
@@ -60,7 +60,7 @@ def import_records(
         UsageError: ``name`` cannot name a dataset.
     """
     with stage(database, name, create=False) as staged:
-        load = _Load(database, staged)
+        load = _RunningImport(database, staged)
         for chunk in _chunks(records):
             for record in load.new(chunk, on_taken or _refuse):
                 load.add(record)
@@ -75,26 +75,26 @@ def import_records(
         return load.n_records
 
 
-class _Batch:
+class _ImportBatch:
     """The rows of one transaction."""
 
     def __init__(self) -> None:
         self.rows: dict[str, list[dict[str, Any]]] = defaultdict(list)  # by table
-        self.found_by: list[search.Entry] = []
+        self.found_by: list[search.SearchEntry] = []
         self.characters = 0
 
 
-class _Load:
+class _RunningImport:
     """An import under way: the current batch, and the counts that are written at the end."""
 
-    def __init__(self, database: Database, dataset: Dataset) -> None:
+    def __init__(self, database: Database, dataset: DatasetRow) -> None:
         self._database = database
         self._dataset = dataset
         self._stop = dataset.n_items  # behind the last record
         self._n_drawn = 0
-        self._batch = _Batch()
-        self._annotators: dict[tuple[str, Kind], int] = {}
-        self._tally = Tally()
+        self._batch = _ImportBatch()
+        self._annotators: dict[tuple[str, AnnotatorKind], int] = {}
+        self._tally = StatusTally()
         self._labels: dict[str, None] = {}
         self._languages: Counter[str] = Counter()
         self._processes = ProcessWriter(database, dataset)
@@ -140,7 +140,7 @@ class _Load:
             for table in (items, annotated, queue_values):
                 insert_rows(connection, table.name, self._batch.rows[table.name])
             search.add(connection, self._dataset.id, self._batch.found_by)
-        self._batch = _Batch()
+        self._batch = _ImportBatch()
 
     def finish(self) -> None:
         """Show everything that was written."""

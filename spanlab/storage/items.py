@@ -16,15 +16,15 @@ from spanlab.errors import InputError, NotFoundError
 from spanlab.schema import (
     Annotation,
     Item,
-    Nodes,
     NodesInMemory,
     NodeSource,
+    NodeTable,
     Process,
     ProcessNode,
     Record,
     SharedProcess,
 )
-from spanlab.storage.catalog import Dataset
+from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import annotated, annotators, items, process_nodes, processes
 
@@ -48,7 +48,7 @@ def to_json(model: BaseModel) -> str:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredRecord:
     """An item and its annotations as they are stored."""
 
     position: int
@@ -63,7 +63,7 @@ class Stored:
         )
 
 
-def position_of(connection: Connection, dataset: Dataset, item_id: str) -> int:
+def position_of(connection: Connection, dataset: DatasetRow, item_id: str) -> int:
     """Return where in the dataset the item is.
 
     Raises:
@@ -77,14 +77,14 @@ def position_of(connection: Connection, dataset: Dataset, item_id: str) -> int:
     return int(position)
 
 
-def one(connection: Connection, dataset: Dataset, position: int) -> Stored:
+def one(connection: Connection, dataset: DatasetRow, position: int) -> StoredRecord:
     """Return the item at ``position`` with its annotations."""
     (stored,) = _read(connection, dataset.id, lambda column: column == position, None)
     return stored
 
 
 def locked(
-    connection: Connection, dataset: Dataset, ids: Collection[str]
+    connection: Connection, dataset: DatasetRow, ids: Collection[str]
 ) -> dict[str, tuple[int, Item]]:
     """Lock items for writing annotations, and return each one's position and content by id.
 
@@ -122,8 +122,8 @@ def lock(connection: Connection, dataset: int, start: int, stop: int) -> None:
 
 
 def all_of(
-    connection: Connection, dataset: Dataset, names: Sequence[str] | None
-) -> Iterator[Stored]:
+    connection: Connection, dataset: DatasetRow, names: Sequence[str] | None
+) -> Iterator[StoredRecord]:
     """Yield all items in import order with the annotations of ``names`` (None: of everybody).
 
     Raises:
@@ -135,7 +135,9 @@ def all_of(
         yield from _read(connection, dataset.id, _between(start, stop), chosen)
 
 
-def at(connection: Connection, dataset: Dataset, positions: Sequence[int]) -> Iterator[Stored]:
+def at(
+    connection: Connection, dataset: DatasetRow, positions: Sequence[int]
+) -> Iterator[StoredRecord]:
     """Yield the items at ``positions`` with all annotations, in import order."""
     there = sorted({position for position in positions if 0 <= position < dataset.n_items})
     for first in range(0, len(there), _WINDOW):
@@ -152,7 +154,7 @@ def _in(positions: Sequence[int]) -> _Among:
 
 def _read(
     connection: Connection, dataset: int, among: _Among, chosen: Collection[int] | None
-) -> Iterator[Stored]:
+) -> Iterator[StoredRecord]:
     said: dict[int, list[str]] = defaultdict(list)
     query = (
         select(annotated.c.position, annotated.c.json)
@@ -169,10 +171,10 @@ def _read(
         .order_by(items.c.position)
     )
     for position, text in rows.all():
-        yield Stored(position, text, tuple(said[position]))
+        yield StoredRecord(position, text, tuple(said[position]))
 
 
-def _ids(connection: Connection, dataset: Dataset, names: Sequence[str]) -> set[int]:
+def _ids(connection: Connection, dataset: DatasetRow, names: Sequence[str]) -> set[int]:
     rows = connection.execute(
         select(annotators.c.name, annotators.c.id).where(
             annotators.c.dataset_id == dataset.id, annotators.c.n_annotations > 0
@@ -242,7 +244,7 @@ class StoredNodes:
 class ProcessWriter:
     """Writes the processes that the items of an import share, each when its first item comes."""
 
-    def __init__(self, database: Database, dataset: Dataset) -> None:
+    def __init__(self, database: Database, dataset: DatasetRow) -> None:
         self._database, self._dataset = database, dataset
         self._written: set[str] = set()
 
@@ -257,7 +259,7 @@ class ProcessWriter:
         if process is None or (isinstance(process, Process) and _is_small(process)):
             return item
         if isinstance(process, Process):
-            source: NodeSource | None = NodesInMemory(Nodes(process.nodes))
+            source: NodeSource | None = NodesInMemory(NodeTable(process.nodes))
             shared = SharedProcess(id=item.id, terminal=process.terminal.id)
         else:
             source, shared = process.source, process
@@ -318,7 +320,7 @@ class ProcessWriter:
         return {"dataset_id": dataset, "process_id": number}
 
 
-def with_nodes(record: Record, database: Database, dataset: Dataset) -> Record:
+def with_nodes(record: Record, database: Database, dataset: DatasetRow) -> Record:
     """Return a record whose item's shared process, if it has one, can be read."""
     process = record.item.process
     if not isinstance(process, SharedProcess):

@@ -9,10 +9,10 @@ from typing import Any, Self
 
 from sqlalchemy import Row
 
-from spanlab.schema import Frozen
+from spanlab.schema import FrozenModel
 
 
-class MemoryEntry(Frozen):
+class MemoryEntry(FrozenModel):
     """A piece of evidence: some sentences of a source, and how they were found.
 
     ``date`` is when the source was published, ``at`` when the entry was kept, ``expires`` when it

@@ -8,8 +8,17 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import Connection, RowMapping, and_, select
 
 from spanlab.errors import UsageError
-from spanlab.schema import UNDETERMINED, Cursor, Order, Page, QueueQuery, QueueRow, Standing, Status
-from spanlab.storage.catalog import Dataset
+from spanlab.schema import (
+    UNDETERMINED,
+    Order,
+    QueueCursor,
+    QueuePage,
+    QueuePlace,
+    QueueQuery,
+    QueueRow,
+    Status,
+)
+from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.items import position_of
 from spanlab.storage.selection import STATUSES, Selection
 from spanlab.storage.tables import annotated, items, queue_values
@@ -18,7 +27,7 @@ _COUNTED: tuple[Order, ...] = ("labels", "claims")
 _EXCERPT = 160  # characters of question and answer in a row
 
 
-def page(connection: Connection, dataset: Dataset, query: QueueQuery) -> Page:
+def page(connection: Connection, dataset: DatasetRow, query: QueueQuery) -> QueuePage:
     """Return the rows at the place that ``query`` names; no rows if there is nothing there."""
     selection = Selection(connection, dataset, query)
     forward = query.before is None
@@ -27,17 +36,17 @@ def page(connection: Connection, dataset: Dataset, query: QueueQuery) -> Page:
     shown = found[: query.limit] if forward else found[query.limit - 1 :: -1]
     rows = _rows(selection, shown)
     if not rows:
-        return Page((), None, None)
+        return QueuePage((), None, None)
     first, last = rows[0].cursor, rows[-1].cursor
     more_ahead = len(found) > query.limit
     behind = first if forward else last
     more_behind = place is not None and bool(selection.search(behind, 1, forward=not forward))
     before, after = (more_behind, more_ahead) if forward else (more_ahead, more_behind)
-    return Page(tuple(rows), first if before else None, last if after else None)
+    return QueuePage(tuple(rows), first if before else None, last if after else None)
 
 
 def neighbour(
-    connection: Connection, dataset: Dataset, query: QueueQuery, item_id: str, step: int
+    connection: Connection, dataset: DatasetRow, query: QueueQuery, item_id: str, step: int
 ) -> str | None:
     """Return the id of the item after (``step`` 1) or before (-1) ``item_id`` under ``query``.
 
@@ -67,7 +76,9 @@ def neighbour(
     return str(connection.execute(named).scalar_one())
 
 
-def standing(connection: Connection, dataset: Dataset, query: QueueQuery, item_id: str) -> Standing:
+def standing(
+    connection: Connection, dataset: DatasetRow, query: QueueQuery, item_id: str
+) -> QueuePlace:
     """Return which item of the whole queue ``item_id`` is, and of how many.
 
     Raises:
@@ -78,10 +89,10 @@ def standing(connection: Connection, dataset: Dataset, query: QueueQuery, item_i
     return selection.standing(_place(selection, position))
 
 
-def _place(selection: Selection, position: int) -> Cursor:
+def _place(selection: Selection, position: int) -> QueueCursor:
     """Return where the item at ``position`` stands in the order now."""
     if selection.query.order == "import":
-        return Cursor(position)
+        return QueueCursor(position)
     return _rows(selection, [position])[0].cursor
 
 

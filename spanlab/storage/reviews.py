@@ -12,18 +12,22 @@ from sqlalchemy import ColumnElement, Connection, Table, func, insert, select
 
 from spanlab.errors import OperationError, UsageError
 from spanlab.oplog import OPERATION, Operation, Redo, ReviewState, Undo, replay
-from spanlab.oplog.operations import Applied, Refusal, Review, Write
-from spanlab.schema import Annotation, Item, Kind
+from spanlab.oplog.operations import RefusedOperation, Review, SentOperation, WriteReply
+from spanlab.schema import Annotation, AnnotatorKind, Item
 from spanlab.storage.annotations import AnnotationRow, put
 from spanlab.storage.assignment import renew
-from spanlab.storage.catalog import Annotator, Dataset, annotators_of, labels_of, register
+from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, labels_of, register
 from spanlab.storage.engine import insert_or_replace
 from spanlab.storage.items import lock, one, position_of, to_json
 from spanlab.storage.tables import annotated, items, operations, reviews
 
 
 def review(
-    connection: Connection, dataset: Dataset, item_id: str, reviewer: str, kind: Kind = Kind.PERSON
+    connection: Connection,
+    dataset: DatasetRow,
+    item_id: str,
+    reviewer: str,
+    kind: AnnotatorKind = AnnotatorKind.PERSON,
 ) -> Review:
     """Return the review of ``item_id`` by ``reviewer``; version 0 if it has not begun.
 
@@ -36,7 +40,7 @@ def review(
     if reviewer not in annotators_of(connection, dataset.id):
         return Review(record, ReviewState(), (), 0, ReviewState())
     who = register(connection, dataset, reviewer, kind)
-    log = Log(connection, dataset, position, who)
+    log = ReviewLog(connection, dataset, position, who)
     return Review(
         record=record,
         snapshot=ReviewState.of(log.snapshot),
@@ -46,7 +50,7 @@ def review(
     )
 
 
-def labels_used(connection: Connection, dataset: Dataset, reviewer: str) -> frozenset[str]:
+def labels_used(connection: Connection, dataset: DatasetRow, reviewer: str) -> frozenset[str]:
     """Return the labels of all spans that a person's reviews have; empty for somebody unknown."""
     who = annotators_of(connection, dataset.id).get(reviewer)
     theirs = select(annotated.c.json).select_from(reviews).join(annotated)
@@ -62,7 +66,11 @@ def labels_used(connection: Connection, dataset: Dataset, reviewer: str) -> froz
 
 
 def rebuild(
-    connection: Connection, dataset: Dataset, item_id: str, reviewer: str, kind: Kind = Kind.PERSON
+    connection: Connection,
+    dataset: DatasetRow,
+    item_id: str,
+    reviewer: str,
+    kind: AnnotatorKind = AnnotatorKind.PERSON,
 ) -> ReviewState:
     """Return what the snapshot and the log alone lead to; raises as ``review`` does."""
     found = review(connection, dataset, item_id, reviewer, kind)
@@ -70,8 +78,12 @@ def rebuild(
 
 
 def apply(
-    connection: Connection, dataset: Dataset, item_id: str, reviewer: str, writes: Sequence[Write]
-) -> Applied:
+    connection: Connection,
+    dataset: DatasetRow,
+    item_id: str,
+    reviewer: str,
+    writes: Sequence[SentOperation],
+) -> WriteReply:
     """Append ``writes`` of one session to the log of ``reviewer`` on ``item_id``, in their order.
 
     A write that is stored already is acknowledged again without effect. Once one is refused, so
@@ -84,28 +96,32 @@ def apply(
     """
     _check_order(writes)
     position = position_of(connection, dataset, item_id)
-    who = register(connection, dataset, reviewer, writes[0].kind if writes else Kind.PERSON)
+    who = register(
+        connection, dataset, reviewer, writes[0].kind if writes else AnnotatorKind.PERSON
+    )
     lock(connection, dataset.id, position, position + 1)
-    log = Log(connection, dataset, position, who)
+    log = ReviewLog(connection, dataset, position, who)
     stored = _stored(connection, writes)
     here = (dataset.id, position, who.id)
-    refused: list[Refusal] = []
+    refused: list[RefusedOperation] = []
     for write in writes:
         if write.seq not in stored:
             refusal = _after_refused(write) if refused else log.append(write)
         elif stored[write.seq] != (*here, write.operation):
-            refusal = Refusal(write.seq, "this number was given to another operation", stale=False)
+            refusal = RefusedOperation(
+                write.seq, "this number was given to another operation", stale=False
+            )
         else:
             refusal = None
         if refusal is not None:
             refused.append(refusal)
     log.save()
     renew(connection, dataset, position, reviewer)
-    return Applied(_acknowledged(connection, writes), log.version, tuple(refused))
+    return WriteReply(_acknowledged(connection, writes), log.version, tuple(refused))
 
 
 def _stored(
-    connection: Connection, writes: Sequence[Write]
+    connection: Connection, writes: Sequence[SentOperation]
 ) -> dict[int, tuple[int, int, int, Operation]]:
     if not writes:
         return {}
@@ -119,11 +135,11 @@ def _stored(
     return {seq: (*here, OPERATION.validate_json(text)) for seq, *here, text in rows}
 
 
-def _after_refused(write: Write) -> Refusal:
-    return Refusal(write.seq, "an operation before it was refused", stale=True)
+def _after_refused(write: SentOperation) -> RefusedOperation:
+    return RefusedOperation(write.seq, "an operation before it was refused", stale=True)
 
 
-def _acknowledged(connection: Connection, writes: Sequence[Write]) -> int:
+def _acknowledged(connection: Connection, writes: Sequence[SentOperation]) -> int:
     if not writes:
         return 0
     highest = select(func.max(operations.c.seq))
@@ -132,7 +148,7 @@ def _acknowledged(connection: Connection, writes: Sequence[Write]) -> int:
     )
 
 
-def _check_order(writes: Sequence[Write]) -> None:
+def _check_order(writes: Sequence[SentOperation]) -> None:
     for one_write, following in pairwise(writes):
         if following.kind is not one_write.kind:
             raise UsageError("writes to a person's log and to gold labels at once")
@@ -144,7 +160,7 @@ def _check_order(writes: Sequence[Write]) -> None:
             raise UsageError(f"write {following.seq} comes after write {one_write.seq}")
 
 
-class Log:
+class ReviewLog:
     """A log with its snapshot, version and state, and the operations added to it.
 
     The state is stored with the log, so that an edit need not replay it; undo and redo do. For
@@ -152,13 +168,13 @@ class Log:
     """
 
     def __init__(
-        self, connection: Connection, dataset: Dataset, position: int, who: Annotator
+        self, connection: Connection, dataset: DatasetRow, position: int, who: AnnotatorRow
     ) -> None:
         self._connection = connection
         self._dataset = dataset
         self._position = position
         self._who = who
-        self._added: list[Write] = []
+        self._added: list[SentOperation] = []
         row = connection.execute(select(reviews).where(*self._here(reviews))).one_or_none()
         if row is None:
             query = select(annotated.c.json).where(*self._here(annotated))
@@ -184,10 +200,10 @@ class Log:
         stored = [OPERATION.validate_json(text) for text in rows]
         return stored + [write.operation for write in self._added]
 
-    def append(self, write: Write) -> Refusal | None:
+    def append(self, write: SentOperation) -> RefusedOperation | None:
         """Add ``write`` if it fits the state; return why not."""
         if write.base != self.version:
-            return Refusal(
+            return RefusedOperation(
                 write.seq,
                 f"made on version {write.base} of this annotation, which is at {self.version} "
                 "now: somebody else changed it meanwhile",
@@ -196,7 +212,7 @@ class Log:
         try:
             self.state = self._after(write.operation)
         except OperationError as error:
-            return Refusal(write.seq, str(error), stale=False)
+            return RefusedOperation(write.seq, str(error), stale=False)
         self._added.append(write)
         self.version += 1
         return None

@@ -50,7 +50,7 @@ _IS = {"sqlite": '"{}"', "postgresql": "'{}'"}
 
 
 @dataclass(frozen=True)
-class Entry:
+class SearchEntry:
     """The terms that ``author`` (an annotator's number, or ``THE_ITEM``) has at ``position``."""
 
     position: int
@@ -58,18 +58,18 @@ class Entry:
     terms: frozenset[str]
 
 
-def of_item(position: int, item: Item) -> Entry:
+def of_item(position: int, item: Item) -> SearchEntry:
     """Return what an item is found by: its id, question and answer."""
     words = beginnings("\n".join((item.id, item.question, item.answer)))
-    return Entry(position, THE_ITEM, frozenset(words))
+    return SearchEntry(position, THE_ITEM, frozenset(words))
 
 
-def of_annotation(position: int, author: int, annotation: Annotation) -> Entry:
+def of_annotation(position: int, author: int, annotation: Annotation) -> SearchEntry:
     """Return what an annotation is found by: its comments and the labels of its spans."""
     notes = [annotation.note, *(span.note for span in annotation.spans)]
     words = beginnings("\n".join(filter(None, notes)))
     labels = {_label(span.label) for span in annotation.spans if span.label is not None}
-    return Entry(position, author, frozenset(words | labels))
+    return SearchEntry(position, author, frozenset(words | labels))
 
 
 def may_find(json: str) -> bool:
@@ -77,7 +77,7 @@ def may_find(json: str) -> bool:
     return '"note"' in json or '"label"' in json
 
 
-def add(connection: Connection, dataset: int, entries: Iterable[Entry]) -> None:
+def add(connection: Connection, dataset: int, entries: Iterable[SearchEntry]) -> None:
     """Store entries that are not there yet; those without terms are left out."""
     listed = _LISTED[connection.dialect.name]
     rows = [
@@ -91,7 +91,7 @@ def add(connection: Connection, dataset: int, entries: Iterable[Entry]) -> None:
     insert_rows(connection, "item_search", rows)
 
 
-def put(connection: Connection, dataset: int, entries: Sequence[Entry]) -> None:
+def put(connection: Connection, dataset: int, entries: Sequence[SearchEntry]) -> None:
     """Store entries in place of those of the same authors at the same positions."""
     if entries:
         rows = [{"row": _row(dataset, entry.position, entry.author)} for entry in entries]

@@ -27,10 +27,10 @@ from sqlalchemy import (
     true,
 )
 
-from spanlab.schema import Cursor, Kind, QueueQuery, Standing, Status
+from spanlab.schema import AnnotatorKind, QueueCursor, QueuePlace, QueueQuery, Status
 from spanlab.storage import search
 from spanlab.storage.assignment import held_by_others, is_of_share
-from spanlab.storage.catalog import Annotator, Dataset, annotators_of
+from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of
 from spanlab.storage.tables import annotated, queue_values
 
 STATUSES = tuple(Status)  # in the order of a queue by status
@@ -57,14 +57,14 @@ class Selection:
     """The items of a dataset that a query lets through, within one snapshot."""
 
     connection: Connection
-    dataset: Dataset
+    dataset: DatasetRow
     query: QueueQuery
 
     def positions(self) -> list[int]:
         """Return the positions of all items, in import order."""
         return self._run(self._select(true()).order_by(_position), 0, self.dataset.n_items)
 
-    def search(self, place: Cursor | None, limit: int, *, forward: bool) -> list[int]:
+    def search(self, place: QueueCursor | None, limit: int, *, forward: bool) -> list[int]:
         """Return up to ``limit`` positions next to ``place`` in the order asked for.
 
         Without a place it begins at the start (backward: at the end).
@@ -86,16 +86,16 @@ class Selection:
                     found += self._run(rows.order_by(*order).limit(left), *window)
         return found
 
-    def standing(self, place: Cursor) -> Standing:
+    def standing(self, place: QueueCursor) -> QueuePlace:
         """Return which of the selected items the one at ``place`` is, and of how many."""
         before = 0
         for segment in self._segments:
             start, stop, beyond = self._reach(segment, place, forward=False)
             before += self._count(start, stop, segment.items, beyond)
         is_in = self._count(place.position, place.position + 1)
-        return Standing(before + 1 if is_in else None, self._count(0, self.dataset.n_items))
+        return QueuePlace(before + 1 if is_in else None, self._count(0, self.dataset.n_items))
 
-    def annotator(self, name: str | None) -> Annotator | None:
+    def annotator(self, name: str | None) -> AnnotatorRow | None:
         """Return an annotator by name; None for one who has annotated nothing."""
         return None if name is None else self._annotators.get(name)
 
@@ -107,12 +107,12 @@ class Selection:
         seen = (
             each.id
             for each in self._annotators.values()
-            if each.kind is Kind.DETECTOR or each.name == self.query.reviewer
+            if each.kind is AnnotatorKind.DETECTOR or each.name == self.query.reviewer
         )
         return {search.THE_ITEM, *seen}
 
     @cached_property
-    def _annotators(self) -> dict[str, Annotator]:
+    def _annotators(self) -> dict[str, AnnotatorRow]:
         return annotators_of(self.connection, self.dataset.id)
 
     @cached_property
@@ -244,7 +244,7 @@ class Selection:
         return -value if self.query.reverse else value
 
     def _reach(
-        self, segment: QueueSegment, place: Cursor | None, *, forward: bool
+        self, segment: QueueSegment, place: QueueCursor | None, *, forward: bool
     ) -> tuple[int, int, _Condition]:
         """Return where items of a segment stand that come after ``place`` (or before it).
 

@@ -32,7 +32,7 @@ from sqlalchemy import (
 from spanlab.errors import StoreError
 from spanlab.schema import Annotation, Item
 from spanlab.storage import catalog, search, tables
-from spanlab.storage.catalog import Dataset
+from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import Database, in_words, insert_rows, is_lock
 from spanlab.storage.items import lock, remove_processes
 from spanlab.storage.tables import (
@@ -67,7 +67,7 @@ _COPIED = (  # parents first
 
 
 @contextmanager
-def stage(database: Database, name: str, *, create: bool) -> Iterator[Dataset]:
+def stage(database: Database, name: str, *, create: bool) -> Iterator[DatasetRow]:
     """Open the dataset ``name`` for one import; its rows are swept away if it fails.
 
     The block gets the dataset as readers see it, writes above that, and ends with ``publish``.
@@ -97,7 +97,7 @@ def publish(connection: Connection, dataset: int, n_items: int) -> None:
     connection.execute(delete(loads).where(loads.c.dataset_id == dataset))
 
 
-def remove(database: Database, find: Callable[[Connection], Dataset | None]) -> bool:
+def remove(database: Database, find: Callable[[Connection], DatasetRow | None]) -> bool:
     """Delete the dataset that ``find`` names, with all that belongs to it.
 
     Readers stop seeing it at once. Nobody comes in between what ``find`` looks at and that.
@@ -161,7 +161,7 @@ def duplicate(database: Database, name: str, new: str) -> int:
         return source.n_items
 
 
-def _found_by(table: Table, rows: Sequence[RowMapping]) -> Iterator[search.Entry]:
+def _found_by(table: Table, rows: Sequence[RowMapping]) -> Iterator[search.SearchEntry]:
     for row in rows:
         if table is items:
             yield search.of_item(row["position"], Item.model_validate_json(row["json"]))
@@ -184,20 +184,22 @@ def sweep(database: Database) -> None:
                 _clear(database, dataset)
 
 
-def _open(connection: Connection, name: str, *, create: bool) -> Dataset:
+def _open(connection: Connection, name: str, *, create: bool) -> DatasetRow:
     found = connection.execute(
         select(datasets.c.id, datasets.c.state, datasets.c.n_items)
         .where(datasets.c.name == name)
         .with_for_update(key_share=True)
     ).one_or_none()
     if found is None or create:
-        return Dataset(catalog.create(connection, name, LOADING), name, 0)
+        return DatasetRow(catalog.create(connection, name, LOADING), name, 0)
     if found.state != READY:
         raise _busy(name)
-    return Dataset(found.id, name, found.n_items)
+    return DatasetRow(found.id, name, found.n_items)
 
 
-def _claim(connection: Connection, database: Database, dataset: Dataset, stack: ExitStack) -> None:
+def _claim(
+    connection: Connection, database: Database, dataset: DatasetRow, stack: ExitStack
+) -> None:
     """Enter a load of ``dataset`` and hold its lock until ``stack`` closes."""
     load = select(loads.c.dataset_id).where(loads.c.dataset_id == dataset.id)
     if connection.execute(load).one_or_none() is not None:

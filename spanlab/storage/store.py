@@ -10,16 +10,16 @@ from sqlalchemy import Connection
 
 from spanlab.errors import StoreError
 from spanlab.oplog import ReviewState
-from spanlab.oplog.operations import Applied, Review, Write
+from spanlab.oplog.operations import Review, SentOperation, WriteReply
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
     DatasetSettings,
     DatasetSummary,
-    Kind,
-    Page,
+    QueuePage,
+    QueuePlace,
     QueueQuery,
     Record,
-    Standing,
     Status,
 )
 from spanlab.settings import Settings
@@ -36,15 +36,15 @@ from spanlab.storage import (
 )
 from spanlab.storage.annotations import save_annotations
 from spanlab.storage.api_jobs import StoredJob
-from spanlab.storage.assignment import Finished, PlanProgress
-from spanlab.storage.catalog import Dataset
+from spanlab.storage.assignment import FinishedItem, PlanProgress
+from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import Database
 from spanlab.storage.findings import FoundAnnotations, save_findings
-from spanlab.storage.items import Stored
+from spanlab.storage.items import StoredRecord
 from spanlab.storage.selection import Selection
 from spanlab.storage.upgrade import opened
 
-_Place = tuple[Connection, Dataset]
+_Place = tuple[Connection, DatasetRow]
 
 
 class Store:
@@ -201,7 +201,7 @@ class Store:
         with self._reading(dataset) as place:
             return [self._readable(stored, place) for stored in items.at(*place, positions)]
 
-    def _readable(self, stored: Stored, place: _Place) -> Record:
+    def _readable(self, stored: StoredRecord, place: _Place) -> Record:
         return items.with_nodes(stored.record(), self._database, place[1])
 
     def save_annotations(
@@ -216,7 +216,7 @@ class Store:
 
     # Queues
 
-    def page(self, dataset: str, query: QueueQuery) -> Page:
+    def page(self, dataset: str, query: QueueQuery) -> QueuePage:
         """Return the rows of a queue at the place that ``query`` names."""
         with self._reading(dataset) as place:
             return paging.page(*place, query)
@@ -233,7 +233,7 @@ class Store:
             position = items.position_of(connection, found, item_id)
             return assignment.reserve(connection, found, position, reviewer, people)
 
-    def standing(self, dataset: str, query: QueueQuery, item_id: str) -> Standing:
+    def standing(self, dataset: str, query: QueueQuery, item_id: str) -> QueuePlace:
         """Return which item of a queue one is, and of how many; see ``paging.standing``."""
         with self._reading(dataset) as place:
             return paging.standing(*place, query, item_id)
@@ -270,7 +270,7 @@ class Store:
         with self._reading(dataset) as place:
             return catalog.n_operations(*place)
 
-    def finished(self, dataset: str) -> tuple[Finished, ...]:
+    def finished(self, dataset: str) -> tuple[FinishedItem, ...]:
         """Return which items each person finished, when and how fast; see ``assignment``."""
         with self._reading(dataset) as place:
             return assignment.finished(*place)
@@ -287,19 +287,23 @@ class Store:
 
     # Reviews
 
-    def review(self, dataset: str, item_id: str, reviewer: str, kind: Kind = Kind.PERSON) -> Review:
+    def review(
+        self, dataset: str, item_id: str, reviewer: str, kind: AnnotatorKind = AnnotatorKind.PERSON
+    ) -> Review:
         """Return one person's review, or the gold labels, of one item; see ``reviews.review``."""
         with self._reading(dataset) as place:
             return reviews.review(*place, item_id, reviewer, kind)
 
-    def apply(self, dataset: str, item_id: str, reviewer: str, writes: Sequence[Write]) -> Applied:
+    def apply(
+        self, dataset: str, item_id: str, reviewer: str, writes: Sequence[SentOperation]
+    ) -> WriteReply:
         """Append a session's operations to a review's log; see ``reviews.apply``."""
         with self._database.writing() as connection:
             found = catalog.find(connection, dataset)
             return reviews.apply(connection, found, item_id, reviewer, writes)
 
     def rebuild(
-        self, dataset: str, item_id: str, reviewer: str, kind: Kind = Kind.PERSON
+        self, dataset: str, item_id: str, reviewer: str, kind: AnnotatorKind = AnnotatorKind.PERSON
     ) -> ReviewState:
         """Return a review's state as its snapshot and log alone give it."""
         with self._reading(dataset) as place:

@@ -25,10 +25,10 @@ are tested as they run; nothing needs to be patched, no key is needed and nothin
 >>> "The tower was built in 1889." in server.requests[0].text
 True
 
-A script is any function from ``Ask`` to ``Reply``: ``say``, ``say_fields`` and ``fail`` make
-replies, ``in_turn`` and ``rules`` make scripts. ``server.mode = "think"`` has a script's replies
-wrapped as one of the servers or models in ``MODES`` does: reasoning in the content, errors under
-status 200 and so on.
+A script is any function from ``ModelRequest`` to ``ScriptedReply``: ``say``, ``say_fields`` and
+``fail`` make replies, ``in_turn`` and ``rules`` make scripts. ``server.mode = "think"`` has a
+script's replies wrapped as one of the servers or models in ``MODES`` does: reasoning in the
+content, errors under status 200 and so on.
 ``InBackground`` is the base for other servers.
 """
 
@@ -37,9 +37,9 @@ from __future__ import annotations
 from spanlab.testing.in_background import InBackground
 from spanlab.testing.modes import MODES, ServerMode
 from spanlab.testing.replies import (
-    Ask,
-    Reply,
+    ModelRequest,
     Script,
+    ScriptedReply,
     caller_with,
     fail,
     in_turn,
@@ -51,11 +51,11 @@ from spanlab.testing.server import ModelServer
 
 __all__ = [
     "MODES",
-    "Ask",
     "InBackground",
+    "ModelRequest",
     "ModelServer",
-    "Reply",
     "Script",
+    "ScriptedReply",
     "ServerMode",
     "caller_with",
     "fail",

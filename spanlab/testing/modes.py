@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from spanlab.testing.forms import FORMS, THOUGHTS
-from spanlab.testing.replies import Ask, Reply, fail
+from spanlab.testing.replies import ModelRequest, ScriptedReply, fail
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class ServerMode:
     words of the failure that it should end in; "" if the meant answer should be read.
     """
 
-    change: Callable[[Ask, Reply], Reply]
+    change: Callable[[ModelRequest, ScriptedReply], ScriptedReply]
     fails_with: str = ""
 
 
@@ -52,7 +52,7 @@ def _choice(change: _Change, fails_with: str = "") -> ServerMode:
 def _body(change: _Change, fails_with: str = "") -> ServerMode:
     """Change the body of what is a chat completion; other replies stay as they are."""
 
-    def changed(ask: Ask, meant: Reply) -> Reply:
+    def changed(ask: ModelRequest, meant: ScriptedReply) -> ScriptedReply:
         if not (isinstance(meant.body, dict) and "choices" in meant.body):
             return meant
         return replace(meant, body=change(meant.body))
@@ -60,11 +60,11 @@ def _body(change: _Change, fails_with: str = "") -> ServerMode:
     return ServerMode(changed, fails_with)
 
 
-def _instead(reply: Reply, fails_with: str) -> ServerMode:
+def _instead(reply: ScriptedReply, fails_with: str) -> ServerMode:
     return ServerMode(lambda ask, meant: reply, fails_with)
 
 
-def _refused(given: Callable[[Ask], bool], message: str) -> ServerMode:
+def _refused(given: Callable[[ModelRequest], bool], message: str) -> ServerMode:
     """Refuse requests of a kind with status 400 and a message, as servers name what they lack."""
     return ServerMode(lambda ask, meant: fail(400, message) if given(ask) else meant)
 
@@ -73,7 +73,7 @@ def _without(parameter: str, message: str) -> ServerMode:
     return _refused(lambda ask: parameter in ask.body, message)
 
 
-def _has_system(ask: Ask) -> bool:
+def _has_system(ask: ModelRequest) -> bool:
     return any(message.get("role") == "system" for message in ask.messages)
 
 
@@ -137,16 +137,21 @@ _REFUSING: Mapping[str, ServerMode] = {
 _LONG = "This model's maximum context length is 4096 tokens. Please reduce the length."
 _FAILING: Mapping[str, ServerMode] = {
     "error-object": _instead(
-        Reply(400, {"object": "error", "message": _LONG, "type": "BadRequestError", "code": 400}),
+        ScriptedReply(
+            400, {"object": "error", "message": _LONG, "type": "BadRequestError", "code": 400}
+        ),
         "too long",
     ),
-    "error-detail": _instead(Reply(404, {"detail": "Model not loaded"}), "Model not loaded"),
+    "error-detail": _instead(
+        ScriptedReply(404, {"detail": "Model not loaded"}), "Model not loaded"
+    ),
     "error-details": _instead(
-        Reply(422, {"detail": [{"loc": ["body", "model"], "msg": "field required"}]}),
+        ScriptedReply(422, {"detail": [{"loc": ["body", "model"], "msg": "field required"}]}),
         "field required",
     ),
     "error-string": _instead(
-        Reply(404, {"error": "model 'm' not found, try pulling it first"}), "try pulling it first"
+        ScriptedReply(404, {"error": "model 'm' not found, try pulling it first"}),
+        "try pulling it first",
     ),
     "error-in-choice": _choice(
         lambda choice: {
@@ -158,15 +163,15 @@ _FAILING: Mapping[str, ServerMode] = {
         "Upstream error from provider",
     ),
     "error-200": _instead(
-        Reply(200, {"error": {"message": "Provider returned error", "code": 502}}),
+        ScriptedReply(200, {"error": {"message": "Provider returned error", "code": 502}}),
         "Provider returned error",
     ),
     "error-200-quota": _instead(
-        Reply(200, {"error": {"message": "Insufficient credits", "code": 402}}),
+        ScriptedReply(200, {"error": {"message": "Insufficient credits", "code": 402}}),
         "credits exhausted",
     ),
     "html": _instead(
-        Reply(
+        ScriptedReply(
             502,
             b"<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>",
             {"Content-Type": "text/html"},
@@ -174,7 +179,7 @@ _FAILING: Mapping[str, ServerMode] = {
         "502 Bad Gateway",
     ),
     "html-200": _instead(
-        Reply(
+        ScriptedReply(
             200,
             b"<!doctype html><html><body><h1>Please log in</h1></body></html>",
             {"Content-Type": "text/html"},

@@ -10,7 +10,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Ask:
+class ModelRequest:
     """One request; ``headers`` have lower-case names and lack the key.
 
     ``at`` is when it came (Unix seconds); ``caller`` tells keys apart, see ``caller_with``.
@@ -41,7 +41,7 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Reply:
+class ScriptedReply:
     """What goes back; ``hang`` never answers and ``drop`` closes the connection instead.
 
     ``delay`` is in seconds before it, ``pause`` in seconds between one byte and the next.
@@ -56,7 +56,7 @@ class Reply:
     drop: bool = False
 
 
-Script = Callable[[Ask], Reply]
+Script = Callable[[ModelRequest], ScriptedReply]
 
 
 def caller_with(key: str) -> str:
@@ -72,7 +72,7 @@ def say(
     refusal: str | None = None,
     delay: float = 0.0,
     **more: Any,
-) -> Reply:
+) -> ScriptedReply:
     """Answer like a chat model; ``more`` goes into the body (``citations``, ``usage`` …).
 
     Args:
@@ -92,10 +92,10 @@ def say(
         "cached_tokens": cached,
         **more,
     }
-    return Reply(body=body, delay=delay)
+    return ScriptedReply(body=body, delay=delay)
 
 
-def say_fields(**fields: Any) -> Reply:
+def say_fields(**fields: Any) -> ScriptedReply:
     """Answer with a task's output fields, in the marked sections that DSPy's prompts ask for.
 
     Args:
@@ -115,27 +115,29 @@ def fail(
     *,
     code: str | None = None,
     retry_after: float | None = None,
-) -> Reply:
+) -> ScriptedReply:
     """Answer with an error in OpenAI's form."""
     headers = {} if retry_after is None else {"Retry-After": f"{retry_after:g}"}
-    return Reply(status, {"error": {"message": message, "code": code, "type": code}}, headers)
+    return ScriptedReply(
+        status, {"error": {"message": message, "code": code, "type": code}}, headers
+    )
 
 
-def in_turn(*replies: Reply | Script) -> Script:
+def in_turn(*replies: ScriptedReply | Script) -> Script:
     """Give one reply after the other; the last one stays."""
     left = list(replies)
 
-    def script(ask: Ask) -> Reply:
+    def script(ask: ModelRequest) -> ScriptedReply:
         reply = left.pop(0) if len(left) > 1 else left[0]
         return reply(ask) if callable(reply) else reply
 
     return script
 
 
-def rules(*pairs: tuple[str, Reply | Script], otherwise: Reply | Script) -> Script:
+def rules(*pairs: tuple[str, ScriptedReply | Script], otherwise: ScriptedReply | Script) -> Script:
     """Give the reply of the first pair whose words stand in the prompt."""
 
-    def script(ask: Ask) -> Reply:
+    def script(ask: ModelRequest) -> ScriptedReply:
         reply = next((reply for words, reply in pairs if words in ask.text), otherwise)
         return reply(ask) if callable(reply) else reply
 

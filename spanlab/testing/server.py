@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from spanlab.testing.in_background import InBackground
 from spanlab.testing.modes import MODES
-from spanlab.testing.replies import Ask, Reply, Script, caller_with, fail, say
+from spanlab.testing.replies import ModelRequest, Script, ScriptedReply, caller_with, fail, say
 
 _CHARACTERS_PER_TOKEN = 4  # in the usage of an answer
 
@@ -45,7 +45,7 @@ class ModelServer(InBackground):
         self.latency = latency
         self.mode = "as-meant"
         self.host = host
-        self.requests: list[Ask] = []
+        self.requests: list[ModelRequest] = []
         self.answered: dict[int, float] = {}  # when, by number; without callers that had left
         self.count = 0
         self.busiest = 0  # most requests that were open at once
@@ -56,7 +56,7 @@ class ModelServer(InBackground):
         self._under_way = 0
         self._script = script or (lambda ask: say("ok"))
         self._log: TextIO | None = log.open("a", buffering=1) if log else None
-        self._connections: set[_Connection] = set()
+        self._connections: set[_ClientConnection] = set()
         self._server: asyncio.Server | None = None
 
     @property
@@ -79,7 +79,7 @@ class ModelServer(InBackground):
 
     async def _open(self) -> None:
         self._server = await self._loop.create_server(
-            lambda: _Connection(self, self._connections), self.host, self.port, backlog=4096
+            lambda: _ClientConnection(self, self._connections), self.host, self.port, backlog=4096
         )
         self.port = self._server.sockets[0].getsockname()[1]
 
@@ -95,13 +95,13 @@ class ModelServer(InBackground):
 
     def answer(
         self, method: str, path: str, headers: dict[str, str], raw: bytes, caller: str = ""
-    ) -> _Answer:
+    ) -> _ServerAnswer:
         """Ask the script; runs in the server's loop."""
         try:
             body = json.loads(raw) if raw else {}
         except ValueError:
             body = {"unreadable": raw.decode("utf-8", "replace")}
-        ask = Ask(self.count, method, path, body, headers, time.time(), caller)
+        ask = ModelRequest(self.count, method, path, body, headers, time.time(), caller)
         self.count += 1
         self._under_way += 1
         self.busiest = max(self.busiest, self._under_way)
@@ -116,29 +116,29 @@ class ModelServer(InBackground):
             reply = MODES[self.mode].change(ask, meant)
         except Exception as error:  # noqa: BLE001 - a script's mistake must show in the test
             reply = fail(500, f"the script failed: {error!r}")
-        return _Answer(self, ask, reply)
+        return _ServerAnswer(self, ask, reply)
 
-    def done(self, ask: Ask) -> None:
+    def done(self, ask: ModelRequest) -> None:
         """Note that the reply is on its way."""
         self._under_way -= 1
         self._note("answered", ask)
 
-    def replied(self, ask: Ask) -> None:
+    def replied(self, ask: ModelRequest) -> None:
         """Note when the reply goes out."""
         if self._keep:
             self.answered[ask.number] = time.time()
 
-    def _note(self, event: str, ask: Ask) -> None:
+    def _note(self, event: str, ask: ModelRequest) -> None:
         if self._log:
             line = {"event": event, "number": ask.number, "asked": ask.fingerprint}
             self._log.write(json.dumps(line) + "\n")
 
 
 @dataclass(frozen=True)
-class _Answer:
+class _ServerAnswer:
     server: ModelServer
-    ask: Ask
-    reply: Reply
+    ask: ModelRequest
+    reply: ScriptedReply
 
     def encoded(self) -> bytes:
         """Return the reply as it goes over the wire."""
@@ -153,13 +153,13 @@ class _Answer:
         return "\r\n".join([*lines, "", ""]).encode() + raw
 
 
-def _models(windows: Mapping[str, int]) -> Reply:
+def _models(windows: Mapping[str, int]) -> ScriptedReply:
     """List models as vLLM does."""
     models = [{"id": name, "max_model_len": window} for name, window in windows.items()]
-    return Reply(body={"object": "list", "data": models})
+    return ScriptedReply(body={"object": "list", "data": models})
 
 
-def _with_usage(body: dict[str, Any], ask: Ask) -> dict[str, Any]:
+def _with_usage(body: dict[str, Any], ask: ModelRequest) -> dict[str, Any]:
     body = dict(body)
     cached = body.pop("cached_tokens", 0)
     asked = len(ask.text) // _CHARACTERS_PER_TOKEN + 1
@@ -173,10 +173,10 @@ def _with_usage(body: dict[str, Any], ask: Ask) -> dict[str, Any]:
     return {"model": ask.body.get("model", "scripted"), "usage": usage, **body}
 
 
-class _Connection(asyncio.Protocol):
+class _ClientConnection(asyncio.Protocol):
     """One keep-alive connection: requests one after the other."""
 
-    def __init__(self, server: ModelServer, connections: set[_Connection]) -> None:
+    def __init__(self, server: ModelServer, connections: set[_ClientConnection]) -> None:
         self._server = server
         self._connections = connections
         self._buffer = b""
@@ -211,7 +211,7 @@ class _Connection(asyncio.Protocol):
             key = headers.pop("authorization", "").removeprefix("Bearer ")
             self._reply(self._server.answer(method, path, headers, raw, caller_with(key)))
 
-    def _reply(self, answer: _Answer) -> None:
+    def _reply(self, answer: _ServerAnswer) -> None:
         if answer.reply.hang:
             return
         delay = answer.reply.delay + self._server.latency
@@ -220,7 +220,7 @@ class _Connection(asyncio.Protocol):
         else:
             self._send(answer)
 
-    def _send(self, answer: _Answer) -> None:
+    def _send(self, answer: _ServerAnswer) -> None:
         self._server.done(answer.ask)
         if self._transport is None:
             return

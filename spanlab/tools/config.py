@@ -17,7 +17,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from spanlab.errors import UsageError
-from spanlab.schema import Frozen
+from spanlab.schema import FrozenModel
 from spanlab.settings import Settings, read_json
 from spanlab.tools.base import LONGEST, SECONDS
 
@@ -30,7 +30,7 @@ ServerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
 Source = Literal["wikipedia", "search", "papers", "corpus"]
 
 
-class ToolServer(Frozen):
+class ToolServer(FrozenModel):
     """An MCP server: a ``command`` that is started, the ``url`` of one that runs, or one of ours.
 
     ``source`` names one of ours, ``corpus`` the index that it searches if that is its source.
@@ -66,7 +66,7 @@ class ToolServer(Frozen):
 _OWN: Final[tuple[Source, ...]] = ("wikipedia", "search", "papers")
 
 
-class _File(Frozen):
+class _ToolsFile(FrozenModel):
     servers: Mapping[ServerName, ToolServer] = Field(default_factory=dict)
 
 
@@ -80,7 +80,7 @@ def tool_servers(settings: Settings) -> Mapping[str, ToolServer]:
     own: dict[str, ToolServer] = {name: ToolServer(source=name) for name in _OWN}
     if not file.exists() and not os.environ.get(FILE):
         return own
-    found = read_json(_File, file, "a list of tool servers", most=_LARGEST)
+    found = read_json(_ToolsFile, file, "a list of tool servers", most=_LARGEST)
     return own | dict(found.servers)
 
 

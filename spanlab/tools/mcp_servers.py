@@ -41,7 +41,7 @@ _OURS: Final = "from spanlab.cli import main; main()"
 _OF_ITEM: Final[tuple[OfItem, ...]] = ("language", "before")  # arguments of our own servers
 
 
-class Connection:
+class ServerConnection:
     """One server, connected to when it is first needed and again after it failed.
 
     Its protocol runs in the background event loop, whoever calls. A call that hangs is cut off; the
@@ -55,7 +55,7 @@ class Connection:
 
     def __init__(self, name: str, server: ToolServer) -> None:
         self._name, self._server = name, server
-        self._session: _Session | None = None
+        self._session: _HeldSession | None = None
         for variable in filter(None, (*server.env, server.key)):
             remember(os.environ.get(variable, ""))
 
@@ -80,7 +80,7 @@ class Connection:
 
     async def _ask(self, method: str, arguments: dict[str, Any]) -> Any:
         if self._session is None:
-            self._session = _Session(self._server)
+            self._session = _HeldSession(self._server)
         session = self._session
         session.users += 1
         try:
@@ -96,7 +96,7 @@ class Connection:
                 await session.end()
 
 
-class _Session:
+class _HeldSession:
     """A connection, held in one task, as the SDK wants it."""
 
     def __init__(self, server: ToolServer) -> None:
@@ -215,7 +215,7 @@ async def _state(name: str, server: ToolServer) -> ServerState:
     return ServerState(name, tuple(tools))
 
 
-def _tool(name: str, server: ToolServer, connection: Connection, told: Any) -> Tool:
+def _tool(name: str, server: ToolServer, connection: ServerConnection, told: Any) -> Tool:
     schema = told.input_schema if isinstance(told.input_schema, dict) else {}
     properties = schema.get("properties")
     properties = properties if isinstance(properties, dict) else {}
@@ -260,9 +260,9 @@ def _passage(text: str, title: str) -> Passage:
 
 
 @cache
-def _connection(name: str, server: ToolServer) -> Connection:
+def _connection(name: str, server: ToolServer) -> ServerConnection:
     """Keep one connection to each server in this process."""
-    return Connection(name, server)
+    return ServerConnection(name, server)
 
 
 @cache

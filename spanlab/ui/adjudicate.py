@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from spanlab.errors import UsageError
-from spanlab.schema import DatasetSummary, Kind
+from spanlab.schema import AnnotatorKind, DatasetSummary
 from spanlab.ui import common, span_editor
 from spanlab.ui.agreed import decided_at_once, offer_agreed
 from spanlab.ui.messages import errors_shown, show_error
@@ -58,8 +58,8 @@ def page() -> None:
 
 def _queue(summary: DatasetSummary) -> AdjudicationQueue:
     """Ask which items to decide, and under which name the labels are written."""
-    gold = [who.name for who in summary.annotators if who.kind is Kind.GOLD]
-    people = sum(who.kind is Kind.PERSON for who in summary.annotators)
+    gold = [who.name for who in summary.annotators if who.kind is AnnotatorKind.GOLD]
+    people = sum(who.kind is AnnotatorKind.PERSON for who in summary.annotators)
     left, right = st.columns(2)
     with left:
         target = st.selectbox(

@@ -8,7 +8,7 @@ from typing import NoReturn
 import streamlit as st
 
 from spanlab.results import counted
-from spanlab.schema import AnnotatorSummary, DatasetSummary, Kind
+from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary
 from spanlab.ui.common import plain, store
 from spanlab.ui.messages import errors_shown
 from spanlab.workflows.annotators import (
@@ -28,7 +28,7 @@ def edit_annotators(summary: DatasetSummary, finish: Finish) -> None:
     if not summary.annotators:
         st.info("Nobody has annotated this dataset yet.")
         return
-    people_first = sorted(summary.annotators, key=lambda who: who.kind is not Kind.PERSON)
+    people_first = sorted(summary.annotators, key=lambda who: who.kind is not AnnotatorKind.PERSON)
     who = st.selectbox(
         "Annotator",
         people_first,
@@ -64,7 +64,7 @@ def _merge(summary: DatasetSummary, who: AnnotatorSummary, finish: Finish) -> No
 
 
 def _mark(summary: DatasetSummary, who: AnnotatorSummary, finish: Finish) -> None:
-    gold = who.kind is Kind.PERSON
+    gold = who.kind is AnnotatorKind.PERSON
     st.caption(
         "Gold labels are what others are scored against. Nobody can review under this name then."
         if gold
@@ -94,10 +94,10 @@ def _remove(summary: DatasetSummary, who: AnnotatorSummary, finish: Finish) -> N
 
 
 _Act = Callable[[DatasetSummary, AnnotatorSummary, Finish], None]
-_ACTS: dict[str, tuple[_Act, frozenset[Kind]]] = {
-    "Rename": (_rename, frozenset(Kind)),
-    "Merge": (_merge, frozenset(Kind)),
-    "Mark as gold": (_mark, frozenset({Kind.PERSON})),
-    "Not gold any more": (_mark, frozenset({Kind.GOLD})),
-    "Remove": (_remove, frozenset(Kind)),
+_ACTS: dict[str, tuple[_Act, frozenset[AnnotatorKind]]] = {
+    "Rename": (_rename, frozenset(AnnotatorKind)),
+    "Merge": (_merge, frozenset(AnnotatorKind)),
+    "Mark as gold": (_mark, frozenset({AnnotatorKind.PERSON})),
+    "Not gold any more": (_mark, frozenset({AnnotatorKind.GOLD})),
+    "Remove": (_remove, frozenset(AnnotatorKind)),
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from spanlab.schema import AnnotatorSummary, Kind, Status
+from spanlab.schema import AnnotatorKind, AnnotatorSummary, Status
 from spanlab.ui.common import plain
 from spanlab.ui.counts import FEW, GROUPS, by_items, in_groups, kind_beside
 
@@ -41,7 +41,9 @@ def choose_annotators(
         The names chosen, in the order of ``annotators``; empty for none.
     """
     names = [who.name for who in annotators]
-    choice = _Choice(f"spanlab.chosen.{key}", frozenset(names if default is None else default))
+    choice = _AnnotatorChoice(
+        f"spanlab.chosen.{key}", frozenset(names if default is None else default)
+    )
     chosen = choice.now()
     count = sum(name in chosen for name in names)
     how_many = "all" if count == len(names) else f"{count:,} of"
@@ -106,7 +108,7 @@ def choose_annotator(
 
 
 @dataclass(frozen=True)
-class _Choice:
+class _AnnotatorChoice:
     """The names chosen, in the session's state; nothing is there until somebody touches it."""
 
     key: str
@@ -136,7 +138,7 @@ class _Choice:
             self.change(shown, st.session_state[widget])
 
 
-def _asked(choice: _Choice) -> tuple[str, str]:
+def _asked(choice: _AnnotatorChoice) -> tuple[str, str]:
     """Ask which names to show, and in which order."""
     left, right = st.columns(2, vertical_alignment="bottom")
     wanted = left.text_input(
@@ -148,7 +150,9 @@ def _asked(choice: _Choice) -> tuple[str, str]:
     return wanted.strip(), order
 
 
-def _group(choice: _Choice, kind: Kind, members: Sequence[AnnotatorSummary], wanted: str) -> None:
+def _group(
+    choice: _AnnotatorChoice, kind: AnnotatorKind, members: Sequence[AnnotatorSummary], wanted: str
+) -> None:
     """Draw one group: how many of it are chosen, all or none, and its names."""
     names, chosen = [who.name for who in members], choice.now()
     title, widget = GROUPS[kind], f"{choice.key}.{kind.value}"
@@ -182,7 +186,9 @@ def _unfolded(key: str, count: int) -> bool:
     return is_open
 
 
-def _names(choice: _Choice, group: str, title: str, shown: Sequence[AnnotatorSummary]) -> None:
+def _names(
+    choice: _AnnotatorChoice, group: str, title: str, shown: Sequence[AnnotatorSummary]
+) -> None:
     names, chosen = [who.name for who in shown], choice.now()
     labels = {who.name: f"{plain(who.name)} · {who.counts.get(Status.DONE, 0):,}" for who in shown}
     widget = choice.pills(group)

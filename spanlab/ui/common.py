@@ -30,7 +30,7 @@ button[data-testid^="stBaseButton-primary"] { color: light-dark(#fff, #0e1117); 
 </style>"""
 
 
-class Kept(TypedDict):
+class WidgetKey(TypedDict):
     """What makes Streamlit keep a widget's value while other pages are open."""
 
     key: str
@@ -177,7 +177,7 @@ def remember_dataset(name: str) -> None:
         st.query_params[_DATASET] = name
 
 
-def kept(name: str) -> Kept:
+def kept(name: str) -> WidgetKey:
     """Return a widget's key, and that its value outlives its page, by a name of its own."""
     return {"key": f"spanlab.{name}", "persist_state": "session"}
 

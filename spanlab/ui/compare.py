@@ -9,7 +9,7 @@ import streamlit as st
 
 from spanlab.errors import NotFoundError
 from spanlab.results import counted, figure
-from spanlab.schema import DatasetSummary, Item, Kind, Record, Status
+from spanlab.schema import AnnotatorKind, DatasetSummary, Item, Record, Status
 from spanlab.ui.choose_annotators import choose_annotator, choose_annotators
 from spanlab.ui.common import choose_dataset, datasets_for, link, plain, title
 from spanlab.ui.comparisons import compared
@@ -51,7 +51,7 @@ def page() -> None:
     if not summary.annotators:
         st.info("Nobody has annotated this dataset yet: review it, or run a detector.")
         return
-    gold = next((who.name for who in summary.annotators if who.kind is Kind.GOLD), None)
+    gold = next((who.name for who in summary.annotators if who.kind is AnnotatorKind.GOLD), None)
     with middle:
         reference = choose_annotator(
             summary.annotators,
@@ -63,7 +63,7 @@ def page() -> None:
         )
     with right:
         chosen = choose_annotators(summary.annotators, key=f"compare-{summary.name}")
-    asked = Asked(summary, reference, chosen)
+    asked = ComparisonChoice(summary, reference, chosen)
     tabs = st.tabs(list(_VIEWS), key="view", on_change="rerun", bind="query-params")
     for tab, view in zip(tabs, _VIEWS.values(), strict=True):
         if tab.open:
@@ -72,7 +72,7 @@ def page() -> None:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ComparisonChoice:
     """What is compared: the annotators chosen, and who counts as right."""
 
     summary: DatasetSummary
@@ -80,7 +80,7 @@ class Asked:
     chosen: tuple[str, ...]
 
 
-def _items(asked: Asked) -> None:
+def _items(asked: ComparisonChoice) -> None:
     summary = asked.summary
     aside, main = st.columns([1, 2.1], gap="medium")
     with aside:
@@ -146,7 +146,7 @@ def _walk(summary: DatasetSummary, record: Record, order: Order, lang: str | Non
         st.html(question_html(item))
 
 
-def _beside(asked: Asked, record: Record) -> None:
+def _beside(asked: ComparisonChoice, record: Record) -> None:
     """Draw the answer once for each of those chosen who annotated the item, a few at a time."""
     there = {
         each.annotator
@@ -177,7 +177,7 @@ def _passages(item: Item) -> None:
                 st.html(passage_html(passage, item.lang))
 
 
-def _scores(asked: Asked) -> None:
+def _scores(asked: ComparisonChoice) -> None:
     summary, reference = asked.summary, asked.reference
     if reference is None:
         st.info(
@@ -199,35 +199,35 @@ def _scores(asked: Asked) -> None:
     show_scores(comparison, asked.chosen)
 
 
-def _agreement(asked: Asked) -> None:
+def _agreement(asked: ComparisonChoice) -> None:
     comparison = compared(asked.summary, asked.reference)
     if comparison is not None:
         show_agreement(comparison, asked.chosen)
 
 
-def _claims(asked: Asked) -> None:
+def _claims(asked: ComparisonChoice) -> None:
     comparison = compared(asked.summary, asked.reference)
     if comparison is not None:
         show_claims(comparison.claims, asked.reference, asked.chosen)
 
 
-def _models(asked: Asked) -> None:
+def _models(asked: ComparisonChoice) -> None:
     show_rates(asked.summary)
 
 
-def _stages(asked: Asked) -> None:
+def _stages(asked: ComparisonChoice) -> None:
     show_stages(asked.summary)
 
 
-def _reasoning(asked: Asked) -> None:
+def _reasoning(asked: ComparisonChoice) -> None:
     show_reasoning(asked.summary, asked.chosen)
 
 
-def _progress(asked: Asked) -> None:
+def _progress(asked: ComparisonChoice) -> None:
     show_campaign(asked.summary, asked.chosen)
 
 
-_VIEWS: dict[str, Callable[[Asked], None]] = {
+_VIEWS: dict[str, Callable[[ComparisonChoice], None]] = {
     "Items": _items,
     "Scores": _scores,
     "Agreement": _agreement,

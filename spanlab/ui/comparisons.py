@@ -12,7 +12,7 @@ from spanlab.results import counted
 from spanlab.schema import DatasetSummary
 from spanlab.ui.progress import progress
 from spanlab.ui.reviewer import seen_store
-from spanlab.workflows.campaign import Campaign, campaign
+from spanlab.workflows.campaign import CampaignReport, campaign
 from spanlab.workflows.comparing import DatasetComparison, compare_dataset
 from spanlab.workflows.managing import Store
 
@@ -24,11 +24,11 @@ _SIZES = (500, 2_000, 5_000, 20_000)  # what a page can wait for
 _KEPT = 16  # comparisons remembered, of all sessions together
 _ASKED = "spanlab.comparison"
 
-_Result = TypeVar("_Result", DatasetComparison, Campaign)
+_Result = TypeVar("_Result", DatasetComparison, CampaignReport)
 
 
 @dataclass(frozen=True)
-class _Made(Generic[_Result]):
+class _RememberedResult(Generic[_Result]):
     result: _Result
     at: datetime
 
@@ -38,13 +38,15 @@ def compared(summary: DatasetSummary, reference: str | None) -> DatasetCompariso
     return _result(summary, reference, _compare)
 
 
-def campaign_of(summary: DatasetSummary) -> Campaign | None:
+def campaign_of(summary: DatasetSummary) -> CampaignReport | None:
     """Return what people said in a dataset; see ``_result``."""
     return _result(summary, None, _count)
 
 
 def _result(
-    summary: DatasetSummary, reference: str | None, make: CachedFunc[..., _Made[_Result]]
+    summary: DatasetSummary,
+    reference: str | None,
+    make: CachedFunc[..., _RememberedResult[_Result]],
 ) -> _Result | None:
     """Return what ``make`` finds in a dataset, at once if that is quick, else on a button.
 
@@ -94,7 +96,7 @@ def _asked(limit: int) -> bool:
     )
 
 
-def _again(summary: DatasetSummary, made: _Made[_Result]) -> bool:
+def _again(summary: DatasetSummary, made: _RememberedResult[_Result]) -> bool:
     looked_at = made.result.looked_at
     sample = (
         ("All " if looked_at > 1 else "") + counted(looked_at, "item")
@@ -116,23 +118,23 @@ def _compare(
     seen: tuple[object, ...],
     edits: int,
     _store: Store,
-) -> _Made[DatasetComparison]:
+) -> _RememberedResult[DatasetComparison]:
     """Compare now, or return what any session has compared; ``seen`` and ``edits`` tell changes."""
     with progress("Comparing", limit) as advance:
         comparison = compare_dataset(
             _store, dataset, reference=reference, limit=limit, on_progress=advance
         )
-    return _Made(comparison, datetime.now().astimezone())
+    return _RememberedResult(comparison, datetime.now().astimezone())
 
 
 @st.cache_resource(max_entries=_KEPT, show_spinner=False)
 def _count(
     dataset: str, _: str | None, limit: int, seen: tuple[object, ...], edits: int, _store: Store
-) -> _Made[Campaign]:
+) -> _RememberedResult[CampaignReport]:
     """Count now, or return what any session has counted, as for ``_compare``."""
     with progress("Counting", limit) as advance:
         found = campaign(_store, dataset, limit=limit, on_progress=advance)
-    return _Made(found, datetime.now().astimezone())
+    return _RememberedResult(found, datetime.now().astimezone())
 
 
 def _counts(summary: DatasetSummary) -> tuple[object, ...]:

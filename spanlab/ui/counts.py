@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
-from spanlab.schema import AnnotatorSummary, DatasetSummary, Kind, Status
+from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Status
 from spanlab.ui.chart_style import DONE, FAILED, NEUTRAL
 from spanlab.workflows.managing import PlanProgress
 from spanlab.workflows.wording import progress_in_words
@@ -19,16 +19,16 @@ _WORDS = {
     Status.NOT_ANNOTATED: "not annotated",
 }
 _KINDS = {
-    Kind.PERSON: "person",
-    Kind.DETECTOR: "detector",
-    Kind.VOTE: "vote",
-    Kind.GOLD: "gold labels",
+    AnnotatorKind.PERSON: "person",
+    AnnotatorKind.DETECTOR: "detector",
+    AnnotatorKind.VOTE: "vote",
+    AnnotatorKind.GOLD: "gold labels",
 }
 GROUPS = {
-    Kind.PERSON: "People",
-    Kind.DETECTOR: "Detectors",
-    Kind.VOTE: "Votes",
-    Kind.GOLD: "Gold",
+    AnnotatorKind.PERSON: "People",
+    AnnotatorKind.DETECTOR: "Detectors",
+    AnnotatorKind.VOTE: "Votes",
+    AnnotatorKind.GOLD: "Gold",
 }
 FEW = 3  # of a group that are shown at first
 # Told apart by pattern as well as by colour; translucent, so that they suit light and dark.
@@ -100,7 +100,7 @@ def with_assigned(
     """Return the annotators, and those people of a plan who have not begun yet."""
     known = {who.name for who in annotators}
     people = () if plan is None else plan.people
-    new = [AnnotatorSummary(who.annotator, Kind.PERSON, {}) for who in people]
+    new = [AnnotatorSummary(who.annotator, AnnotatorKind.PERSON, {}) for who in people]
     return [*annotators, *(who for who in new if who.name not in known)]
 
 
@@ -115,7 +115,7 @@ class _Bar:
 
 
 def _bar(who: AnnotatorSummary, summary: DatasetSummary, plan: PlanProgress | None) -> _Bar:
-    person = plan.of(who.name) if plan is not None and who.kind is Kind.PERSON else None
+    person = plan.of(who.name) if plan is not None and who.kind is AnnotatorKind.PERSON else None
     if person is None:
         words = counts_in_words(who.counts, summary.n_items)
         return _Bar(who, who.counts, summary.n_items, words)
@@ -126,7 +126,7 @@ def _bar(who: AnnotatorSummary, summary: DatasetSummary, plan: PlanProgress | No
     return _Bar(who, counts, total, progress_in_words(person))
 
 
-def _others(kind: Kind, bars: Sequence[_Bar], rows: Sequence[str]) -> str:
+def _others(kind: AnnotatorKind, bars: Sequence[_Bar], rows: Sequence[str]) -> str:
     done = [bar.counts.get(Status.DONE, 0) for bar in bars]
     totals = {bar.total for bar in bars}
     least, most = min(done), max(done)
@@ -151,12 +151,12 @@ def counts_in_words(counts: Mapping[Status, int], n_items: int) -> str:
     return " · ".join(parts)
 
 
-def kind_in_words(kind: Kind) -> str:
+def kind_in_words(kind: AnnotatorKind) -> str:
     """Return what sort of annotator this is, in a word or two."""
     return _KINDS[kind]
 
 
-def kind_beside(name: str, kind: Kind) -> str:
+def kind_beside(name: str, kind: AnnotatorKind) -> str:
     """Return the sort of annotator to write beside its name; empty if the name says it."""
     words = kind_in_words(kind)
     return "" if name in words.split() else words

@@ -10,7 +10,7 @@ import streamlit as st
 
 from spanlab import jobs
 from spanlab.results import counted
-from spanlab.schema import DatasetSummary, Kind, Status
+from spanlab.schema import AnnotatorKind, DatasetSummary, Status
 from spanlab.ui import label_editor
 from spanlab.ui.annotator_dialog import edit_annotators
 from spanlab.ui.choose_annotators import choose_annotators
@@ -20,7 +20,7 @@ from spanlab.ui.job_views import latest_job
 from spanlab.ui.job_watch import watch
 from spanlab.ui.messages import errors_shown, tell_after_rerun
 from spanlab.ui.progress import progress
-from spanlab.workflows.choosing import DetectorSelection, Entry, installed, specifications
+from spanlab.workflows.choosing import DetectorEntry, DetectorSelection, installed, specifications
 from spanlab.workflows.requesting import request_of
 from spanlab.workflows.voting import vote_dataset
 
@@ -29,7 +29,7 @@ _PROCESSES = 8  # of the detector that is started here
 
 
 @dataclass(frozen=True)
-class Action:
+class DatasetAction:
     """Something that can be done with a dataset once its dialog is filled in."""
 
     label: str
@@ -62,7 +62,7 @@ def _detect(summary: DatasetSummary) -> None:
         [
             name
             for name, entry in installed().items()
-            if isinstance(entry, Entry) and not (entry.asks_models or entry.required)
+            if isinstance(entry, DetectorEntry) and not (entry.asks_models or entry.required)
         ],
         help="offline works without a model and without network: it marks what the passages and "
         "the question do not support.",
@@ -88,11 +88,11 @@ def _detect(summary: DatasetSummary) -> None:
 
 
 def _vote(summary: DatasetSummary) -> None:
-    able = [who for who in summary.annotators if who.kind is not Kind.VOTE]
+    able = [who for who in summary.annotators if who.kind is not AnnotatorKind.VOTE]
     voters = choose_annotators(
         able,
         key=f"vote-{summary.name}",
-        default=[who.name for who in able if who.kind is Kind.PERSON],
+        default=[who.name for who in able if who.kind is AnnotatorKind.PERSON],
         label="Annotators",
     )
     st.caption("Each has one vote per character. Only finished annotations count.")
@@ -183,22 +183,22 @@ def _lost(summary: DatasetSummary) -> Iterator[str]:
 
 
 _WHOSE = {
-    Kind.PERSON: "annotator",
-    Kind.DETECTOR: "detector",
-    Kind.VOTE: "vote",
-    Kind.GOLD: "set of gold labels",
+    AnnotatorKind.PERSON: "annotator",
+    AnnotatorKind.DETECTOR: "detector",
+    AnnotatorKind.VOTE: "vote",
+    AnnotatorKind.GOLD: "set of gold labels",
 }
 _DANGER = """<style>.st-key-delete-for-good button { background: #b3261e; border-color: #b3261e;
   color: #fff; } .st-key-delete-for-good button:hover { background: #8c1d18; }</style>"""
 
-ACTIONS: Mapping[str, Action] = {
-    "detect": Action("Detect…", ":material/manage_search:", _detect),
-    "vote": Action("Vote…", ":material/how_to_vote:", _vote),
-    "settings": Action("Settings…", ":material/settings:", _settings, width="large"),
-    "annotators": Action("Annotators…", ":material/group:", _annotators),
-    "rename": Action("Rename…", ":material/edit:", _rename),
-    "duplicate": Action("Duplicate…", ":material/content_copy:", _duplicate),
-    "delete": Action("Delete…", ":material/delete:", _delete),
+ACTIONS: Mapping[str, DatasetAction] = {
+    "detect": DatasetAction("Detect…", ":material/manage_search:", _detect),
+    "vote": DatasetAction("Vote…", ":material/how_to_vote:", _vote),
+    "settings": DatasetAction("Settings…", ":material/settings:", _settings, width="large"),
+    "annotators": DatasetAction("Annotators…", ":material/group:", _annotators),
+    "rename": DatasetAction("Rename…", ":material/edit:", _rename),
+    "duplicate": DatasetAction("Duplicate…", ":material/content_copy:", _duplicate),
+    "delete": DatasetAction("Delete…", ":material/delete:", _delete),
 }
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from spanlab.schema import DatasetSettings, DatasetSummary, Kind, Undecided
+from spanlab.schema import AnnotatorKind, DatasetSettings, DatasetSummary, UndecidedRule
 from spanlab.ui.common import store
 from spanlab.ui.label_editor import edit_labels
 from spanlab.ui.messages import errors_shown
 
 _UNDECIDED = {
-    Undecided.REJECTED: "Rejected",
-    Undecided.LIKELY: "Accepted if likely (probability above 0.5), else rejected",
-    Undecided.ASK: "Ask each time",
+    UndecidedRule.REJECTED: "Rejected",
+    UndecidedRule.LIKELY: "Accepted if likely (probability above 0.5), else rejected",
+    UndecidedRule.ASK: "Ask each time",
 }
 _PEOPLE = {  # always blind, shown when done
     "Hidden, unless reviewers ask for it under Queue": (False, False),
@@ -53,7 +53,7 @@ def ask_settings(summary: DatasetSummary) -> bool:
             "finished and that fewer people have finished or have open: what is offered stays "
             "reserved for an hour after the last edit.",
         )
-        known = [who.name for who in summary.annotators if who.kind is Kind.PERSON]
+        known = [who.name for who in summary.annotators if who.kind is AnnotatorKind.PERSON]
         assigned = st.multiselect(
             "Assigned to",
             list(dict.fromkeys((*known, *now.assigned_to))),

@@ -9,7 +9,7 @@ import streamlit as st
 from pydantic import JsonValue
 
 from spanlab.options import options_in
-from spanlab.retrievers.provider import Provider
+from spanlab.retrievers.provider import SearchService
 from spanlab.retrievers.source import SOURCE_KINDS, PassageSource
 from spanlab.schema import DatasetSummary
 from spanlab.ui.common import kept, plain, server_files
@@ -17,9 +17,9 @@ from spanlab.ui.forms import ask, model_options_form, options_form
 from spanlab.ui.model_check import model_check
 from spanlab.ui.model_setup import model_problem, model_setup, set_up_model
 from spanlab.workflows.choosing import (
-    Broken,
+    BrokenDetector,
+    DetectorEntry,
     DetectorSelection,
-    Entry,
     asks_models,
     installed,
     is_ensemble,
@@ -74,9 +74,9 @@ def _detectors() -> tuple[tuple[str, ...], dict[str, JsonValue]]:
     return tuple(chosen), options
 
 
-def _offer(name: str, found: Entry | Broken) -> bool:
+def _offer(name: str, found: DetectorEntry | BrokenDetector) -> bool:
     with st.container(gap=None):
-        if isinstance(found, Broken):
+        if isinstance(found, BrokenDetector):
             st.checkbox(name, disabled=True)
             st.caption(f"Cannot be used: {plain(f'{found.problem} ({found.package})')}")
             return False
@@ -126,7 +126,7 @@ def _passages(here: ModelEnvironment) -> dict[str, JsonValue]:
     return filled
 
 
-def _about(provider: Provider, here: ModelEnvironment) -> str:
+def _about(provider: SearchService, here: ModelEnvironment) -> str:
     """Say what a search service needs and costs."""
     needed = [name for name in (provider.key, *provider.environment.values()) if name]
     if not provider.address:

@@ -13,7 +13,7 @@ import streamlit as st
 
 from spanlab.errors import InputError
 from spanlab.results import counted
-from spanlab.schema import AnnotatorSummary, DatasetSummary, Kind, Status
+from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Status
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, title
 from spanlab.ui.counts import counts_html
@@ -41,7 +41,7 @@ _LARGE = 500 << 20  # bytes from which on the browser is not the best way
 
 
 @dataclass(frozen=True)
-class _Format:
+class _FormatChoice:
     """A format as people choose it, and what its files are called."""
 
     label: str
@@ -51,39 +51,41 @@ class _Format:
 
 
 _FORMATS = {
-    "spanlab": _Format("spanlab JSONL", "Everything, lossless; can be imported again."),
-    "mushroom": _Format(
+    "spanlab": _FormatChoice("spanlab JSONL", "Everything, lossless; can be imported again."),
+    "mushroom": _FormatChoice(
         "Mu-SHROOM", "Soft and hard labels of one annotator, as the task submits them."
     ),
-    "labelstudio": _Format(
+    "labelstudio": _FormatChoice(
         "Label Studio", "Spans as Label Studio imports them.", "json", "application/json"
     ),
-    "claims": _Format("Claims as CSV", "One row per claim with its verdict.", "csv", "text/csv"),
-    "csv": _Format(
+    "claims": _FormatChoice(
+        "Claims as CSV", "One row per claim with its verdict.", "csv", "text/csv"
+    ),
+    "csv": _FormatChoice(
         "CSV",
         "A row for each item and annotator; without evidence, rejected spans and traces.",
         "csv",
         "text/csv",
     ),
-    "parquet": _Format(
+    "parquet": _FormatChoice(
         "Parquet",
         "The same rows, for pandas and the like.",
         "parquet",
         "application/vnd.apache.parquet",
     ),
-    "huggingface": _Format(
+    "huggingface": _FormatChoice(
         "Hugging Face",
         "A zip with JSONL and dataset card; unpacked, load_dataset reads it.",
         "zip",
         "application/zip",
     ),
-    REPORT: _Format(
+    REPORT: _FormatChoice(
         "HTML report",
         "Figures, highlights and evidence in one file to mail or print.",
         "html",
         "text/html",
     ),
-    VERIFIER_DATA: _Format(
+    VERIFIER_DATA: _FormatChoice(
         "Verifier training data",
         "A zip of chats from judged steps of reasonings, in three splits.",
         "zip",
@@ -93,7 +95,7 @@ _FORMATS = {
 
 
 @dataclass(frozen=True)
-class _Request:
+class _ExportRequest:
     """What is to be exported."""
 
     dataset: str
@@ -101,7 +103,7 @@ class _Request:
     reader: tuple[str, bool] | None
 
     @property
-    def format(self) -> _Format:
+    def format(self) -> _FormatChoice:
         return _FORMATS[self.choice.format]
 
     @property
@@ -113,10 +115,10 @@ class _Request:
 
 
 @dataclass(frozen=True)
-class _File:
+class _ExportFile:
     """A file that is ready; it is deleted together with this object."""
 
-    request: _Request
+    request: _ExportRequest
     path: Path
     items: int
     size: int
@@ -145,7 +147,7 @@ def page() -> None:
     beginning = preview_of(summary, choice)
     _act(
         summary,
-        _Request(summary.name, choice, seen_store(summary).reader),
+        _ExportRequest(summary.name, choice, seen_store(summary).reader),
         ready=beginning is not None,
     )
     _progress(summary, chosen)
@@ -153,7 +155,7 @@ def page() -> None:
         show_preview(summary, choice, beginning)
 
 
-def _act(summary: DatasetSummary, request: _Request, *, ready: bool) -> None:
+def _act(summary: DatasetSummary, request: _ExportRequest, *, ready: bool) -> None:
     """Offer the file as a download and, where the server's files may be named, on the server."""
     files = server_files()
     if files is None:
@@ -239,14 +241,14 @@ def _progress(summary: DatasetSummary, chosen: Sequence[str]) -> None:
 
 def _missing(who: AnnotatorSummary, n_items: int, plan: PlanProgress | None) -> str:
     """Say how much an annotator lacks; empty for nothing, and for people, whom a plan tells of."""
-    if plan is not None and who.kind is Kind.PERSON:
+    if plan is not None and who.kind is AnnotatorKind.PERSON:
         return ""
     left = who.counts.get(Status.NOT_ANNOTATED, 0)
     return f"{left:,} of {n_items:,} not annotated by {plain(who.name)} yet." if left else ""
 
 
-def _download(summary: DatasetSummary, request: _Request, *, ready: bool) -> None:
-    file: _File | None = st.session_state.get(_READY)
+def _download(summary: DatasetSummary, request: _ExportRequest, *, ready: bool) -> None:
+    file: _ExportFile | None = st.session_state.get(_READY)
     if file is None or file.request != request:
         st.session_state.pop(_READY, None)
         if st.button(
@@ -279,13 +281,13 @@ def _download(summary: DatasetSummary, request: _Request, *, ready: bool) -> Non
         st.rerun()
 
 
-def _make(summary: DatasetSummary, request: _Request) -> _File:
+def _make(summary: DatasetSummary, request: _ExportRequest) -> _ExportFile:
     handle, name = tempfile.mkstemp(prefix="spanlab-export-")
     os.close(handle)
     path = Path(name)
     try:
         items = _export(summary, request, path)
-        file = _File(request, path, items, path.stat().st_size)
+        file = _ExportFile(request, path, items, path.stat().st_size)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -293,14 +295,16 @@ def _make(summary: DatasetSummary, request: _Request) -> _File:
     return file
 
 
-def _export(summary: DatasetSummary, request: _Request, target: Path) -> int:
+def _export(summary: DatasetSummary, request: _ExportRequest, target: Path) -> int:
     with progress("Writing", summary.n_items) as advance:
         return export_dataset(
             seen_store(summary), request.dataset, target, request.choice, on_progress=advance
         )
 
 
-def _write(summary: DatasetSummary, request: _Request, files: ServerFiles, *, ready: bool) -> None:
+def _write(
+    summary: DatasetSummary, request: _ExportRequest, files: ServerFiles, *, ready: bool
+) -> None:
     with st.form("write-export", border=False):
         path = st.text_input(
             "Path",

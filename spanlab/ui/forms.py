@@ -11,7 +11,7 @@ from pydantic import BaseModel, JsonValue
 
 from spanlab.errors import UsageError
 from spanlab.options import Option, options_in
-from spanlab.ui.common import Kept, kept, plain, server_files
+from spanlab.ui.common import WidgetKey, kept, plain, server_files
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_check import CHECKED
 from spanlab.workflows.choosing import model_fields, options_of
@@ -114,7 +114,7 @@ def _kept_value(name: str) -> JsonValue:
     return value.strip() if isinstance(value, str) else value
 
 
-def _flag(option: Option, key: Kept) -> JsonValue:
+def _flag(option: Option, key: WidgetKey) -> JsonValue:
     if option.titles is None:
         return st.checkbox(option.label, bool(option.default), help=option.about, **key)
     titles = option.titles
@@ -129,7 +129,7 @@ def _flag(option: Option, key: Kept) -> JsonValue:
     )
 
 
-def _choice(option: Option, key: Kept) -> JsonValue:
+def _choice(option: Option, key: WidgetKey) -> JsonValue:
     choices, titles = list(option.choices), option.titles or {}
     index = choices.index(option.default) if option.default in choices else None
     found: JsonValue = st.selectbox(
@@ -146,7 +146,7 @@ def _choice(option: Option, key: Kept) -> JsonValue:
     return found
 
 
-def _number(option: Option, key: Kept) -> JsonValue:
+def _number(option: Option, key: WidgetKey) -> JsonValue:
     whole = option.kind == "integer"
     read: Callable[[float], float] = int if whole else float
     low, high, default = (
@@ -165,14 +165,14 @@ def _number(option: Option, key: Kept) -> JsonValue:
     )
 
 
-def _text(option: Option, key: Kept) -> JsonValue:
+def _text(option: Option, key: WidgetKey) -> JsonValue:
     default = None if option.default is None else str(option.default)
     hint = None if option.placeholder == "default" else option.placeholder
     text = st.text_input(option.label, default, placeholder=hint, help=option.about, **key)
     return option.default if text in {None, "", default} else text.strip()
 
 
-def _path(option: Option, key: Kept) -> JsonValue:
+def _path(option: Option, key: WidgetKey) -> JsonValue:
     """Ask for a file or folder on the server, among those that people may name there."""
     text, files = _text(option, key), server_files()
     if text == option.default or str(text) in fetched_checkpoints():
@@ -187,7 +187,7 @@ def _path(option: Option, key: Kept) -> JsonValue:
     return option.default
 
 
-def _servers(field: Option, key: Kept) -> JsonValue:
+def _servers(field: Option, key: WidgetKey) -> JsonValue:
     """Ask which tool servers may be asked, and show what those that were tested offer."""
     with errors_shown():
         names = server_names()
@@ -224,7 +224,7 @@ def _offered(state: ServerState) -> None:
     st.markdown("\n".join(lines))
 
 
-_WIDGETS: dict[str, Callable[[Option, Kept], JsonValue]] = {
+_WIDGETS: dict[str, Callable[[Option, WidgetKey], JsonValue]] = {
     "flag": _flag,
     "choice": _choice,
     "number": _number,

@@ -14,7 +14,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from spanlab.errors import InputError
 from spanlab.ui.common import server_files
-from spanlab.workflows.importing import Layout, ReadOptions, RejectedRecord, table_layout
+from spanlab.workflows.importing import ReadOptions, RecordLayout, RejectedRecord, table_layout
 from spanlab.workflows.previewing import ImportPreview, preview_import
 from spanlab.workflows.sources import in_folders, save_upload, split_sources, unpack_contexts
 
@@ -23,7 +23,7 @@ _PREVIEW = "spanlab.import-preview"
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ImportChoice:
     """The form's values: uploads or paths, what they are, and how to read them.
 
     ``system`` is who made predictions for a dataset's items; None for files with items.
@@ -55,7 +55,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Readable:
+class ReadableFiles:
     """Files, how to read them, and the folder that uploads are in for as long as they are read."""
 
     files: Sequence[Path]
@@ -68,7 +68,7 @@ class Readable:
 
 
 @contextmanager
-def readable(chosen: Chosen) -> Iterator[Readable]:
+def readable(chosen: ImportChoice) -> Iterator[ReadableFiles]:
     """Have the chosen files where they can be read, for as long as the block runs.
 
     Raises:
@@ -81,7 +81,7 @@ def readable(chosen: Chosen) -> Iterator[Readable]:
             raise _as_uploaded(error, folder) from error
 
 
-def preview_of(chosen: Chosen) -> ImportPreview:
+def preview_of(chosen: ImportChoice) -> ImportPreview:
     """Return what an import would make of the first records; read once for the same choice.
 
     Raises:
@@ -97,16 +97,18 @@ def preview_of(chosen: Chosen) -> ImportPreview:
     return preview
 
 
-def layout_of(chosen: Chosen) -> Layout:
+def layout_of(chosen: ImportChoice) -> RecordLayout:
     """Return what the first file's records look like; empty if its format has fixed columns.
 
     Raises:
         InputError: the file cannot be read.
     """
-    first = Chosen(chosen.uploads[:1], chosen.paths[:1], "", chosen.format, records=chosen.records)
+    first = ImportChoice(
+        chosen.uploads[:1], chosen.paths[:1], "", chosen.format, records=chosen.records
+    )
     known = st.session_state.get(_LAYOUT)
     if chosen.uploads and known is not None and known[0] == first.key():
-        found: Layout = known[1]
+        found: RecordLayout = known[1]
         return found
     with readable(first) as there:
         layout = table_layout(there.files[0], there.options)
@@ -114,7 +116,7 @@ def layout_of(chosen: Chosen) -> Layout:
     return layout
 
 
-def _saved(chosen: Chosen, folder: Path) -> Readable:
+def _saved(chosen: ImportChoice, folder: Path) -> ReadableFiles:
     files = _on_server(chosen.paths)
     for upload in chosen.uploads:
         upload.seek(0)
@@ -138,7 +140,7 @@ def _saved(chosen: Chosen, folder: Path) -> Readable:
         sources=sources.source_info,
         on_reject=_left_out if chosen.skip_bad else None,
     )
-    return Readable(sources.files, options, str(folder))
+    return ReadableFiles(sources.files, options, str(folder))
 
 
 def _left_out(_: RejectedRecord) -> None:

@@ -12,9 +12,9 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from spanlab.errors import SpanlabError
 from spanlab.ui.common import server_files
-from spanlab.ui.import_files import Chosen, layout_of
+from spanlab.ui.import_files import ImportChoice, layout_of
 from spanlab.ui.import_samples import show_samples
-from spanlab.workflows.importing import FIELDS, FORMATS, Layout
+from spanlab.workflows.importing import FIELDS, FORMATS, RecordLayout
 
 _ROUND = "spanlab.import-round"  # a new number empties the form's widgets
 
@@ -59,7 +59,7 @@ FORMAT_NAMES = {
 }
 
 
-def import_form(datasets: Sequence[str]) -> Chosen:
+def import_form(datasets: Sequence[str]) -> ImportChoice:
     """Draw the form and return its values.
 
     Args:
@@ -92,7 +92,7 @@ def import_form(datasets: Sequence[str]) -> Chosen:
         help="Recognised by the content unless you choose one.",
         key=f"import-format-{_round()}",
     )
-    chosen = Chosen(uploads, paths, name.strip() or stem, format)
+    chosen = ImportChoice(uploads, paths, name.strip() or stem, format)
     chosen = _with_columns(chosen) if chosen.is_any else chosen
     with st.expander("Passages and invalid records", icon=":material/tune:"):
         contexts = _contexts(server=not uploads and server_files() is not None)
@@ -110,7 +110,7 @@ def import_form(datasets: Sequence[str]) -> Chosen:
 
 def _predictions(
     uploads: Sequence[UploadedFile], paths: Sequence[str], datasets: Sequence[str]
-) -> Chosen:
+) -> ImportChoice:
     left, right = st.columns(2)
     dataset = left.selectbox("Dataset", datasets, key=f"import-into-{_round()}")
     stem = _stem(uploads[0].name if uploads else (paths[0] if paths else ""))
@@ -121,7 +121,7 @@ def _predictions(
         "replaced.",
         key=f"import-system-{_round()}",
     )
-    return Chosen(uploads, paths, dataset or "", system=system.strip() or stem)
+    return ImportChoice(uploads, paths, dataset or "", system=system.strip() or stem)
 
 
 def clear_form() -> None:
@@ -185,7 +185,7 @@ def _contexts(*, server: bool) -> UploadedFile | str | None:
     )
 
 
-def _with_columns(chosen: Chosen) -> Chosen:
+def _with_columns(chosen: ImportChoice) -> ImportChoice:
     """Draw which records are read and what their columns are, if the first file has columns."""
     layout = _layout(chosen)
     if len(layout.lists) > 1:
@@ -215,20 +215,20 @@ def _with_columns(chosen: Chosen) -> Chosen:
     return chosen
 
 
-def _layout(chosen: Chosen) -> Layout:
+def _layout(chosen: ImportChoice) -> RecordLayout:
     with suppress(SpanlabError):  # which the preview says
         return layout_of(chosen)
-    return Layout()
+    return RecordLayout()
 
 
-def lacks_answer(chosen: Chosen) -> bool:
+def lacks_answer(chosen: ImportChoice) -> bool:
     """Say whether the first file has columns, and nobody knows yet which is the answer."""
     layout = _layout(chosen)
     known = {*layout.guesses, *(chosen.columns or {})}
     return bool(layout.columns) and not known & {"answer", "messages"}
 
 
-def _mapping(layout: Layout) -> Mapping[str, str] | None:
+def _mapping(layout: RecordLayout) -> Mapping[str, str] | None:
     show_samples(layout.samples)
     st.markdown(
         "**Columns**",

@@ -10,13 +10,13 @@ import streamlit as st
 from spanlab.errors import UsageError
 from spanlab.results import counted
 from spanlab.ui.common import link, plain, remember_dataset, store
-from spanlab.ui.import_files import Chosen, Readable, preview_of, readable
+from spanlab.ui.import_files import ImportChoice, ReadableFiles, preview_of, readable
 from spanlab.ui.import_form import clear_form, import_form, lacks_answer
 from spanlab.ui.import_preview import show_preview
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
-from spanlab.workflows.importing import Imported, RejectedRecord, import_files, rejects_as_jsonl
-from spanlab.workflows.predictions import Joined, import_predictions
+from spanlab.workflows.importing import ImportResult, RejectedRecord, import_files, rejects_as_jsonl
+from spanlab.workflows.predictions import JoinedPredictions, import_predictions
 from spanlab.workflows.sources import estimate_items
 
 _RESULT = "spanlab.imported"
@@ -33,8 +33,8 @@ class _ImportResult:
 
     dataset: str
     source: object
-    imported: Imported | None = None
-    joined: Joined | None = None
+    imported: ImportResult | None = None
+    joined: JoinedPredictions | None = None
     system: str = ""
 
 
@@ -88,7 +88,7 @@ def import_panel(datasets: Sequence[str] = ()) -> None:
             st.rerun()
 
 
-def _source(chosen: Chosen) -> object:
+def _source(chosen: ImportChoice) -> object:
     return (chosen.key(), chosen.dataset, chosen.system)
 
 
@@ -112,7 +112,7 @@ def _show_result(result: _ImportResult) -> None:
                 st.rerun()
 
 
-def _show_imported(name: str, imported: Imported) -> None:
+def _show_imported(name: str, imported: ImportResult) -> None:
     st.markdown(
         f":material/check_circle: **{counted(imported.items, 'item')} imported into {plain(name)}**"
     )
@@ -126,7 +126,7 @@ def _show_imported(name: str, imported: Imported) -> None:
         _show_rejects(imported.rejects)
 
 
-def _show_joined(result: _ImportResult, joined: Joined) -> None:
+def _show_joined(result: _ImportResult, joined: JoinedPredictions) -> None:
     st.markdown(
         f":material/check_circle: **{counted(joined.items, 'item')} of {plain(result.dataset)} "
         f"annotated as {plain(result.system)}**"
@@ -164,7 +164,7 @@ def _offer_rejects(dataset: str, rejects: Sequence[RejectedRecord]) -> None:
     )
 
 
-def _import(chosen: Chosen) -> _ImportResult:
+def _import(chosen: ImportChoice) -> _ImportResult:
     if not chosen.dataset:
         raise UsageError("the dataset needs a name")
     with readable(chosen) as there:
@@ -189,7 +189,7 @@ def _import(chosen: Chosen) -> _ImportResult:
         return _ImportResult(chosen.dataset, _source(chosen), _named(imported, there))
 
 
-def _named(imported: Imported, there: Readable) -> Imported:
+def _named(imported: ImportResult, there: ReadableFiles) -> ImportResult:
     """Take the temporary folder out of all names of uploaded files."""
     return replace(
         imported,

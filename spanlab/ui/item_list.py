@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from spanlab.schema import Cursor, DatasetSummary, Page
+from spanlab.schema import DatasetSummary, QueueCursor, QueuePage
 from spanlab.ui.reviewer import seen_store
 from spanlab.workflows.comparing import Order, list_items
 
@@ -66,7 +66,7 @@ def item_list(summary: DatasetSummary, order: Order, lang: str | None) -> None:
     _turn(asked, shown)
 
 
-def _turn(asked: tuple[str, Order, str | None], shown: Page) -> None:
+def _turn(asked: tuple[str, Order, str | None], shown: QueuePage) -> None:
     if shown.previous is None and shown.next is None:
         return
     with st.container(horizontal=True):
@@ -86,7 +86,9 @@ def _turn(asked: tuple[str, Order, str | None], shown: Page) -> None:
         )
 
 
-def _go(asked: tuple[str, Order, str | None], after: Cursor | None, before: Cursor | None) -> None:
+def _go(
+    asked: tuple[str, Order, str | None], after: QueueCursor | None, before: QueueCursor | None
+) -> None:
     st.session_state[_PLACE] = (asked, after, before)
 
 

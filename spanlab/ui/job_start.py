@@ -17,7 +17,7 @@ _ASKED = "spanlab.start-again"
 
 
 @dataclass(frozen=True)
-class _Question:
+class _StartQuestion:
     """Whether to start what a job under way does already; ``form`` is what was filled in."""
 
     form: str
@@ -39,15 +39,15 @@ def start_job(form: str, submit: Callable[[bool], object] | None) -> None:
             try:
                 submit(False)
             except UnderWayError as error:
-                st.session_state[_ASKED] = _Question(form, error.job_id, submit)
+                st.session_state[_ASKED] = _StartQuestion(form, error.job_id, submit)
             else:
                 st.rerun()
-        question: _Question | None = st.session_state.get(_ASKED)
+        question: _StartQuestion | None = st.session_state.get(_ASKED)
         if question is not None and question.form == form:
             _ask(question)
 
 
-def _ask(question: _Question) -> None:
+def _ask(question: _StartQuestion) -> None:
     view = jobs.job(question.job_id)
     if view.is_over:
         return

@@ -10,7 +10,7 @@ import streamlit as st
 
 from spanlab import jobs
 from spanlab.errors import SpanlabError
-from spanlab.jobs import Failure, JobState, JobView
+from spanlab.jobs import FailedItem, JobState, JobView
 from spanlab.jobs.summary import progress_in_words, state_in_words
 from spanlab.results import counted
 from spanlab.schema import DatasetSummary
@@ -130,7 +130,7 @@ def job_failures(view: JobView, dataset: str | None) -> None:
     """
     if not view.failures:
         return
-    groups: dict[str, list[Failure]] = {}
+    groups: dict[str, list[FailedItem]] = {}
     for failure in view.failures:
         groups.setdefault(failure.reason, []).append(failure)
     ordered = sorted(groups.items(), key=lambda pair: -len(pair[1]))
@@ -191,7 +191,7 @@ def _share(view: JobView) -> float:
     return share(view.progress.done, view.progress.total)
 
 
-def _group(reason: str, failures: Sequence[Failure], dataset: str | None) -> None:
+def _group(reason: str, failures: Sequence[FailedItem], dataset: str | None) -> None:
     who = ", ".join(sorted({failure.detector for failure in failures}))
     with st.container(border=True, gap="small"):
         st.markdown(f"{len(failures):,} × {plain(reason)}")

@@ -9,7 +9,7 @@ from typing import Final
 import streamlit as st
 
 from spanlab.errors import UsageError
-from spanlab.schema import LABEL_SETS, Label
+from spanlab.schema import LABEL_SETS, SpanLabel
 from spanlab.ui.common import plain
 from spanlab.ui.span_editor import KEYS, PALETTE
 from spanlab.workflows.managing import colour_of
@@ -24,7 +24,7 @@ _STYLE = """<style>
 _ids = itertools.count()
 
 
-def edit_labels(chosen: Sequence[Label]) -> tuple[Label, ...] | None:
+def edit_labels(chosen: Sequence[SpanLabel]) -> tuple[SpanLabel, ...] | None:
     """Draw the labels as rows that can be changed, with what is wrong under each.
 
     Args:
@@ -68,14 +68,14 @@ def forget() -> None:
             st.session_state.pop(_key(row, field), None)
 
 
-def _begin(labels: Sequence[Label]) -> None:
+def _begin(labels: Sequence[SpanLabel]) -> None:
     forget()
     st.session_state[_ROWS] = []
     for label in labels:
         _add(label)
 
 
-def _add(label: Label | None = None) -> None:
+def _add(label: SpanLabel | None = None) -> None:
     row = next(_ids)
     for field in _FIELDS:
         st.session_state[_key(row, field)] = (label and getattr(label, field)) or ""
@@ -189,8 +189,8 @@ def _problems(index: int, values: Sequence[Mapping[str, str]]) -> dict[str, str]
     return found
 
 
-def _label(fields: Mapping[str, str]) -> Label:
-    return Label(
+def _label(fields: Mapping[str, str]) -> SpanLabel:
+    return SpanLabel(
         name=fields["name"],
         colour=colour_of(fields["colour"]),
         key=fields["key"] or None,

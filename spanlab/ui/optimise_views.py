@@ -10,7 +10,7 @@ import streamlit as st
 
 from spanlab.jobs import JobState, JobView
 from spanlab.results import figure
-from spanlab.schema import Trial
+from spanlab.schema import SearchTrial
 from spanlab.ui.chart_style import axis_of, scale_of
 from spanlab.ui.common import plain
 from spanlab.ui.program_views import show_changes, show_held_out, show_prompts, use_button
@@ -60,7 +60,7 @@ def show_found(view: JobView) -> None:
         st.caption(plain(f"The program {name} has been removed since."))
 
 
-def curve(trials: Sequence[Trial], score: str = "Score") -> Chart:
+def curve(trials: Sequence[SearchTrial], score: str = "Score") -> Chart:
     """Return the chart of a job's searches: points for trials, a line for the best so far.
 
     Args:
@@ -112,7 +112,7 @@ def curve(trials: Sequence[Trial], score: str = "Score") -> Chart:
     return alt.layer(best, points).properties(height=300)
 
 
-def _points(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+def _points(trials: Sequence[SearchTrial]) -> list[dict[str, Any]]:
     return [
         {
             "search": _which(trial),
@@ -125,7 +125,7 @@ def _points(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     ]
 
 
-def _best(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+def _best(trials: Sequence[SearchTrial]) -> list[dict[str, Any]]:
     best: dict[str, float] = {}
     rows = []
     for trial in trials:
@@ -137,5 +137,5 @@ def _best(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     return rows
 
 
-def _which(trial: Trial) -> str:
+def _which(trial: SearchTrial) -> str:
     return f"fold {trial.fold}" if trial.fold else _ALL

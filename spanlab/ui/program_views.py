@@ -10,7 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from spanlab.results import counted, figure
-from spanlab.schema import Demo, HeldOut, Predictor, Program, PromptChange, compare
+from spanlab.schema import Demo, HeldOut, PromptChange, TunedPredictor, TunedProgram, compare
 from spanlab.ui.common import plain
 from spanlab.ui.messages import errors_shown, show_error
 from spanlab.ui.results.tables import show_grid
@@ -78,7 +78,7 @@ def show_held_out(held_out: HeldOut | None) -> None:
     show_grid(held_out_table(held_out))
 
 
-def show_prompts(predictors: Mapping[str, Predictor], key: str) -> None:
+def show_prompts(predictors: Mapping[str, TunedPredictor], key: str) -> None:
     """Draw the instruction and the demonstrations of every predictor."""
     for name, predictor in predictors.items():
         st.caption(plain(name))
@@ -94,7 +94,7 @@ def program_changed() -> bool:
     return bool(st.session_state.pop(_CHANGED, False))
 
 
-def use_button(program: Program, key: str) -> None:
+def use_button(program: TunedProgram, key: str) -> None:
     """Draw the button that makes a program its detector's own, or takes that back."""
     used = program.owner in registry().users(program.name)
     st.button(
@@ -107,7 +107,7 @@ def use_button(program: Program, key: str) -> None:
     )
 
 
-def _card(program: Program, everybody: list[Program]) -> None:
+def _card(program: TunedProgram, everybody: list[TunedProgram]) -> None:
     used = bool(registry().users(program.name))
     with st.container(border=True, key=f"program-{program.name}"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -139,7 +139,7 @@ def _card(program: Program, everybody: list[Program]) -> None:
             _differences(program, everybody)
 
 
-def _about(program: Program) -> str:
+def _about(program: TunedProgram) -> str:
     worth = f"{program.metric} {measured(program.held_out)}"
     return (
         f"{program.detector} · {worth} · {program.task_model} · "
@@ -148,7 +148,7 @@ def _about(program: Program) -> str:
     )
 
 
-def _differences(program: Program, everybody: list[Program]) -> None:
+def _differences(program: TunedProgram, everybody: list[TunedProgram]) -> None:
     others = {
         other.name: other
         for other in everybody
@@ -161,7 +161,7 @@ def _differences(program: Program, everybody: list[Program]) -> None:
         _show_changes(compare(others[chosen], program))
 
 
-def show_changes(untuned: Mapping[str, Predictor], program: Program) -> None:
+def show_changes(untuned: Mapping[str, TunedPredictor], program: TunedProgram) -> None:
     """Draw how a program's prompts differ from those that its search began with."""
     before = program.model_copy(update={"name": "untuned", "predictors": dict(untuned)})
     _show_changes(compare(before, program))
@@ -216,7 +216,7 @@ def _exported(name: str) -> bytes:
         return target.read_bytes()
 
 
-def _choose(program: Program, used: bool) -> None:
+def _choose(program: TunedProgram, used: bool) -> None:
     st.session_state[_CHANGED] = True
     with errors_shown():
         if used:

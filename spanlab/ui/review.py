@@ -9,7 +9,14 @@ import streamlit as st
 
 from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.runtime import leave_imports_uncollected
-from spanlab.schema import DatasetSettings, DatasetSummary, Kind, QueueQuery, Share, Status
+from spanlab.schema import (
+    AnnotatorKind,
+    AssignedShare,
+    DatasetSettings,
+    DatasetSummary,
+    QueueQuery,
+    Status,
+)
 from spanlab.ui import common, span_editor
 from spanlab.ui.messages import errors_shown, show_error
 from spanlab.ui.reviewer import ask_reviewer, may_review
@@ -29,7 +36,7 @@ _PAGE = "review"
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _QueueEntry:
     """The item to begin a queue with, and what the URL asked for when that was decided."""
 
     dataset: str
@@ -103,7 +110,7 @@ def entry_of(dataset: str, query: QueueQuery, page_name: str) -> str | None:
     """
     at, entry = st.session_state.get(_at(page_name)), f"spanlab.{page_name}.entry"
     asked = st.query_params.get(_ITEM)
-    before = st.session_state.get(entry, _Entry(dataset, query, None, at))
+    before = st.session_state.get(entry, _QueueEntry(dataset, query, None, at))
     if before.dataset != dataset:
         item = asked
     elif before.query != query:
@@ -112,7 +119,7 @@ def entry_of(dataset: str, query: QueueQuery, page_name: str) -> str | None:
         item = asked or at
     else:
         item = before.item
-    st.session_state[entry] = _Entry(dataset, query, asked, item)
+    st.session_state[entry] = _QueueEntry(dataset, query, asked, item)
     return item
 
 
@@ -121,7 +128,7 @@ def _at(page_name: str) -> str:
     return f"spanlab.{page_name}.at"
 
 
-def _kept(name: str) -> common.Kept:
+def _kept(name: str) -> common.WidgetKey:
     return common.kept(f"review.{name}")
 
 
@@ -146,7 +153,7 @@ def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
         plan = _plan(summary.settings, reviewer)
     with right:
         lang = st.selectbox("Language", [_ALL, *sorted(summary.languages)], **_kept("lang"))
-        detectors = [who.name for who in summary.annotators if who.kind is Kind.DETECTOR]
+        detectors = [who.name for who in summary.annotators if who.kind is AnnotatorKind.DETECTOR]
         detector = st.selectbox("Detector", [_ALL, *detectors], **_kept("detector"))
         split = st.slider("Disagreement at least", *(0.0, 1.0, 0.0, 0.05), **_kept("split"))
     order = st.segmented_control(
@@ -182,17 +189,17 @@ def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     )
 
 
-class _Plan(TypedDict, total=False):
+class _QueuePlan(TypedDict, total=False):
     """The fields of a queue by which it offers each person what they are to finish."""
 
     unfinished: bool
     min_annotators: int
     max_annotators: int
     reserve: bool
-    share: Share
+    share: AssignedShare
 
 
-def _plan(settings: DatasetSettings, reviewer: str) -> _Plan:
+def _plan(settings: DatasetSettings, reviewer: str) -> _QueuePlan:
     """Ask whether to go by the dataset's plan, which is what its reviewers do unless they say no.
 
     Without a plan, what one person has finished may wait for a second one.
@@ -218,7 +225,7 @@ def _plan(settings: DatasetSettings, reviewer: str) -> _Plan:
         return {}
     return {
         "unfinished": True,
-        "share": Share(people.index(reviewer), len(people), settings.overlap),
+        "share": AssignedShare(people.index(reviewer), len(people), settings.overlap),
     }
 
 

@@ -39,7 +39,7 @@ _OPTIONS: Mapping[str, object] = {
 }
 
 
-class Guard:
+class RequestGuard:
     """Refuses requests to hosts and from pages that are not the app's own.
 
     A page of another site may have its name point to this machine (DNS rebinding): its requests
@@ -88,7 +88,7 @@ def _name(address: str) -> str:
 def guards() -> list[Middleware]:
     """Return what stands before Streamlit, however the app is started, and bound its logs."""
     bound_logs()
-    return [Middleware(Guard, hosts=allowed_hosts())]
+    return [Middleware(RequestGuard, hosts=allowed_hosts())]
 
 
 def take_options() -> None:

@@ -9,18 +9,27 @@ from uuid import uuid4
 
 from spanlab.extents import merge
 from spanlab.oplog import (
-    Cited,
+    CitedQuote,
     ClaimMark,
-    Mark,
     Operation,
-    Replace,
     ReplaceClaims,
+    ReplaceSpans,
     ReviewState,
     SetStatus,
+    SuggestionMark,
     Undo,
 )
-from spanlab.schema import Annotation, Claim, Evidence, Interval, Kind, Record, Span, Status
-from spanlab.storage import Store, Write
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Claim,
+    Evidence,
+    Interval,
+    Record,
+    Span,
+    Status,
+)
+from spanlab.storage import SentOperation, Store
 from spanlab.workflows.adjudicating import AdjudicationQueue
 from spanlab.workflows.suggestions import suggestions
 
@@ -70,7 +79,7 @@ def agreed_items(store: Store, dataset: str, queue: AdjudicationQueue) -> list[A
             said = _agreed(record)
             if said is None:
                 continue
-            review = store.review(dataset, record.item.id, queue.target, Kind.GOLD)
+            review = store.review(dataset, record.item.id, queue.target, AnnotatorKind.GOLD)
             if review.state == ReviewState():
                 found.append(AgreedItem(record.item.id, review.version, *said))
     return found
@@ -84,7 +93,7 @@ def take_agreed(
     An item whose decision somebody has begun meanwhile is left as it is.
     """
     version = len(store.settings(dataset).guidelines)
-    writer = _Writer(store, dataset, target, author, version)
+    writer = _ItemWriter(store, dataset, target, author, version)
     taken = [
         (item.item_id, item.base, item.base + len(item.operations))
         for item in agreed
@@ -98,14 +107,14 @@ def take_back(store: Store, taken: TakenItems) -> int:
 
     Items that somebody has changed since stay as they are.
     """
-    writer = _Writer(store, taken.dataset, taken.target, taken.author, 0)
+    writer = _ItemWriter(store, taken.dataset, taken.target, taken.author, 0)
     return sum(
         writer.write(item_id, now, [Undo()] * (now - before))
         for item_id, before, now in taken.items
     )
 
 
-class _Writer:
+class _ItemWriter:
     """Writes of one session to the logs of gold labels."""
 
     def __init__(
@@ -124,7 +133,7 @@ class _Writer:
         for number, operation in enumerate(operations):
             self._seq += 1
             writes.append(
-                Write(
+                SentOperation(
                     self._session,
                     self._seq,
                     base + number,
@@ -148,7 +157,7 @@ def _agreed(record: Record) -> tuple[tuple[Operation, ...], int] | None:
     if len({frozenset(map(_judged, voter.claims)) for voter in voters}) > 1:
         return None
     marks = tuple(_marks(voters, answer))
-    operations: list[Operation] = [Replace(spans=_ids(marks), marks=marks)]
+    operations: list[Operation] = [ReplaceSpans(spans=_ids(marks), marks=marks)]
     claims = tuple(_claim_marks(voters))
     if claims:
         operations.append(ReplaceClaims(claims=_ids(claims), marks=claims))
@@ -158,8 +167,8 @@ def _agreed(record: Record) -> tuple[tuple[Operation, ...], int] | None:
 
 def _voters(record: Record) -> list[Annotation]:
     done = [each for each in record.annotations if each.status is Status.DONE]
-    people = [each for each in done if each.kind is Kind.PERSON]
-    return people or [each for each in done if each.kind is Kind.DETECTOR]
+    people = [each for each in done if each.kind is AnnotatorKind.PERSON]
+    return people or [each for each in done if each.kind is AnnotatorKind.DETECTOR]
 
 
 def _marked(voter: Annotation, answer: str) -> _Marked:
@@ -177,13 +186,13 @@ def _hard_spans(voter: Annotation, answer: str) -> list[Span]:
     return [each.span for each in suggestions(voter, answer) if each.likely]
 
 
-def _marks(voters: list[Annotation], answer: str) -> Iterator[Mark]:
+def _marks(voters: list[Annotation], answer: str) -> Iterator[SuggestionMark]:
     names = tuple(voter.annotator for voter in voters)
     spans = [span for voter in voters for span in _hard_spans(voter, answer)]
     by_place = sorted(_marked(voters[0], answer), key=lambda one: (one[:2], one[2] or ""))
     for start, end, label in by_place:
         over = (span for span in spans if start <= span.start and span.end <= end)
-        yield Mark(
+        yield SuggestionMark(
             source=_SOURCE,
             start=start,
             end=end,
@@ -218,9 +227,9 @@ def _claim_marks(voters: list[Annotation]) -> Iterator[ClaimMark]:
         )
 
 
-def _cited(quotes: Iterable[Evidence]) -> tuple[Cited, ...]:
+def _cited(quotes: Iterable[Evidence]) -> tuple[CitedQuote, ...]:
     cited = (
-        Cited(
+        CitedQuote(
             passage=quote.passage,
             start=quote.start,
             end=quote.end,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spanlab.detectors import installed
 from spanlab.errors import UsageError
-from spanlab.schema import Kind
+from spanlab.schema import AnnotatorKind
 from spanlab.storage import Store
 from spanlab.workflows.lookup import summary_of
 
@@ -20,6 +20,6 @@ def rename_annotator(store: Store, dataset: str, annotator: str, new: str) -> No
     """
     kinds = {who.name: who.kind for who in summary_of(store, dataset).annotators}
     reserved = {name.casefold() for name in installed()}
-    if kinds.get(annotator) is not Kind.DETECTOR and new.casefold() in reserved:
+    if kinds.get(annotator) is not AnnotatorKind.DETECTOR and new.casefold() in reserved:
         raise UsageError(f"“{new}” is the name of a detector: choose another")
     store.rename_annotator(dataset, annotator, new)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
-from spanlab.datasets.files import File
+from spanlab.datasets.files import InputFile
 from spanlab.datasets.reader import input_error
 from spanlab.errors import InputError
 from spanlab.results import Column, ResultTable, counted, named_ids
@@ -66,39 +66,39 @@ class AveritecEvaluation:
         return {**self.report.model_dump(), "missing": self.missing, "others": self.others}
 
 
-class _Id(BaseModel):
+class _ClaimId(BaseModel):
     claim_id: str = Field(coerce_numbers_to_str=True)
     claim: str = ""
 
 
-class _Pair(BaseModel):
+class _EvidencePair(BaseModel):
     question: str
     answer: str
 
 
-class _Prediction(_Id):
+class _SubmittedClaim(_ClaimId):
     pred_label: str
-    evidence: list[_Pair] = Field(default_factory=list)
+    evidence: list[_EvidencePair] = Field(default_factory=list)
 
 
-class _Answer(BaseModel):
+class _GoldAnswer(BaseModel):
     answer: str
     answer_type: str | None = None
     boolean_explanation: str | None = None
 
 
-class _Question(BaseModel):
+class _GoldQuestion(BaseModel):
     question: str
-    answers: list[_Answer] = Field(default_factory=list)
+    answers: list[_GoldAnswer] = Field(default_factory=list)
 
 
-class _Gold(_Id):
+class _GoldClaim(_ClaimId):
     claim_id: str = Field(default="", coerce_numbers_to_str=True)  # its position, if it has none
     label: str
-    questions: list[_Question] = Field(default_factory=list)
+    questions: list[_GoldQuestion] = Field(default_factory=list)
 
 
-Model = TypeVar("Model", bound=_Id)
+Model = TypeVar("Model", bound=_ClaimId)
 T = TypeVar("T")
 
 
@@ -118,8 +118,8 @@ def score_averitec_files(
         InputError: a line is wrong, an id occurs twice, or no claim is common to both sides.
         UsageError: NLTK, WordNet or its sentence model is not there.
     """
-    gold = _by_id(golds, _Gold, lambda line: line.label)
-    said = _by_id(predictions, _Prediction, lambda line: line.pred_label)
+    gold = _by_id(golds, _GoldClaim, lambda line: line.label)
+    said = _by_id(predictions, _SubmittedClaim, lambda line: line.pred_label)
     both = [each for each in gold if each in said]
     if not both:
         raise InputError(
@@ -145,23 +145,23 @@ def _differ(one: str, other: str) -> bool:
     return bool(one and other) and one.casefold().split() != other.casefold().split()
 
 
-def _predicted(line: _Prediction, least: int) -> PredictedClaim:
+def _predicted(line: _SubmittedClaim, least: int) -> PredictedClaim:
     """Return a prediction with at least so many pairs, if it has any; repeats come in turn."""
     pairs = [(pair.question, pair.answer) for pair in line.evidence]
     return PredictedClaim(id=line.claim_id, label=line.pred_label, pairs=repeated(pairs, least))
 
 
-def _golden(line: _Gold) -> GoldClaim:
+def _golden(line: _GoldClaim) -> GoldClaim:
     answered = [
         f"{question.question} {_text(answer)}"
         for question in line.questions
-        for answer in question.answers or [_Answer(answer=NO_ANSWER)]
+        for answer in question.answers or [_GoldAnswer(answer=NO_ANSWER)]
     ]
     questions = tuple(question.question for question in line.questions)
     return GoldClaim(label=line.label, questions=questions, answered=tuple(answered))
 
 
-def _text(answer: _Answer) -> str:
+def _text(answer: _GoldAnswer) -> str:
     if answer.answer_type == "Boolean":
         return f"{answer.answer}. {answer.boolean_explanation or ''}"
     return answer.answer
@@ -171,7 +171,7 @@ def _by_id(
     files: Sequence[Path], model: type[Model], label: Callable[[Model], str]
 ) -> Mapping[str, Model]:
     found: dict[str, Model] = {}
-    rows = ((path, row) for path in files for row in File(path, str(path)).rows())
+    rows = ((path, row) for path in files for row in InputFile(path, str(path)).rows())
     for position, (path, row) in enumerate(rows):
         try:
             line = model.model_validate_json(row.raw)

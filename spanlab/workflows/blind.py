@@ -18,16 +18,16 @@ from dataclasses import replace
 from spanlab.errors import UsageError
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
     AnnotatorSummary,
     DatasetSettings,
     DatasetSummary,
-    Kind,
-    Page,
+    QueuePage,
     QueueQuery,
     Record,
     Status,
 )
-from spanlab.storage import Finished, Store
+from spanlab.storage import FinishedItem, Store
 from spanlab.workflows.lookup import check_annotators
 from spanlab.workflows.reviewers import check_reviewer
 
@@ -37,7 +37,7 @@ def without_others(record: Record, reviewer: str) -> Record:
     kept = tuple(
         each
         for each in record.annotations
-        if (each.annotator == reviewer and each.kind is Kind.PERSON)
+        if (each.annotator == reviewer and each.kind is AnnotatorKind.PERSON)
         or is_of_detectors(record, each)
     )
     return record.model_copy(update={"annotations": kept})
@@ -45,11 +45,11 @@ def without_others(record: Record, reviewer: str) -> Record:
 
 def is_of_detectors(record: Record, annotation: Annotation) -> bool:
     """Return whether only detectors are behind an annotation; a voter that is unknown is none."""
-    if annotation.kind is not Kind.VOTE:
-        return annotation.kind is Kind.DETECTOR
+    if annotation.kind is not AnnotatorKind.VOTE:
+        return annotation.kind is AnnotatorKind.DETECTOR
     kinds = {each.annotator: each.kind for each in record.annotations}
     return bool(annotation.voters) and all(
-        kinds.get(voter) is Kind.DETECTOR for voter in annotation.voters
+        kinds.get(voter) is AnnotatorKind.DETECTOR for voter in annotation.voters
     )
 
 
@@ -107,7 +107,7 @@ class BlindStore(Store):
         """Return the records at these places."""
         return [self._seen(record) for record in super().records_at(dataset, positions)]
 
-    def page(self, dataset: str, query: QueueQuery) -> Page:
+    def page(self, dataset: str, query: QueueQuery) -> QueuePage:
         """Return rows of a queue, which is blind."""
         return super().page(dataset, self._blind(query))
 
@@ -115,7 +115,7 @@ class BlindStore(Store):
         """Return the next or previous item's id in a queue, which is blind."""
         return super().neighbour(dataset, self._blind(query), item_id, step)
 
-    def finished(self, dataset: str) -> tuple[Finished, ...]:
+    def finished(self, dataset: str) -> tuple[FinishedItem, ...]:
         """Return which items this person finished."""
         return tuple(each for each in super().finished(dataset) if each.annotator == self._reviewer)
 
@@ -127,12 +127,17 @@ class BlindStore(Store):
         return replace(query, blind=True, reviewer=self._reviewer)
 
     def _seen(self, record: Record) -> Record:
-        mine = (self._reviewer, Kind.PERSON, Status.DONE)
+        mine = (self._reviewer, AnnotatorKind.PERSON, Status.DONE)
         done = ((each.annotator, each.kind, each.status) for each in record.annotations)
         if self._shown_when_done and mine in done:
             return record
         return without_others(record, self._reviewer)
 
     def _may_see(self, annotator: AnnotatorSummary) -> bool:
-        is_shown = annotator.kind in {Kind.DETECTOR, Kind.VOTE} or self._shown_when_done
-        return is_shown or (annotator.name, annotator.kind) == (self._reviewer, Kind.PERSON)
+        is_shown = (
+            annotator.kind in {AnnotatorKind.DETECTOR, AnnotatorKind.VOTE} or self._shown_when_done
+        )
+        return is_shown or (annotator.name, annotator.kind) == (
+            self._reviewer,
+            AnnotatorKind.PERSON,
+        )

@@ -21,9 +21,9 @@ from spanlab.results import (
     columns_of,
     several,
 )
-from spanlab.schema import Kind, Record, Status
+from spanlab.schema import AnnotatorKind, Record, Status
 from spanlab.scorers.agreement import AlphaInterval, ItemMarks, alpha_interval, rated
-from spanlab.storage import Finished, Store
+from spanlab.storage import FinishedItem, Store
 from spanlab.workflows.comparing import sample_records
 from spanlab.workflows.label_confusion import UNLABELLED
 from spanlab.workflows.lookup import summary_of
@@ -32,9 +32,9 @@ from spanlab.workflows.progress import reported
 __all__ = [
     "AgreementOn",
     "AlphaInterval",
-    "Campaign",
-    "Finished",
-    "Pace",
+    "AnnotatorPace",
+    "CampaignReport",
+    "FinishedItem",
     "PersonLabels",
     "agreement_over_time",
     "campaign",
@@ -62,7 +62,7 @@ class PersonLabels:
 
 
 @dataclass(frozen=True)
-class Campaign:
+class CampaignReport:
     """What people said of ``looked_at`` of a dataset's items, by person and by item id."""
 
     looked_at: int
@@ -77,7 +77,7 @@ class AgreementOn(NamedTuple):
     alpha: AlphaInterval
 
 
-class Pace(NamedTuple):
+class AnnotatorPace(NamedTuple):
     """The time that a person took for ``items`` items: quartiles and sum, in seconds."""
 
     annotator: str
@@ -94,7 +94,7 @@ def campaign(
     *,
     limit: int | None = None,
     on_progress: Callable[[int], None] | None = None,
-) -> Campaign:
+) -> CampaignReport:
     """Count what each person marked in the items of a dataset that they finished.
 
     Args:
@@ -106,7 +106,11 @@ def campaign(
     Raises:
         NotFoundError: there is no such dataset.
     """
-    people = [who.name for who in summary_of(store, dataset).annotators if who.kind is Kind.PERSON]
+    people = [
+        who.name
+        for who in summary_of(store, dataset).annotators
+        if who.kind is AnnotatorKind.PERSON
+    ]
     labels: dict[str, PersonLabels] = defaultdict(PersonLabels)
     marks: dict[str, ItemMarks] = {}
     looked_at = 0
@@ -114,11 +118,11 @@ def campaign(
         looked_at += 1
         marks[record.item.id] = rated(record, people)
         _count(labels, record, marks[record.item.id])
-    return Campaign(looked_at, labels, marks)
+    return CampaignReport(looked_at, labels, marks)
 
 
 def agreement_over_time(
-    marks: Mapping[str, ItemMarks], finished: Iterable[Finished], people: Collection[str]
+    marks: Mapping[str, ItemMarks], finished: Iterable[FinishedItem], people: Collection[str]
 ) -> tuple[AgreementOn, ...]:
     """Measure Krippendorff's alpha by the day (UTC) on which items were finished last.
 
@@ -147,7 +151,7 @@ def agreement_over_time(
     return tuple(AgreementOn(day, alpha) for day, alpha in found if alpha is not None)
 
 
-def pace(finished: Iterable[Finished]) -> tuple[Pace, ...]:
+def pace(finished: Iterable[FinishedItem]) -> tuple[AnnotatorPace, ...]:
     """Return how long each person took for an item where that was measured, the slowest last."""
     times: dict[str, list[float]] = defaultdict(list)
     for each in finished:
@@ -156,7 +160,7 @@ def pace(finished: Iterable[Finished]) -> tuple[Pace, ...]:
     found = []
     for who, measured in times.items():
         low, median, high = np.quantile(measured, (0.25, 0.5, 0.75)).tolist()
-        found.append(Pace(who, len(measured), low, median, high, sum(measured)))
+        found.append(AnnotatorPace(who, len(measured), low, median, high, sum(measured)))
     return tuple(sorted(found, key=lambda each: (each.median, each.annotator)))
 
 
@@ -182,7 +186,7 @@ def _periods(days: Collection[date]) -> Callable[[date], date]:
     return next(few, periods[-1])
 
 
-def day_table(finished: Iterable[Finished]) -> ResultTable:
+def day_table(finished: Iterable[FinishedItem]) -> ResultTable:
     """Return items by the day (UTC) and the person who finished them, the last day first."""
     days = Counter((each.at.date().isoformat(), each.annotator) for each in finished)
     rows = [(day, who, items) for (day, who), items in days.items()]
@@ -271,7 +275,7 @@ def agreement_table(periods: Iterable[AgreementOn]) -> ResultTable:
     )
 
 
-def pace_table(paces: Iterable[Pace]) -> ResultTable:
+def pace_table(paces: Iterable[AnnotatorPace]) -> ResultTable:
     """Return the time that people took, who finished one item alone last."""
     return ResultTable(
         key="time-per-item",

@@ -13,7 +13,7 @@ from typing import Any
 
 from spanlab.errors import UsageError
 from spanlab.labels import hard_of
-from spanlab.schema import Annotation, Kind, MeasurementPlan, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, MeasurementPlan, Record, Status
 from spanlab.storage import Store
 from spanlab.workflows.lookup import summary_of
 from spanlab.workflows.measuring import measure
@@ -159,7 +159,11 @@ def _people(record: Record, plan: MeasurementPlan) -> list[Annotation]:
         said
         for said in record.annotations
         if said.status is Status.DONE and said.annotator != plan.annotator
-        if (said.annotator in plan.reviewers if plan.reviewers else said.kind is Kind.PERSON)
+        if (
+            said.annotator in plan.reviewers
+            if plan.reviewers
+            else said.kind is AnnotatorKind.PERSON
+        )
     ]
 
 

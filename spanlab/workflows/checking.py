@@ -63,7 +63,7 @@ def check_models(
         MissingKeyError: an endpoint needs a key and none is set.
     """
     settings = settings or Settings.read()
-    checks = [wait(_Check(model).run()) for model in _models(choice)]
+    checks = [wait(_ModelCheck(model).run()) for model in _models(choice)]
     for check in checks:
         if check.works("chat"):
             keep(check, settings)
@@ -91,7 +91,7 @@ def _models(choice: DetectorSelection) -> list[ModelChoice]:
 
 
 @dataclass
-class _Check:
+class _ModelCheck:
     """One model's check on its way."""
 
     choice: ModelChoice

@@ -14,10 +14,10 @@ from typing import Annotated
 from pydantic import BeforeValidator, JsonValue
 
 from spanlab.detectors import (
-    Broken,
+    BrokenDetector,
+    DetectorEntry,
     DetectorSpec,
     EnsembleSpec,
-    Entry,
     Spec,
     asks_models,
     entry_of,
@@ -34,9 +34,9 @@ from spanlab.retrievers.search_model import search_choice
 from spanlab.retrievers.spec import SEARCHER, WRITER
 
 __all__ = [
-    "Broken",
+    "BrokenDetector",
+    "DetectorEntry",
     "DetectorSelection",
-    "Entry",
     "asks_models",
     "installed",
     "is_ensemble",

@@ -6,11 +6,20 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from spanlab.schema import Kind, PairStep, RecallStep, Record, Status, Step, ThoughtStep, Verdict
+from spanlab.schema import (
+    AnnotatorKind,
+    PairStep,
+    RecallStep,
+    Record,
+    Status,
+    Step,
+    ThoughtStep,
+    Verdict,
+)
 from spanlab.scorers import (
     ClaimReport,
-    Difference,
     JudgedClaim,
+    MeanDifference,
     compare_claims,
     decided,
     score_claims,
@@ -36,13 +45,13 @@ class ScoredClaims:
     """
 
     name: str
-    kind: Kind
+    kind: AnnotatorKind
     report: ClaimReport
     judged: tuple[JudgedClaim, ...]
     searches: int = 0
     recalled: int = 0
 
-    def minus(self, other: ScoredClaims) -> Difference | None:
+    def minus(self, other: ScoredClaims) -> MeanDifference | None:
         """Return the accuracy minus the other's, paired by claim; None without common claims."""
         items = {each.item for each in self.judged} & {each.item for each in other.judged}
         mine, theirs = (
@@ -75,7 +84,7 @@ class ClaimComparison:
 class ClaimTally:
     """Gathers verdicts item by item. Claims are the same if their text is, but for white space."""
 
-    def __init__(self, kinds: Mapping[str, Kind], reference: str | None) -> None:
+    def __init__(self, kinds: Mapping[str, AnnotatorKind], reference: str | None) -> None:
         self._kinds = kinds
         self._reference = reference
         self._judged: dict[str, list[JudgedClaim]] = defaultdict(list)
@@ -112,11 +121,11 @@ class ClaimTally:
         return ClaimComparison(
             n=len(self._verdicts),
             scores=tuple(scores),
-            persons=self._agreement(Kind.PERSON),
-            independent=self._agreement(Kind.PERSON, Kind.DETECTOR),
+            persons=self._agreement(AnnotatorKind.PERSON),
+            independent=self._agreement(AnnotatorKind.PERSON, AnnotatorKind.DETECTOR),
         )
 
-    def _agreement(self, *wanted: Kind) -> VerdictAgreement:
+    def _agreement(self, *wanted: AnnotatorKind) -> VerdictAgreement:
         groups: list[Sequence[Verdict]] = [
             [verdict for name, verdict in each.items() if self._kinds[name] in wanted]
             for each in self._verdicts

@@ -11,7 +11,7 @@ from spanlab.datasets import Role, read_placed_claims
 from spanlab.errors import InputError
 from spanlab.results import P_VALUE, Column, ResultTable, columns_of, counted
 from spanlab.schema import Claim
-from spanlab.scorers import ClaimReport, Difference, JudgedClaim, compare_claims, score_claims
+from spanlab.scorers import ClaimReport, JudgedClaim, MeanDifference, compare_claims, score_claims
 from spanlab.workflows.evaluating import difference_cells
 
 _MEASURES: Final = {  # with what they mean
@@ -44,7 +44,7 @@ class ClaimEvaluation:
 
     report: ClaimReport
     missing: int
-    against: Difference | None = None
+    against: MeanDifference | None = None
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return the measures, and the scores of each verdict."""

@@ -10,32 +10,32 @@ from typing import Any, Literal
 import numpy as np
 
 from spanlab.extents import Extent
-from spanlab.labels import Labels, disagreement, labels_in, labels_of
+from spanlab.labels import ItemLabels, disagreement, labels_in, labels_of
 from spanlab.results import ResultTable
-from spanlab.schema import Cursor, Kind, Page, QueueQuery, Record
+from spanlab.schema import AnnotatorKind, QueueCursor, QueuePage, QueueQuery, Record
 from spanlab.scorers import (
     METRICS,
     ItemScore,
     LanguageMeans,
-    Means,
+    ScoreMeans,
     mark_all,
     mark_none,
     score,
     score_item,
 )
 from spanlab.scorers.agreement import (
-    Agreement,
+    AgreementReport,
+    AnnotatorPair,
     ItemMarks,
-    Pair,
     agreement,
     clustered,
     pairwise_ious,
     rated,
 )
 from spanlab.storage import Store
-from spanlab.workflows.calibrating import Calibrated, CalibrationTally
+from spanlab.workflows.calibrating import AnnotatorCalibration, CalibrationTally
 from spanlab.workflows.claim_comparing import ClaimComparison, ClaimTally
-from spanlab.workflows.comparison_tables import AgreedOn, Scored, alpha_table
+from spanlab.workflows.comparison_tables import AgreedOn, ScoredAnnotator, alpha_table
 from spanlab.workflows.label_confusion import Confusion, ConfusionSums
 from spanlab.workflows.lookup import check_annotators, summary_of
 from spanlab.workflows.progress import reported
@@ -44,18 +44,18 @@ __all__ = [
     "EVERYTHING",
     "METRICS",
     "NOTHING",
-    "Agreement",
-    "Calibrated",
+    "AgreementReport",
+    "AnnotatorCalibration",
+    "AnnotatorPair",
     "ClaimComparison",
     "Confusion",
-    "Cursor",
     "DatasetComparison",
     "ItemScore",
     "LanguageMeans",
-    "Means",
     "Order",
-    "Page",
-    "Pair",
+    "QueueCursor",
+    "QueuePage",
+    "ScoreMeans",
     "clustered",
     "compare_dataset",
     "compare_records",
@@ -90,27 +90,27 @@ class DatasetComparison:
     looked_at: int
     reference: str | None
     n_reference: int
-    scores: tuple[Scored, ...]
-    kinds: Mapping[str, Kind]
+    scores: tuple[ScoredAnnotator, ...]
+    kinds: Mapping[str, AnnotatorKind]
     marks: Sequence[ItemMarks]
     claims: ClaimComparison
     labels: Mapping[str, Confusion]
-    calibrations: tuple[Calibrated, ...]
+    calibrations: tuple[AnnotatorCalibration, ...]
 
     @cached_property
-    def everybody(self) -> Agreement:
+    def everybody(self) -> AgreementReport:
         """Agreement of all annotators, the reference and votes included, with all their pairs."""
         return agreement(self.marks)
 
     @cached_property
-    def persons(self) -> Agreement:
+    def persons(self) -> AgreementReport:
         """Agreement of persons; without pairs."""
-        return self._agreement(Kind.PERSON)
+        return self._agreement(AnnotatorKind.PERSON)
 
     @cached_property
-    def independent(self) -> Agreement:
+    def independent(self) -> AgreementReport:
         """Agreement of persons and detectors, who copied no labels of each other; no pairs."""
-        return self._agreement(Kind.PERSON, Kind.DETECTOR)
+        return self._agreement(AnnotatorKind.PERSON, AnnotatorKind.DETECTOR)
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return Krippendorff's alpha of people, and of people and detectors."""
@@ -140,7 +140,7 @@ class DatasetComparison:
         pairs = [pair.model_dump() for pair in self.everybody.pairs]
         return {"alpha": groups, "pairs": pairs}
 
-    def _agreement(self, *wanted: Kind) -> Agreement:
+    def _agreement(self, *wanted: AnnotatorKind) -> AgreementReport:
         names = {name for name, kind in self.kinds.items() if kind in wanted}
         chosen = (
             replace(item, marks={name: item.marks[name] for name in item.marks if name in names})
@@ -179,7 +179,7 @@ def compare_dataset(
 
 
 def compare_records(
-    records: Iterable[Record], kinds: dict[str, Kind], reference: str | None = None
+    records: Iterable[Record], kinds: dict[str, AnnotatorKind], reference: str | None = None
 ) -> DatasetComparison:
     """Compare annotators on a stream of records, each item once, taken as the whole dataset.
 
@@ -188,8 +188,8 @@ def compare_records(
         kinds: the annotators to compare, in the order in which to name them.
         reference: the annotator that counts as right, one of ``kinds``; None for none.
     """
-    pairs: dict[str, list[tuple[Labels, Labels]]] = {name: [] for name in kinds}
-    golds: list[Labels] = []
+    pairs: dict[str, list[tuple[ItemLabels, ItemLabels]]] = {name: [] for name in kinds}
+    golds: list[ItemLabels] = []
     marks: list[ItemMarks] = []
     claims, labels = ClaimTally(kinds, reference), ConfusionSums(reference)
     calibrations = CalibrationTally(kinds)
@@ -232,7 +232,7 @@ def sample_records(store: Store, dataset: str, limit: int | None = None) -> Iter
         return
     for index in range(limit):
         place = index * n_items // limit
-        query = QueueQuery(reviewer="", after=Cursor(place - 1), limit=1)
+        query = QueueQuery(reviewer="", after=QueueCursor(place - 1), limit=1)
         for row in store.page(dataset, query).rows:
             yield store.record(dataset, row.item_id)
 
@@ -252,9 +252,9 @@ def list_items(
     *,
     order: Order = "disagreement",
     lang: str | None = None,
-    after: Cursor | None = None,
-    before: Cursor | None = None,
-) -> Page:
+    after: QueueCursor | None = None,
+    before: QueueCursor | None = None,
+) -> QueuePage:
     """Return up to 25 items of a dataset ``after`` or ``before`` a place, of one ``lang`` or any.
 
     By disagreement the highest comes first, and items without one last.
@@ -284,7 +284,7 @@ def neighbour_item(
 
 def _pairs(
     record: Record, reference: str, marks: Mapping[str, Sequence[Extent]]
-) -> dict[str, tuple[Labels, Labels]]:
+) -> dict[str, tuple[ItemLabels, ItemLabels]]:
     """Return gold and prediction of all others that finished an item, by annotator.
 
     Of the people, gold has the one closest to the prediction, which is all that MaxIoU needs; a
@@ -296,7 +296,7 @@ def _pairs(
     gold = labels_in(record.item, done.pop(reference))
     hard = [tuple(marks[name]) for name in done]
     ious = pairwise_ious(hard)
-    ious[:, [one.kind is not Kind.PERSON for one in done.values()]] = -1
+    ious[:, [one.kind is not AnnotatorKind.PERSON for one in done.values()]] = -1
     np.fill_diagonal(ious, -1)
     return {
         name: (
@@ -309,11 +309,13 @@ def _pairs(
 
 
 def _scores(
-    pairs: dict[str, list[tuple[Labels, Labels]]], golds: Sequence[Labels], kinds: dict[str, Kind]
-) -> Iterator[Scored]:
+    pairs: dict[str, list[tuple[ItemLabels, ItemLabels]]],
+    golds: Sequence[ItemLabels],
+    kinds: dict[str, AnnotatorKind],
+) -> Iterator[ScoredAnnotator]:
     for name, compared in pairs.items():
         if compared:
-            yield Scored(name, kinds[name], score(compared))
+            yield ScoredAnnotator(name, kinds[name], score(compared))
     if golds:
-        yield Scored(EVERYTHING, None, score((gold, mark_all(gold)) for gold in golds))
-        yield Scored(NOTHING, None, score((gold, mark_none(gold)) for gold in golds))
+        yield ScoredAnnotator(EVERYTHING, None, score((gold, mark_all(gold)) for gold in golds))
+        yield ScoredAnnotator(NOTHING, None, score((gold, mark_none(gold)) for gold in golds))

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from spanlab.results import ITEMS, LANGUAGE, Cell, Chart, Column, ResultTable, columns_of, several
-from spanlab.schema import Kind
-from spanlab.scorers import Means, Report
-from spanlab.scorers.agreement import Agreement, LanguageAgreement, Pair
-from spanlab.workflows.calibrating import Calibrated
+from spanlab.schema import AnnotatorKind
+from spanlab.scorers import ScoreMeans, ScoreReport
+from spanlab.scorers.agreement import AgreementReport, AnnotatorPair, LanguageAgreement
+from spanlab.workflows.calibrating import AnnotatorCalibration
 from spanlab.workflows.claim_comparing import ScoredClaims, VerdictAgreement
 from spanlab.workflows.claim_scores import MEASURES
 from spanlab.workflows.evaluating import SCORES
@@ -19,10 +19,10 @@ from spanlab.workflows.label_confusion import Confusion
 PERSON: Final = "person"
 BASELINE: Final = "baseline"
 KINDS: Final = {
-    Kind.PERSON: PERSON,
-    Kind.DETECTOR: "detector",
-    Kind.VOTE: "vote",
-    Kind.GOLD: "gold labels",
+    AnnotatorKind.PERSON: PERSON,
+    AnnotatorKind.DETECTOR: "detector",
+    AnnotatorKind.VOTE: "vote",
+    AnnotatorKind.GOLD: "gold labels",
     None: BASELINE,
 }
 ANNOTATOR: Final = Column(key="annotator", title="Annotator")
@@ -32,20 +32,20 @@ _ALPHA: Final = (
     "where it is undefined: all marked everything, or all nothing."
 )
 
-AgreedOn = Agreement | LanguageAgreement | VerdictAgreement
+AgreedOn = AgreementReport | LanguageAgreement | VerdictAgreement
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredAnnotator:
     """Scores of one annotator against the reference; ``kind`` is None for the two baselines."""
 
     name: str
-    kind: Kind | None
-    report: Report
+    kind: AnnotatorKind | None
+    report: ScoreReport
 
 
 def score_table(
-    scores: Sequence[Scored], metrics: Sequence[str], drawn: str, title: str = ""
+    scores: Sequence[ScoredAnnotator], metrics: Sequence[str], drawn: str, title: str = ""
 ) -> ResultTable:
     """Return the macro scores, a row per annotator in the order given; ``drawn`` is charted."""
     rows: list[tuple[Cell, ...]] = []
@@ -62,9 +62,9 @@ def score_table(
     )
 
 
-def language_table(scores: Sequence[Scored], metric: str) -> ResultTable:
+def language_table(scores: Sequence[ScoredAnnotator], metric: str) -> ResultTable:
     """Return one metric with a row per annotator and language."""
-    pairs: list[tuple[Scored, str, Means]] = [
+    pairs: list[tuple[ScoredAnnotator, str, ScoreMeans]] = [
         (scored, means.lang, means) for scored in scores for means in scored.report.languages
     ]
     return ResultTable(
@@ -155,7 +155,7 @@ def _alpha(agreed: AgreedOn | None) -> tuple[Cell, Cell]:
     return (None, 0) if agreed is None else (agreed.alpha, agreed.n)
 
 
-def pair_table(pairs: Sequence[Pair]) -> ResultTable:
+def pair_table(pairs: Sequence[AnnotatorPair]) -> ResultTable:
     """Return a row per pair: both annotators, the number of common items, IoU and F1."""
     return ResultTable(
         key="pairs",
@@ -170,7 +170,7 @@ def pair_table(pairs: Sequence[Pair]) -> ResultTable:
     )
 
 
-def calibration_table(calibrations: Sequence[Calibrated]) -> ResultTable:
+def calibration_table(calibrations: Sequence[AnnotatorCalibration]) -> ResultTable:
     """Return a row per detector and bin of probability."""
     return ResultTable(
         key="calibration",

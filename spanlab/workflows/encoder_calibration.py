@@ -14,10 +14,10 @@ from pydantic import JsonValue
 from spanlab.detectors import DetectorSpec, detector
 from spanlab.detectors.encoder.calibration import FIT, Method, WordCalibration
 from spanlab.detectors.encoder.detector import EncoderDetector
-from spanlab.detectors.encoder.words import Words, marked
+from spanlab.detectors.encoder.words import RatedWords, marked
 from spanlab.errors import InputError, SpanlabError, UsageError
 from spanlab.extents import Extent, iou, merge
-from spanlab.labels import Soft, flatten, harden
+from spanlab.labels import SoftLabel, flatten, harden
 from spanlab.schema import Record, Status
 from spanlab.scorers import CalibrationSums
 from spanlab.workflows.calibrating import marked_shares
@@ -28,7 +28,7 @@ LEAST: Final = 10  # items with labels
 _THRESHOLDS: Final = tuple(number / 20 for number in range(1, 20))
 
 
-class Quality(NamedTuple):
+class CalibrationQuality(NamedTuple):
     """Expected calibration error of the characters in words, and mean IoU of the hard labels."""
 
     error: float
@@ -43,17 +43,17 @@ class CalibrationResult:
     """
 
     calibration: WordCalibration
-    before: Quality
-    after: Quality
+    before: CalibrationQuality
+    after: CalibrationQuality
     unread: int
 
 
-class _Item(NamedTuple):
+class _RatedItem(NamedTuple):
     """An item's rated words, the share of people that marked each, and their labels."""
 
-    words: Words
+    words: RatedWords
     shares: NDArray[np.float64]
-    marked: tuple[Soft, ...]
+    marked: tuple[SoftLabel, ...]
     answer: str
 
 
@@ -82,7 +82,7 @@ def calibrate(
     made = detector(DetectorSpec(detector="encoder", options=plain))
     if not isinstance(made, EncoderDetector):
         raise TypeError("encoder is no EncoderDetector")
-    items, unread = list[_Item](), 0
+    items, unread = list[_RatedItem](), 0
     labelled = _labelled(records, annotator)
     while batch := list(islice(labelled, made.batch)):
         for (record, shares), read in zip(
@@ -118,7 +118,7 @@ def calibrate(
 
 def _labelled(
     records: Iterable[Record], annotator: str | None
-) -> Iterator[tuple[Record, tuple[Soft, ...]]]:
+) -> Iterator[tuple[Record, tuple[SoftLabel, ...]]]:
     for record in records:
         done = [
             each
@@ -132,15 +132,15 @@ def _labelled(
             yield record, tuple(shares)
 
 
-def _item(words: Words, marked_by: tuple[Soft, ...], answer: str) -> _Item:
+def _item(words: RatedWords, marked_by: tuple[SoftLabel, ...], answer: str) -> _RatedItem:
     characters = np.zeros(len(answer))
     for start, end, prob in marked_by:
         characters[start:end] = prob
     shares = np.array([characters[start:end].mean() for start, end in words.places])
-    return _Item(words, shares, marked_by, answer)
+    return _RatedItem(words, shares, marked_by, answer)
 
 
-def _learnt(items: Sequence[_Item], method: Method) -> WordCalibration:
+def _learnt(items: Sequence[_RatedItem], method: Method) -> WordCalibration:
     probs = np.concatenate([each.words.probs for each in items])
     shares = np.concatenate([each.shares for each in items])
     lengths = np.concatenate([_lengths(each.words) for each in items])
@@ -157,37 +157,39 @@ def _learnt(items: Sequence[_Item], method: Method) -> WordCalibration:
     return found.model_copy(update={"threshold": threshold})
 
 
-def _quality(parts: Sequence[tuple[Sequence[_Item], WordCalibration | None]]) -> Quality:
+def _quality(
+    parts: Sequence[tuple[Sequence[_RatedItem], WordCalibration | None]],
+) -> CalibrationQuality:
     sums, ious = CalibrationSums(), list[float]()
     for items, learnt in parts:
         for each in items:
             words = _calibrated(each.words, learnt)
             soft = [
-                Soft(start, end, prob)
+                SoftLabel(start, end, prob)
                 for (start, end), prob in zip(words.places, words.probs.tolist(), strict=True)
                 if prob > 0
             ]
             sums.add(soft, each.marked, len(each.answer))
             ious.append(_iou(each, words, 0.5 if learnt is None else learnt.threshold))
     found = sums.result()
-    return Quality(0.0 if found is None else found.error, float(np.mean(ious)))
+    return CalibrationQuality(0.0 if found is None else found.error, float(np.mean(ious)))
 
 
-def _mean_iou(items: Sequence[_Item], learnt: WordCalibration, threshold: float) -> float:
+def _mean_iou(items: Sequence[_RatedItem], learnt: WordCalibration, threshold: float) -> float:
     return float(
         np.mean([_iou(each, _calibrated(each.words, learnt), threshold) for each in items])
     )
 
 
-def _iou(item: _Item, words: Words, threshold: float) -> float:
+def _iou(item: _RatedItem, words: RatedWords, threshold: float) -> float:
     found = marked(item.answer, words, threshold, threshold)
     hard = merge(Extent(each.start, each.end) for each in found)
     return iou(hard, harden(item.marked))
 
 
-def _calibrated(words: Words, learnt: WordCalibration | None) -> Words:
+def _calibrated(words: RatedWords, learnt: WordCalibration | None) -> RatedWords:
     return words if learnt is None else words._replace(probs=learnt.apply(words.probs))
 
 
-def _lengths(words: Words) -> NDArray[np.float64]:
+def _lengths(words: RatedWords) -> NDArray[np.float64]:
     return np.array([end - start for start, end in words.places], dtype=np.float64)

@@ -11,15 +11,15 @@ from pydantic import JsonValue
 
 from spanlab.detectors import DetectorSpec, detector
 from spanlab.detectors.common.checkpoint import Checkpoint, open_checkpoint
-from spanlab.detectors.common.onnx_model import Network, Task, open_session
-from spanlab.detectors.common.running import Running
-from spanlab.detectors.common.tokenizing import Tokenizing, Tokens
+from spanlab.detectors.common.onnx_model import OnnxClassifier, Task, open_session
+from spanlab.detectors.common.running import DeviceOptions
+from spanlab.detectors.common.tokenizing import CheckpointTokenizer, TokenWindow
 from spanlab.detectors.encoder.detector import EncoderDetector
-from spanlab.detectors.encoder.verifying import SentenceDetector, Statement
+from spanlab.detectors.encoder.verifying import JudgedStatement, SentenceDetector
 from spanlab.errors import SpanlabError
 from spanlab.schema import Item, Passage
 
-__all__ = ["EncoderCheck", "Probe", "check_encoder"]
+__all__ = ["EncoderCheck", "ProbeResult", "check_encoder"]
 
 _SPEED: Final = 512  # tokens
 _CLASSIFIES: Final[Mapping[Task, str]] = {"tokens": "every token", "texts": "pairs of texts"}
@@ -81,7 +81,7 @@ _SCRIPTS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Probe:
+class ProbeResult:
     """How probable it is in [0, 1] that the right word, and the wrong one, is hallucinated."""
 
     lang: str
@@ -106,7 +106,7 @@ class EncoderCheck:
     labels: tuple[str, ...]
     supported: frozenset[int]
     window: int
-    probes: tuple[Probe, ...]
+    probes: tuple[ProbeResult, ...]
     scripts: tuple[str, ...]
     tokens: int
     seconds: float
@@ -144,7 +144,7 @@ def check_encoder(name: str, options: Mapping[str, JsonValue]) -> EncoderCheck:
 def _made(name: str, options: Mapping[str, JsonValue]) -> EncoderDetector | SentenceDetector:
     """Load the detector that a network is for: its logits have three dimensions, or two."""
     path = open_checkpoint(name, str(options.get("weights", ""))).weights
-    ranks = {len(each.shape) for each in open_session(path, Running()).outputs}
+    ranks = {len(each.shape) for each in open_session(path, DeviceOptions()).outputs}
     kind = "encoder" if 3 in ranks else "encoder-nli"
     made = detector(DetectorSpec(detector=kind, options={"model": name, **options}))
     if isinstance(made, EncoderDetector | SentenceDetector):
@@ -152,16 +152,16 @@ def _made(name: str, options: Mapping[str, JsonValue]) -> EncoderDetector | Sent
     raise TypeError(f"{kind} is made by another package")
 
 
-def _probed(made: EncoderDetector | SentenceDetector, probe: _Probe) -> Probe:
+def _probed(made: EncoderDetector | SentenceDetector, probe: _Probe) -> ProbeResult:
     of = [_doubt(made, probe, word) for word in (probe.right, probe.wrong)]
-    return Probe(probe.lang, probe.right, probe.wrong, *of)
+    return ProbeResult(probe.lang, probe.right, probe.wrong, *of)
 
 
 def _doubt(made: EncoderDetector | SentenceDetector, probe: _Probe, word: str) -> float:
     """Return how probable it is that a word, or the sentence with it, is hallucinated."""
     answer = probe.answer.format(word)
     if isinstance(made, SentenceDetector):
-        (ruling,) = made.verifier.judge([Statement(answer, (probe.passage,))])
+        (ruling,) = made.verifier.judge([JudgedStatement(answer, (probe.passage,))])
         if isinstance(ruling, SpanlabError):
             raise ruling
         return 1.0 - ruling.support
@@ -181,7 +181,7 @@ def _doubt(made: EncoderDetector | SentenceDetector, probe: _Probe, word: str) -
     return max(inside, default=0.0)
 
 
-def _lost(tokenizing: Tokenizing) -> Iterator[str]:
+def _lost(tokenizing: CheckpointTokenizer) -> Iterator[str]:
     """Yield the scripts in which a visible character is held by no token."""
     for script, text in _SCRIPTS.items():
         held = {at for place in tokenizing.places(text) for at in range(*place)}
@@ -189,11 +189,11 @@ def _lost(tokenizing: Tokenizing) -> Iterator[str]:
             yield script
 
 
-def _timed(network: Network, tokenizing: Tokenizing) -> tuple[int, float]:
+def _timed(network: OnnxClassifier, tokenizing: CheckpointTokenizer) -> tuple[int, float]:
     """Return how many tokens were rated at once, and the seconds it took, best of three."""
     token = tokenizing.pair("a", "b").ids[0]
     size = min(_SPEED, tokenizing.limit)
-    row = Tokens([token] * size, [0] * size, {})
+    row = TokenWindow([token] * size, [0] * size, {})
     taken = list[float]()
     for _ in range(3):
         begun = time.perf_counter()

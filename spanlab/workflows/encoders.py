@@ -20,7 +20,7 @@ from spanlab.detectors.common.checkpoint import (
     SAFETENSORS,
     WEIGHTS,
     Checkpoint,
-    Origin,
+    CheckpointOrigin,
     check_graph,
     fetched_folder,
     folder_of,
@@ -53,7 +53,7 @@ def fetched_checkpoints() -> tuple[str, ...]:
     return tuple(sorted(each.parent.name.replace("--", "/", 1) for each in found))
 
 
-def fetched() -> Iterator[tuple[Checkpoint, Origin]]:
+def fetched() -> Iterator[tuple[Checkpoint, CheckpointOrigin]]:
     """Yield the checkpoints that were fetched, with their origin.
 
     Raises:
@@ -74,7 +74,7 @@ def fetch(
     revision: str = "main",
     weights: str = "",
     on_file: Callable[[str], None] = lambda file: None,
-) -> tuple[Checkpoint, Origin]:
+) -> tuple[Checkpoint, CheckpointOrigin]:
     """Get a checkpoint from the hub: network, tokenizer and configuration, nothing else.
 
     Args:
@@ -95,7 +95,7 @@ def fetch(
         from huggingface_hub import HfApi
     except ImportError as error:
         raise missing_package("fetching a checkpoint", error.name, "encoder") from error
-    hub = _Hub(HfApi(endpoint=os.environ.get("HF_ENDPOINT")), name, revision, on_file)
+    hub = _HubRepository(HfApi(endpoint=os.environ.get("HF_ENDPOINT")), name, revision, on_file)
     files = hub.files()
     chosen = (weights,) if weights else _weights_in(files)
     for wanted in (*chosen, "tokenizer.json", "config.json"):
@@ -121,7 +121,7 @@ def fetch(
         refuse_pickles(folder)
         got = sorted(path for path in folder.rglob("*") if path.is_file())
         sums = {path.relative_to(folder).as_posix(): sha256(path) for path in got}
-        origin = Origin(name=name, commit=hub.commit, sha256=sums)
+        origin = CheckpointOrigin(name=name, commit=hub.commit, sha256=sums)
         (folder / ORIGIN).write_text(origin.model_dump_json(indent=2), encoding="utf-8")
     return _opened(name, chosen[0]), origin
 
@@ -243,7 +243,7 @@ def _replacing(target: Path) -> Iterator[Path]:
 
 
 @dataclass
-class _Hub:
+class _HubRepository:
     """A repository at the hub, at the commit that a revision stands for."""
 
     api: Any

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spanlab.detectors.costs import Asked, asked_of
+from spanlab.detectors.costs import ModelDemand, asked_of
 from spanlab.workflows.running import unfinished_positions
 from spanlab.workflows.runs import RunRequest
 
@@ -34,7 +34,7 @@ class RunEstimate:
 
 
 @dataclass
-class _Sums:
+class _CallSums:
     calls: int = 0
     asked: int = 0
     answered: int = 0
@@ -42,7 +42,7 @@ class _Sums:
     cost: float = 0.0
     unpriced: dict[str, None] = field(default_factory=dict)
 
-    def add(self, call: Asked) -> None:
+    def add(self, call: ModelDemand) -> None:
         self.calls += call.number
         self.asked += call.asked
         self.answered += call.answered
@@ -71,7 +71,7 @@ def estimate(store: Store, request: RunRequest) -> RunEstimate:
     todo = unfinished_positions(store, request)
     step = max(len(todo) / _SAMPLE, 1.0)
     places = [int(todo[int(at * step)]) for at in range(min(len(todo), _SAMPLE))]
-    sums = _Sums()
+    sums = _CallSums()
     items = [record.item for record in store.records_at(request.dataset, places)] if places else []
     for item in items:
         for call in asked_of(item, request.specs):

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from spanlab.datasets import Role, read_placed_labels
 from spanlab.errors import InputError
-from spanlab.labels import Labels
+from spanlab.labels import ItemLabels
 from spanlab.results import (
     ITEMS,
     LANGUAGE,
@@ -23,10 +23,10 @@ from spanlab.results import (
     several,
 )
 from spanlab.scorers import (
-    Comparison,
-    Difference,
-    Means,
-    Report,
+    MeanDifference,
+    ReportComparison,
+    ScoreMeans,
+    ScoreReport,
     compare,
     mark_all,
     mark_none,
@@ -62,19 +62,19 @@ _MAIN: Final = ("iou", "corr")  # which have intervals in a table of files
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class ScoreEvaluation:
     """Scores of a prediction, beside what marking everything and marking nothing would get.
 
     ``missing`` are gold ids without a prediction, ``extra`` predicted ids without gold; neither
     takes part in the scores. ``against`` compares with a second prediction, if one was given.
     """
 
-    report: Report
-    everything: Report
-    nothing: Report
+    report: ScoreReport
+    everything: ScoreReport
+    nothing: ScoreReport
     missing: tuple[str, ...]
     extra: tuple[str, ...]
-    against: Comparison | None = None
+    against: ReportComparison | None = None
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return scores by language and macro, the baselines, and the comparison, if any."""
@@ -128,17 +128,17 @@ class Evaluation:
         )
 
 
-def difference_cells(difference: Difference) -> tuple[Cell, Cell]:
+def difference_cells(difference: MeanDifference) -> tuple[Cell, Cell]:
     """Return a difference with its interval, and its p-value."""
     ends = MeanInterval(mean=difference.difference, low=difference.low, high=difference.high)
     return ends, difference.p
 
 
-def _by_language(report: Report) -> list[tuple[str, Means]]:
+def _by_language(report: ScoreReport) -> list[tuple[str, ScoreMeans]]:
     return [*((row.lang, row) for row in report.languages), ("macro", report.macro)]
 
 
-def _cells(lang: str, means: Means) -> tuple[Cell, ...]:
+def _cells(lang: str, means: ScoreMeans) -> tuple[Cell, ...]:
     estimates: dict[str, MeanInterval | None] = {name: getattr(means, name) for name in SCORES}
     figures = (
         several(mean, means.n) if name in _MAIN else mean and mean.mean
@@ -147,7 +147,7 @@ def _cells(lang: str, means: Means) -> tuple[Cell, ...]:
     return (lang, means.n, *figures)
 
 
-def _differences(against: Comparison) -> ResultTable:
+def _differences(against: ReportComparison) -> ResultTable:
     columns = [
         column.model_copy(update={"key": f"{name}-{column.key}", "title": title})
         for name in _MAIN
@@ -168,18 +168,18 @@ def _differences(against: Comparison) -> ResultTable:
     )
 
 
-def _languages(report: Report) -> dict[str, Any]:
+def _languages(report: ScoreReport) -> dict[str, Any]:
     return {row.lang: row.model_dump(exclude={"lang"}) for row in report.languages}
 
 
-def _baseline(report: Report) -> dict[str, Any]:
+def _baseline(report: ScoreReport) -> dict[str, Any]:
     return {"macro": report.macro.model_dump(), "languages": _languages(report)}
 
 
-class _Found(NamedTuple):
+class _FoundLabels(NamedTuple):
     """Labels and where they were found."""
 
-    labels: Labels
+    labels: ItemLabels
     file: Path
     line: int
     unit: str
@@ -195,7 +195,7 @@ def score_files(
     annotator: str | None = None,
     gold_annotator: str | None = None,
     against: Sequence[Path] = (),
-) -> Evaluation:
+) -> ScoreEvaluation:
     """Score prediction files against gold files on the full item ids that both sides have.
 
     Args:
@@ -213,7 +213,7 @@ def score_files(
     report = _score(predicted, gold, predictions, golds)
     second = _labels(against, annotator, "prediction")
     common = [gold[name].labels for name in gold if name in predicted]
-    return Evaluation(
+    return ScoreEvaluation(
         report=report,
         everything=score((labels, mark_all(labels)) for labels in common),
         nothing=score((labels, mark_none(labels)) for labels in common),
@@ -224,11 +224,11 @@ def score_files(
 
 
 def _score(
-    predicted: Mapping[str, _Found],
-    gold: Mapping[str, _Found],
+    predicted: Mapping[str, _FoundLabels],
+    gold: Mapping[str, _FoundLabels],
     prediction_files: Sequence[Path],
     gold_files: Sequence[Path],
-) -> Report:
+) -> ScoreReport:
     common = [name for name in gold if name in predicted]
     if not common:
         raise InputError(
@@ -244,7 +244,7 @@ def _score(
         raise
 
 
-def _check(gold: _Found, predicted: _Found) -> None:
+def _check(gold: _FoundLabels, predicted: _FoundLabels) -> None:
     """Raise the scorer's error on a pair, if it has one, with the place of the wrong labels."""
     try:
         score_item(gold.labels, predicted.labels)
@@ -254,11 +254,11 @@ def _check(gold: _Found, predicted: _Found) -> None:
         raise (gold if unsized else predicted).place(error) from None
 
 
-def _labels(files: Sequence[Path], annotator: str | None, role: Role) -> dict[str, _Found]:
-    found: dict[str, _Found] = {}
+def _labels(files: Sequence[Path], annotator: str | None, role: Role) -> dict[str, _FoundLabels]:
+    found: dict[str, _FoundLabels] = {}
     for file in files:
         for labels, line, unit in read_placed_labels(file, annotator=annotator, role=role):
-            one = _Found(labels, file, line, unit)
+            one = _FoundLabels(labels, file, line, unit)
             if labels.id in found:
                 raise one.place(
                     InputError(
@@ -282,5 +282,5 @@ def _names(files: Sequence[Path]) -> str:
     return ", ".join(str(file) for file in files[:3]) + (", …" if len(files) > 3 else "")
 
 
-def _example(labels: Mapping[str, _Found]) -> str:
+def _example(labels: Mapping[str, _FoundLabels]) -> str:
     return f"{next(iter(labels))!r}…" if labels else "no items"

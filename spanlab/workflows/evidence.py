@@ -24,7 +24,7 @@ class AddedEvidence:
 
 
 @dataclass(frozen=True)
-class _Grown:
+class _ItemWithPassage:
     """An item with one more passage, of which nobody says anything yet."""
 
     item: Item
@@ -59,7 +59,7 @@ def add_evidence(
     asked = Retrieval(retriever=BY_HAND, queries=(passage.url,) if passage.url else ())
     # Storing merges it with what was added by hand before.
     bare = item.model_copy(update={"retrievals": ()})
-    store.save_findings(dataset, [_Grown(joined(bare, asked, [passage]))])
+    store.save_findings(dataset, [_ItemWithPassage(joined(bare, asked, [passage]))])
     return True
 
 

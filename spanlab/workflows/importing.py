@@ -15,8 +15,8 @@ from spanlab.datasets import (
     FIELDS,
     FORMATS,
     TURNS,
-    Layout,
     ReadOptions,
+    RecordLayout,
     RejectedRecord,
     dumps,
     read_placed,
@@ -35,9 +35,9 @@ __all__ = [
     "FIELDS",
     "FORMATS",
     "TURNS",
-    "Imported",
-    "Layout",
+    "ImportResult",
     "ReadOptions",
+    "RecordLayout",
     "RejectedRecord",
     "RejectsFile",
     "import_files",
@@ -50,7 +50,7 @@ Progress = Callable[[int], None]  # called with the number of items done so far
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportResult:
     """The result of an import: items stored, remarks of the reader, records that were left out.
 
     ``missing`` says how many items have no passages; empty if all have some.
@@ -63,7 +63,7 @@ class Imported:
 
 
 @dataclass
-class _Log:
+class _ImportLog:
     warnings: list[str] = field(default_factory=list)
     rejects: list[RejectedRecord] = field(default_factory=list)
     size: int = 0  # characters of the rejects
@@ -99,7 +99,7 @@ def import_files(
     *,
     skip_bad: bool = False,
     on_progress: Progress | None = None,
-) -> Imported:
+) -> ImportResult:
     """Read files into a dataset, which is made if it does not exist.
 
     Args:
@@ -115,7 +115,7 @@ def import_files(
         InputError: a record is wrong or an id is repeated (strict), no record is left when the
             wrong ones are, or these are too many to be returned; nothing was imported.
     """
-    log = _Log()
+    log = _ImportLog()
     given = options or ReadOptions()
     on_reject = log.counting(log.keep if skip_bad else given.on_reject)
     chosen = replace(given, on_warning=log.warnings.append, on_reject=on_reject)
@@ -137,10 +137,10 @@ def import_files(
     with rarely_collected():
         count = store.import_records(dataset, records, on_progress, on_taken)
     missing = without_passages(min(places.without_passages, count), count)
-    return Imported(count, tuple(log.warnings), tuple(log.rejects), missing)
+    return ImportResult(count, tuple(log.warnings), tuple(log.rejects), missing)
 
 
-def _some(records: Iterator[Record], log: _Log) -> Iterator[Record]:
+def _some(records: Iterator[Record], log: _ImportLog) -> Iterator[Record]:
     """Yield the records; raise where all were left out, which would make an empty dataset."""
     first = next(records, None)
     if first is None and log.n_rejects:

@@ -19,7 +19,7 @@ Confusion = Mapping[tuple[str, str], int]
 """Characters by the reference's label and an annotator's; not those that neither marked."""
 
 
-class _Piece(NamedTuple):
+class _LabelledPiece(NamedTuple):
     """Characters with one label; they do not overlap with those of other pieces."""
 
     start: int
@@ -60,7 +60,7 @@ def _has_labels(annotation: Annotation) -> bool:
     return any(span.label for span in annotation.spans) or not annotation.spans
 
 
-def _pieces(annotation: Annotation, marks: Sequence[Extent]) -> list[_Piece]:
+def _pieces(annotation: Annotation, marks: Sequence[Extent]) -> list[_LabelledPiece]:
     """Return what an annotation takes for hallucinated, with the label of the likeliest span."""
     pieces = []
     spans = sorted(annotation.spans, key=lambda span: span.prob)
@@ -70,7 +70,7 @@ def _pieces(annotation: Annotation, marks: Sequence[Extent]) -> list[_Piece]:
         cuts |= {cut for span in inside for cut in (span.start, span.end)}
         places = sorted(cut for cut in cuts if first <= cut <= last)
         for start, end in pairwise(places):
-            pieces.append(_Piece(start, end, _label(inside, start)))
+            pieces.append(_LabelledPiece(start, end, _label(inside, start)))
     return pieces
 
 
@@ -81,7 +81,9 @@ def _label(spans: Sequence[Span], place: int) -> str:
     return UNLABELLED
 
 
-def _shared(right: Sequence[_Piece], other: Sequence[_Piece]) -> Counter[tuple[str, str]]:
+def _shared(
+    right: Sequence[_LabelledPiece], other: Sequence[_LabelledPiece]
+) -> Counter[tuple[str, str]]:
     """Count characters by both labels, with those that only one of the two marked."""
     counts: Counter[tuple[str, str]] = Counter()
     for start, end, label in right:

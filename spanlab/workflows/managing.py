@@ -12,9 +12,9 @@ from spanlab.schema import (
     AnnotatorSummary,
     DatasetSettings,
     DatasetSummary,
-    Label,
+    SpanLabel,
     Status,
-    Undecided,
+    UndecidedRule,
 )
 from spanlab.storage import PersonProgress, PlanProgress, Store
 from spanlab.workflows.wording import plan_in_words
@@ -24,11 +24,11 @@ __all__ = [
     "AnnotatorSummary",
     "DatasetSettings",
     "DatasetSummary",
-    "Label",
     "PersonProgress",
     "PlanProgress",
+    "SpanLabel",
     "Store",
-    "Undecided",
+    "UndecidedRule",
     "colour_of",
     "dataset_tables",
     "label_set",
@@ -58,7 +58,7 @@ def plan_of(store: Store, summary: DatasetSummary) -> PlanProgress | None:
     return store.plan(summary.name) if summary.settings.overlap else None
 
 
-def label_set(name: str) -> tuple[Label, ...]:
+def label_set(name: str) -> tuple[SpanLabel, ...]:
     """Return a label set that ships with spanlab.
 
     Raises:

@@ -23,7 +23,7 @@ from spanlab.results import (
     counted,
     figure,
 )
-from spanlab.schema import HALLUCINATED, Annotation, Kind, MeasurementPlan, Record, Status
+from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind, MeasurementPlan, Record, Status
 from spanlab.scorers.powered import (
     METHOD,
     RateEstimate,
@@ -421,7 +421,11 @@ def _measured(record: Record, plan: MeasurementPlan, group: str) -> MeasuredItem
     people = [
         said
         for said in record.annotations
-        if (said.annotator in plan.reviewers if plan.reviewers else said.kind is Kind.PERSON)
+        if (
+            said.annotator in plan.reviewers
+            if plan.reviewers
+            else said.kind is AnnotatorKind.PERSON
+        )
         and said.annotator != plan.annotator
     ]
     done = [said for said in people if said.status is Status.DONE]

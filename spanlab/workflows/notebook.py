@@ -17,12 +17,12 @@ from spanlab.lm import Budget, ModelChoice
 from spanlab.options import problem
 from spanlab.retrievers import RetrieverSpec
 from spanlab.schema import Record
-from spanlab.scorers import Report
+from spanlab.scorers import ScoreReport
 from spanlab.scorers import score as score_labels
 from spanlab.workflows.choosing import DetectorSelection, specifications
 from spanlab.workflows.requesting import RunOptions, check_without_dataset, request_of
 from spanlab.workflows.runs import RunLimits
-from spanlab.workflows.streaming import Stream
+from spanlab.workflows.streaming import FileRun
 from spanlab.workflows.voting import Cleanup, vote_records
 
 
@@ -99,9 +99,9 @@ def annotate(
         (detector,) = specifications(detector)
     if isinstance(detector, DetectorSpec | EnsembleSpec):
         bounds = {"concurrency": limits.concurrency, "budget": limits.budget}
-        stream = Stream.of(request_of("records", [detector], **bounds))
+        stream = FileRun.of(request_of("records", [detector], **bounds))
     else:
-        stream = Stream.own(detector, limits.concurrency)
+        stream = FileRun.own(detector, limits.concurrency)
     found = []
     for record in stream.annotated(islice(records, limits.limit)):
         if stream.spent is not None:
@@ -141,14 +141,14 @@ def reason(
         ConfigurationError: key, address or name of the model is wrong.
     """
     from spanlab.detectors.safe.reasoner import ReasonOptions
-    from spanlab.workflows.reasoning import Reasoning
+    from spanlab.workflows.reasoning import QuestionReasoner
 
     choice = DetectorSelection(detectors=("safe",), model=model or "", retriever=retriever)
     try:
         way = ReasonOptions.model_validate({"verification": verification, **options})
     except ValidationError as error:
         raise UsageError(f"reason: {problem(error)}") from None
-    work = Reasoning(choice, [way], generator=generator, budget=budget)
+    work = QuestionReasoner(choice, [way], generator=generator, budget=budget)
     found = list(work.answered(records))
     if work.spent is not None:
         raise work.spent
@@ -173,7 +173,7 @@ def vote(
     return list(vote_records(records, annotators=annotators, name=name, cleanup=cleanup))
 
 
-def score(records: Iterable[Record], annotator: str, gold: str = "gold") -> Report:
+def score(records: Iterable[Record], annotator: str, gold: str = "gold") -> ScoreReport:
     """Score one annotator of the records against another.
 
     Args:

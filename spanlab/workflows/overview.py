@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from spanlab.schema import Kind, Record, Status
+from spanlab.schema import AnnotatorKind, Record, Status
 from spanlab.workflows.comparing import DatasetComparison, compare_records
-from spanlab.workflows.rates import MOST_GROUPS, Rates, RateTally, usual
+from spanlab.workflows.rates import MOST_GROUPS, RateReport, RateTally, usual
 
 UNLABELLED = "(no label)"
 
@@ -31,9 +31,9 @@ class Overview:
     at: datetime
     languages: Mapping[str, int]
     states: Mapping[str, Mapping[Status, int]]
-    labels: Mapping[tuple[str, Kind], int]
+    labels: Mapping[tuple[str, AnnotatorKind], int]
     comparison: DatasetComparison
-    rates: Rates | None
+    rates: RateReport | None
 
     @property
     def n_items(self) -> int:
@@ -41,7 +41,7 @@ class Overview:
         return sum(self.languages.values())
 
 
-def overview_of(records: Iterable[Record], kinds: Mapping[str, Kind], by: str) -> Overview:
+def overview_of(records: Iterable[Record], kinds: Mapping[str, AnnotatorKind], by: str) -> Overview:
     """Count what a report says of its items.
 
     Args:
@@ -49,8 +49,8 @@ def overview_of(records: Iterable[Record], kinds: Mapping[str, Kind], by: str) -
         kinds: the annotators that take part.
         by: the field by which rates are grouped, as for ``rates``.
     """
-    gold = next((name for name, kind in kinds.items() if kind is Kind.GOLD), None)
-    tally = _Tally()
+    gold = next((name for name, kind in kinds.items() if kind is AnnotatorKind.GOLD), None)
+    tally = _DatasetTally()
     rates = RateTally(by, kinds, usual(kinds) or tuple(kinds))
     comparison = compare_records(_told(records, tally, rates), dict(kinds), gold)
     return Overview(
@@ -64,10 +64,10 @@ def overview_of(records: Iterable[Record], kinds: Mapping[str, Kind], by: str) -
 
 
 @dataclass
-class _Tally:
+class _DatasetTally:
     languages: Counter[str] = field(default_factory=Counter)
     states: dict[str, Counter[Status]] = field(default_factory=dict)
-    labels: Counter[tuple[str, Kind]] = field(default_factory=Counter)
+    labels: Counter[tuple[str, AnnotatorKind]] = field(default_factory=Counter)
 
     def add(self, record: Record) -> None:
         """Count one item."""
@@ -78,7 +78,7 @@ class _Tally:
                 self.labels.update((span.label or UNLABELLED, said.kind) for span in said.spans)
 
 
-def _told(records: Iterable[Record], tally: _Tally, rates: RateTally) -> Iterator[Record]:
+def _told(records: Iterable[Record], tally: _DatasetTally, rates: RateTally) -> Iterator[Record]:
     """Yield records on their way to the comparison, each after it was counted."""
     for record in records:
         tally.add(record)

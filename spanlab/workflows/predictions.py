@@ -7,31 +7,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spanlab.datasets import Chooser, detect, read_placed, read_placed_labels
+from spanlab.datasets import AnnotatorChooser, detect, read_placed, read_placed_labels
 from spanlab.datasets.formats.claims import claim_id
 from spanlab.errors import InputError
-from spanlab.labels import Labels
-from spanlab.schema import Annotation, Interval, Item, Kind, Retrieval, Span, joined
+from spanlab.labels import ItemLabels
+from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Retrieval, Span, joined
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
 
 
 @dataclass(frozen=True)
-class Joined:
+class JoinedPredictions:
     """How many predictions were stored, and the ids that the dataset does not have."""
 
     items: int
     unmatched: tuple[str, ...]
 
 
-class _Prediction(NamedTuple):
+class _PlacedPrediction(NamedTuple):
     """Labels, or a record with its annotation, and where they are in the file.
 
     ``counted`` says that its id is that of AVeriTeC's files, which items may have under another.
     """
 
-    said: Labels | tuple[Item, Annotation]
+    said: ItemLabels | tuple[Item, Annotation]
     file: str
     line: int
     unit: str
@@ -41,7 +41,7 @@ class _Prediction(NamedTuple):
         return error.at(file=self.file, line=self.line, unit=self.unit)
 
 
-class _Finding(NamedTuple):
+class _PredictedItem(NamedTuple):
     """Annotations of an item, which has the pages that they quote and nothing else."""
 
     item: Item
@@ -56,7 +56,7 @@ def import_predictions(
     *,
     annotator: str | None = None,
     on_progress: Callable[[int], None] | None = None,
-) -> Joined:
+) -> JoinedPredictions:
     """Store what a system predicted for items that are there, as annotations of a detector.
 
     Items are joined by their id; earlier predictions under the same name are replaced.
@@ -78,13 +78,13 @@ def import_predictions(
     """
     found = _predictions(files, annotator)
     pairs: list[tuple[str, Annotation]] = []
-    quoting: list[_Finding] = []
+    quoting: list[_PredictedItem] = []
     for done, record in enumerate(store.records(dataset, annotators=()), start=1):
         item = record.item
         prediction = _taken(found, item)
         if prediction is not None:
             fitted = _fitted(prediction, item, name)
-            if isinstance(fitted, _Finding):
+            if isinstance(fitted, _PredictedItem):
                 quoting.append(fitted)
             else:
                 pairs.append((item.id, fitted))
@@ -97,10 +97,10 @@ def import_predictions(
             expected="the ids that the dataset has",
         )
     stored = store.save_annotations(dataset, pairs) + store.save_findings(dataset, quoting)
-    return Joined(stored, tuple(found))
+    return JoinedPredictions(stored, tuple(found))
 
 
-def _taken(found: dict[str, _Prediction], item: Item) -> _Prediction | None:
+def _taken(found: dict[str, _PlacedPrediction], item: Item) -> _PlacedPrediction | None:
     """Take the prediction of an item out of those that were found; None if it has none."""
     if item.id in found:
         return found.pop(item.id)
@@ -108,8 +108,8 @@ def _taken(found: dict[str, _Prediction], item: Item) -> _Prediction | None:
     return found.pop(number) if prediction is not None and prediction.counted else None
 
 
-def _predictions(files: Sequence[Path], annotator: str | None) -> dict[str, _Prediction]:
-    found: dict[str, _Prediction] = {}
+def _predictions(files: Sequence[Path], annotator: str | None) -> dict[str, _PlacedPrediction]:
+    found: dict[str, _PlacedPrediction] = {}
     for file in files:
         read = _READING.get(detect(file), _labels)
         for item_id, prediction in read(file, annotator):
@@ -126,24 +126,24 @@ def _predictions(files: Sequence[Path], annotator: str | None) -> dict[str, _Pre
     return found
 
 
-def _labels(file: Path, annotator: str | None) -> Iterator[tuple[str, _Prediction]]:
+def _labels(file: Path, annotator: str | None) -> Iterator[tuple[str, _PlacedPrediction]]:
     for labels, line, unit in read_placed_labels(file, annotator=annotator, role="prediction"):
-        yield labels.id, _Prediction(labels, str(file), line, unit)
+        yield labels.id, _PlacedPrediction(labels, str(file), line, unit)
 
 
-def _records(file: Path, annotator: str | None) -> Iterator[tuple[str, _Prediction]]:
-    chooser = Chooser(annotator, "prediction")
+def _records(file: Path, annotator: str | None) -> Iterator[tuple[str, _PlacedPrediction]]:
+    chooser = AnnotatorChooser(annotator, "prediction")
     for record, line, unit in read_placed(file):
         try:
             said = chooser.done(record)
         except InputError as error:
             raise error.at(file=str(file), line=line, unit=unit) from None
         if said is not None:
-            found = _Prediction((record.item, said), str(file), line, unit)
+            found = _PlacedPrediction((record.item, said), str(file), line, unit)
             yield record.item.id, found
 
 
-def _counted(file: Path, annotator: str | None) -> Iterator[tuple[str, _Prediction]]:
+def _counted(file: Path, annotator: str | None) -> Iterator[tuple[str, _PlacedPrediction]]:
     for item_id, prediction in _records(file, annotator):
         yield item_id, prediction._replace(counted=True)
 
@@ -151,10 +151,10 @@ def _counted(file: Path, annotator: str | None) -> Iterator[tuple[str, _Predicti
 _READING: Final = {"spanlab": _records, "averitec": _counted}
 
 
-def _fitted(prediction: _Prediction, item: Item, name: str) -> Annotation | _Finding:
+def _fitted(prediction: _PlacedPrediction, item: Item, name: str) -> Annotation | _PredictedItem:
     """Return a prediction as an annotation of the dataset's item, or with pages that it quotes."""
     said = prediction.said
-    if isinstance(said, Labels):
+    if isinstance(said, ItemLabels):
         ends = (*(each.end for each in said.soft), *(each.end for each in said.hard))
         answer = item.answer if max(ends, default=0) <= len(item.answer) else None
     else:
@@ -163,28 +163,32 @@ def _fitted(prediction: _Prediction, item: Item, name: str) -> Annotation | _Fin
         raise prediction.place(
             InputError(
                 "the prediction was made for another answer",
-                field="answer" if not isinstance(said, Labels) else "soft_labels",
+                field="answer" if not isinstance(said, ItemLabels) else "soft_labels",
                 found=f"item {item.id!r}, whose answer has {len(item.answer):,} characters here",
                 expected="spans of the answer that the dataset has",
             )
         )
-    if isinstance(said, Labels):
+    if isinstance(said, ItemLabels):
         return _annotation(said, answer, name)
     there, annotation = said
-    changes: Mapping[str, object] = {"annotator": name, "kind": Kind.DETECTOR, "voters": ()}
+    changes: Mapping[str, object] = {
+        "annotator": name,
+        "kind": AnnotatorKind.DETECTOR,
+        "voters": (),
+    }
     if prediction.counted:
         bare = item.model_copy(update={"passages": (), "retrievals": ()})
         read = joined(bare, Retrieval(retriever=name, query=item.answer), there.passages)
-        return _Finding(read, (annotation.model_copy(update=changes),))
+        return _PredictedItem(read, (annotation.model_copy(update=changes),))
     if there.passages != item.passages:
         changes = {**changes, **_without_evidence(annotation)}
     return annotation.model_copy(update=changes)
 
 
-def _annotation(labels: Labels, answer: str, name: str) -> Annotation:
+def _annotation(labels: ItemLabels, answer: str, name: str) -> Annotation:
     hard = tuple(Interval(start=start, end=end) for start, end in labels.hard)
     spans = tuple(Span.of(answer, each.start, each.end, prob=each.prob) for each in labels.soft)
-    return Annotation(annotator=name, kind=Kind.DETECTOR, spans=spans, hard=hard)
+    return Annotation(annotator=name, kind=AnnotatorKind.DETECTOR, spans=spans, hard=hard)
 
 
 def _without_evidence(annotation: Annotation) -> Mapping[str, object]:

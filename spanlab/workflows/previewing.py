@@ -9,7 +9,7 @@ from pathlib import Path
 
 from spanlab.datasets import ReadOptions, RejectedRecord, detect, read
 from spanlab.results import ResultTable, counted, fact_table
-from spanlab.schema import Item, Kind, Record
+from spanlab.schema import AnnotatorKind, Item, Record
 from spanlab.workflows.importing import has_no_evidence, without_passages
 from spanlab.workflows.process_nodes import stages_of
 
@@ -40,7 +40,7 @@ class ImportPreview:
     read: int
     is_all: bool
     with_passages: int
-    annotators: tuple[tuple[str, Kind, int], ...]
+    annotators: tuple[tuple[str, AnnotatorKind, int], ...]
     rejects: tuple[RejectedRecord, ...] = ()
 
     @property
@@ -99,7 +99,7 @@ def preview_import(files: Sequence[Path], options: ReadOptions | None = None) ->
         InputError: a record is wrong, or a file's format is not recognised.
     """
     chosen = options or ReadOptions()
-    seen = _Seen()
+    seen = _PreviewCounts()
     on_reject = None if chosen.on_reject is None else seen.reject
     chosen = replace(chosen, on_warning=lambda _: None, on_reject=on_reject)
     formats = tuple(dict.fromkeys(_format_of(file, chosen) for file in files))
@@ -108,7 +108,7 @@ def preview_import(files: Sequence[Path], options: ReadOptions | None = None) ->
             for record in read(file, chosen):
                 seen.add(record)
         is_all = True
-    except _Enough:
+    except _PreviewEnd:
         is_all = False
     return ImportPreview(
         formats=formats,
@@ -121,22 +121,22 @@ def preview_import(files: Sequence[Path], options: ReadOptions | None = None) ->
     )
 
 
-class _Enough(Exception):  # noqa: N818 - no error: ends the reading
+class _PreviewEnd(Exception):  # noqa: N818 - no error: ends the reading
     """So many records were looked at as a preview looks at."""
 
 
 @dataclass
-class _Seen:
+class _PreviewCounts:
     items: list[Item] = field(default_factory=list)
     read: int = 0
     without_passages: int = 0
     characters: int = 0
-    annotators: Counter[tuple[str, Kind]] = field(default_factory=Counter)
+    annotators: Counter[tuple[str, AnnotatorKind]] = field(default_factory=Counter)
     rejects: list[RejectedRecord] = field(default_factory=list)
 
     def add(self, record: Record) -> None:
         if self.read == _LOOKED_AT or self.characters > _CHARACTERS:
-            raise _Enough
+            raise _PreviewEnd
         self.read += 1
         self.items += [record.item] if len(self.items) < _SHOWN else []
         self.without_passages += has_no_evidence(record.item)
@@ -147,7 +147,7 @@ class _Seen:
     def reject(self, left_out: RejectedRecord) -> None:
         self.rejects.append(left_out)
         if len(self.rejects) == _REJECTS:
-            raise _Enough
+            raise _PreviewEnd
 
 
 def _format_of(file: Path, options: ReadOptions) -> str:

@@ -9,14 +9,14 @@ from spanlab.schema import Item, SharedProcess
 
 
 @dataclass(frozen=True)
-class Stages:
+class StageNodes:
     """How many nodes each stage of a process has, earliest first, and the node of the answer."""
 
     sizes: Mapping[str, int]
     terminal: str
 
 
-def stages_of(item: Item) -> Stages | None:
+def stages_of(item: Item) -> StageNodes | None:
     """Return the stages of the process that an item came from; None if it says of none.
 
     Args:
@@ -27,5 +27,5 @@ def stages_of(item: Item) -> Stages | None:
         return None
     if isinstance(process, SharedProcess):
         opened = process.opened()
-        return Stages(opened.sizes(), process.terminal)
-    return Stages(process.sizes(), process.terminal.id)
+        return StageNodes(opened.sizes(), process.terminal)
+    return StageNodes(process.sizes(), process.terminal.id)

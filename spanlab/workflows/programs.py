@@ -6,7 +6,7 @@ from pathlib import Path
 
 from spanlab.detectors import check_tunable, entry_of, members
 from spanlab.errors import InputError, UsageError
-from spanlab.programs import Programs
+from spanlab.programs import ProgramRegistry
 from spanlab.results import (
     LANGUAGE,
     Column,
@@ -17,16 +17,16 @@ from spanlab.results import (
     figure,
     write_cell,
 )
-from spanlab.schema import Demo, HeldOut, Predictor, Program, PromptChange, compare
+from spanlab.schema import Demo, HeldOut, PromptChange, TunedPredictor, TunedProgram, compare
 from spanlab.settings import Settings
 
 __all__ = [
     "Demo",
     "HeldOut",
-    "Predictor",
-    "Program",
-    "Programs",
+    "ProgramRegistry",
     "PromptChange",
+    "TunedPredictor",
+    "TunedProgram",
     "compare",
     "registry",
     "take",
@@ -55,7 +55,7 @@ def use(name: str, member: str | None = None) -> str:
     return owner
 
 
-def take(path: Path, name: str | None = None) -> Program:
+def take(path: Path, name: str | None = None) -> TunedProgram:
     """Import a program from a file that an export wrote.
 
     Args:
@@ -69,7 +69,7 @@ def take(path: Path, name: str | None = None) -> Program:
     return registry().take(path, name, _check_fits)
 
 
-def _check_fits(program: Program) -> None:
+def _check_fits(program: TunedProgram) -> None:
     check_tunable(program.detector)
     if program.member is not None and _detector(program.member) != program.detector:
         raise UsageError(f"{program.member!r} is no {program.detector!r}, as the program says")
@@ -99,12 +99,12 @@ def _detector(owner: str) -> str:
     return found.detector if found is not None else entry_of(owner).name
 
 
-def registry(settings: Settings | None = None) -> Programs:
+def registry(settings: Settings | None = None) -> ProgramRegistry:
     """Return the registry that the environment (or ``settings``) names."""
-    return Programs((settings or Settings.read()).programs)
+    return ProgramRegistry((settings or Settings.read()).programs)
 
 
-def program_table(programs: Programs) -> ResultTable:
+def program_table(programs: ProgramRegistry) -> ResultTable:
     """Return a line per program, the newest first; a star marks those that are used."""
     return ResultTable(
         key="programs",
@@ -126,7 +126,7 @@ def program_table(programs: Programs) -> ResultTable:
     )
 
 
-def program_tables(program: Program) -> tuple[ResultTable, ...]:
+def program_tables(program: TunedProgram) -> tuple[ResultTable, ...]:
     """Return where a program comes from and what it is worth."""
     facts = {
         "detector": program.detector,

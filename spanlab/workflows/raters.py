@@ -11,7 +11,7 @@ from typing import Any, Final
 from spanlab.errors import UsageError
 from spanlab.labels import hard_of
 from spanlab.results import Column, ResultTable, columns_of
-from spanlab.schema import Annotation, Kind, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, Record, Status
 from spanlab.scorers.raters import dawid_skene, pattern_counts
 
 __all__ = ["RaterQuality", "RaterReport", "rate_raters"]
@@ -114,9 +114,9 @@ def rate_raters(records: Iterable[Record], names: Sequence[str] = ()) -> RaterRe
             said.annotator: said
             for said in record.annotations
             if said.status is Status.DONE
-            and (said.annotator in names if names else said.kind is Kind.PERSON)
+            and (said.annotator in names if names else said.kind is AnnotatorKind.PERSON)
         }
-        gold = next((a for a in record.annotations if a.kind is Kind.GOLD), None)
+        gold = next((a for a in record.annotations if a.kind is AnnotatorKind.GOLD), None)
         items.update(list(done))
         voters = tuple(done)
         for marked, length in _stretches(record.item.answer, list(done.values())):

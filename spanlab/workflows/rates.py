@@ -24,8 +24,8 @@ from spanlab.results import (
     sampling_alone,
     several,
 )
-from spanlab.schema import HALLUCINATED, Annotation, Kind, Record, Status
-from spanlab.scorers import Difference, mean_of, paired
+from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind, Record, Status
+from spanlab.scorers import MeanDifference, mean_of, paired
 from spanlab.storage import Store
 from spanlab.workflows.evaluating import difference_cells
 from spanlab.workflows.item_fields import LABEL, NOTHING_THERE, fields_of, values_of
@@ -33,7 +33,7 @@ from spanlab.workflows.lookup import check_annotators, summary_of
 from spanlab.workflows.measuring import measure
 from spanlab.workflows.progress import reported
 
-__all__ = ["Group", "Measures", "Pairing", "RateTally", "Rates", "rates", "usual"]
+__all__ = ["GroupRates", "RateDifference", "RateGroup", "RateReport", "RateTally", "rates", "usual"]
 
 MOST_GROUPS: Final = 200  # groups that a table can show
 _MOST_PAIRS: Final = 12  # groups up to which every two are compared
@@ -54,7 +54,7 @@ MEASURES: Final = {
 }
 
 
-class Measures(NamedTuple):
+class GroupRates(NamedTuple):
     """Rates of some items, each 0 for an answer without hallucination.
 
     ``answers`` is the share of answers with one, ``characters`` the share of characters, ``spans``
@@ -69,26 +69,26 @@ class Measures(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Group:
+class RateGroup:
     """The items of one value of the field; ``labels`` are the shares of answers by label."""
 
     value: str
     n: int
-    rates: Measures
+    rates: GroupRates
     labels: Mapping[str, float]
 
 
-class Pairing(NamedTuple):
+class RateDifference(NamedTuple):
     """Two groups on the ``n`` questions that both answered: rate of ``a`` minus rate of ``b``."""
 
     a: str
     b: str
     n: int
-    characters: Difference
+    characters: MeanDifference
 
 
 @dataclass(frozen=True)
-class Rates:
+class RateReport:
     """Rates by group, the lowest share of characters first.
 
     ``annotators`` are those whose labels were counted; ``unlabelled`` is the number of items that
@@ -99,8 +99,8 @@ class Rates:
 
     field: str
     annotators: tuple[str, ...]
-    groups: tuple[Group, ...]
-    pairs: tuple[Pairing, ...]
+    groups: tuple[RateGroup, ...]
+    pairs: tuple[RateDifference, ...]
     unlabelled: int
     remarks: tuple[str, ...] = ()
     is_raw: bool = False
@@ -179,7 +179,7 @@ class Rates:
         )
 
 
-class _Counted(NamedTuple):
+class _ItemRates(NamedTuple):
     """What the annotators say of one item, on average."""
 
     question: tuple[str, str]
@@ -196,7 +196,7 @@ def rates(
     field: str,
     annotators: Sequence[str] = (),
     on_progress: Callable[[int], None] | None = None,
-) -> Rates:
+) -> RateReport:
     """Count hallucinations by a field of the items.
 
     Args:
@@ -257,7 +257,7 @@ class RateTally:
     def __init__(
         self,
         field: str,
-        kinds: Mapping[str, Kind],
+        kinds: Mapping[str, AnnotatorKind],
         annotators: Sequence[str],
         labels: Sequence[str] = (),
     ) -> None:
@@ -265,7 +265,7 @@ class RateTally:
         self._kinds = kinds
         self._annotators = tuple(annotators)
         self._values = values_of(field, labels)
-        self._groups: dict[str, list[_Counted]] = defaultdict(list)
+        self._groups: dict[str, list[_ItemRates]] = defaultdict(list)
         self._unlabelled = 0
 
     @property
@@ -283,13 +283,13 @@ class RateTally:
             if counted is not None:
                 self._groups[value].append(counted)
 
-    def result(self) -> Rates:
+    def result(self) -> RateReport:
         """Return what was gathered."""
         groups = [_group(value, counted) for value, counted in self._groups.items()]
         groups.sort(key=lambda group: (group.rates.characters.mean, group.value))
         paired_off = len(groups) <= _MOST_PAIRS and self._field != LABEL
         machines = [name for name in self._annotators if self._is_machine(name)]
-        return Rates(
+        return RateReport(
             field=self._field,
             annotators=self._annotators,
             groups=tuple(groups),
@@ -305,23 +305,23 @@ class RateTally:
     def _is_machine(self, name: str) -> bool:
         """Say whether a detector marked; a vote is of detectors where there are no people."""
         kinds = set(self._kinds.values())
-        by_detectors = Kind.DETECTOR in kinds and Kind.PERSON not in kinds
-        return self._kinds[name] is Kind.DETECTOR or (
-            self._kinds[name] is Kind.VOTE and by_detectors
+        by_detectors = AnnotatorKind.DETECTOR in kinds and AnnotatorKind.PERSON not in kinds
+        return self._kinds[name] is AnnotatorKind.DETECTOR or (
+            self._kinds[name] is AnnotatorKind.VOTE and by_detectors
         )
 
 
-def usual(kinds: Mapping[str, Kind]) -> tuple[str, ...]:
+def usual(kinds: Mapping[str, AnnotatorKind]) -> tuple[str, ...]:
     """Return whose labels count unless people say so: the gold labels, else all people, ….
 
     Returns:
         … else the only vote or the only detector; empty where that is not clear.
     """
     for kind, single in (
-        (Kind.GOLD, True),
-        (Kind.PERSON, False),
-        (Kind.VOTE, True),
-        (Kind.DETECTOR, True),
+        (AnnotatorKind.GOLD, True),
+        (AnnotatorKind.PERSON, False),
+        (AnnotatorKind.VOTE, True),
+        (AnnotatorKind.DETECTOR, True),
     ):
         names = tuple(name for name in kinds if kinds[name] is kind)
         if names and (not single or len(names) == 1):
@@ -329,7 +329,7 @@ def usual(kinds: Mapping[str, Kind]) -> tuple[str, ...]:
     return ()
 
 
-def _counted(record: Record, names: Sequence[str]) -> _Counted | None:
+def _counted(record: Record, names: Sequence[str]) -> _ItemRates | None:
     item = record.item
     found = [record.by(name) for name in names]
     done = [each for each in found if each is not None and each.status is Status.DONE]
@@ -338,7 +338,7 @@ def _counted(record: Record, names: Sequence[str]) -> _Counted | None:
     length = max(len(item.answer), 1)
     marked = [hard_of(each) for each in done]
     claims = [_claims(each) for each in done if each.claims]
-    return _Counted(
+    return _ItemRates(
         question=(item.lang, item.question),
         answers=fmean(bool(each) for each in marked),
         characters=fmean(sum(end - start for start, end in each) / length for each in marked),
@@ -352,13 +352,13 @@ def _claims(annotation: Annotation) -> float:
     return fmean(claim.verdict in HALLUCINATED for claim in annotation.claims)
 
 
-def _group(value: str, counted: Sequence[_Counted]) -> Group:
+def _group(value: str, counted: Sequence[_ItemRates]) -> RateGroup:
     claims = [each.claims for each in counted if each.claims is not None]
     labels = Counter(label for each in counted for label in sorted(each.labels))
-    return Group(
+    return RateGroup(
         value=value,
         n=len(counted),
-        rates=Measures(
+        rates=GroupRates(
             mean_of([each.answers for each in counted]),
             mean_of([each.characters for each in counted]),
             mean_of([each.spans for each in counted]),
@@ -368,7 +368,7 @@ def _group(value: str, counted: Sequence[_Counted]) -> Group:
     )
 
 
-def _pairs(groups: Mapping[str, Sequence[_Counted]]) -> Iterable[Pairing]:
+def _pairs(groups: Mapping[str, Sequence[_ItemRates]]) -> Iterable[RateDifference]:
     """Yield the comparisons of groups on questions that both answered, at least two of them."""
     means: dict[str, dict[tuple[str, str], float]] = {}
     for value, counted in groups.items():
@@ -381,4 +381,4 @@ def _pairs(groups: Mapping[str, Sequence[_Counted]]) -> Iterable[Pairing]:
         both = [question for question in means[a] if question in means[b]]
         if len(both) > 1:
             difference = paired([means[a][q] for q in both], [means[b][q] for q in both])
-            yield Pairing(a, b, len(both), difference)
+            yield RateDifference(a, b, len(both), difference)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import JsonValue
 
 from spanlab.datasets import ReadOptions, read
-from spanlab.detectors import DetectorSpec, Finding
+from spanlab.detectors import DetectorResult, DetectorSpec
 from spanlab.detectors.building import kit_of
 from spanlab.errors import BudgetError, UsageError
 from spanlab.lm import Budget, Meter, ModelChoice, Usage
@@ -23,12 +23,12 @@ from spanlab.workflows.runs import CONCURRENCY
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spanlab.detectors.safe.reasoner import Reasoner, ReasonOptions
+    from spanlab.detectors.safe.reasoner import ReasonOptions, StepReasoner
 
 _AHEAD = 4  # times as many questions are begun as are under way
 
 
-class Reasoning:
+class QuestionReasoner:
     """Reasons about questions, with each of some ways of verifying.
 
     ``spent`` is the error by which the budget ended it, if it did; ``results`` says by way of
@@ -54,14 +54,14 @@ class Reasoning:
         concurrency: int = CONCURRENCY,
         budget: Budget | None = None,
     ) -> None:
-        from spanlab.detectors.safe.reasoner import Reasoner
+        from spanlab.detectors.safe.reasoner import StepReasoner
 
         names = [way.verification for way in ways]
         if len(set(names)) < len(names):
             raise UsageError(f"name each way of verifying once, not {', '.join(names)}")
         self._meter = Meter(budget, concurrency=concurrency)
         kit = kit_of(_specification(choice, generator), self._meter, Settings.read())
-        self._reasoners = [Reasoner(kit, way) for way in ways]
+        self._reasoners = [StepReasoner(kit, way) for way in ways]
         self._slots = asyncio.Semaphore(concurrency)
         self._ahead = _AHEAD * concurrency
         self.results: Mapping[str, MethodResult] = {name: MethodResult() for name in names}
@@ -92,11 +92,11 @@ class Reasoning:
             self.results[reasoner.options.verification].add(MethodResult.of(record))
             yield record
 
-    async def _one(self, reasoner: Reasoner, item: Item) -> tuple[Reasoner, Finding]:
+    async def _one(self, reasoner: StepReasoner, item: Item) -> tuple[StepReasoner, DetectorResult]:
         async with self._slots:
             return reasoner, await reasoner.detect(item)
 
-    def _record(self, reasoner: Reasoner, finding: Finding) -> Record:
+    def _record(self, reasoner: StepReasoner, finding: DetectorResult) -> Record:
         way, said = reasoner.options.verification, finding.annotation
         calls = [step for step in said.trace if isinstance(step, CallsStep)]
         outcome: dict[str, JsonValue] = {

@@ -13,8 +13,8 @@ from pydantic import JsonValue
 
 from spanlab.detectors.safe.steps import ErrorType, error_marked, right_answers, steps_in
 from spanlab.results import P_VALUE, Chart, Column, ResultTable, columns_of, counted
-from spanlab.schema import Annotation, Item, Kind, ReasoningTraceStep, Record, Status
-from spanlab.scorers import AnswerScore, Difference, paired, score_answer
+from spanlab.schema import Annotation, AnnotatorKind, Item, ReasoningTraceStep, Record, Status
+from spanlab.scorers import AnswerScore, MeanDifference, paired, score_answer
 from spanlab.storage import Store
 from spanlab.workflows.evaluating import difference_cells
 from spanlab.workflows.progress import reported
@@ -104,7 +104,7 @@ class MethodResult:
             for step in said.trace
             if isinstance(step, ReasoningTraceStep) and step.error is not None
         ]
-        if said.kind is Kind.PERSON and said.status is Status.DONE and said.spans:
+        if said.kind is AnnotatorKind.PERSON and said.status is Status.DONE and said.spans:
             steps = enumerate(steps_in(item.answer, item.lang), start=1)
             found = ((number, error_marked(step, said.spans)) for number, step in steps)
             named = [(number, error) for number, error in found if error is not None]
@@ -184,7 +184,7 @@ class MethodPair(NamedTuple):
 
     a: str
     b: str
-    difference: Difference
+    difference: MeanDifference
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,23 @@ from typing import BinaryIO
 from urllib.parse import urlsplit
 
 from spanlab.results import counted
-from spanlab.schema import Annotation, Claim, Evidence, Item, Kind, Passage, Record, Span, Status
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Claim,
+    Evidence,
+    Item,
+    Passage,
+    Record,
+    Span,
+    Status,
+)
 from spanlab.workflows.marks import mark_html, marked_html
 from spanlab.workflows.overview import Overview
 from spanlab.workflows.report_head import head_html
 
 _OPEN = 3  # annotations of an item that are not folded away
-_ORDER = (Kind.GOLD, Kind.VOTE, Kind.DETECTOR, Kind.PERSON)
+_ORDER = (AnnotatorKind.GOLD, AnnotatorKind.VOTE, AnnotatorKind.DETECTOR, AnnotatorKind.PERSON)
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _STYLE = """
 :root { color-scheme: light dark; --mark: 208, 104, 8; --line: rgba(128, 132, 149, .4); }

@@ -7,15 +7,19 @@ from dataclasses import replace
 from html import escape
 
 from spanlab.results import Column, ResultTable, counted, write_cell
-from spanlab.schema import Kind, Status
-from spanlab.workflows.comparison_tables import ANNOTATOR, Scored, score_table
+from spanlab.schema import AnnotatorKind, Status
+from spanlab.workflows.comparison_tables import ANNOTATOR, ScoredAnnotator, score_table
 from spanlab.workflows.overview import Overview
-from spanlab.workflows.rates import Rates
+from spanlab.workflows.rates import RateReport
 
 _PEOPLE = 20  # whose scores are shown
 _NAMED = 10  # people whose counts are shown one by one
 _GROUPS = 50  # whose rates are shown
-_KINDS = {Kind.GOLD: "gold labels", Kind.VOTE: "votes", Kind.DETECTOR: "detectors"}
+_KINDS = {
+    AnnotatorKind.GOLD: "gold labels",
+    AnnotatorKind.VOTE: "votes",
+    AnnotatorKind.DETECTOR: "detectors",
+}
 
 
 def head_html(overview: Overview) -> str:
@@ -36,12 +40,12 @@ def head_html(overview: Overview) -> str:
 
 def _annotators(overview: Overview) -> str:
     kinds = overview.comparison.kinds
-    people = [name for name in overview.states if kinds[name] is Kind.PERSON]
+    people = [name for name in overview.states if kinds[name] is AnnotatorKind.PERSON]
     rows = [
         (name, *_counts([name], overview))
-        for kind in (*_KINDS, Kind.PERSON)
+        for kind in (*_KINDS, AnnotatorKind.PERSON)
         for name in overview.states
-        if kinds[name] is kind and not (kind is Kind.PERSON and len(people) > _NAMED)
+        if kinds[name] is kind and not (kind is AnnotatorKind.PERSON and len(people) > _NAMED)
     ]
     if len(people) > _NAMED:
         rows.append((f"{len(people):,} people together", *_counts(people, overview)))
@@ -66,10 +70,10 @@ def _counts(names: Sequence[str], overview: Overview) -> tuple[int, ...]:
     return (*counts, len(names) * overview.n_items - sum(counts))
 
 
-def _scores(scores: Sequence[Scored]) -> str:
+def _scores(scores: Sequence[ScoredAnnotator]) -> str:
     """Return the table of scores; empty where there is nobody but the reference."""
-    others = [one for one in scores if one.kind is not Kind.PERSON]
-    people = [one for one in scores if one.kind is Kind.PERSON]
+    others = [one for one in scores if one.kind is not AnnotatorKind.PERSON]
+    people = [one for one in scores if one.kind is AnnotatorKind.PERSON]
     if not any(one.kind for one in scores):
         return ""
     shown = [*_best_first(others), *_best_first(people)[:_PEOPLE]]
@@ -79,12 +83,16 @@ def _scores(scores: Sequence[Scored]) -> str:
     return as_html(score_table(shown, ("iou", "corr", "f1"), "iou", title))
 
 
-def _best_first(scores: Sequence[Scored]) -> list[Scored]:
+def _best_first(scores: Sequence[ScoredAnnotator]) -> list[ScoredAnnotator]:
     return sorted(scores, key=lambda one: (-one.report.macro.iou.mean, one.name))
 
 
 def _labels(overview: Overview) -> str:
-    kinds = [kind for kind in (*_KINDS, Kind.PERSON) if any(kind is k for _, k in overview.labels)]
+    kinds = [
+        kind
+        for kind in (*_KINDS, AnnotatorKind.PERSON)
+        if any(kind is k for _, k in overview.labels)
+    ]
     totals: dict[str, int] = {}
     for (label, _), count in overview.labels.items():
         totals[label] = totals.get(label, 0) + count
@@ -104,7 +112,7 @@ def _labels(overview: Overview) -> str:
     )
 
 
-def _rates(rates: Rates) -> str:
+def _rates(rates: RateReport) -> str:
     most = sorted(rates.groups, key=lambda group: -group.n)[:_GROUPS]
     groups = tuple(replace(group, labels={}) for group in rates.groups if group in most)
     left_out = len(rates.groups) - len(groups)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from spanlab.detectors import Spec, entry_of
 from spanlab.errors import UsageError
 from spanlab.options import option, problem
-from spanlab.schema import Kind, Name, Status
+from spanlab.schema import AnnotatorKind, Name, Status
 from spanlab.workflows.choosing import DetectorSelection, specifications
 from spanlab.workflows.lookup import summary_of
 from spanlab.workflows.runs import CONCURRENCY, RunLimits, RunRequest
@@ -137,7 +137,7 @@ def check(store: Store, request: RunRequest) -> None:
     votes = {vote.name for vote in request.votes}
     kinds = {each.name: each.kind for each in summary_of(store, request.dataset).annotators}
     for name in request.annotators:
-        ours = Kind.VOTE if name in votes else Kind.DETECTOR
+        ours = AnnotatorKind.VOTE if name in votes else AnnotatorKind.DETECTOR
         if kinds.get(name, ours) is not ours:
             raise UsageError(
                 f"{name!r} is a {kinds[name]} in {request.dataset!r}: sign with another name"

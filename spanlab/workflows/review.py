@@ -6,31 +6,31 @@ from dataclasses import dataclass, replace
 
 from spanlab.errors import NotFoundError
 from spanlab.schema import (
-    Cursor,
-    Kind,
-    Label,
+    AnnotatorKind,
+    AssignedShare,
     Order,
-    Page,
+    QueueCursor,
+    QueuePage,
+    QueuePlace,
     QueueQuery,
     QueueRow,
-    Share,
-    Standing,
+    SpanLabel,
     Status,
 )
 from spanlab.storage import Review, Store
 from spanlab.workflows.blind import without_others
 
 __all__ = [
-    "Cursor",
-    "Label",
-    "Neighbours",
+    "AssignedShare",
     "Order",
-    "Page",
+    "QueueCursor",
+    "QueueNeighbours",
+    "QueuePage",
     "QueueProgress",
     "QueueQuery",
     "QueueRow",
     "Review",
-    "Share",
+    "SpanLabel",
     "Store",
     "assigned",
     "first_item",
@@ -46,7 +46,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class QueueNeighbours:
     """The items before and after one in a queue; None where the queue ends."""
 
     previous: str | None
@@ -84,7 +84,7 @@ def open_item(
     Raises:
         NotFoundError: there is no such dataset or item.
     """
-    kind = Kind.GOLD if adjudicating else Kind.PERSON
+    kind = AnnotatorKind.GOLD if adjudicating else AnnotatorKind.PERSON
     found = store.review(dataset, item_id, query.reviewer, kind)
     if not query.blind or (query.shown_when_done and found.state.status is Status.DONE):
         return found
@@ -147,12 +147,12 @@ def assigned(store: Store, dataset: str, reviewer: str, item_id: str) -> tuple[s
     if not people:
         return ()
     (position,) = store.positions_of(dataset, [item_id])
-    shares = (Share(number, len(people), settings.overlap) for number in range(len(people)))
+    shares = (AssignedShare(number, len(people), settings.overlap) for number in range(len(people)))
     named = tuple(name for name, share in zip(people, shares, strict=True) if share.has(position))
     return () if reviewer in named else named
 
 
-def items(store: Store, dataset: str, query: QueueQuery) -> Page:
+def items(store: Store, dataset: str, query: QueueQuery) -> QueuePage:
     """Return rows of the table of a queue's items.
 
     An item that the search names by its whole id comes before all others, wherever it stands.
@@ -163,13 +163,13 @@ def items(store: Store, dataset: str, query: QueueQuery) -> Page:
         return found
     (position,) = store.positions_of(dataset, [named])
     rest = tuple(row for row in found.rows if row.item_id != named)
-    at = Cursor(position - 1)
+    at = QueueCursor(position - 1)
     only = replace(query, text=None, order="import", reverse=False, after=at, limit=1)
     first = tuple(row for row in store.page(dataset, only).rows if row.item_id == named)
     return replace(found, rows=(*first, *rest))
 
 
-def standing(store: Store, dataset: str, query: QueueQuery, item_id: str) -> Standing:
+def standing(store: Store, dataset: str, query: QueueQuery, item_id: str) -> QueuePlace:
     """Return which item of the whole queue one is, and of how many; it looks at all items.
 
     Raises:
@@ -178,12 +178,12 @@ def standing(store: Store, dataset: str, query: QueueQuery, item_id: str) -> Sta
     return store.standing(dataset, query, item_id)
 
 
-def neighbours(store: Store, dataset: str, query: QueueQuery, item_id: str) -> Neighbours:
+def neighbours(store: Store, dataset: str, query: QueueQuery, item_id: str) -> QueueNeighbours:
     """Return the items next to ``item_id``, which need not pass the filter itself any more.
 
     Of a queue that reserves, they are reserved: the browser goes on to them without asking again.
     """
-    return Neighbours(
+    return QueueNeighbours(
         previous=_free(store, dataset, query, item_id, step=-1),
         next=_free(store, dataset, query, item_id, step=1),
     )
@@ -209,7 +209,7 @@ def progress(
     )
 
 
-def labels(store: Store, dataset: str, query: QueueQuery) -> tuple[Label, ...]:
+def labels(store: Store, dataset: str, query: QueueQuery) -> tuple[SpanLabel, ...]:
     """Return the labels to choose from: the dataset's set, then others that spans of it have.
 
     The first nine without a key of their own get the digits that are left, in order, so that each
@@ -219,7 +219,7 @@ def labels(store: Store, dataset: str, query: QueueQuery) -> tuple[Label, ...]:
     chosen = store.settings(dataset).labels
     names = {label.name for label in chosen}
     used = store.labels(dataset, query.reviewer if query.blind else None)
-    found = [Label(name=name) for name in used if name not in names]
+    found = [SpanLabel(name=name) for name in used if name not in names]
     taken = {label.key for label in chosen}
     free = (digit for digit in "123456789" if digit not in taken)
     return tuple(

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from spanlab.errors import StoreError
 from spanlab.oplog import Operation
 from spanlab.schema import Name, storable
-from spanlab.storage import Store, Write
+from spanlab.storage import SentOperation, Store
 
 _LARGEST = 2**53 - 1  # of the numbers that JavaScript counts without gaps
 
@@ -37,7 +37,7 @@ class SentWrite(BaseModel):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class WriteOutcome:
     """What became of one write: stored, or refused with the reason.
 
     ``stale`` says that the log had grown meanwhile: somebody else, or the same person in another
@@ -57,7 +57,7 @@ def apply_writes(
     reviewer: str,
     *,
     adjudicating: bool = False,
-) -> list[Outcome]:
+) -> list[WriteOutcome]:
     """Store what a browser has not had acknowledged yet; sending a write again does no harm.
 
     Args:
@@ -70,7 +70,7 @@ def apply_writes(
         One outcome for every write that names its session and number; empty for none.
     """
     writes: list[SentWrite] = []
-    outcomes: list[Outcome] = []
+    outcomes: list[WriteOutcome] = []
     for raw in sent:
         try:
             write = SentWrite.model_validate(raw)
@@ -79,12 +79,12 @@ def apply_writes(
             continue
         if (write.author is not None) is not adjudicating:
             reason = "an adjudication, and it alone, says who decided"
-            outcomes.append(Outcome(write.session, write.seq, stored=False, reason=reason))
+            outcomes.append(WriteOutcome(write.session, write.seq, stored=False, reason=reason))
         elif write.reviewer == reviewer:
             writes.append(write)
         else:
             reason = f"made as {write.reviewer!r}, but {reviewer!r} is reviewing here now"
-            outcomes.append(Outcome(write.session, write.seq, stored=False, reason=reason))
+            outcomes.append(WriteOutcome(write.session, write.seq, stored=False, reason=reason))
     for (_, dataset, item), group in groupby(writes, key=_log_of):
         outcomes += _apply(store, (dataset, item, reviewer), list(group))
     return outcomes
@@ -94,19 +94,20 @@ def _log_of(write: SentWrite) -> tuple[str, str, str]:
     return (write.session, write.dataset, write.item)
 
 
-def _apply(store: Store, log: tuple[str, str, str], writes: list[SentWrite]) -> list[Outcome]:
+def _apply(store: Store, log: tuple[str, str, str], writes: list[SentWrite]) -> list[WriteOutcome]:
     dataset, item, reviewer = log
     batch = [
-        Write(w.session, w.seq, w.base, w.op, w.author, w.guidelines, w.seconds) for w in writes
+        SentOperation(w.session, w.seq, w.base, w.op, w.author, w.guidelines, w.seconds)
+        for w in writes
     ]
     try:
         refused = {each.seq: each for each in store.apply(dataset, item, reviewer, batch).refused}
     except StoreError as error:
-        return [Outcome(w.session, w.seq, stored=False, reason=str(error)) for w in writes]
+        return [WriteOutcome(w.session, w.seq, stored=False, reason=str(error)) for w in writes]
     return [
-        Outcome(w.session, w.seq, stored=True)
+        WriteOutcome(w.session, w.seq, stored=True)
         if w.seq not in refused
-        else Outcome(
+        else WriteOutcome(
             w.session,
             w.seq,
             stored=False,
@@ -117,10 +118,10 @@ def _apply(store: Store, log: tuple[str, str, str], writes: list[SentWrite]) -> 
     ]
 
 
-def _unreadable(raw: Mapping[str, JsonValue], error: ValidationError) -> Iterable[Outcome]:
+def _unreadable(raw: Mapping[str, JsonValue], error: ValidationError) -> Iterable[WriteOutcome]:
     session, seq = raw.get("session"), raw.get("seq")
     if isinstance(session, str) and isinstance(seq, int):
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         reason = storable(f"{where}: {first['msg']}")
-        yield Outcome(storable(session), seq, stored=False, reason=reason)
+        yield WriteOutcome(storable(session), seq, stored=False, reason=reason)

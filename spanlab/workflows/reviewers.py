@@ -6,16 +6,22 @@ from pydantic import TypeAdapter, ValidationError
 
 from spanlab.detectors import installed
 from spanlab.errors import UsageError
-from spanlab.schema import DatasetSummary, Kind, Name
+from spanlab.schema import AnnotatorKind, DatasetSummary, Name
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
 ADJUDICATED = "adjudicated"  # the usual name of labels that were decided from those of others
-_WORDS = {Kind.DETECTOR: "a detector", Kind.VOTE: "a vote", Kind.GOLD: "gold labels"}
+_WORDS = {
+    AnnotatorKind.DETECTOR: "a detector",
+    AnnotatorKind.VOTE: "a vote",
+    AnnotatorKind.GOLD: "gold labels",
+}
 
 
 def has_reviewed(summary: DatasetSummary, name: str) -> bool:
     """Return whether a person of this name has annotated the dataset."""
-    return any(each.name == name and each.kind is Kind.PERSON for each in summary.annotators)
+    return any(
+        each.name == name and each.kind is AnnotatorKind.PERSON for each in summary.annotators
+    )
 
 
 def check_reviewer(summary: DatasetSummary, name: str) -> None:
@@ -36,12 +42,12 @@ def check_reviewer(summary: DatasetSummary, name: str) -> None:
         ) from error
     if has_reviewed(summary, name):
         return
-    reserved = {kind.value: kind for kind in _WORDS} | {ADJUDICATED: Kind.GOLD}
-    reserved |= {detector.casefold(): Kind.DETECTOR for detector in installed()}
+    reserved = {kind.value: kind for kind in _WORDS} | {ADJUDICATED: AnnotatorKind.GOLD}
+    reserved |= {detector.casefold(): AnnotatorKind.DETECTOR for detector in installed()}
     reserved |= {
         each.name.casefold(): each.kind
         for each in summary.annotators
-        if each.kind is not Kind.PERSON
+        if each.kind is not AnnotatorKind.PERSON
     }
     kind = reserved.get(name.casefold())
     if kind is not None:

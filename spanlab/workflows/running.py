@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanlab.detectors.base import Finding
+from spanlab.detectors.base import DetectorResult
 from spanlab.detectors.ensemble import Ensemble, ItemOutcome
 from spanlab.errors import BudgetError, ConfigurationError, InputError, StoreError
 from spanlab.runtime import rarely_collected
-from spanlab.schema import Annotation, Kind, Record, Status, storable
+from spanlab.schema import Annotation, AnnotatorKind, Record, Status, storable
 from spanlab.workflows.lookup import summary_of
-from spanlab.workflows.runs import Failure, Progress, RunRequest
+from spanlab.workflows.runs import FailedItem, RunProgress, RunRequest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spanlab.storage import Store
 
-__all__ = ["Progress", "Run", "RunRequest", "Work", "unfinished_positions"]
+__all__ = ["DatasetRun", "ItemBatch", "RunProgress", "RunRequest", "unfinished_positions"]
 
 _WINDOW = 200  # records read at once
 _SAVE_EVERY = 200  # findings a transaction at most, and
@@ -32,7 +32,7 @@ _BACKLOG = 4 * _SAVE_EVERY  # findings that wait for the database before new ite
 
 
 @dataclass(frozen=True)
-class Work:
+class ItemBatch:
     """Some items of a dataset, by position.
 
     ``given_up`` are ids of items that failed when this work was begun before: they are not tried
@@ -47,7 +47,7 @@ class Work:
 
 
 @dataclass
-class Run:
+class DatasetRun:
     """One run of detectors over some work; any number may share detectors and an event loop.
 
     At most ``concurrency`` items are under way at once. ``stop`` is asked before each item; the
@@ -57,14 +57,14 @@ class Run:
 
     store: Store
     ensemble: Ensemble
-    work: Work
+    work: ItemBatch
     concurrency: int
     stop: Callable[[], str | None] = lambda: None
     done: int = 0
     failed: int = 0
     stopped: str | None = None
     broken: ConfigurationError | None = None
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[FailedItem] = field(default_factory=list)
     _waiting: list[ItemOutcome] = field(default_factory=list)
     _due: asyncio.Event = field(default_factory=asyncio.Event)
     _room: asyncio.Event = field(default_factory=asyncio.Event)
@@ -170,24 +170,24 @@ class Run:
             if self._over:
                 self._due.set()
 
-    def _count_failures(self, stored: Sequence[Finding]) -> None:
+    def _count_failures(self, stored: Sequence[DetectorResult]) -> None:
         failures = [
-            Failure(finding.item.id, said.annotator, said.note or "")
+            FailedItem(finding.item.id, said.annotator, said.note or "")
             for finding in stored
             for said in finding.annotations
-            if said.status is Status.FAILED and said.kind is Kind.DETECTOR
+            if said.status is Status.FAILED and said.kind is AnnotatorKind.DETECTOR
         ]
         self.failed += len({failure.item_id for failure in failures})
         self.failures += failures
 
 
-def save(store: Store, dataset: str, findings: Sequence[Finding]) -> list[Finding]:
+def save(store: Store, dataset: str, findings: Sequence[DetectorResult]) -> list[DetectorResult]:
     """Store what was found, in one transaction for every 200 findings.
 
     Returns:
         What is stored: a failed annotation in place of what cannot be.
     """
-    stored: list[Finding] = []
+    stored: list[DetectorResult] = []
     for first in range(0, len(findings), _SAVE_EVERY):
         batch = findings[first : first + _SAVE_EVERY]
         try:
@@ -198,7 +198,7 @@ def save(store: Store, dataset: str, findings: Sequence[Finding]) -> list[Findin
     return stored
 
 
-def _save_one(store: Store, dataset: str, finding: Finding) -> Finding:
+def _save_one(store: Store, dataset: str, finding: DetectorResult) -> DetectorResult:
     try:
         store.save_findings(dataset, [finding])
     except InputError as error:
@@ -210,7 +210,7 @@ def _save_one(store: Store, dataset: str, finding: Finding) -> Finding:
             note=storable(f"it cannot be stored: {error}"),
         )
         store.save_annotations(dataset, [(finding.item.id, why)])  # without its passages
-        return Finding(why, finding.item)
+        return DetectorResult(why, finding.item)
     return finding
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field, model_validator
 
-from spanlab.detectors.ensemble import Ensemble, Vote
+from spanlab.detectors.ensemble import Ensemble, EnsembleVote
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.lm import CallLimits, Meter, Usage
 from spanlab.options import option
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from spanlab.settings import Settings
 
-__all__ = ["Failure", "Progress", "RunLimits", "RunRequest", "ensemble_of"]
+__all__ = ["FailedItem", "RunLimits", "RunProgress", "RunRequest", "ensemble_of"]
 
 CONCURRENCY = 32  # items annotated at once, unless a request says otherwise
 
@@ -83,15 +83,15 @@ class RunRequest(RunLimits):
         return tuple(_members(self.detectors))
 
     @property
-    def votes(self) -> tuple[Vote, ...]:
+    def votes(self) -> tuple[EnsembleVote, ...]:
         """The votes to cast: those of the ensembles, and the run's own."""
         votes = [
-            Vote(spec.name, tuple(member.signs for member in spec.members))
+            EnsembleVote(spec.name, tuple(member.signs for member in spec.members))
             for spec in self.detectors
             if isinstance(spec, EnsembleSpec)
         ]
         if self.vote is not None:
-            votes.append(Vote(self.vote, tuple(spec.signs for spec in self.specs)))
+            votes.append(EnsembleVote(self.vote, tuple(spec.signs for spec in self.specs)))
         return tuple(votes)
 
     @property
@@ -122,7 +122,7 @@ def ensemble_of(
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailedItem:
     """An item that a detector failed on, and why."""
 
     item_id: str
@@ -131,7 +131,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Progress:
+class RunProgress:
     """How far a run is.
 
     ``done`` items of ``total`` have been dealt with; ``failed`` of these failed under at least one
@@ -148,7 +148,7 @@ class Progress:
     rate: float = 0.0
     remaining: float | None = None
     stopped: str | None = None
-    last_failures: tuple[Failure, ...] = ()
+    last_failures: tuple[FailedItem, ...] = ()
 
 
 def _members(specs: tuple[Spec, ...]) -> Iterator[DetectorSpec]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from spanlab.detectors import DetectorSpec, Entry, installed
+from spanlab.detectors import DetectorEntry, DetectorSpec, installed
 from spanlab.workflows.runs import RunRequest
 
 # How endpoints are reached, and what they cost: no finding depends on it.
@@ -18,7 +18,7 @@ def settings_of(spec: DetectorSpec) -> dict[str, JsonValue]:
     """Return all that a detector's findings depend on by dotted names, with its defaults."""
     entry = installed().get(spec.detector)
     written = spec.model_dump(mode="json")
-    if isinstance(entry, Entry):
+    if isinstance(entry, DetectorEntry):
         read = entry.options.model_validate(spec.options)
         written["options"] = read.model_dump(mode="json")
     return dict(_flat(written, ""))

@@ -22,10 +22,10 @@ from spanlab.results import (
 from spanlab.schema import (
     HALLUCINATED,
     Annotation,
+    AnnotatorKind,
     Claim,
     DatasetSummary,
     Item,
-    Kind,
     SharedProcess,
     Status,
 )
@@ -169,7 +169,7 @@ class ErrorStages:
 
 
 @dataclass
-class _Seen:
+class _StageCounts:
     """What has been read of a dataset so far."""
 
     wrong: dict[str, list[tuple[str, ...]]] = field(default_factory=lambda: defaultdict(list))
@@ -226,8 +226,8 @@ def error_stages(
     summary = summary_of(store, dataset)
     names = tuple(annotators) or judges(summary)
     check_annotators(summary, names)
-    seen, judged = _Seen(), set[str]()
-    golds = [each.name for each in summary.annotators if each.kind is Kind.GOLD]
+    seen, judged = _StageCounts(), set[str]()
+    golds = [each.name for each in summary.annotators if each.kind is AnnotatorKind.GOLD]
     read = tuple(dict.fromkeys((*names, *golds)))
     records = store.records(dataset, annotators=read) if names else iter(())
     for record in reported(records, on_progress, _REPORT_EVERY):
@@ -249,14 +249,14 @@ def error_stages(
 
 def judges(summary: DatasetSummary) -> tuple[str, ...]:
     """Return the detectors of a dataset, any of which may have judged claims."""
-    return tuple(each.name for each in summary.annotators if each.kind is Kind.DETECTOR)
+    return tuple(each.name for each in summary.annotators if each.kind is AnnotatorKind.DETECTOR)
 
 
 def _wrong(said: Annotation) -> list[tuple[str, ...]]:
     return [claim.error_stages for claim in said.claims if claim.verdict in HALLUCINATED]
 
 
-def _run(name: str, seen: _Seen, stages: Sequence[str]) -> RunStages:
+def _run(name: str, seen: _StageCounts, stages: Sequence[str]) -> RunStages:
     wrong, named = seen.wrong[name], seen.named[name]
     told = [claim for claim in wrong if claim]
     shares = stage_shares(told, stages) if told else {}

@@ -8,7 +8,7 @@ from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from spanlab.datasets import Chooser, Role, read
+from spanlab.datasets import AnnotatorChooser, Role, read
 from spanlab.errors import InputError
 from spanlab.results import ResultTable, columns_of, counted, figure
 from spanlab.schema import Annotation, Item
@@ -124,7 +124,7 @@ def score_step_files(
 def _annotations(
     files: Sequence[Path], annotator: str | None, role: Role
 ) -> dict[str, tuple[Item, Annotation]]:
-    chooser = Chooser(annotator, role)
+    chooser = AnnotatorChooser(annotator, role)
     found = {}
     for file in files:
         for record in read(file):

@@ -13,7 +13,7 @@ from spanlab.errors import BudgetError, ConfigurationError, UsageError
 from spanlab.lm import Meter, Usage
 from spanlab.processes import executor_of
 from spanlab.runtime import ahead
-from spanlab.schema import Kind, Record, Status
+from spanlab.schema import AnnotatorKind, Record, Status
 from spanlab.settings import Settings
 from spanlab.workflows.runs import CONCURRENCY, RunRequest, ensemble_of
 
@@ -26,7 +26,7 @@ _AHEAD = 4  # times as many items are begun as are under way: a slow one holds u
 
 
 @dataclass
-class Outcomes:
+class FileRunCounts:
     """What became of the items of a stream.
 
     ``failed`` of the ``items`` have been finished by no detector. ``causes`` counts the failures
@@ -44,14 +44,14 @@ class Outcomes:
         self.items += bool(said)
         self.failed += bool(said) and all(each.status is Status.FAILED for each in said)
         for each in said:
-            if each.status is Status.FAILED and each.kind is Kind.DETECTOR:
+            if each.status is Status.FAILED and each.kind is AnnotatorKind.DETECTOR:
                 reason = each.note or ""
                 cause = reason.partition(_BEFORE_QUOTE)[0]
                 self.causes[cause] += 1
                 self.examples.setdefault(cause, reason)
 
 
-class Stream:
+class FileRun:
     """Detectors over one stream of records that are in no dataset.
 
     ``spent`` is the error by which the budget ended it, if it did; ``outcomes`` what became of the
@@ -72,10 +72,10 @@ class Stream:
         self._ahead = ahead
         self._meter = meter or Meter()
         self.spent: BudgetError | None = None
-        self.outcomes = Outcomes()
+        self.outcomes = FileRunCounts()
 
     @classmethod
-    def of(cls, request: RunRequest, settings: Settings | None = None) -> Stream:
+    def of(cls, request: RunRequest, settings: Settings | None = None) -> FileRun:
         """Build the detectors of a request.
 
         Args:
@@ -94,7 +94,7 @@ class Stream:
         return cls(ensemble, executor, _AHEAD * request.concurrency, meter)
 
     @classmethod
-    def own(cls, detector: Detector | LocalDetector, concurrency: int | None = None) -> Stream:
+    def own(cls, detector: Detector | LocalDetector, concurrency: int | None = None) -> FileRun:
         """Stream through a detector that somebody has made.
 
         Args:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from spanlab.detectors import DetectorSpec, Finding
+from spanlab.detectors import DetectorResult, DetectorSpec
 from spanlab.detectors.building import kit_of
 from spanlab.errors import BudgetError
 from spanlab.lm import Budget, Meter, Usage
@@ -24,7 +24,7 @@ _AHEAD = 4  # times as many questions are begun as are under way
 
 
 @dataclass
-class Supervised:
+class SupervisionResult:
     """What came of the questions of a dataset.
 
     Attributes:
@@ -40,7 +40,7 @@ class Supervised:
     reasons: Counter[str] = field(default_factory=Counter)
 
 
-class Supervision:
+class QuestionSupervisor:
     """Has a model verify questions, or write ideal reasonings for them.
 
     ``results`` says by dataset (``dataset`` in an item's ``meta``) what came of the questions so
@@ -78,7 +78,7 @@ class Supervision:
         self._flagged = flagged
         self._slots = asyncio.Semaphore(concurrency)
         self._ahead = _AHEAD * concurrency
-        self.results: dict[str, Supervised] = {}
+        self.results: dict[str, SupervisionResult] = {}
         self.spent: BudgetError | None = None
 
     @property
@@ -106,7 +106,7 @@ class Supervision:
             self._count(done)
             yield done
 
-    async def _one(self, record: Record) -> tuple[Record, Finding | None]:
+    async def _one(self, record: Record) -> tuple[Record, DetectorResult | None]:
         from spanlab.detectors.safe.steps import flag_of
 
         skipped = not (self._verifies or self._flagged) and flag_of(record.item) is not None
@@ -115,7 +115,7 @@ class Supervision:
         async with self._slots:
             return record, await self._with.detect(record.item)
 
-    def _record(self, record: Record, finding: Finding) -> Record:
+    def _record(self, record: Record, finding: DetectorResult) -> Record:
         said = finding.annotation
         before = [each for each in record.annotations if each.annotator != said.annotator]
         if self._verifies:  # the item says it all; nobody has looked at an answer
@@ -126,7 +126,7 @@ class Supervision:
     def _count(self, record: Record) -> None:
         from spanlab.detectors.safe.steps import flag_of
 
-        result = self.results.setdefault(_dataset(record.item), Supervised())
+        result = self.results.setdefault(_dataset(record.item), SupervisionResult())
         said = record.by(self._with.name)
         flag = flag_of(record.item)
         result.questions += 1
@@ -142,7 +142,7 @@ def _dataset(item: Item) -> str:
     return str(item.meta.get("dataset") or "questions")
 
 
-def supervision_table(results: Mapping[str, Supervised]) -> ResultTable:
+def supervision_table(results: Mapping[str, SupervisionResult]) -> ResultTable:
     """Return how many questions of each dataset failed, and how many are unverifiable."""
     return ResultTable(
         key="supervision",
@@ -162,6 +162,6 @@ def supervision_table(results: Mapping[str, Supervised]) -> ResultTable:
     )
 
 
-def _share(result: Supervised) -> float | None:
+def _share(result: SupervisionResult) -> float | None:
     judged = result.questions - result.failed
     return result.flagged / judged if judged else None

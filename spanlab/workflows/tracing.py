@@ -18,7 +18,7 @@ Tag = Literal["same", "deleted", "inserted"]
 
 
 @dataclass(frozen=True)
-class Traced:
+class TracedAnnotation:
     """An annotation with its trace, and the item that it is of."""
 
     item: Item
@@ -45,14 +45,14 @@ class DiffPiece:
     text: str
 
 
-def traced(store: Store, dataset: str, item_id: str, annotator: str) -> Traced | None:
+def traced(store: Store, dataset: str, item_id: str, annotator: str) -> TracedAnnotation | None:
     """Return an annotation with its trace; None if it or its item is gone."""
     try:
         record = store.record(dataset, item_id)
     except NotFoundError:
         return None
     annotation = record.by(annotator)
-    return None if annotation is None else Traced(record.item, annotation)
+    return None if annotation is None else TracedAnnotation(record.item, annotation)
 
 
 def revision_pieces(answer: str, revised: str, lang: str) -> tuple[DiffPiece, ...]:

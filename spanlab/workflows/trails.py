@@ -13,7 +13,15 @@ from itertools import groupby, pairwise
 from typing import Final
 
 from spanlab.errors import SpanlabError
-from spanlab.schema import Annotation, Graph, Item, ProcessNode, TrailStep, Verdict, process_of
+from spanlab.schema import (
+    Annotation,
+    Item,
+    ProcessGraph,
+    ProcessNode,
+    TrailStep,
+    Verdict,
+    process_of,
+)
 
 _BEGINNING: Final = 400  # characters shown of a node's text that nothing was quoted of
 _MOST_READERS: Final = 2000  # nodes of a round that are looked through for those that were read on
@@ -92,7 +100,7 @@ def trails(item: Item, annotation: Annotation) -> list[ClaimTrail]:
 
 
 def _trail(
-    process: Graph, claim: int, steps: Sequence[TrailStep], errors: Sequence[str]
+    process: ProcessGraph, claim: int, steps: Sequence[TrailStep], errors: Sequence[str]
 ) -> ClaimTrail:
     read = process.read([node for step in steps for node in step.checked])
     path = _path(process, steps)
@@ -125,7 +133,7 @@ def _trail(
     )
 
 
-def _path(process: Graph, steps: Sequence[TrailStep]) -> Mapping[str, ProcessNode]:
+def _path(process: ProcessGraph, steps: Sequence[TrailStep]) -> Mapping[str, ProcessNode]:
     """Return the answer, the nodes that gave evidence, and those that led to them."""
     quoted = dict.fromkeys(quote.node for step in steps for quote in step.quotes)
     quoted |= dict.fromkeys(node for step in steps for node in step.judged)

@@ -14,12 +14,12 @@ from spanlab.datasets import ReadOptions, read
 from spanlab.detectors.offline.detector import OfflineDetector
 from spanlab.detectors.offline.model import digest
 from spanlab.detectors.offline.training import Progress, folds, train_offline
-from spanlab.labels import Labels, labels_of
+from spanlab.labels import ItemLabels, labels_of
 from spanlab.results import MeanInterval
-from spanlab.schema import Frozen, Item, Record
+from spanlab.schema import FrozenModel, Item, Record
 from spanlab.scorers import score
 
-__all__ = ["Card", "ModeScores", "TrainingJob", "train_files", "train_offline"]
+__all__ = ["ModeScores", "ModelCard", "TrainingJob", "train_files", "train_offline"]
 
 LIMITS = (
     "A lexical evidence checker, no fact checker: it knows which words, numbers and names stand "
@@ -33,7 +33,7 @@ LIMITS = (
 Mode = Literal["with passages", "another item's passages", "without passages"]
 
 
-class ModeScores(Frozen):
+class ModeScores(FrozenModel):
     """Cross-validated scores of one mode: macro over languages with intervals, and each language.
 
     ``languages`` maps a language to its mean IoU and Corr.
@@ -45,7 +45,7 @@ class ModeScores(Frozen):
     languages: dict[str, tuple[float, float]]
 
 
-class Card(Frozen):
+class ModelCard(FrozenModel):
     """A model's origin, its scores and its limits."""
 
     model: str
@@ -83,7 +83,7 @@ def train_files(
     *,
     on_warning: Callable[[str], None] = lambda message: None,
     on_progress: Progress = lambda task, done, total: None,
-) -> Card:
+) -> ModelCard:
     """Train the offline detector, write the model with its card, and return the card.
 
     ``on_warning`` is called with each remark of a reader, ``on_progress`` with a task, the number
@@ -96,7 +96,7 @@ def train_files(
     options = ReadOptions(contexts=job.contexts, on_warning=on_warning)
     records = [record for file in job.files for record in read(file, options)]
     model = train_offline(records, annotator=job.annotator, on_progress=on_progress).dump()
-    card = Card(
+    card = ModelCard(
         model=job.target.name,
         sha256=digest(model),
         size=len(model),
@@ -118,7 +118,7 @@ def _cross_validated(
 ) -> tuple[ModeScores, ...]:
     annotator = job.annotator
     others = _neighbours(records)
-    pairs: dict[Mode, list[tuple[Labels, Labels]]] = {}
+    pairs: dict[Mode, list[tuple[ItemLabels, ItemLabels]]] = {}
     for model, held_out in folds(records, job.folds, annotator=annotator, on_progress=on_progress):
         detector = OfflineDetector(model)
         for record in held_out:

@@ -25,7 +25,7 @@ from spanlab.settings import Settings
 if TYPE_CHECKING:
     import dspy
 
-    from spanlab.detectors.safe.teacher import Taught
+    from spanlab.detectors.safe.teacher import TaughtItem
 
 T = TypeVar("T")
 _AT_ONCE: Final = 16  # items that the teacher is asked about at the same time
@@ -85,7 +85,7 @@ def write_verifier_data(
     *,
     annotators: Sequence[str] = (),
     seed: int | None = 0,
-    teacher: Teacher | None = None,
+    teacher: StepTeacher | None = None,
     flagged: bool = False,
 ) -> VerifierData:
     """Write ``train.jsonl``, ``validation.jsonl``, ``test.jsonl`` and ``qlora.yaml``.
@@ -154,7 +154,7 @@ def write_verifier_data(
     return found
 
 
-class Teacher:
+class StepTeacher:
     """A model that makes right steps wrong and explains hard cases, many at once.
 
     ``refused`` counts replies that could not be used.
@@ -173,14 +173,14 @@ class Teacher:
 
     def taught(
         self, records: Iterable[Record], annotators: Sequence[str]
-    ) -> Iterator[tuple[Record, Taught]]:
+    ) -> Iterator[tuple[Record, TaughtItem]]:
         """Yield records in order, each with what the teacher made of its steps."""
         work = (self._record(record, annotators) for record in records)
         return (future.result() for future in ahead(work, _AT_ONCE))
 
-    async def _record(self, record: Record, annotators: Sequence[str]) -> tuple[Record, Taught]:
+    async def _record(self, record: Record, annotators: Sequence[str]) -> tuple[Record, TaughtItem]:
         from spanlab.detectors.safe.examples import hard_cases, right_steps
-        from spanlab.detectors.safe.teacher import Taught, corrupted, explained, to_corrupt
+        from spanlab.detectors.safe.teacher import TaughtItem, corrupted, explained, to_corrupt
 
         item, right = record.item, right_steps(record, annotators)
         dice = random.Random(f"{self._seed}:{item.id}")
@@ -190,7 +190,7 @@ class Teacher:
         errors, feedback = await together(
             together(*map(self._usable, made)), together(*map(self._usable, told))
         )
-        return record, Taught(
+        return record, TaughtItem(
             [error for error in errors if error is not None],
             {key: said for key, said in zip(hard, feedback, strict=True) if said is not None},
         )

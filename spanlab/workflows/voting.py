@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from spanlab.errors import UsageError
 from spanlab.labels import vote
-from spanlab.schema import Annotation, Kind, Name, Record
+from spanlab.schema import Annotation, AnnotatorKind, Name, Record
 from spanlab.workflows.lookup import check_annotators, summary_of
 from spanlab.workflows.raters import rate_raters
 
@@ -105,7 +105,9 @@ def vote_records(
             annotation
             for annotation in record.annotations
             if (
-                annotation.annotator in annotators if annotators else annotation.kind is Kind.PERSON
+                annotation.annotator in annotators
+                if annotators
+                else annotation.kind is AnnotatorKind.PERSON
             )
         ]
         result = _vote(record, voters, name, cleanup)
@@ -123,7 +125,7 @@ def _check_name(name: str) -> None:
 
 def _check_free(record: Record, name: str) -> None:
     there = record.by(name)
-    if there is not None and there.kind is not Kind.VOTE:
+    if there is not None and there.kind is not AnnotatorKind.VOTE:
         raise UsageError(
             f"item {record.item.id!r} has a {there.kind} called {name!r}, which a vote would "
             "replace; give the vote another name"

@@ -13,7 +13,7 @@ from typing import Any
 
 from spanlab.datasets import ReadOptions, read, write
 from spanlab.datasets.formats import jsonl
-from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
+from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
 
 _ROOT = Path(__file__).resolve().parents[2]
 _ANSWER = "The lighthouse was built in 1921 by Norwegian sailors near the old harbour. 🗼"
@@ -74,7 +74,7 @@ def small(index: int, annotators: int, spans: int) -> Record:
     return Record(
         item=item,
         annotations=tuple(
-            Annotation(annotator=f"annotator-{number}", kind=Kind.PERSON, spans=found)
+            Annotation(annotator=f"annotator-{number}", kind=AnnotatorKind.PERSON, spans=found)
             for number in range(annotators)
         ),
     )

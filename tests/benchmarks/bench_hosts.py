@@ -25,7 +25,7 @@ from spanlab import jobs
 from spanlab.jobs import JobState, job_store
 from spanlab.schema import Status
 from spanlab.settings import Settings
-from spanlab.testing import Ask, ModelServer, caller_with, say
+from spanlab.testing import ModelRequest, ModelServer, caller_with, say
 
 AT_ONCE = 8  # calls of each worker
 LATENCY = 0.05
@@ -89,7 +89,7 @@ def _cut_off(
 
 def _tell_repeated(model: ModelServer, name: str, cut: float, back: float) -> None:
     """Print what was asked twice: what the host had asked, and what it asked after another one."""
-    asked: dict[str, list[Ask]] = {}
+    asked: dict[str, list[ModelRequest]] = {}
     for ask in model.requests:
         asked.setdefault(ask.fingerprint, []).append(ask)
     assert all(len(asks) <= 2 for asks in asked.values())

@@ -39,7 +39,7 @@ from spanlab.schema import Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, caller_with
-from spanlab.workflows.running import Run, Work
+from spanlab.workflows.running import DatasetRun, ItemBatch
 from spanlab.workflows.runs import ensemble_of
 
 NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"
@@ -110,7 +110,7 @@ async def _ours(store: Store, settings: Settings, url: str, items: int, at_once:
     ensemble = ensemble_of(asked, Meter(), settings)
     load("en").result()  # once in a process
     began = time.perf_counter()
-    await Run(store, ensemble, Work("d", range(items)), at_once).finish()
+    await DatasetRun(store, ensemble, ItemBatch("d", range(items)), at_once).finish()
     return time.perf_counter() - began
 
 

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 
 from perfect import ORDERS, VARIANTS, Answer, answers, correction, extraction, macro, repeated
 
-from spanlab.mappers import Quote, closest_sentence, map_fact, map_quotes, map_revision, tokens
+from spanlab.mappers import ModelQuote, closest_sentence, map_fact, map_quotes, map_revision, tokens
 from spanlab.mappers.corrections import changes
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
@@ -114,9 +114,9 @@ def _tasks(length: int) -> dict[str, Callable[[], object]]:
     answer = " ".join(words)
     starts = sorted(draw.choices(range(len(words) - 3), k=_QUOTES))
     texts = [" ".join(words[start : start + 3]) for start in starts]
-    exact = [Quote(text) for text in texts]
-    edited = [Quote(text[:-2] + "q" + text[-1]) for text in texts]
-    absent = [Quote(text[::-1]) for text in texts]
+    exact = [ModelQuote(text) for text in texts]
+    edited = [ModelQuote(text[:-2] + "q" + text[-1]) for text in texts]
+    absent = [ModelQuote(text[::-1]) for text in texts]
     some = " ".join(word if draw.random() > 0.1 else "changed" for word in words)
     other = " ".join(draw.choice(vocabulary) for _ in words)
     han = "".join(chr(0x4E00 + draw.randrange(800)) for _ in range(length))
@@ -141,12 +141,12 @@ def _print_odd() -> None:
     print("one word 20,000 times (100,000 characters), CPU ms")
     answer = "word " * 20_000
     for name, task in {
-        "200 quotes of the word": lambda: map_quotes(answer, [Quote("word")] * 200),
+        "200 quotes of the word": lambda: map_quotes(answer, [ModelQuote("word")] * 200),
         "200 quotes of 1 to 200 words": lambda: map_quotes(
-            answer, [Quote("word " * count) for count in range(1, 201)]
+            answer, [ModelQuote("word " * count) for count in range(1, 201)]
         ),
         "200 such with a typo": lambda: map_quotes(
-            answer, [Quote("word " * count + "wrod") for count in range(1, 201)]
+            answer, [ModelQuote("word " * count + "wrod") for count in range(1, 201)]
         ),
         "revision without seven of them": lambda: map_revision(
             answer, "word " * 9_000 + "other " + "word " * 10_992, lang="en"

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from postgres import postgres
 
 from spanlab.entities import grams, key_of
-from spanlab.memory import Memory, MemoryChoice
+from spanlab.memory import EvidenceMemory, MemoryChoice
 from spanlab.settings import Settings
 from spanlab.storage.memories import MemoryStore
 from spanlab.storage.memory_entry import MemoryEntry
@@ -64,7 +64,7 @@ async def _measure(name: str, store: MemoryStore) -> None:
     for first in range(0, _ENTRIES, _BATCH):
         _fill(store, names, first)
     print(f"{name}: {_ENTRIES:,} entries kept in {time.perf_counter() - start:.0f} s")
-    memory = Memory(store, MemoryChoice(mode="read-only"))
+    memory = EvidenceMemory(store, MemoryChoice(mode="read-only"))
     for what, some in _asked(names).items():
         times, sizes = [], []
         for _ in range(_RUNS):

@@ -172,7 +172,7 @@ def ready(
     from spanlab.schema import Item, Passage, Record
     from spanlab.settings import Settings
     from spanlab.storage import Store
-    from spanlab.workflows.running import Run, Work
+    from spanlab.workflows.running import DatasetRun, ItemBatch
     from spanlab.workflows.runs import RunRequest, ensemble_of
 
     records = (
@@ -199,8 +199,8 @@ def ready(
             load("en").result()  # once in a process
 
             async def run() -> None:
-                work = Work("bench", range(items))
-                running = Run(store, ensemble, work, at_once)
+                work = ItemBatch("bench", range(items))
+                running = DatasetRun(store, ensemble, work, at_once)
                 watching = asyncio.create_task(watch(running, tell)) if tell else None
                 await running.finish()
                 if running.failed or running.done != items:
@@ -208,7 +208,7 @@ def ready(
                 if watching is not None:
                     await watching
 
-            async def watch(running: Run, tell: Callable[[int], None]) -> None:
+            async def watch(running: DatasetRun, tell: Callable[[int], None]) -> None:
                 while running.done < items:
                     tell(running.done)
                     await asyncio.sleep(0.05)

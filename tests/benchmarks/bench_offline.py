@@ -23,25 +23,31 @@ from spanlab.detectors.offline.detector import OfflineDetector
 from spanlab.detectors.offline.features import describe
 from spanlab.detectors.offline.model import SHIPPED, OfflineModel, load
 from spanlab.detectors.offline.passages import read_passages
-from spanlab.detectors.offline.synthetic import Made, Pool, injected, paraphrases, verbatim
+from spanlab.detectors.offline.synthetic import (
+    ReplacementPool,
+    SyntheticAnswer,
+    injected,
+    paraphrases,
+    verbatim,
+)
 from spanlab.detectors.offline.training import folds
 from spanlab.detectors.offline.words import read as read_words
 from spanlab.extents import Extent, iou, length
-from spanlab.labels import Labels, Soft, hard_of, labels_of
-from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
-from spanlab.scorers import Report, mark_all, mark_none, score
+from spanlab.labels import ItemLabels, SoftLabel, hard_of, labels_of
+from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
+from spanlab.scorers import ScoreReport, mark_all, mark_none, score
 
 FOLDS = 5
 _ROOT = Path(__file__).resolve().parents[2]
 _WEIGHTY = 0.5  # the plain rule marks unknown words from this weight on
 
-Pairs = list[tuple[Labels, Labels]]
+Pairs = list[tuple[ItemLabels, ItemLabels]]
 
 
 class Probe(NamedTuple):
     """A made answer, what was found in it, and its language."""
 
-    made: Made
+    made: SyntheticAnswer
     found: list[Extent]
     lang: str
 
@@ -103,7 +109,7 @@ def _cross_validate(records: Sequence[Record]) -> tuple[dict[str, Pairs], dict[s
     return pairs, probes
 
 
-def _labels(item: Item, annotation: Annotation) -> Labels:
+def _labels(item: Item, annotation: Annotation) -> ItemLabels:
     return labels_of(Record(item=item, annotations=(annotation,)), annotation.annotator)
 
 
@@ -117,15 +123,17 @@ def _plain_rule(item: Item, model: OfflineModel) -> Annotation:
         for at in range(len(words))
         if not seen.known[at] and seen.weight[at] >= _WEIGHTY
     )
-    return Annotation(annotator="rule", kind=Kind.DETECTOR, spans=spans)
+    return Annotation(annotator="rule", kind=AnnotatorKind.DETECTOR, spans=spans)
 
 
-def _made(item: Item, model: OfflineModel, peers: Sequence[Item]) -> Iterable[tuple[str, Made]]:
+def _made(
+    item: Item, model: OfflineModel, peers: Sequence[Item]
+) -> Iterable[tuple[str, SyntheticAnswer]]:
     """Make answers from an item's passages of which is known what is right and wrong in them."""
     rng = random.Random(f"probe {item.id}")
     texts = [passage.text for passage in item.passages]
     others = [peer for peer in rng.sample(list(peers), min(6, len(peers))) if peer is not item]
-    pool = Pool.of([peer.passages[-1].text for peer in others if peer.passages])
+    pool = ReplacementPool.of([peer.passages[-1].text for peer in others if peer.passages])
     held = frozenset(form for t in (item.question, *texts) for form in read_words(t).forms)
     for _ in range(2):
         right = verbatim(texts, item.lang, rng)
@@ -141,7 +149,7 @@ def _made(item: Item, model: OfflineModel, peers: Sequence[Item]) -> Iterable[tu
             yield "paraphrase with errors", wrong
 
 
-def _print_scores(reports: Mapping[str, Report]) -> None:
+def _print_scores(reports: Mapping[str, ScoreReport]) -> None:
     print(f"{'IoU / Corr':16}" + "".join(f"{name:>15}" for name in reports))
     first = next(iter(reports.values()))
     for at, language in enumerate(first.languages):
@@ -195,7 +203,7 @@ def _print_reliability(pairs: Pairs) -> None:
             )
 
 
-def _characters(soft: Iterable[Soft], size: int) -> list[float]:
+def _characters(soft: Iterable[SoftLabel], size: int) -> list[float]:
     values = np.zeros(size)
     for start, end, prob in soft:
         values[start:end] = prob

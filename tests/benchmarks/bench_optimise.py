@@ -23,13 +23,13 @@ from working_jobs import wait_until, working
 
 from optimizers.examples import LabelSource, labelled
 from optimizers.preparing import resolved, tuner
-from optimizers.request import Optimisation, Search
-from optimizers.watching import Stopper
+from optimizers.request import Optimisation, PromptSearch
+from optimizers.watching import StoppableMeter
 from spanlab import jobs
 from spanlab.datasets import read
 from spanlab.detectors import DetectorSpec
 from spanlab.lm import ModelChoice
-from spanlab.programs import Programs
+from spanlab.programs import ProgramRegistry
 from spanlab.schema import Record
 from spanlab.settings import Settings
 from spanlab.storage import Store
@@ -59,7 +59,7 @@ def overhead(records: list[Record]) -> None:
         request = resolved(Optimisation(dataset="bench", search=_search(server, folds=0)))
         examples = list(labelled(records, LabelSource()))
         began, spent = time.monotonic(), time.process_time()
-        tuner(request, settings, Stopper(), lambda event: None).run(examples)
+        tuner(request, settings, StoppableMeter(), lambda event: None).run(examples)
         took, computed = time.monotonic() - began, time.process_time() - spent
         waited = _open_seconds(server)
     print(f"  calls {server.count}; wall {took:.1f} s, some call was open for {waited:.1f} s")
@@ -93,7 +93,7 @@ def kills(records: list[Record], latency: float) -> None:
                 ends.append(kill(process, killed.home, server))
         with working(killed, "w"):
             view = jobs.wait(job_id, settings=killed)
-        first, second = (Programs(each.programs).load("tuned") for each in (quiet, killed))
+        first, second = (ProgramRegistry(each.programs).load("tuned") for each in (quiet, killed))
         same = first.predictors == second.predictors and first.held_out == second.held_out
         print(f"  state {view.state}; the same program as undisturbed: {same}")
         again = again_after_kills(server, ends, killed.home)
@@ -102,7 +102,7 @@ def kills(records: list[Record], latency: float) -> None:
         print(f"  (at most {KILLS * THREADS} could be under way at the kills)")
 
 
-def _search(server: ModelServer, **more: object) -> Search:
+def _search(server: ModelServer, **more: object) -> PromptSearch:
     choice = ModelChoice(model="scripted", base_url=server.url, retries=0)
     fields = {
         "name": "tuned",
@@ -110,7 +110,7 @@ def _search(server: ModelServer, **more: object) -> Search:
         "threads": THREADS,
         **more,
     }
-    return Search.model_validate(fields)
+    return PromptSearch.model_validate(fields)
 
 
 def _settings(home: Path) -> Settings:

@@ -24,7 +24,7 @@ _TESTS = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_TESTS / "model_server"))
 
 if TYPE_CHECKING:
-    from spanlab.testing import Ask, Reply
+    from spanlab.testing import ModelRequest, ScriptedReply
 
 _CLAIMS, _AT_ONCE, _PAIRS = 100, 16, 5
 _SEARCH, _PAGE, _MODEL = 0.3, 1.0, 0.2  # seconds
@@ -92,9 +92,9 @@ class _Web:
         self.pages = 0
         self._found: dict[str, int] = {}
 
-    def reply(self, ask: Ask) -> Reply:
+    def reply(self, ask: ModelRequest) -> ScriptedReply:
         """Answer in the time that each takes."""
-        from spanlab.testing import Reply, fail
+        from spanlab.testing import ScriptedReply, fail
 
         parts = urlsplit(ask.path)
         if ask.path.endswith("completions"):
@@ -104,17 +104,17 @@ class _Web:
             number = self._found.setdefault(query, len(self._found))
             url = f"http://{_host(number)}:{self.port}/page"
             found = {"title": "T", "url": url, "content": f"Fact {number} is from 1889."}
-            return Reply(body={"results": [found]}, delay=_SEARCH)
+            return ScriptedReply(body={"results": [found]}, delay=_SEARCH)
         if parts.path == "/robots.txt":
             return fail(404)
         self.pages += 1
         number = _number(ask.headers["host"].partition(":")[0])
         text = f"<p>It is old. {'Much is said here. ' * 200} Fact {number} is from 1889. So it is."
         headers = {"Content-Type": "text/html"}
-        return Reply(body=text.encode(), headers=headers, delay=_PAGE)
+        return ScriptedReply(body=text.encode(), headers=headers, delay=_PAGE)
 
 
-def _said(ask: Ask) -> Reply:
+def _said(ask: ModelRequest) -> ScriptedReply:
     from spanlab.testing import say_fields
 
     prompt = ask.messages[-1]["content"]

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spanlab.detectors.veritrail.entry import VeriTrailOptions
-from spanlab.detectors.veritrail.evidence import Judged, Selected, Sentence
-from spanlab.detectors.veritrail.trail import Trail
+from spanlab.detectors.veritrail.evidence import ClaimRuling, NodeSentence, SelectedEvidence
+from spanlab.detectors.veritrail.trail import TrailReader
 from spanlab.detectors.veritrail.walk import walk
 from spanlab.schema import ProcessNode, SharedProcess
 from spanlab.settings import Settings
@@ -123,19 +123,19 @@ def _open(store: Store) -> None:
 class _Script:
     """Chooses a sentence of the first few nodes, and finds every claim supported."""
 
-    async def choose(self, found: Sequence[Sentence]) -> Selected:
+    async def choose(self, found: Sequence[NodeSentence]) -> SelectedEvidence:
         nodes = list(dict.fromkeys(each.node for each in found))[:_YIELDING]
-        return Selected(tuple(next(s for s in found if s.node == n) for n in nodes), "said")
+        return SelectedEvidence(tuple(next(s for s in found if s.node == n) for n in nodes), "said")
 
-    async def rule(self, evidence: Sequence[str]) -> Judged:
-        return Judged("supported", "so")
+    async def rule(self, evidence: Sequence[str]) -> ClaimRuling:
+        return ClaimRuling("supported", "so")
 
 
 def _follow(store: Store) -> Followed:
     process = store.record("bench", "q").item.process
     assert isinstance(process, SharedProcess)
     opened = process.opened()
-    trail = Trail(_Script(), opened, "en", VeriTrailOptions(sentences=10_000))
+    trail = TrailReader(_Script(), opened, "en", VeriTrailOptions(sentences=10_000))
     start = time.perf_counter()
     found = asyncio.run(walk(opened, select=trail.select, judge=trail.judge))
     taken = time.perf_counter() - start

@@ -26,9 +26,9 @@ import spanlab
 from spanlab.datasets import read
 from spanlab.detectors.safe.reasoner import ReasonOptions
 from spanlab.schema import Record
-from spanlab.testing import Ask, ModelServer
+from spanlab.testing import ModelRequest, ModelServer
 from spanlab.workflows.choosing import DetectorSelection
-from spanlab.workflows.reasoning import Reasoning
+from spanlab.workflows.reasoning import QuestionReasoner
 
 QUESTIONS, LATENCY, AT_ONCE = 500, 0.1, 32
 STEPS = [
@@ -75,7 +75,7 @@ def prefixes(records: list[Record]) -> None:
         print(f"{role:<10} {shared_characters / characters:.1%} of {characters:,} characters")
 
 
-def shares(asked: list[Ask]) -> dict[str, tuple[int, int]]:
+def shares(asked: list[ModelRequest]) -> dict[str, tuple[int, int]]:
     """Return shared and all characters of the prompts, by role and together."""
     known: dict[tuple[str, str], list[str]] = {}
     sums: dict[str, tuple[int, int]] = {}
@@ -107,7 +107,7 @@ def wall(records: list[Record]) -> None:
         ModelServer(script, latency=LATENCY, keep=False) as server,
     ):
         os.environ |= {"SPANLAB_HOME": home, "OPENAI_BASE_URL": server.url}
-        work = Reasoning(
+        work = QuestionReasoner(
             DetectorSelection(detectors=("safe",)), [ReasonOptions()], concurrency=AT_ONCE
         )
         list(islice(work.answered(questions(records, AT_ONCE)), AT_ONCE))  # connections, imports

@@ -19,9 +19,9 @@ from spanlab.retrievers.building import build
 from spanlab.retrievers.index import PassageIndex
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
     Evidence,
     Item,
-    Kind,
     Passage,
     Record,
     Retrieval,
@@ -93,7 +93,7 @@ def _print_saving(home: Path) -> None:
     items = [Item(id=f"i{number}", answer=answer) for number in range(_ITEMS)]
     quote = Evidence(start=0, end=9, text=found.text[:9], passage=0)
     spans = (Span.of(answer, 13, 16, prob=0.9, evidence=(quote,)),)
-    said = Annotation(annotator="ucsc", kind=Kind.DETECTOR, spans=spans)
+    said = Annotation(annotator="ucsc", kind=AnnotatorKind.DETECTOR, spans=spans)
     bare = said.model_copy(update={"annotator": "bare", "spans": (Span.of(answer, 13, 16),)})
     with Store.open(Settings(home=home, database_url=f"sqlite:///{home}/bench.db")) as store:
         store.import_records("d", (Record(item=item) for item in items))

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from spanlab.datasets import read_labels
 from spanlab.extents import Extent
-from spanlab.labels import Labels, Soft, disagreement, harden
-from spanlab.schema import Annotation, Kind, Span
+from spanlab.labels import ItemLabels, SoftLabel, disagreement, harden
+from spanlab.schema import Annotation, AnnotatorKind, Span
 from spanlab.scorers import score, score_items
 from spanlab.scorers.agreement import ItemMarks, agreement
 
-Pair = tuple[Labels, Labels]
+Pair = tuple[ItemLabels, ItemLabels]
 Result = TypeVar("Result")
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -74,7 +74,7 @@ def best(work: Callable[[], Result], repeat: int) -> tuple[float, Result]:
 # --- the comparison: one number per character ----------------------------------------------------
 
 
-def by_vectors(gold: Labels, pred: Labels) -> list[float]:
+def by_vectors(gold: ItemLabels, pred: ItemLabels) -> list[float]:
     """Return the seven scores of an item from numpy vectors with one entry per character."""
     length = gold.length or 0
     wanted, found = marked(gold.hard, length), marked(pred.hard, length)
@@ -102,7 +102,7 @@ def marked(extents: tuple[Extent, ...], length: int) -> NDArray[np.bool_]:
     return vector
 
 
-def probabilities(soft: tuple[Soft, ...], length: int) -> NDArray[np.float64]:
+def probabilities(soft: tuple[SoftLabel, ...], length: int) -> NDArray[np.float64]:
     """Return one probability per character."""
     vector = np.zeros(length)
     for start, end, prob in soft:
@@ -156,15 +156,15 @@ def made_up(count: int, length: int, spans: int) -> list[Pair]:
     ]
 
 
-def made_up_labels(draw: random.Random, name: str, length: int, spans: int) -> Labels:
+def made_up_labels(draw: random.Random, name: str, length: int, spans: int) -> ItemLabels:
     """Return ``spans`` graded spans, one per equal stretch of the answer."""
     width = length // spans
     soft = []
     for at in range(0, length, width):
         start = at + draw.randrange(width // 2)
         end = start + 1 + draw.randrange(width // 2)
-        soft.append(Soft(start, end, draw.randint(1, 10) / 10))
-    return Labels(name, "en", tuple(soft), tuple(harden(soft)), length=length)
+        soft.append(SoftLabel(start, end, draw.randint(1, 10) / 10))
+    return ItemLabels(name, "en", tuple(soft), tuple(harden(soft)), length=length)
 
 
 def made_up_raters() -> tuple[ItemMarks, list[Annotation]]:
@@ -180,7 +180,7 @@ def made_up_raters() -> tuple[ItemMarks, list[Annotation]]:
     annotations = [
         Annotation(
             annotator=name,
-            kind=Kind.PERSON,
+            kind=AnnotatorKind.PERSON,
             spans=tuple(Span.of(answer, start, end) for start, end in extents),
         )
         for name, extents in marks.items()

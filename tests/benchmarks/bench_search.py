@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from postgres import postgres
 
-from spanlab.schema import Annotation, Item, Kind, QueueQuery, Record
+from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record
 from spanlab.settings import Settings
 from spanlab.storage import Store
 
@@ -77,7 +77,7 @@ def _records() -> Iterator[Record]:
             answer = "".join(random.choices(signs, zipf[:_SIGNS], k=150))
         said: tuple[Annotation, ...] = ()
         if n % 10 == 0:
-            said = (Annotation(annotator="Ben", kind=Kind.PERSON, note=f"checked {n}"),)
+            said = (Annotation(annotator="Ben", kind=AnnotatorKind.PERSON, note=f"checked {n}"),)
         yield Record(item=Item(id=f"item-{n}", answer=answer), annotations=said)
 
 

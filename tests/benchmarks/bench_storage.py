@@ -21,21 +21,21 @@ from functools import partial
 from pathlib import Path
 
 from spanlab.datasets import read, write
-from spanlab.oplog import Add, Note, Redo, Resize, SetStatus, Undo
+from spanlab.oplog import AddSpan, CommentSpan, Redo, ResizeSpan, SetStatus, Undo
 from spanlab.schema import (
     Annotation,
-    Cursor,
+    AnnotatorKind,
     Item,
-    Kind,
-    Page,
+    QueueCursor,
+    QueuePage,
+    QueuePlace,
     QueueQuery,
     Record,
     Span,
-    Standing,
     Status,
 )
 from spanlab.settings import Settings
-from spanlab.storage import Store, Write
+from spanlab.storage import SentOperation, Store
 from spanlab.workflows.importing import import_files
 
 _ITEMS = 1_000_000 if os.environ.get("SPANLAB_BENCH_FULL") == "1" else 100_000
@@ -132,17 +132,17 @@ def _long_item(store: Store) -> None:
     spans = tuple(Span.of(answer, n * 50, n * 50 + 20, label="fact") for n in range(2000))
     said = tuple(
         Annotation(annotator=name, kind=kind, spans=spans)
-        for name, kind in (("det", Kind.DETECTOR), ("rev", Kind.PERSON))
+        for name, kind in (("det", AnnotatorKind.DETECTOR), ("rev", AnnotatorKind.PERSON))
     )
     item = Item(id="long", answer=answer)
     store.import_records("long", [Record(item=item, annotations=said)])
     print(f"one item of {len(answer):,} characters, 2,000 own spans and 2,000 suggestions")
     version = 0
 
-    def write(*operations: Add | Note | Redo | Resize | SetStatus | Undo) -> None:
+    def write(*operations: AddSpan | CommentSpan | Redo | ResizeSpan | SetStatus | Undo) -> None:
         nonlocal version
         writes = [
-            Write("bench", version + n + 1, version + n, operation)
+            SentOperation("bench", version + n + 1, version + n, operation)
             for n, operation in enumerate(operations)
         ]
         version = store.apply("long", "long", "rev", writes).version
@@ -150,9 +150,9 @@ def _long_item(store: Store) -> None:
     print(f"  {'open for review':44}", _p50_p95(lambda: store.review("long", "long", "rev")))
     write(SetStatus(status=Status.NOT_ANNOTATED))
     steps: dict[str, Callable[[], object]] = {
-        "add": lambda: write(Add(span=f"n{version}", start=version, end=version + 3)),
-        "resize": lambda: write(Resize(span="i7", start=version, end=version + 9)),
-        "batch of 5 notes": lambda: write(*[Note(span="i9", text=str(n)) for n in range(5)]),
+        "add": lambda: write(AddSpan(span=f"n{version}", start=version, end=version + 3)),
+        "resize": lambda: write(ResizeSpan(span="i7", start=version, end=version + 9)),
+        "batch of 5 notes": lambda: write(*[CommentSpan(span="i9", text=str(n)) for n in range(5)]),
         "undo": lambda: write(Undo()),
         "redo": lambda: write(Redo()),
         "done and not": lambda: write(
@@ -233,8 +233,8 @@ def _print_cost(name: str, cost: Cost) -> None:
     )
 
 
-def _deep_page(store: Store, query: QueueQuery) -> Page:
-    place = Cursor(random.randrange(_ITEMS), random.choice((None, 0.3, 0.7, 1.0)))
+def _deep_page(store: Store, query: QueueQuery) -> QueuePage:
+    place = QueueCursor(random.randrange(_ITEMS), random.choice((None, 0.3, 0.7, 1.0)))
     return store.page("bench", replace(query, after=place))
 
 
@@ -242,7 +242,7 @@ def _neighbour(store: Store, query: QueueQuery, step: int) -> str | None:
     return store.neighbour("bench", query, _any_id(), step)
 
 
-def _standing(store: Store, query: QueueQuery) -> Standing:
+def _standing(store: Store, query: QueueQuery) -> QueuePlace:
     return store.standing("bench", query, _any_id())
 
 
@@ -261,7 +261,7 @@ def _finish(store: Store) -> None:
     item_id = _any_id()
     base = store.review("bench", item_id, "me").version
     done = SetStatus(status=Status.DONE)
-    store.apply("bench", item_id, "me", [Write("finish", next(_SEQUENCE), base, done)])
+    store.apply("bench", item_id, "me", [SentOperation("finish", next(_SEQUENCE), base, done)])
 
 
 def _p50_p95(step: Callable[[], object]) -> str:

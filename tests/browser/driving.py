@@ -12,7 +12,7 @@ from playwright.sync_api import Error, FloatRect, Locator, Page, WebSocketRoute,
 from serving import PATIENCE, Server
 
 from spanlab.oplog import ReviewState
-from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
+from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
 from spanlab.storage import Store
 
 REVIEWER = "Ada"
@@ -306,7 +306,7 @@ def suggested(
     for text, prob in parts:
         start = item.answer.index(text)
         spans.append(Span.of(item.answer, start, start + len(text), prob=prob))
-    return Annotation(annotator=name, kind=Kind.DETECTOR, spans=tuple(spans), note=note)
+    return Annotation(annotator=name, kind=AnnotatorKind.DETECTOR, spans=tuple(spans), note=note)
 
 
 def words_item(name: str, count: int) -> Record:
@@ -318,7 +318,7 @@ def words_item(name: str, count: int) -> Record:
         annotations=(
             Annotation(
                 annotator=DETECTOR,
-                kind=Kind.DETECTOR,
+                kind=AnnotatorKind.DETECTOR,
                 spans=tuple(_numbered(answer, count)),
             ),
         ),
@@ -347,7 +347,9 @@ def long_record(name: str, characters: int, spans: int) -> Record:
         for start in starts
     ]
     annotations = tuple(
-        Annotation(annotator=f"detector-{index}", kind=Kind.DETECTOR, spans=tuple(marks[index::2]))
+        Annotation(
+            annotator=f"detector-{index}", kind=AnnotatorKind.DETECTOR, spans=tuple(marks[index::2])
+        )
         for index in range(2)
     )
     passage = Passage(text=answer[:3_000], title="A passage")

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from serving import PATIENCE, patient
 
 from spanlab.oplog import ReviewState
-from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Status, Verdict
+from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status, Verdict
 
 pytestmark = pytest.mark.browser
 
@@ -26,13 +26,13 @@ def _by(name: str, *texts: str, note: str | None = None) -> Annotation:
     spans = tuple(
         Span.of(ANSWER, start, start + len(text), label="wrong number") for start, text in starts
     )
-    return Annotation(annotator=name, kind=Kind.PERSON, spans=spans, note=note)
+    return Annotation(annotator=name, kind=AnnotatorKind.PERSON, spans=spans, note=note)
 
 
 def _records() -> list[Record]:
     """An item that three people disagree on, and one on which they agree."""
     split, agreed = (Item(id=name, lang="en", answer=ANSWER) for name in ("split", "agreed"))
-    skipped = Annotation(annotator="Eve", kind=Kind.PERSON, status=Status.SKIPPED)
+    skipped = Annotation(annotator="Eve", kind=AnnotatorKind.PERSON, status=Status.SKIPPED)
     return [
         Record(item=agreed, annotations=tuple(_by(name, "5") for name in ("Ann", "Ben", "Cleo"))),
         Record(
@@ -64,8 +64,8 @@ def _address(here: Desk, reviewer: str = REVIEWER) -> str:
 
 
 def _state(here: Desk, item: str = "split") -> ReviewState:
-    state = here.store.review(here.dataset, item, TARGET, Kind.GOLD).state
-    assert state == here.store.rebuild(here.dataset, item, TARGET, Kind.GOLD)
+    state = here.store.review(here.dataset, item, TARGET, AnnotatorKind.GOLD).state
+    assert state == here.store.rebuild(here.dataset, item, TARGET, AnnotatorKind.GOLD)
     return state
 
 
@@ -227,7 +227,11 @@ def test_a_decision_is_kept_with_who_decided_and_leaves_everybodys_annotation_al
     assert after.annotations[: len(before)] == before
     decided = after.by(TARGET)
     assert decided is not None
-    assert (decided.kind, decided.status, decided.decided_by) == (Kind.GOLD, Status.DONE, REVIEWER)
+    assert (decided.kind, decided.status, decided.decided_by) == (
+        AnnotatorKind.GOLD,
+        Status.DONE,
+        REVIEWER,
+    )
     assert [(span.text, span.source) for span in decided.spans] == [
         ("330 floors", "Ben"),
         ("and", None),
@@ -244,7 +248,7 @@ WON = Claim(text="She won two Nobel Prizes.", source=Span.of(CURIE, 24, 49))
 def _judged(name: str, born: Verdict, won: Verdict | None) -> Annotation:
     claims = [BORN.model_copy(update={"verdict": born})]
     claims += [] if won is None else [WON.model_copy(update={"verdict": won})]
-    return Annotation(annotator=name, kind=Kind.PERSON, claims=tuple(claims))
+    return Annotation(annotator=name, kind=AnnotatorKind.PERSON, claims=tuple(claims))
 
 
 def test_verdicts_on_claims_are_taken_from_one_the_majority_or_all_of_more_than_nine(

@@ -8,7 +8,7 @@ import pytest
 from driving import DETECTOR, Desk, suggested
 from playwright.sync_api import expect
 
-from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Evidence, Item, Passage, Record, Span, Status
 
 pytestmark = pytest.mark.browser
 
@@ -35,7 +35,9 @@ def _records() -> list[Record]:
     start = ANSWER.index("Percy Shelley")
     person = Span.of(ANSWER, start, start + 13, prob=0.95, evidence=(evidence,))
     others = suggested(ITEM, [("in Paris in 1821", 0.6), ("20 years old", 0.1)])
-    first = Annotation(annotator=DETECTOR, kind=Kind.DETECTOR, spans=(person, *others.spans))
+    first = Annotation(
+        annotator=DETECTOR, kind=AnnotatorKind.DETECTOR, spans=(person, *others.spans)
+    )
     second = suggested(ITEM, [("Percy Shelley", 0.7)], name="detector-b")
     return [Record(item=ITEM, annotations=(first, second)), Record(item=NEXT)]
 

@@ -9,7 +9,7 @@ import pytest
 from driving import DETECTOR, Desk, box_of, suggested
 from playwright.sync_api import expect
 
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 
 pytestmark = pytest.mark.browser
 
@@ -130,9 +130,12 @@ def test_adjacent_and_overlapping_selections_leave_the_text_alone(desk: Sit) -> 
 
 
 def test_gold_labels_are_hidden_until_they_are_asked_for(desk: Sit) -> None:
-    gold = Annotation(annotator="gold", kind=Kind.GOLD, spans=(Span.of(ANSWER, 0, 12),))
+    gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=(Span.of(ANSWER, 0, 12),))
     broken = Annotation(
-        annotator="detector-b", kind=Kind.DETECTOR, status=Status.FAILED, note="credits exhausted"
+        annotator="detector-b",
+        kind=AnnotatorKind.DETECTOR,
+        status=Status.FAILED,
+        note="credits exhausted",
     )
     here = desk([Record(item=ITEM, annotations=(gold, broken))])
     segments = here.page.locator(".sl-seg")

@@ -11,10 +11,10 @@ from playwright.sync_api import expect
 
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
     Claim,
     Evidence,
     Item,
-    Kind,
     NodeQuote,
     Passage,
     Process,
@@ -65,7 +65,7 @@ SECOND = Claim(text="Marie Curie won two Nobel Prizes.", source=part(WON), verdi
 CURIE = Item(
     id="curie", lang="en", question="Who?", answer=ANSWER, passages=(Passage(text=PASSAGE),)
 )
-CHECKED = Annotation(annotator="checker", kind=Kind.DETECTOR, claims=(FIRST, SECOND))
+CHECKED = Annotation(annotator="checker", kind=AnnotatorKind.DETECTOR, claims=(FIRST, SECOND))
 
 
 def mine(here: Desk, item: str = "curie") -> Annotation:
@@ -160,7 +160,7 @@ def test_a_mouse_can_do_it_too(desk: Sit) -> None:
 def test_claims_of_several_annotators_are_one_row_and_hostile_text_stays_text(desk: Sit) -> None:
     other = Annotation(
         annotator="other",
-        kind=Kind.DETECTOR,
+        kind=AnnotatorKind.DETECTOR,
         claims=(
             FIRST.model_copy(update={"verdict": "conflicting", "evidence": ()}),
             Claim(text=EVIL, note=EVIL, error_stages=(EVIL,)),
@@ -194,7 +194,7 @@ TOLD = Item(
 )
 WRONG = Annotation(
     annotator="veritrail",
-    kind=Kind.DETECTOR,
+    kind=AnnotatorKind.DETECTOR,
     claims=(
         Claim(
             text="Mary met Paul.",

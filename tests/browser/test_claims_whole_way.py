@@ -15,7 +15,7 @@ from serving import Server, serving
 from trail_answers import BUILDER, BUILT, PLACE, SUMMARISED, TrailAnswers
 
 from spanlab.datasets import dumps, read
-from spanlab.schema import Annotation, Claim, Kind, Record, Verdict
+from spanlab.schema import Annotation, AnnotatorKind, Claim, Record, Verdict
 from spanlab.storage import Store
 from spanlab.testing import ModelServer
 
@@ -87,7 +87,7 @@ def test_a_process_is_imported_its_claims_judged_corrected_exported_and_scored(
 def _accuracy(exported: Path, annotator: str, folder: Path, *options: str) -> float:
     gold = Annotation(
         annotator="gold",
-        kind=Kind.GOLD,
+        kind=AnnotatorKind.GOLD,
         claims=tuple(Claim(text=text, verdict=verdict) for text, verdict in GOLD.items()),
     )
     labels = folder / "gold.jsonl"

@@ -12,9 +12,9 @@ from gold_answers import GoldAnswers
 from playwright.sync_api import Page, expect
 from serving import Server, serving
 
-from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span, Status
 from spanlab.storage import Store
-from spanlab.testing import Ask, ModelServer, Reply, fail
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail
 
 pytestmark = pytest.mark.browser
 
@@ -35,7 +35,9 @@ def record(name: str) -> Record:
     )
     start = answer.index("Rhine")
     gold = Annotation(
-        annotator="gold", kind=Kind.GOLD, spans=(Span.of(answer, start, start + len("Rhine")),)
+        annotator="gold",
+        kind=AnnotatorKind.GOLD,
+        spans=(Span.of(answer, start, start + len("Rhine")),),
     )
     return Record(item=item, annotations=(gold,))
 
@@ -55,7 +57,7 @@ class Model:
 def model() -> Iterator[Model]:
     gold, has_money = GoldAnswers(RECORDS), threading.Event()
 
-    def script(ask: Ask) -> Reply:
+    def script(ask: ModelRequest) -> ScriptedReply:
         if POOR in ask.text and not has_money.is_set():
             return fail(402, "no funds", code="insufficient_quota")
         return gold(ask)

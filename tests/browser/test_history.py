@@ -13,7 +13,7 @@ from playwright.sync_api import Page
 
 from spanlab.errors import OperationError
 from spanlab.oplog import OPERATION, Operation, Redo, ReviewState, Undo, replay
-from spanlab.schema import Annotation, Claim, Item, Kind, Passage, Span
+from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Passage, Span
 
 pytestmark = pytest.mark.browser
 
@@ -73,7 +73,7 @@ def test_random_logs_lead_to_the_same_state_in_javascript_and_python(page: Page)
     start = ReviewState.of(
         Annotation(
             annotator="Ada",
-            kind=Kind.PERSON,
+            kind=AnnotatorKind.PERSON,
             spans=(Span.of(ITEM.answer, 0, 5), Span.of(ITEM.answer, 3, 9, label="one")),
             rejected=(Span.of(ITEM.answer, 1, 2, prob=0.5).model_copy(update={"source": "a"}),),
             claims=(Claim(text="s", source=Span.of(ITEM.answer, 3, 5), verdict="refuted"),),

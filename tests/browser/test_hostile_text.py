@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from driving import Desk
 
-from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span
+from spanlab.schema import Annotation, AnnotatorKind, Evidence, Item, Passage, Record, Span
 
 pytestmark = pytest.mark.browser
 
@@ -32,7 +32,10 @@ def test_an_answer_full_of_markup_shows_as_text_and_runs_nothing(desk: Sit) -> N
     span = Span.of(EVIL, 0, 70, prob=0.9, label=EVIL[:60], evidence=(evidence,))
     span = span.model_copy(update={"note": EVIL})
     annotation = Annotation(
-        annotator=EVIL[:100], kind=Kind.DETECTOR, spans=(span, Span.of(EVIL, 50, 120)), note=EVIL
+        annotator=EVIL[:100],
+        kind=AnnotatorKind.DETECTOR,
+        spans=(span, Span.of(EVIL, 50, 120)),
+        note=EVIL,
     )
     item = Item(
         id=EVIL[:50],

@@ -9,9 +9,9 @@ from driving import REVIEWER, Desk, suggested
 from playwright.sync_api import expect
 from serving import PATIENCE
 
-from spanlab.oplog import Note
-from spanlab.schema import Annotation, Claim, Item, Kind, Passage, Record, Span
-from spanlab.storage import Write
+from spanlab.oplog import CommentSpan
+from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Passage, Record, Span
+from spanlab.storage import SentOperation
 
 pytestmark = pytest.mark.browser
 
@@ -45,7 +45,9 @@ def _shows(here: Desk, *ids: str) -> None:
 
 def test_a_search_finds_items_and_enter_opens_one_from_which_back_leads_back(desk: Sit) -> None:
     here = desk(_records())
-    here.store.apply(here.dataset, "fourth", REVIEWER, [Write("x", 1, 0, Note(text="odd one"))])
+    here.store.apply(
+        here.dataset, "fourth", REVIEWER, [SentOperation("x", 1, 0, CommentSpan(text="odd one"))]
+    )
     here.press("/")
     _shows(here, "first", "second", "third", "fourth")
     for searched, found in (
@@ -136,7 +138,9 @@ def test_a_search_can_be_the_queue_to_go_through(desk: Sit) -> None:
 def test_a_blind_table_has_nothing_of_what_others_said(desk: Sit) -> None:
     answer = ANSWERS["first"][1]
     mark = Span.of(answer, 0, 3, label="secret label").model_copy(update={"note": "secret"})
-    ben = Annotation(annotator="Ben", kind=Kind.PERSON, spans=(mark,), claims=(Claim(text="c"),))
+    ben = Annotation(
+        annotator="Ben", kind=AnnotatorKind.PERSON, spans=(mark,), claims=(Claim(text="c"),)
+    )
     item = Item(id="first", answer=answer)
     here = desk([Record(item=item, annotations=(suggested(item, [("The", 0.9)]), ben))])
     here.press("/")

@@ -11,7 +11,7 @@ import pytest
 from driving import Desk
 
 from spanlab import datasets
-from spanlab.schema import Annotation, Kind, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, Record, Status
 
 pytestmark = pytest.mark.browser
 
@@ -58,5 +58,5 @@ def _suggested(record: Record) -> Record | None:
         return None
     return Record(
         item=record.item,
-        annotations=(Annotation(annotator="one", kind=Kind.DETECTOR, spans=said.spans),),
+        annotations=(Annotation(annotator="one", kind=AnnotatorKind.DETECTOR, spans=said.spans),),
     )

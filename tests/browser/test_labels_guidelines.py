@@ -9,14 +9,14 @@ import pytest
 from driving import Desk, suggested
 from playwright.sync_api import expect
 
-from spanlab.schema import LABEL_SETS, Item, Label, Record, Status
+from spanlab.schema import LABEL_SETS, Item, Record, SpanLabel, Status
 
 pytestmark = pytest.mark.browser
 
 Sit = Callable[..., Desk]
 
 ITEMS = [Item(id=name, lang="en", answer="one, two, three, four") for name in ("a", "b")]
-MANY = tuple(Label(name=f"kind {n}", description=f"number {n}") for n in range(12))
+MANY = tuple(SpanLabel(name=f"kind {n}", description=f"number {n}") for n in range(12))
 GUIDE = """# What to mark
 
 Mark **names** and `dates`; see [the paper](https://example.org/p).

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from serving import Server, serving
 
 from spanlab.datasets import read
-from spanlab.programs import Programs
+from spanlab.programs import ProgramRegistry
 from spanlab.schema import Record
 from spanlab.storage import Store
 from spanlab.testing import ModelServer
@@ -33,13 +33,13 @@ def model(records: list[Record]) -> Iterator[ModelServer]:
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
-    return Programs(tmp_path_factory.mktemp("programs"))
+def programs(tmp_path_factory: pytest.TempPathFactory) -> ProgramRegistry:
+    return ProgramRegistry(tmp_path_factory.mktemp("programs"))
 
 
 @pytest.fixture(scope="module")
 def server(
-    model: ModelServer, programs: Programs, tmp_path_factory: pytest.TempPathFactory
+    model: ModelServer, programs: ProgramRegistry, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
     """An app of its own, whose environment names the scripted model and the registry."""
     with pytest.MonkeyPatch.context() as patch:
@@ -56,7 +56,7 @@ def test_a_better_prompt_is_found_watched_measured_and_used(
     store: Store,
     page: Page,
     records: list[Record],
-    programs: Programs,
+    programs: ProgramRegistry,
     tmp_path: Path,
 ) -> None:
     store.import_records("mine", records)

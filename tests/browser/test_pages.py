@@ -16,7 +16,7 @@ from playwright.sync_api import FilePayload, Locator, Page, expect
 from serving import PATIENCE as WAIT
 from serving import Server
 
-from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
+from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
 from spanlab.storage import Store
 from spanlab.workflows.comparing import compare_dataset
 from spanlab.workflows.exporting import ExportChoice, export_dataset
@@ -30,7 +30,7 @@ HOSTILE = (
 _number = itertools.count()
 
 
-def says(name: str, kind: Kind, *quotes: str) -> Annotation:
+def says(name: str, kind: AnnotatorKind, *quotes: str) -> Annotation:
     places = [ANSWER.index(quote) for quote in quotes]
     spans = (Span.of(ANSWER, p, p + len(q)) for p, q in zip(places, quotes, strict=True))
     return Annotation(annotator=name, kind=kind, spans=tuple(spans))
@@ -38,10 +38,10 @@ def says(name: str, kind: Kind, *quotes: str) -> Annotation:
 
 def records() -> list[Record]:
     """Three items: on "apart" Ann and Ben mark different words, on the others the same."""
-    gold = says("gold", Kind.GOLD, "Paris")
-    ann = says("Ann", Kind.PERSON, "Paris")
-    other = says("Ben", Kind.PERSON, "1867")
-    same = says("Ben", Kind.PERSON, "Paris")
+    gold = says("gold", AnnotatorKind.GOLD, "Paris")
+    ann = says("Ann", AnnotatorKind.PERSON, "Paris")
+    other = says("Ben", AnnotatorKind.PERSON, "1867")
+    same = says("Ben", AnnotatorKind.PERSON, "Paris")
     return [
         Record(
             item=Item(id=name, lang="en", question="Where?", answer=ANSWER, passages=(PASSAGE,)),
@@ -222,7 +222,7 @@ def test_hostile_texts_run_nothing_on_any_page(visit: Callable[..., Page], store
         id="a", question=HOSTILE, answer=HOSTILE, passages=(Passage(text=HOSTILE, title=HOSTILE),)
     )
     mark = Span(start=0, end=8, text="<script>", label=HOSTILE, note=HOSTILE)
-    evil = Annotation(annotator=HOSTILE, kind=Kind.PERSON, spans=(mark,))
+    evil = Annotation(annotator=HOSTILE, kind=AnnotatorKind.PERSON, spans=(mark,))
     store.import_records(name, [Record(item=item, annotations=(evil,))])
     page = visit("compare", dataset=name)
     expect(page.locator(".marked .answer")).to_have_text([HOSTILE], timeout=WAIT)

@@ -11,7 +11,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 from playwright.sync_api import expect
 from serving import PATIENCE
 
-from spanlab.schema import Annotation, Item, Kind, QueueQuery, Record, Span
+from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Span
 
 pytestmark = pytest.mark.browser
 
@@ -135,7 +135,9 @@ def test_items_that_one_person_has_done_wait_for_a_second(desk: Sit) -> None:
     records = []
     for name, people in (("none", ()), ("one", ("Grace",)), ("two", ("Grace", "Alan"))):
         mark = Span.of(ANSWER, 0, 3)
-        done = [Annotation(annotator=who, kind=Kind.PERSON, spans=(mark,)) for who in people]
+        done = [
+            Annotation(annotator=who, kind=AnnotatorKind.PERSON, spans=(mark,)) for who in people
+        ]
         records.append(Record(item=Item(id=name, answer=ANSWER), annotations=tuple(done)))
     here = desk(records)
     here.open_queue()
@@ -151,7 +153,7 @@ def test_items_that_one_person_has_done_wait_for_a_second(desk: Sit) -> None:
 def test_a_plan_offers_what_too_few_have_done_and_the_reviewer_has_not(desk: Sit) -> None:
     records = []
     for name, people in (("one", ("Grace",)), ("two", ("Grace", "Alan")), ("last", ())):
-        done = [Annotation(annotator=who, kind=Kind.PERSON) for who in people]
+        done = [Annotation(annotator=who, kind=AnnotatorKind.PERSON) for who in people]
         records.append(Record(item=Item(id=name, answer=ANSWER), annotations=tuple(done)))
     here = desk(records)
     here.store.change_settings(here.dataset, lambda now: now.model_copy(update={"overlap": 2}))

@@ -15,10 +15,10 @@ from serving import Server, serving
 
 import spanlab
 from spanlab.datasets import dumps
-from spanlab.programs import Programs
+from spanlab.programs import ProgramRegistry
 from spanlab.schema import LABEL_SETS, Item, Passage, Record
 from spanlab.storage import Store
-from spanlab.testing import Ask, ModelServer, Reply, say_fields
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 
 pytestmark = pytest.mark.browser
 
@@ -60,7 +60,7 @@ def model() -> Iterator[ModelServer]:
     lax = ReasoningScript({"": [*steps, FINAL]}, {"Rome": RULING, "in Paris": RULING})
     strict = ReasoningScript({}, {"in Paris": RULING | {"errors": ["Contradictory"]}})
 
-    def script(ask: Ask) -> Reply:
+    def script(ask: ModelRequest) -> ScriptedReply:
         if "proposed_instruction" in ask.text:
             return say_fields(proposed_instruction="Verify the last step strictly.")
         if any(f"[[ ## {name} ## ]]" in ask.text for name in ("ruling", "step")):
@@ -159,7 +159,7 @@ def test_reasonings_are_imported_verified_corrected_compared_tuned_on_and_export
     idle(page)
     page.get_by_role("button", name="Start", exact=True).click()
     expect(page.get_by_text("Not measured on held-out items").first).to_be_visible()
-    (program,) = Programs(server.settings.programs)
+    (program,) = ProgramRegistry(server.settings.programs)
     assert (program.metric, program.search_score) == ("type-f1", 1.0)
 
     go("export")

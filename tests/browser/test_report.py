@@ -7,10 +7,10 @@ from playwright.sync_api import Browser
 
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
     Claim,
     Evidence,
     Item,
-    Kind,
     Passage,
     Record,
     Span,
@@ -42,12 +42,12 @@ def test_a_report_of_hostile_items_shows_them_as_text_and_runs_and_loads_nothing
     span = Span.of(EVIL, 0, 90, prob=0.9, label=EVIL[:60], evidence=(quote,))
     marked = span.model_copy(update={"note": EVIL})
     said = [
-        Annotation(annotator=EVIL[:90], kind=Kind.DETECTOR, spans=(marked,), note=EVIL),
-        Annotation(annotator="gold", kind=Kind.GOLD, spans=(span,)),
-        Annotation(annotator="b<b>", kind=Kind.PERSON, status=Status.FAILED, note=EVIL),
+        Annotation(annotator=EVIL[:90], kind=AnnotatorKind.DETECTOR, spans=(marked,), note=EVIL),
+        Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=(span,)),
+        Annotation(annotator="b<b>", kind=AnnotatorKind.PERSON, status=Status.FAILED, note=EVIL),
         Annotation(
             annotator="c</h3>",
-            kind=Kind.DETECTOR,
+            kind=AnnotatorKind.DETECTOR,
             claims=(Claim(text=EVIL, verdict="refuted", note=EVIL, evidence=(quote,)),),
         ),
     ]

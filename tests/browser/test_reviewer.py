@@ -8,7 +8,7 @@ import pytest
 from driving import REVIEWER, Desk, suggested
 from playwright.sync_api import expect
 
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 
 pytestmark = pytest.mark.browser
 
@@ -75,7 +75,7 @@ def test_writes_that_were_under_way_wait_in_the_browser_for_their_own_name(desk:
 
 
 def test_an_existing_person_continues_after_a_question_and_is_not_asked_again(desk: Sit) -> None:
-    ben = Annotation(annotator="Ben", kind=Kind.PERSON, status=Status.DONE)
+    ben = Annotation(annotator="Ben", kind=AnnotatorKind.PERSON, status=Status.DONE)
     here = desk(_records(ben))
     here.page.goto(here.server.url(dataset=here.dataset, reviewer="Ben"))
     question = here.page.get_by_role("button", name="Continue as Ben")
@@ -97,8 +97,10 @@ def test_people_and_votes_with_people_come_only_when_asked_for_or_once_an_item_i
     desk: Sit,
 ) -> None:
     answer = "one two three"
-    ben = Annotation(annotator="Ben", kind=Kind.PERSON, spans=(Span.of(answer, 0, 3),))
-    vote = Annotation(annotator="majority", kind=Kind.VOTE, spans=ben.spans, voters=("Ben",))
+    ben = Annotation(annotator="Ben", kind=AnnotatorKind.PERSON, spans=(Span.of(answer, 0, 3),))
+    vote = Annotation(
+        annotator="majority", kind=AnnotatorKind.VOTE, spans=ben.spans, voters=("Ben",)
+    )
     here = desk(_records(ben, vote))
     here.press("PageDown")
     here.wait_for("b")

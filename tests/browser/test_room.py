@@ -8,7 +8,7 @@ import pytest
 from driving import Desk, becomes, box_of, suggested
 from playwright.sync_api import Page, ViewportSize, expect
 
-from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span
+from spanlab.schema import Annotation, AnnotatorKind, Evidence, Item, Passage, Record, Span
 
 pytestmark = pytest.mark.browser
 
@@ -206,7 +206,7 @@ def far(name: str, *, quoted: bool = True) -> Record:
     item = Item(id=name, lang="en", question="Where?", answer=answer, passages=passages)
     place = answer.index("Paris")
     span = Span.of(answer, place, place + 5, prob=0.9, evidence=(*quotes, also) if quoted else ())
-    found = Annotation(annotator="detector-a", kind=Kind.DETECTOR, spans=(span,))
+    found = Annotation(annotator="detector-a", kind=AnnotatorKind.DETECTOR, spans=(span,))
     return Record(item=item, annotations=(found,))
 
 

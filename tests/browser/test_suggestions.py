@@ -9,7 +9,7 @@ import pytest
 from driving import DETECTOR, Desk, becomes, suggested
 from playwright.sync_api import expect
 
-from spanlab.schema import Annotation, Interval, Item, Kind, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record, Status
 
 pytestmark = pytest.mark.browser
 
@@ -97,7 +97,7 @@ def test_a_vote_on_a_part_of_a_suggestion_says_which(desk: Sit) -> None:
         span.model_copy(update={"note": "Lyon"})
         for span in suggested(TOWER, [("in Paris", 0.6)]).spans
     ]
-    exact = Annotation(annotator="exact", kind=Kind.DETECTOR, spans=tuple(spans))
+    exact = Annotation(annotator="exact", kind=AnnotatorKind.DETECTOR, spans=tuple(spans))
     longer = suggested(TOWER, [("stands in Paris", 0.45)], name="longer")
     here = desk(_records(vote, exact, longer))
     _are_open(here, ("in Paris", 100))

@@ -11,16 +11,16 @@ from playwright.sync_api import expect
 
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
+    AnswerPlace,
     CallsStep,
     Evidence,
     FactStep,
     Item,
-    Kind,
     NodeQuote,
     PairStep,
     Passage,
     PassageQuote,
-    Place,
     QueryStep,
     QuoteStep,
     RecallStep,
@@ -50,9 +50,9 @@ WIDE = """() => [".sl-trace", ".sl-trace-body", ".sl-right", ".sl-main"]
     .concat(document.documentElement.scrollWidth > innerWidth ? ["the page"] : [])"""
 
 
-def place(text: str, answer: str = ANSWER) -> Place:
+def place(text: str, answer: str = ANSWER) -> AnswerPlace:
     start = answer.index(text)
-    return Place(start=start, end=start + len(text))
+    return AnswerPlace(start=start, end=start + len(text))
 
 
 def span(text: str, *evidence: Evidence, answer: str = ANSWER) -> Span:
@@ -61,7 +61,7 @@ def span(text: str, *evidence: Evidence, answer: str = ANSWER) -> Span:
 
 
 def told(name: str, *steps: Step, spans: tuple[Span, ...] = ()) -> Annotation:
-    return Annotation(annotator=name, kind=Kind.DETECTOR, spans=spans, trace=steps)
+    return Annotation(annotator=name, kind=AnnotatorKind.DETECTOR, spans=spans, trace=steps)
 
 
 def curie(*annotations: Annotation, name: str = "curie") -> Record:
@@ -164,7 +164,7 @@ AGENT = told(
 )
 BROKEN = Annotation(
     annotator="broken",
-    kind=Kind.DETECTOR,
+    kind=AnnotatorKind.DETECTOR,
     status=Status.FAILED,
     note="The credits of the account are exhausted: top it up, then retry.",
 )
@@ -424,7 +424,7 @@ def test_a_large_trace_is_neither_sent_nor_built_before_somebody_looks(desk: Sit
     words = [f"word{index % 97}" for index in range(15_000)]
     answer = " ".join(words)[:100_000]
     changed = answer.replace("word13 ", "other ")
-    quotes = (QuoteStep(text=answer[i : i + 20], places=(Place(start=i, end=i + 20),))
+    quotes = (QuoteStep(text=answer[i : i + 20], places=(AnswerPlace(start=i, end=i + 20),))
               for i in range(200))  # fmt: skip
     relations = (RelationStep(subject=f"s{i}", relation="r", object="o") for i in range(500))
     item = Item(id="large", lang="en", answer=answer)

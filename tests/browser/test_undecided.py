@@ -8,7 +8,7 @@ import pytest
 from driving import Desk, suggested
 from playwright.sync_api import expect
 
-from spanlab.schema import Item, Record, Status, Undecided
+from spanlab.schema import Item, Record, Status, UndecidedRule
 
 pytestmark = pytest.mark.browser
 
@@ -16,7 +16,7 @@ Sit = Callable[..., Desk]
 PARTS = [("one", 0.9), ("two", 0.5), ("three", 0.2)]
 
 
-def _sit(desk: Sit, undecided: Undecided) -> Desk:
+def _sit(desk: Sit, undecided: UndecidedRule) -> Desk:
     items = [Item(id=name, lang="en", answer="one, two, three, four") for name in ("a", "b")]
     records = [Record(item=item, annotations=(suggested(item, PARTS),)) for item in items]
     here = desk(records, undecided=undecided)
@@ -35,7 +35,7 @@ def _refused(here: Desk) -> list[str]:
 def test_undecided_suggestions_are_rejected_aloud_and_undo_returns_to_before_done(
     desk: Sit,
 ) -> None:
-    here = _sit(desk, Undecided.REJECTED)
+    here = _sit(desk, UndecidedRule.REJECTED)
     here.press("Enter")
     here.wait_for("b")
     _says(here, "Item a: 3 undecided suggestions counted as rejected")
@@ -51,7 +51,7 @@ def test_undecided_suggestions_are_rejected_aloud_and_undo_returns_to_before_don
 
 
 def test_what_done_counted_survives_a_reload_and_so_does_its_undo(desk: Sit) -> None:
-    here = _sit(desk, Undecided.LIKELY)
+    here = _sit(desk, UndecidedRule.LIKELY)
     here.press("j", "x", "Enter")  # "two" is decided by hand
     here.wait_for("b")
     _says(here, "Item a: 2 undecided suggestions: 1 counted as accepted, 1 as rejected")
@@ -70,7 +70,7 @@ def test_what_done_counted_survives_a_reload_and_so_does_its_undo(desk: Sit) -> 
 
 
 def test_the_question_is_answered_by_key_and_leaves_the_item_if_it_is_put_off(desk: Sit) -> None:
-    here = _sit(desk, Undecided.ASK)
+    here = _sit(desk, UndecidedRule.ASK)
     here.press("Enter")
     _says(here, "Done: 3 suggestions undecided.")
     here.press("a")  # no key but the answer's does anything now
@@ -91,7 +91,7 @@ def test_the_question_is_answered_by_key_and_leaves_the_item_if_it_is_put_off(de
 
 
 def test_done_without_undecided_suggestions_says_nothing_of_them(desk: Sit) -> None:
-    here = _sit(desk, Undecided.ASK)
+    here = _sit(desk, UndecidedRule.ASK)
     here.press("x", "x", "x", "Enter")
     here.wait_for("b")
     expect(here.page.locator(".sl-notice")).to_be_hidden()

@@ -9,7 +9,7 @@ from driving import DETECTOR, REVIEWER, Desk, suggested, tab_to
 from playwright.sync_api import expect
 
 from spanlab import datasets
-from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Evidence, Item, Passage, Record, Span, Status
 
 pytestmark = pytest.mark.browser
 
@@ -68,7 +68,7 @@ def test_review_and_export_need_no_keyboard(desk: Sit) -> None:
     start = LINE.answer.index("in Paris")
     paris = Span.of(LINE.answer, start, start + 8, prob=0.8, evidence=(quote,))
     year = suggested(LINE, [("1867", 0.6)]).spans
-    found = Annotation(annotator=DETECTOR, kind=Kind.DETECTOR, spans=(paris, *year))
+    found = Annotation(annotator=DETECTOR, kind=AnnotatorKind.DETECTOR, spans=(paris, *year))
     here = desk([Record(item=LINE, annotations=(found,)), Record(item=NEXT)])
     page = here.page
     page.get_by_role("link", name="Datasets").click()

@@ -12,12 +12,12 @@ from detector_cases import TOWER
 from spanlab.datasets import write
 from spanlab.lm.refusals import dialect_of
 from spanlab.schema import Record
-from spanlab.testing import Ask, ModelServer, Reply, say, say_fields
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def capital(ask: Ask) -> Reply:
+def capital(ask: ModelRequest) -> ScriptedReply:
     """Answer a check as a model does that can do everything; else find nothing."""
     in_json = "response_format" in ask.body
     if "capital of France" in ask.text:

@@ -13,7 +13,7 @@ from reasoning_script import ReasoningScript
 from spanlab.datasets import read, write
 from spanlab.detectors import EnsembleSpec, entries
 from spanlab.schema import Record
-from spanlab.testing import Ask, ModelServer, Reply, say_fields
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -100,7 +100,7 @@ def test_claims_are_verified_and_their_verdicts_scored(
     )
     assert spanlab("import", claims, "--dataset", "c", "--contexts", given).returncode == 0
 
-    def answer(ask: Ask) -> Reply:
+    def answer(ask: ModelRequest) -> ScriptedReply:
         if "`[[ ## claims ## ]]`" in ask.text:
             return say_fields(claims=[])
         if "`[[ ## chosen ## ]]`" in ask.text:

@@ -18,7 +18,7 @@ from model_fixtures import KEY
 from working_jobs import wait_until
 
 from spanlab.datasets import detect, read, write
-from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Write = Callable[..., Path]
@@ -202,7 +202,7 @@ def _asking(server: ModelServer) -> dict[str, str]:
 def test_failures_are_said_by_cause_and_an_output_says_what_it_left_out(
     spanlab: Run, items: Path, model_server: ModelServer
 ) -> None:
-    def script(ask: Ask) -> Reply:
+    def script(ask: ModelRequest) -> ScriptedReply:
         return say_fields(parts=WRONG) if "1925" in ask.text else TOO_LONG
 
     model_server.script(script)

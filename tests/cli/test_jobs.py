@@ -16,7 +16,7 @@ from postgres import postgres
 
 from spanlab.jobs import job_store
 from spanlab.storage import upgrade
-from spanlab.testing import ModelServer, Reply, fail, say
+from spanlab.testing import ModelServer, ScriptedReply, fail, say
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -108,7 +108,7 @@ def test_files_are_annotated_without_a_database(
     ],
 )
 def test_a_wrong_key_model_or_address_ends_the_work_as_failed_and_leaves_items_open(
-    model_server: ModelServer, spanlab: Run, items: Path, reply: Reply | None, reason: str
+    model_server: ModelServer, spanlab: Run, items: Path, reply: ScriptedReply | None, reason: str
 ) -> None:
     model_server.script(lambda ask: reply or fail(500))
     address = {} if reply else {"OPENAI_BASE_URL": f"http://127.0.0.1:{free_port()}/v1"}

@@ -12,9 +12,9 @@ from gold_answers import GoldAnswers, better_when_asked
 
 from spanlab.datasets import read, write
 from spanlab.jobs.job_store import JobStore
-from spanlab.programs import Programs
+from spanlab.programs import ProgramRegistry
 from spanlab.settings import Settings
-from spanlab.testing import ModelServer, Reply, fail
+from spanlab.testing import ModelServer, ScriptedReply, fail
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -49,7 +49,7 @@ def test_a_tuned_prompt_is_found_used_and_asked_by_the_detector(
     assert "better than the untuned prompt" in done.stderr
     assert "ucsc-extract uses first" in done.stderr
     assert "sk-secret" not in done.stderr
-    program = Programs(tmp_path / "home" / "programs").load("first")
+    program = ProgramRegistry(tmp_path / "home" / "programs").load("first")
     assert program.held_out is not None
     found = tuned("annotate", "mine", "--detector", "ucsc-extract", "--limit", "1")
     assert found.returncode == 0, found.stderr
@@ -65,7 +65,7 @@ def test_a_member_of_an_ensemble_is_tuned_for_its_metric_and_alone_uses_what_was
     options = ("--detector", "ucsc", "--member", member, "--name", "overlap", *SMALL)
     done = tuned("optimize", "mine", *options)
     assert done.returncode == 0, done.stderr
-    program = Programs(tmp_path / "home" / "programs").load("overlap")
+    program = ProgramRegistry(tmp_path / "home" / "programs").load("overlap")
     assert (program.detector, program.member) == ("ucsc-extract", member)
     assert (program.metric, program.task_model) == ("iou+corr", "gpt-4o")
     instruction = program.predictors["extract"].instruction.splitlines()[0]
@@ -111,7 +111,7 @@ def test_searching_for_passages_counts_once_for_each_item(tuned: Run) -> None:
 
 def test_searches_for_passages_are_limited(tuned: Run, model_server: ModelServer) -> None:
     page = {"title": "T", "url": "https://a.example", "content": "It is in Paris."}
-    model_server.script(lambda ask: Reply(body={"results": [page]}))
+    model_server.script(lambda ask: ScriptedReply(body={"results": [page]}))
     address = ("--search", "searxng", "--search-url", f"{model_server.url}/search")
     limits = ("--max-searches", "2")
     stopped = tuned("optimize", "mine", "--detector", "ucsc-extract", *address, *limits, *SMALL)

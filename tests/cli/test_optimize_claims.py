@@ -12,9 +12,9 @@ from gold_answers import GoldAnswers, instruction
 from trail_answers import field
 
 from spanlab.datasets import write
-from spanlab.programs import Programs
-from spanlab.schema import Annotation, Claim, Item, Kind, Passage, Record
-from spanlab.testing import Ask, ModelServer, Reply, say_fields
+from spanlab.programs import ProgramRegistry
+from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Passage, Record
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -36,7 +36,7 @@ def _record(number: int, name: str) -> Record:
         passages=(Passage(text=right),),
     )
     claims = (Claim(text=right, verdict="supported"), Claim(text=wrong, verdict="refuted"))
-    gold = Annotation(annotator="gold", kind=Kind.GOLD, claims=claims)
+    gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD, claims=claims)
     return Record(item=item, annotations=(gold,))
 
 
@@ -47,7 +47,7 @@ class Model:
         self._others = GoldAnswers(records)
         self._passages = {each.item.id: each.item.passages[0].text for each in records}
 
-    def __call__(self, ask: Ask) -> Reply:
+    def __call__(self, ask: ModelRequest) -> ScriptedReply:
         prompt = str(ask.messages[-1]["content"])
         found = ASKED_FOR.search(prompt.rpartition("Respond with ")[2])
         if found is None:
@@ -55,7 +55,7 @@ class Model:
         said = {found[1]: self._value(found[1], prompt, ask)}
         return say_fields(reason="it is clear", summary="the year", **said)
 
-    def _value(self, wanted: str, prompt: str, ask: Ask) -> object:
+    def _value(self, wanted: str, prompt: str, ask: ModelRequest) -> object:
         if wanted == "ruling":
             return self._ruling(prompt, careful="short" in instruction(ask))
         if wanted == "picked":
@@ -112,7 +112,7 @@ def test_the_verdict_s_prompt_is_tuned_measured_by_macro_f1_and_used(
     said = "better than the untuned prompt: macro F1 .333 → 1.000 on 24 held-out claims (2 folds)"
     assert said in done.stderr
     assert f"{detector[0]} uses first" in done.stderr
-    program = Programs(tmp_path / "home" / "programs").load("first")
+    program = ProgramRegistry(tmp_path / "home" / "programs").load("first")
     assert (program.metric, program.items, set(program.predictors)) == ("verdict-f1", 12, {"judge"})
     assert program.search_score == 1.0, "the share of right verdicts"
     job = tuned("jobs", "list").stdout.splitlines()[1].split()[0]

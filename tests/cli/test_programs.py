@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tuned_programs import tuned_program
 
-from spanlab.programs import Programs
-from spanlab.schema import Predictor, Program
+from spanlab.programs import ProgramRegistry
+from spanlab.schema import TunedPredictor, TunedProgram
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -19,15 +19,15 @@ OSLO: dict[str, object] = {"answer": "Oslo"}
 
 
 @pytest.fixture
-def programs(tmp_path: Path) -> Programs:
-    registry = Programs(tmp_path / "home" / "programs")
+def programs(tmp_path: Path) -> ProgramRegistry:
+    registry = ProgramRegistry(tmp_path / "home" / "programs")
     registry.save(tuned_program("sure", "Quote it.\nBe short.", 0.02, demo=OSLO))
     registry.save(tuned_program("maybe", "Quote it.\nBe quick.", -0.02, demo=OSLO))
     return registry
 
 
 def test_the_list_says_which_one_is_used_and_what_each_is_worth(
-    spanlab: Run, programs: Programs
+    spanlab: Run, programs: ProgramRegistry
 ) -> None:
     used = spanlab("programs", "use", "sure")
     assert (used.returncode, used.stderr) == (0, "ucsc-extract uses sure\n")
@@ -42,9 +42,9 @@ def test_the_list_says_which_one_is_used_and_what_each_is_worth(
 
 
 def test_programs_lie_beside_the_database_or_where_the_environment_says(
-    spanlab: Run, programs: Programs, tmp_path: Path
+    spanlab: Run, programs: ProgramRegistry, tmp_path: Path
 ) -> None:
-    elsewhere = Programs(tmp_path / "elsewhere")
+    elsewhere = ProgramRegistry(tmp_path / "elsewhere")
     elsewhere.save(tuned_program("other", demo=OSLO))
     assert "sure" in spanlab("programs", "list").stdout
     listed = spanlab("programs", "list", SPANLAB_PROGRAMS=str(elsewhere.folder)).stdout
@@ -52,23 +52,25 @@ def test_programs_lie_beside_the_database_or_where_the_environment_says(
     assert "sure" not in listed
 
 
-def test_a_program_is_shown_with_its_worth_and_prompt(spanlab: Run, programs: Programs) -> None:
+def test_a_program_is_shown_with_its_worth_and_prompt(
+    spanlab: Run, programs: ProgramRegistry
+) -> None:
     shown = spanlab("programs", "show", "maybe").stdout
     assert "does not beat the untuned prompt beyond chance: .400 → .500" in shown
     assert "difference +.100 [-.020, +.180], p = .012" in shown
     assert ["de", ".300", ".500", "+.200"] in [line.split() for line in shown.splitlines()]
     assert "extract, 1 demonstration:\n\nQuote it.\nBe quick." in shown
-    assert Program.model_validate_json(spanlab("programs", "show", "sure", "--json").stdout)
+    assert TunedProgram.model_validate_json(spanlab("programs", "show", "sure", "--json").stdout)
 
 
-def test_two_programs_are_compared_line_by_line(spanlab: Run, programs: Programs) -> None:
+def test_two_programs_are_compared_line_by_line(spanlab: Run, programs: ProgramRegistry) -> None:
     compared = spanlab("programs", "compare", "sure", "maybe").stdout
     assert "-Be short.\n+Be quick.\n" in compared
     assert spanlab("programs", "compare", "sure", "sure").stdout == "the same prompts\n"
 
 
 def test_a_program_goes_out_comes_in_and_is_removed(
-    spanlab: Run, programs: Programs, tmp_path: Path
+    spanlab: Run, programs: ProgramRegistry, tmp_path: Path
 ) -> None:
     assert spanlab("programs", "export", "sure", "-o", "given.json").returncode == 0
     taken = spanlab("programs", "import", "given.json", "--name", "theirs")
@@ -78,7 +80,7 @@ def test_a_program_goes_out_comes_in_and_is_removed(
     assert [each.name for each in programs] == ["maybe", "sure"]
 
 
-def test_what_is_wrong_is_said(spanlab: Run, programs: Programs, tmp_path: Path) -> None:
+def test_what_is_wrong_is_said(spanlab: Run, programs: ProgramRegistry, tmp_path: Path) -> None:
     (tmp_path / "evil.json").write_bytes(b"\x80\x04.")
     refused = spanlab("programs", "import", "evil.json")
     assert (refused.returncode, refused.stderr[:31]) == (1, "spanlab: evil.json: not a spanl")
@@ -93,14 +95,14 @@ def test_what_is_wrong_is_said(spanlab: Run, programs: Programs, tmp_path: Path)
         pytest.param({"detector": "offline"}, "no prompts", id="a detector without prompts"),
         pytest.param({"member": "ucsc-revise"}, "ucsc-revise", id="a member that is another"),
         pytest.param(
-            {"predictors": {"quote": Predictor(instruction="Quote.")}},
+            {"predictors": {"quote": TunedPredictor(instruction="Quote.")}},
             "ucsc-extract has no prompt of this name; field: predictors.quote; expected: extract",
             id="prompts of another detector",
         ),
     ],
 )
 def test_a_program_that_nothing_here_can_use_is_not_imported(
-    spanlab: Run, programs: Programs, tmp_path: Path, changes: dict[str, object], said: str
+    spanlab: Run, programs: ProgramRegistry, tmp_path: Path, changes: dict[str, object], said: str
 ) -> None:
     other = programs.load("sure").model_copy(update=changes)
     (tmp_path / "given.json").write_text(other.model_dump_json())
@@ -111,7 +113,7 @@ def test_a_program_that_nothing_here_can_use_is_not_imported(
 
 
 def test_a_broken_file_is_listed_as_broken_and_can_be_removed(
-    spanlab: Run, programs: Programs
+    spanlab: Run, programs: ProgramRegistry
 ) -> None:
     (programs.folder / "cut.json").write_text('{"name": "cut", "detec')
     (programs.folder / "defaults.json").write_text("[]")

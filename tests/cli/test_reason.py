@@ -13,7 +13,7 @@ from pathlib import Path
 from reasoning_script import ReasoningScript, inputs
 
 from spanlab.datasets import detect, read
-from spanlab.testing import Ask, ModelServer, Reply, say, say_fields
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -63,7 +63,7 @@ def test_a_generator_that_repeats_itself_is_shown_every_refused_attempt(
     script = ReasoningScript({}, {"Rome": contradictory})
     told: list[str] = []
 
-    def answer(ask: Ask) -> Reply:
+    def answer(ask: ModelRequest) -> ScriptedReply:
         given = inputs(ask)
         if "feedback" not in given:
             return script(ask)
@@ -182,7 +182,7 @@ def test_what_was_answered_before_a_kill_is_not_asked_for_again(
     told = {f"{number}?": [BUILT, BORN, FINAL] for number in range(6)}
     script = ReasoningScript(told)
 
-    def answer(ask: Ask) -> Reply:
+    def answer(ask: ModelRequest) -> ScriptedReply:
         # A step depends on how far its question is, not on how often it was asked for.
         given = inputs(ask)
         if "feedback" not in given:

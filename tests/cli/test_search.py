@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from spanlab.testing import Ask, ModelServer, Reply, say, say_fields
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -23,10 +23,10 @@ def test_what_one_run_or_detector_searched_for_no_other_pays_for_again(
     ]
     (tmp_path / "items.jsonl").write_text("\n".join(lines))
 
-    def answer(ask: Ask) -> Reply:
+    def answer(ask: ModelRequest) -> ScriptedReply:
         if ask.path.startswith("/v1/search?"):
             found = {"title": "T", "url": "https://a.example", "content": "It is in Paris."}
-            return Reply(body={"results": [found]})
+            return ScriptedReply(body={"results": [found]})
         return say_fields(reasoning="so", parts=[], revised="In Rome.")
 
     model_server.script(answer)

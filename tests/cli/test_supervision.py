@@ -13,7 +13,7 @@ from reasoning_script import inputs
 
 from spanlab.datasets import read
 from spanlab.schema import Status
-from spanlab.testing import Ask, ModelServer, Reply, say, say_fields
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 ROOT = Path(__file__).parents[2]
@@ -50,13 +50,13 @@ class Model:
         self.asked: list[str] = []
         self.failing = self.hints = ""
 
-    def __call__(self, ask: Ask) -> Reply:
+    def __call__(self, ask: ModelRequest) -> ScriptedReply:
         given = inputs(ask)
         task, answer = self._answer(given)
         self.asked.append(task)
         return say("no") if self.failing and self.failing in str(given) else answer
 
-    def _answer(self, given: Mapping[str, str]) -> tuple[str, Reply]:
+    def _answer(self, given: Mapping[str, str]) -> tuple[str, ScriptedReply]:
         if "known" in given:
             return "glean", say_fields(relations=[])
         if "passage" in given:
@@ -88,7 +88,7 @@ class Model:
         return "path", say_fields(path=said)
 
 
-def truthful(facts: list[tuple[str, str, str]], given: Mapping[str, str]) -> Reply:
+def truthful(facts: list[tuple[str, str, str]], given: Mapping[str, str]) -> ScriptedReply:
     """Say these facts of every passage, and that they give the answer."""
     if "passage" in given:
         return say_fields(relations=[] if "known" in given else relations(facts))
@@ -193,7 +193,7 @@ def test_no_right_reasoning_is_a_failure_and_no_item_for_training(
 ) -> None:
     objections: list[str] = []
 
-    def answer(ask: Ask) -> Reply:
+    def answer(ask: ModelRequest) -> ScriptedReply:
         given = inputs(ask)
         if "hints" in given:
             return say_fields(plan=PLAN)
@@ -247,7 +247,7 @@ def test_a_title_with_a_colon_names_the_passage_that_supports_the_answer(
     (tmp_path / "q.jsonl").write_text(json.dumps(question))
     read_passages: list[str] = []
 
-    def answer(ask: Ask) -> Reply:
+    def answer(ask: ModelRequest) -> ScriptedReply:
         given = inputs(ask)
         if "passage" in given and "known" not in given:
             read_passages.append(given["passage"].partition("\n\n# Task")[0])
@@ -355,7 +355,7 @@ def reasoned(
     (folder / "q.jsonl").write_text(json.dumps(question))
     objections: list[str] = []
 
-    def answer(ask: Ask) -> Reply:
+    def answer(ask: ModelRequest) -> ScriptedReply:
         given = inputs(ask)
         if "hints" in given:
             return say_fields(plan="Step 1: Find what Ann Lee did. (Attribution)")

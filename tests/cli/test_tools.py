@@ -10,7 +10,7 @@ from pathlib import Path
 
 from spanlab.datasets import write
 from spanlab.schema import Item, Record
-from spanlab.testing import Ask, ModelServer, Reply, say_fields
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 STRANGE = Path(__file__).parents[1] / "tools" / "strange_server.py"
@@ -43,7 +43,7 @@ def test_calls_of_tools_are_in_the_summary_and_bounded(
     towers = [Item(id=name, lang="en", answer=f"{name} is a tower.") for name in ("Ald", "B", "C")]
     write([Record(item=item) for item in towers], tmp_path / "towers.jsonl")
 
-    def think(ask: Ask) -> Reply:
+    def think(ask: ModelRequest) -> ScriptedReply:
         if "no steps yet" in ask.text:
             name = next(each.id for each in towers if each.answer in ask.text)
             return say_fields(step={"action": "strange.look_up", "action_input": name})

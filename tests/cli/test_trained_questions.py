@@ -20,7 +20,7 @@ from pursuit_answers import PursuitModel, ScriptedWeb
 from safetensors.torch import load_file, save_file
 from transformers import T5Config, T5ForConditionalGeneration
 
-from spanlab.detectors.common.seq2seq import Rewriter
+from spanlab.detectors.common.seq2seq import TextRewriter
 from spanlab.errors import InputError
 from spanlab.retrievers.addresses import ALLOWED
 from spanlab.testing import ModelServer
@@ -122,7 +122,7 @@ def test_a_checkpoint_from_the_hub_asks_the_first_questions(
 def test_it_is_loaded_once_writes_the_same_every_time_and_is_refused_in_part(
     trained: Path, tmp_path: Path
 ) -> None:
-    made, again = (Rewriter.load(str(trained)) for _ in range(2))
+    made, again = (TextRewriter.load(str(trained)) for _ in range(2))
     assert made.network == again.network  # the model itself is the same
     texts = [f"question: {claim}" for claim in QUESTIONS] * 8
     with ThreadPoolExecutor(4) as threads:
@@ -137,11 +137,11 @@ def test_it_is_loaded_once_writes_the_same_every_time_and_is_refused_in_part(
         (tmp_path / file).write_bytes((trained / file).read_bytes())
     save_file(weights, tmp_path / "model.safetensors", {"format": "pt"})
     with pytest.raises(InputError, match=r"lacks weights.* decoder.final_layer_norm"):
-        Rewriter.load(str(tmp_path))
+        TextRewriter.load(str(tmp_path))
     (tmp_path / "model.safetensors").write_bytes(b"\xff" * 100)
     with pytest.raises(InputError, match="transformers cannot load the model"):
-        Rewriter.load(str(tmp_path))
+        TextRewriter.load(str(tmp_path))
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"model_type": "bert"}))
     with pytest.raises(InputError, match="transformers cannot load the model: Unrecognized"):
-        Rewriter.load(str(tmp_path))
+        TextRewriter.load(str(tmp_path))

@@ -13,8 +13,17 @@ from reasoning_script import inputs
 from spanlab.datasets import write
 from spanlab.detectors.safe.steps import steps_in
 from spanlab.detectors.safe.verifier import flaw_in
-from spanlab.schema import Annotation, Item, Kind, Passage, Place, ReasoningTraceStep, Record, Span
-from spanlab.testing import Ask, ModelServer, Reply, say, say_fields
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    AnswerPlace,
+    Item,
+    Passage,
+    ReasoningTraceStep,
+    Record,
+    Span,
+)
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -50,12 +59,15 @@ def record(number: int, *spans: Span) -> Record:
         does="Attribution",
         diagnosis="It names the builder.",
         guidance="Find her birthplace.",
-        places=(Place(start=first, end=first + len(STEPS[0])),),
+        places=(AnswerPlace(start=first, end=first + len(STEPS[0])),),
     )
-    verifier = Annotation(annotator="safe", kind=Kind.DETECTOR, trace=(told,))
+    verifier = Annotation(annotator="safe", kind=AnnotatorKind.DETECTOR, trace=(told,))
     return Record(
         item=item,
-        annotations=(verifier, Annotation(annotator="anna", kind=Kind.PERSON, spans=spans)),
+        annotations=(
+            verifier,
+            Annotation(annotator="anna", kind=AnnotatorKind.PERSON, spans=spans),
+        ),
     )
 
 
@@ -168,7 +180,7 @@ def test_a_teacher_makes_right_steps_wrong_in_the_ways_that_rules_cannot(
     }
     asked: list[tuple[str, str]] = []
 
-    def teach(ask: Ask) -> Reply:
+    def teach(ask: ModelRequest) -> ScriptedReply:
         given = inputs(ask)
         error = given["error"].partition(":")[0]
         asked.append((error, given["steps"].splitlines()[-1]))
@@ -201,7 +213,7 @@ def test_a_teacher_says_what_is_wrong_in_hard_cases(
 ) -> None:
     shown: list[dict[str, str]] = []
 
-    def teach(ask: Ask) -> Reply:
+    def teach(ask: ModelRequest) -> ScriptedReply:
         given = inputs(ask)
         if "verdict" not in given:
             return say("nothing")

@@ -13,7 +13,7 @@ from full_record import full_record
 from spanlab.datasets import ReadOptions, detect, read, write
 from spanlab.datasets.formats.claims import verdict_of
 from spanlab.errors import InputError
-from spanlab.schema import Annotation, Claim, Item, Kind, Record, Verdict
+from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Verdict
 
 
 def test_a_claim_becomes_an_answer_with_its_gold_verdict(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_a_claim_becomes_an_answer_with_its_gold_verdict(tmp_path: Path) -> None
         "Oslo is in Norway.",
     )
     (gold,) = true.annotations
-    assert (gold.kind, gold.claims[0].verdict, gold.spans) == (Kind.GOLD, "supported", ())
+    assert (gold.kind, gold.claims[0].verdict, gold.spans) == (AnnotatorKind.GOLD, "supported", ())
     (gold,) = false.annotations
     assert (gold.claims[0].verdict, [span.text for span in gold.spans]) == (
         "refuted",
@@ -87,7 +87,7 @@ def test_claims_are_written_as_a_table_that_is_read_again(tmp_path: Path) -> Non
 
 def test_a_refused_verdict_is_no_label(tmp_path: Path) -> None:
     refused = Claim(text="It rained.", verdict="refuted", suggested_by="veritrail")
-    mine = Annotation(annotator="me", kind=Kind.PERSON, rejected_claims=(refused,))
+    mine = Annotation(annotator="me", kind=AnnotatorKind.PERSON, rejected_claims=(refused,))
     path = tmp_path / "claims.csv"
     write([Record(item=Item(id="a", answer="x"), annotations=(mine,))], path, format="claims")
     (row,) = csv.DictReader(path.read_text().splitlines())

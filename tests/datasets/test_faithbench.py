@@ -10,7 +10,7 @@ import pytest
 
 from spanlab.datasets import ReadOptions, detect, read, write
 from spanlab.errors import InputError
-from spanlab.schema import Evidence, Kind
+from spanlab.schema import AnnotatorKind, Evidence
 
 SOURCE = "The mill was built in 1850. It burned down."
 SUMMARY = "The old mill was built in 1860 by Dutch settlers."
@@ -68,7 +68,7 @@ def test_a_sample_is_read_with_each_persons_marks(tmp_path: Path) -> None:
     assert record.item.meta["sample_id"] == 3
     assert record.item.meta["metadata"] == {"summarizer": "m"}
     eva, tom = record.annotations
-    assert (eva.annotator, eva.kind) == ("eva", Kind.PERSON)
+    assert (eva.annotator, eva.kind) == ("eva", AnnotatorKind.PERSON)
     assert [(s.text, s.label, s.note) for s in eva.spans] == [
         ("1860", "Unwanted.Intrinsic", "not 1860"),
         ("old", None, None),

@@ -12,7 +12,7 @@ import pytest
 
 from spanlab.datasets import ReadOptions, RejectedRecord, read, write
 from spanlab.errors import InputError
-from spanlab.schema import Annotation, Claim, Item, Kind, Passage, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Passage, Record, Span, Status
 
 ANSWER = 'Oslo, "👍"\r\nhas 3 million.'
 START = ANSWER.index("3")
@@ -24,8 +24,10 @@ def records() -> list[Record]:
     claim = Claim(text="It has 3 million.", source=source, verdict="refuted")
     item = Item(id="=1", lang="nb", answer=ANSWER, passages=(Passage(text="p"),), meta={"m": [1]})
     said = (
-        Annotation(annotator="d", kind=Kind.DETECTOR, spans=(span,), claims=(claim,)),
-        Annotation(annotator="f", kind=Kind.DETECTOR, status=Status.FAILED, note="no power"),
+        Annotation(annotator="d", kind=AnnotatorKind.DETECTOR, spans=(span,), claims=(claim,)),
+        Annotation(
+            annotator="f", kind=AnnotatorKind.DETECTOR, status=Status.FAILED, note="no power"
+        ),
     )
     return [Record(item=item, annotations=said), Record(item=Item(id="2", answer="x"))]
 
@@ -83,7 +85,8 @@ def test_an_item_with_too_many_annotators_to_hold_is_refused_by_line(
 ) -> None:
     monkeypatch.setenv("SPANLAB_RECORD_LIMIT", "1")
     said = [
-        Annotation(annotator=f"p{n}", kind=Kind.PERSON, note="long " * 1000) for n in range(200)
+        Annotation(annotator=f"p{n}", kind=AnnotatorKind.PERSON, note="long " * 1000)
+        for n in range(200)
     ]
     many = Record(item=Item(id="many", answer="x"), annotations=tuple(said))
     one = Record(item=Item(id="one", answer="x"), annotations=tuple(said[:1]))

@@ -13,8 +13,8 @@ from spanlab.datasets import ReadOptions, RejectedRecord, read, write
 from spanlab.errors import InputError
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
     Item,
-    Kind,
     Record,
     Span,
     Status,
@@ -70,7 +70,7 @@ def test_overlapping_adjacent_and_repeated_spans_keep_their_order(tmp_path: Path
     spans = tuple(Span.of(answer, start, end) for start, end in places)
     record = Record(
         item=Item(id="o", answer=answer),
-        annotations=(Annotation(annotator="ada", kind=Kind.PERSON, spans=spans),),
+        annotations=(Annotation(annotator="ada", kind=AnnotatorKind.PERSON, spans=spans),),
     )
     path = tmp_path / "overlap.jsonl"
     write([record], path)
@@ -95,7 +95,9 @@ def test_offsets_count_code_points_through_emoji_and_line_ends(tmp_path: Path) -
         item=Item(id="e", answer=answer),
         annotations=(
             Annotation(
-                annotator="ada", kind=Kind.PERSON, spans=(Span.of(answer, start, start + 3),)
+                annotator="ada",
+                kind=AnnotatorKind.PERSON,
+                spans=(Span.of(answer, start, start + 3),),
             ),
         ),
     )
@@ -108,7 +110,9 @@ def test_offsets_count_code_points_through_emoji_and_line_ends(tmp_path: Path) -
 def test_only_what_says_something_is_written() -> None:
     record = Record(
         item=Item(id="a", answer="xyz"),
-        annotations=(Annotation(annotator="ada", kind=Kind.PERSON, spans=(Span.of("xyz", 1, 2),)),),
+        annotations=(
+            Annotation(annotator="ada", kind=AnnotatorKind.PERSON, spans=(Span.of("xyz", 1, 2),)),
+        ),
     )
     assert exported(record) == (
         b'{"id":"a","lang":"und","question":"","answer":"xyz","annotations":[{"annotator":"ada",'

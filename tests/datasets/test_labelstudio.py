@@ -10,7 +10,7 @@ import pytest
 
 from spanlab.datasets import ReadOptions, detect, read
 from spanlab.errors import InputError
-from spanlab.schema import Kind, Passage, Status
+from spanlab.schema import AnnotatorKind, Passage, Status
 
 TEXT = "👩🏻‍🚀 pilots steer moonrockets at dawn"
 
@@ -144,14 +144,19 @@ def test_people_models_states_and_scores(tmp_path: Path) -> None:
         for a in record.annotations
     ] == [
         # Taken over from a prediction, it is still the person's own mark.
-        ("eva@x.org", Kind.PERSON, Status.DONE, [("3 million", 1.0, None)]),
-        ("Tom B", Kind.PERSON, Status.DONE, []),
-        ("3", Kind.PERSON, Status.SKIPPED, []),
-        ("3 2", Kind.PERSON, Status.DONE, [("Oslo", 1.0, "sure?")]),
-        ("annotator", Kind.PERSON, Status.DONE, []),
-        ("m1", Kind.DETECTOR, Status.DONE, [("3 million", 0.25, None), ("Oslo", 0.5, None)]),
-        ("m2", Kind.DETECTOR, Status.DONE, []),
-        ("prediction", Kind.DETECTOR, Status.DONE, [("Oslo", 1.0, None)]),
+        ("eva@x.org", AnnotatorKind.PERSON, Status.DONE, [("3 million", 1.0, None)]),
+        ("Tom B", AnnotatorKind.PERSON, Status.DONE, []),
+        ("3", AnnotatorKind.PERSON, Status.SKIPPED, []),
+        ("3 2", AnnotatorKind.PERSON, Status.DONE, [("Oslo", 1.0, "sure?")]),
+        ("annotator", AnnotatorKind.PERSON, Status.DONE, []),
+        (
+            "m1",
+            AnnotatorKind.DETECTOR,
+            Status.DONE,
+            [("3 million", 0.25, None), ("Oslo", 0.5, None)],
+        ),
+        ("m2", AnnotatorKind.DETECTOR, Status.DONE, []),
+        ("prediction", AnnotatorKind.DETECTOR, Status.DONE, [("Oslo", 1.0, None)]),
     ]
 
 

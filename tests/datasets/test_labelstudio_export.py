@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from spanlab.datasets import write
-from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span, Status
 
 
 def test_an_export_is_what_label_studio_imports(tmp_path: Path) -> None:
@@ -24,12 +24,14 @@ def test_an_export_is_what_label_studio_imports(tmp_path: Path) -> None:
     record = Record(
         item=item,
         annotations=(
-            Annotation(annotator="eva", kind=Kind.PERSON, spans=(own,)),
-            Annotation(annotator="tom", kind=Kind.PERSON, status=Status.SKIPPED),
-            Annotation(annotator="ida", kind=Kind.PERSON, status=Status.NOT_ANNOTATED),
-            Annotation(annotator="m", kind=Kind.DETECTOR, spans=(number,)),
-            Annotation(annotator="f", kind=Kind.DETECTOR, status=Status.FAILED, note="timeout"),
-            Annotation(annotator="n", kind=Kind.DETECTOR),
+            Annotation(annotator="eva", kind=AnnotatorKind.PERSON, spans=(own,)),
+            Annotation(annotator="tom", kind=AnnotatorKind.PERSON, status=Status.SKIPPED),
+            Annotation(annotator="ida", kind=AnnotatorKind.PERSON, status=Status.NOT_ANNOTATED),
+            Annotation(annotator="m", kind=AnnotatorKind.DETECTOR, spans=(number,)),
+            Annotation(
+                annotator="f", kind=AnnotatorKind.DETECTOR, status=Status.FAILED, note="timeout"
+            ),
+            Annotation(annotator="n", kind=AnnotatorKind.DETECTOR),
         ),
     )
     path = tmp_path / "out.json"

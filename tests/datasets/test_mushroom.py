@@ -11,7 +11,7 @@ import pytest
 from spanlab.datasets import ReadOptions, read, read_labels, write
 from spanlab.errors import InputError
 from spanlab.extents import Extent
-from spanlab.schema import Annotation, Interval, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record, Span, Status
 
 ANSWER = "Ada was born in 1815 in London."
 PUBLISHED: dict[str, Any] = {
@@ -54,10 +54,10 @@ def test_a_published_line_is_read_as_it_stands(tmp_path: Path) -> None:
         "model_output_logits": [1.5, -2.25],
     }
     gold, b, a, c = record.annotations
-    assert (gold.annotator, gold.kind) == ("gold", Kind.GOLD)
+    assert (gold.annotator, gold.kind) == ("gold", AnnotatorKind.GOLD)
     assert [(s.text, s.prob) for s in gold.spans] == [("1815", 0.5), ("London", 0.75)]
     assert gold.hard == (Interval(start=24, end=30),)
-    assert (b.annotator, b.kind) == ("annotator_b", Kind.PERSON)
+    assert (b.annotator, b.kind) == ("annotator_b", AnnotatorKind.PERSON)
     assert [(s.start, s.end, s.prob) for s in b.spans] == [
         (24, 30, 1.0),
         (16, 20, 1.0),
@@ -133,7 +133,7 @@ def test_a_submission_has_exactly_its_fields(tmp_path: Path) -> None:
         annotations=(
             Annotation(
                 annotator="model",
-                kind=Kind.DETECTOR,
+                kind=AnnotatorKind.DETECTOR,
                 # Overlapping: the higher probability wins; 0.5 is not more than 0.5.
                 spans=(Span.of(ANSWER, 16, 20, prob=0.5), Span.of(ANSWER, 18, 30, prob=0.75)),
             ),
@@ -160,8 +160,10 @@ def test_an_annotators_own_hard_labels_are_submitted(tmp_path: Path) -> None:
 def test_a_failed_item_is_left_out_of_a_submission(tmp_path: Path) -> None:
     """A failure is not submitted as "nothing found"."""
     item = Item(id="tst-en-1", answer=ANSWER)
-    failed = Annotation(annotator="m", kind=Kind.DETECTOR, status=Status.FAILED, note="timeout")
-    found_nothing = Annotation(annotator="m", kind=Kind.DETECTOR)
+    failed = Annotation(
+        annotator="m", kind=AnnotatorKind.DETECTOR, status=Status.FAILED, note="timeout"
+    )
+    found_nothing = Annotation(annotator="m", kind=AnnotatorKind.DETECTOR)
     records = [
         Record(item=item, annotations=(failed,)),
         Record(item=item.model_copy(update={"id": "tst-en-2"}), annotations=(found_nothing,)),

@@ -10,7 +10,7 @@ import pytest
 
 from spanlab.datasets import ReadOptions, detect, read
 from spanlab.errors import InputError
-from spanlab.schema import Kind, Passage
+from spanlab.schema import AnnotatorKind, Passage
 
 SHOP = {"name": "Corner Café", "stars": 4.5, "wifi": None, "hours": {"Monday": "9-17"}}
 SOURCES: list[dict[str, Any]] = [
@@ -104,7 +104,7 @@ def test_a_question_comes_with_its_passages_and_labels(responses: Path) -> None:
         Passage(text="It opened in 1902.\nIt is red.", title="passage 2"),
     )
     (gold,) = record.annotations
-    assert (gold.annotator, gold.kind) == ("gold", Kind.GOLD)
+    assert (gold.annotator, gold.kind) == ("gold", AnnotatorKind.GOLD)
     assert [(s.text, s.label, s.note) for s in gold.spans] == [
         ("120 m", "Evident Conflict", "HIGH CONFLICT\nIt is 90 m."),
         ("tower", "Subtle Conflict", None),

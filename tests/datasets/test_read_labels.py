@@ -11,8 +11,8 @@ import pytest
 from spanlab.datasets import Role, read_labels, write
 from spanlab.errors import InputError
 from spanlab.extents import Extent
-from spanlab.labels import Labels, Soft
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.labels import ItemLabels, SoftLabel
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 
 ANSWER = "abcdefghij"
 
@@ -37,9 +37,14 @@ def test_a_submission_is_read_without_its_answers(tmp_path: Path) -> None:
     # Touching hard labels are one; where soft labels overlap the last wins; what is missing
     # follows from the other.
     assert list(read_labels(path)) == [
-        Labels(id="tst-zh-9", lang="zh", soft=(), hard=(Extent(1, 6),)),
-        Labels(id="x1", lang="fr", soft=(Soft(0, 2, 0.5), Soft(2, 6, 0.75)), hard=(Extent(2, 6),)),
-        Labels(id="x2", lang="und", soft=(Soft(0, 2, 1.0),), hard=(Extent(0, 2),)),
+        ItemLabels(id="tst-zh-9", lang="zh", soft=(), hard=(Extent(1, 6),)),
+        ItemLabels(
+            id="x1",
+            lang="fr",
+            soft=(SoftLabel(0, 2, 0.5), SoftLabel(2, 6, 0.75)),
+            hard=(Extent(2, 6),),
+        ),
+        ItemLabels(id="x2", lang="und", soft=(SoftLabel(0, 2, 1.0),), hard=(Extent(0, 2),)),
     ]
 
 
@@ -57,10 +62,10 @@ def test_a_published_file_has_its_length_and_raters(tmp_path: Path) -> None:
         },
     )
     assert list(read_labels(path)) == [
-        Labels(
+        ItemLabels(
             id="val-en-1",
             lang="en",
-            soft=(Soft(2, 4, 0.5),),
+            soft=(SoftLabel(2, 4, 0.5),),
             hard=(),
             raters=((Extent(2, 4),), (), (Extent(8, 10),)),
             length=10,
@@ -88,7 +93,7 @@ def test_wrong_labels_are_named(tmp_path: Path, row: dict[str, Any], field: str 
     assert caught.value.field == field
 
 
-def annotation(name: str, kind: Kind, status: Status = Status.DONE) -> Annotation:
+def annotation(name: str, kind: AnnotatorKind, status: Status = Status.DONE) -> Annotation:
     start = ord(name[0]) - ord("a")
     return Annotation(
         annotator=name,
@@ -99,11 +104,11 @@ def annotation(name: str, kind: Kind, status: Status = Status.DONE) -> Annotatio
     )
 
 
-GOLD = annotation("gold", Kind.GOLD)
-ADA = annotation("ada", Kind.PERSON)
-BOB = annotation("bob", Kind.PERSON)
-DETECTOR = annotation("detector", Kind.DETECTOR)
-VOTE = annotation("c-vote", Kind.VOTE)
+GOLD = annotation("gold", AnnotatorKind.GOLD)
+ADA = annotation("ada", AnnotatorKind.PERSON)
+BOB = annotation("bob", AnnotatorKind.PERSON)
+DETECTOR = annotation("detector", AnnotatorKind.DETECTOR)
+VOTE = annotation("c-vote", AnnotatorKind.VOTE)
 
 
 def ours(tmp_path: Path, *annotations: tuple[Annotation, ...]) -> Path:
@@ -160,10 +165,10 @@ def test_unfinished_items_are_left_out_and_not_counted_as_nothing(tmp_path: Path
     path = ours(
         tmp_path,
         (DETECTOR, ADA),
-        (annotation("detector", Kind.DETECTOR, Status.FAILED), ADA),
-        (annotation("detector", Kind.DETECTOR, Status.SKIPPED), ADA),
+        (annotation("detector", AnnotatorKind.DETECTOR, Status.FAILED), ADA),
+        (annotation("detector", AnnotatorKind.DETECTOR, Status.SKIPPED), ADA),
         (ADA, BOB),
-        (Annotation(annotator="detector", kind=Kind.DETECTOR),),
+        (Annotation(annotator="detector", kind=AnnotatorKind.DETECTOR),),
     )
     labels = list(read_labels(path, role="prediction"))
     assert [(one.id, len(one.hard)) for one in labels] == [("i0", 1), ("i4", 0)]

@@ -16,11 +16,11 @@ from spanlab.datasets import ReadOptions, read, write
 from spanlab.datasets.formats.labelstudio_writer import LABEL
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
     Claim,
     Evidence,
     Interval,
     Item,
-    Kind,
     Passage,
     Process,
     ProcessNode,
@@ -158,7 +158,7 @@ def records(draw: st.DrawFn) -> Record:
         annotations.append(
             Annotation(
                 annotator=name,
-                kind=draw(st.sampled_from(Kind)),
+                kind=draw(st.sampled_from(AnnotatorKind)),
                 status=status,
                 spans=draw(some_spans(item)),
                 hard=draw(optional(st.lists(interval, max_size=2).map(tuple))),
@@ -214,7 +214,9 @@ def labelled(draw: st.DrawFn) -> Record:
         annotations.append(
             Annotation(
                 annotator="gold" if person and not annotations else f"{name}.",
-                kind=(Kind.GOLD if not annotations else Kind.PERSON) if person else Kind.DETECTOR,
+                kind=(AnnotatorKind.GOLD if not annotations else AnnotatorKind.PERSON)
+                if person
+                else AnnotatorKind.DETECTOR,
                 status=draw(st.sampled_from([Status.DONE, Status.SKIPPED]))
                 if person
                 else Status.DONE,

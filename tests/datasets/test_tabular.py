@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanlab.datasets import ReadOptions, RejectedRecord, detect, read, read_placed, table_layout
-from spanlab.datasets.files import File
+from spanlab.datasets.files import InputFile
 from spanlab.datasets.formats.csv_table import CsvReader
 from spanlab.errors import InputError, UsageError
-from spanlab.schema import Kind, Passage, Record
+from spanlab.schema import AnnotatorKind, Passage, Record
 
 
 def table(tmp_path: Path, text: str, name: str = "table.csv") -> Path:
@@ -66,7 +66,7 @@ def test_cells_keep_their_text(tmp_path: Path) -> None:
     (record,) = records(path)
     assert record.item.answer == answer
     (gold,) = record.annotations
-    assert (gold.annotator, gold.kind) == ("gold", Kind.GOLD)
+    assert (gold.annotator, gold.kind) == ("gold", AnnotatorKind.GOLD)
     assert [(s.start, s.end, s.text) for s in gold.spans] == [(7, 8, "😀")]
 
 
@@ -207,7 +207,7 @@ def test_the_lines_that_are_named_are_those_of_the_rows(
 ) -> None:
     path = table(tmp_path_factory.mktemp("tables"), text)
     try:
-        rows = list(CsvReader(File(path, "t"), ReadOptions()).rows())
+        rows = list(CsvReader(InputFile(path, "t"), ReadOptions()).rows())
     except InputError:
         return  # broken, or without rows: nothing is read
     lines = text.split("\n")

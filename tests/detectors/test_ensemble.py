@@ -15,22 +15,22 @@ from gold_answers import GoldAnswers, Noise, by_prompt
 from spanlab.datasets import read
 from spanlab.detectors import (
     Detector,
+    DetectorResult,
     DetectorSpec,
     EnsembleSpec,
-    Finding,
     as_detector,
     build,
     spec_of,
 )
-from spanlab.detectors.ensemble import Ensemble, Vote, tally
+from spanlab.detectors.ensemble import Ensemble, EnsembleVote, tally
 from spanlab.errors import UsageError
 from spanlab.extents import length
 from spanlab.labels import hard_of, labels_of
 from spanlab.lm import Meter, ModelChoice
-from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.scorers import score
 from spanlab.settings import Settings
-from spanlab.testing import Ask, ModelServer, Reply, caller_with, fail, say_fields
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, caller_with, fail, say_fields
 from spanlab.workflows.choosing import DetectorSelection, specifications
 
 NAMES = [
@@ -53,7 +53,7 @@ def five(model_server: ModelServer, settings: Settings) -> Detector:
     return build(spec_of("ucsc"), Meter(), settings)
 
 
-def answers(ask: Ask) -> Reply:
+def answers(ask: ModelRequest) -> ScriptedReply:
     """Quote the year, and correct it and the builder."""
     if "`[[ ## parts ## ]]`" in ask.text:
         return say_fields(parts=["1989"])
@@ -73,8 +73,8 @@ class Panicking:
     def annotate_all(self, items: Sequence[Item]) -> Sequence[Annotation]:
         return list(map(self.annotate, items))
 
-    async def detect(self, item: Item) -> Finding:
-        return Finding(self.annotate(item), item)
+    async def detect(self, item: Item) -> DetectorResult:
+        return DetectorResult(self.annotate(item), item)
 
 
 class Local:
@@ -92,8 +92,8 @@ def test_a_panic_is_the_failure_of_its_item(kind: str) -> None:
         "batches": as_detector(Panicking()),
     }
 
-    async def run() -> list[Finding]:
-        ensemble = Ensemble([detectors[kind]], [Vote("all", ("rusty",))])
+    async def run() -> list[DetectorResult]:
+        ensemble = Ensemble([detectors[kind]], [EnsembleVote("all", ("rusty",))])
         items = [Item(id=str(number), answer="a") for number in range(6)]
         return await asyncio.wait_for(asyncio.gather(*map(ensemble.detect, items)), 60)
 
@@ -121,7 +121,7 @@ def test_members_sign_their_own_annotations_and_the_vote_counts_them(
     finding = detect(five)
     assert [each.annotator for each in finding.annotations] == [*NAMES, "ucsc"]
     said = finding.annotation
-    assert (said.kind, said.status, said.voters) == (Kind.VOTE, Status.DONE, tuple(NAMES))
+    assert (said.kind, said.status, said.voters) == (AnnotatorKind.VOTE, Status.DONE, tuple(NAMES))
     year, *builder = said.spans
     assert (year.text, year.prob) == ("1989", 1.0), "all five"
     assert " ".join(span.text for span in builder) == "Ada Smith"
@@ -189,7 +189,7 @@ def test_with_fewer_than_half_of_the_members_there_is_no_vote(
         lambda ask: fail(402, "empty") if "4o" in ask.body["model"] else answers(ask)
     )
     said = detect(five).annotation
-    assert (said.kind, said.status, said.spans) == (Kind.VOTE, Status.FAILED, ())
+    assert (said.kind, said.status, said.spans) == (AnnotatorKind.VOTE, Status.FAILED, ())
     assert said.note is not None
     assert said.note.startswith("2 of 5 members finished, fewer than half: no vote")
     assert "ucsc-5-gpt4o-mini-revise: credits exhausted" in said.note
@@ -206,10 +206,10 @@ def test_with_fewer_than_half_of_the_members_there_is_no_vote(
 )
 def test_half_of_the_members_are_enough(done: int, members: int, votes: bool) -> None:
     said = [
-        Annotation(annotator=f"m{number}", kind=Kind.DETECTOR)
+        Annotation(annotator=f"m{number}", kind=AnnotatorKind.DETECTOR)
         if number < done
         else Annotation(
-            annotator=f"m{number}", kind=Kind.DETECTOR, status=Status.FAILED, note="broke"
+            annotator=f"m{number}", kind=AnnotatorKind.DETECTOR, status=Status.FAILED, note="broke"
         )
         for number in range(members)
     ]

@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 from pydantic import JsonValue
 
-from spanlab.detectors import DetectorSpec, Entry, Options, entries, entry_of
+from spanlab.detectors import DetectorEntry, DetectorOptions, DetectorSpec, entries, entry_of
 from spanlab.errors import UsageError
 from spanlab.options import Option, options_in
 from spanlab.workflows.choosing import DetectorSelection, specifications
@@ -61,7 +61,7 @@ def test_every_option_of_every_detector_is_set_on_the_command_line(
     assert getattr(built, name) == (date(2026, 1, 31) if name == "memory_as_of" else value)
 
 
-class ManyKinds(Options):
+class ManyKinds(DetectorOptions):
     """Kinds of values that no detector of ours has yet."""
 
     one_of: Literal[1, "auto", False] | None = "auto"
@@ -88,7 +88,7 @@ class ManyKinds(Options):
 def test_a_text_stands_for_the_value_that_the_option_takes(
     option: str, text: str, value: JsonValue
 ) -> None:
-    entry = Entry(name="many", what="", needs="", options=ManyKinds)
+    entry = DetectorEntry(name="many", what="", needs="", options=ManyKinds)
     (read,) = entry.checked({option: text}).values()
     assert read == value
     assert type(read) is type(value)

@@ -27,9 +27,9 @@ from spanlab.detectors.building import apply_program, program_state
 from spanlab.detectors.common.claim_detector import ClaimDetector
 from spanlab.errors import InputError, MissingKeyError, UsageError
 from spanlab.lm import Meter, ModelChoice
-from spanlab.programs import Programs
+from spanlab.programs import ProgramRegistry
 from spanlab.retrievers import Bm25Spec, GivenSpec, RetrieverSpec, SearchSpec, WebSpec
-from spanlab.schema import Predictor, Program
+from spanlab.schema import TunedPredictor, TunedProgram
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer, say_fields
 
@@ -47,7 +47,7 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(home=tmp_path, database_url="sqlite://")
 
 
-def tuned(name: str, detector: str = "ucsc-extract") -> Program:
+def tuned(name: str, detector: str = "ucsc-extract") -> TunedProgram:
     return tuned_program(name, "Spot the lies.", detector=detector, demo=DEMO)
 
 
@@ -177,7 +177,7 @@ def test_what_is_missing_is_said_before_anything_is_asked(
 def test_a_program_s_prompts_are_used_and_come_back_the_same(
     model_server: ModelServer, settings: Settings
 ) -> None:
-    Programs(settings.programs).save(tuned("liar"))
+    ProgramRegistry(settings.programs).save(tuned("liar"))
     model_server.script(lambda ask: say_fields(parts=[]))
     built = build(DetectorSpec(detector="ucsc-extract", program="liar"), Meter(), settings)
     assert isinstance(built, Tunable)
@@ -193,7 +193,7 @@ def test_a_program_s_prompts_are_used_and_come_back_the_same(
 def test_the_program_chosen_as_default_is_used_until_told_otherwise(
     model_server: ModelServer, settings: Settings
 ) -> None:
-    programs = Programs(settings.programs)
+    programs = ProgramRegistry(settings.programs)
     programs.save(tuned("liar"))
     programs.choose("ucsc-extract", "liar")
     used = {}
@@ -208,7 +208,7 @@ def test_the_program_chosen_as_default_is_used_until_told_otherwise(
 def test_a_program_serves_the_detector_that_reasons_too(
     model_server: ModelServer, settings: Settings
 ) -> None:
-    Programs(settings.programs).save(tuned("liar"))
+    ProgramRegistry(settings.programs).save(tuned("liar"))
     spec = DetectorSpec(detector="ucsc-extract", program="liar", reasoning=True)
     built = build(spec, Meter(), settings)
     assert isinstance(built, Tunable)
@@ -218,10 +218,10 @@ def test_a_program_serves_the_detector_that_reasons_too(
 def test_a_program_of_another_detector_is_refused(
     model_server: ModelServer, settings: Settings
 ) -> None:
-    Programs(settings.programs).save(tuned("liar", "ucsc-revise"))
+    ProgramRegistry(settings.programs).save(tuned("liar", "ucsc-revise"))
     with pytest.raises(UsageError, match="'liar' is a program of 'ucsc-revise'"):
         build(DetectorSpec(detector="ucsc-extract", program="liar"), Meter(), settings)
-    Programs(settings.programs).save(tuned("disguised", "ucsc-kg"))
+    ProgramRegistry(settings.programs).save(tuned("disguised", "ucsc-kg"))
     with pytest.raises(InputError, match="another detector"):
         build(DetectorSpec(detector="ucsc-kg", program="disguised"), Meter(), settings)
 
@@ -232,7 +232,7 @@ def test_applying_prompts_leaves_other_predictors_alone(
     built = build(DetectorSpec(detector="ucsc-kg"), Meter(), settings)
     assert isinstance(built, Tunable)
     before = program_state(built.program)
-    apply_program(built.program, {"facts": Predictor(instruction="List facts.")})
+    apply_program(built.program, {"facts": TunedPredictor(instruction="List facts.")})
     after = program_state(built.program)
     assert list(after) == ["graph", "facts", "check", "words"]
     assert after.pop("facts").instruction == "List facts."

@@ -29,7 +29,7 @@ from working_jobs import (
     working,
 )
 
-from optimizers.request import Optimisation, Search
+from optimizers.request import Optimisation, PromptSearch
 from spanlab import jobs
 from spanlab.datasets import read
 from spanlab.detectors import DetectorSpec
@@ -38,7 +38,7 @@ from spanlab.lm import ModelChoice
 from spanlab.schema import Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.testing import Ask, ModelServer, caller_with, say
+from spanlab.testing import ModelRequest, ModelServer, caller_with, say
 
 AT_ONCE = 8
 SURE = 5.0  # seconds for which a worker goes on without hearing of its database
@@ -66,9 +66,9 @@ def through(cable: Cable, settings: Settings, home: Path) -> Settings:
     return Settings(home=home, database_url=url.render_as_string(hide_password=False))
 
 
-def by(model: ModelServer, name: str) -> dict[str, list[Ask]]:
+def by(model: ModelServer, name: str) -> dict[str, list[ModelRequest]]:
     """Return a worker's requests by what they ask."""
-    asked: dict[str, list[Ask]] = defaultdict(list)
+    asked: dict[str, list[ModelRequest]] = defaultdict(list)
     for ask in model.requests:
         if ask.caller == caller_with(key_of(name)):
             asked[ask.fingerprint].append(ask)
@@ -156,7 +156,7 @@ def test_a_search_goes_on_when_its_database_has_started_anew(
     with ModelServer(script, latency=0.1) as gold, working(far, "far"):
         choice = ModelChoice(model="scripted", base_url=gold.url)
         spec = DetectorSpec(detector="ucsc-extract", model=choice)
-        search = Search(name="tuned", detector=spec, auto=None, trials=3, folds=0)
+        search = PromptSearch(name="tuned", detector=spec, auto=None, trials=3, folds=0)
         asked = Optimisation(dataset="d", search=search)
         job_id = jobs.submit_optimisation(asked, shared_settings)
         wait_until(lambda: gold.count >= 30, "some calls")

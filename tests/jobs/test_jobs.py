@@ -17,7 +17,7 @@ from spanlab.errors import NotFoundError, UsageError
 from spanlab.jobs import JobState, JobView, RunRequest, job_store
 from spanlab.jobs.summary import summary_of
 from spanlab.lm import ModelChoice, TokenPrice
-from spanlab.schema import Annotation, Kind, Status
+from spanlab.schema import Annotation, AnnotatorKind, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, fail, say, say_fields
@@ -52,7 +52,7 @@ def test_a_job_is_queued_until_a_worker_does_it(
 def test_a_dataset_is_taken_up_where_a_detector_left_it(settings: Settings, worker: Start) -> None:
     fill(settings, 5)
     failed = Annotation(
-        annotator="offline", kind=Kind.DETECTOR, status=Status.FAILED, note="power cut"
+        annotator="offline", kind=AnnotatorKind.DETECTOR, status=Status.FAILED, note="power cut"
     )
     with Store.open(settings) as store:
         store.save_annotations("d", [("i3", failed)])

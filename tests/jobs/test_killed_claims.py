@@ -21,7 +21,7 @@ from spanlab.retrievers.addresses import ALLOWED
 from spanlab.schema import PairStep, Record, TrailStep
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.testing import Ask, ModelServer, Reply, say_fields
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 
 ASKED_FOR = re.compile(r"`\[\[ ## (claims|chosen|ruling|words) ## \]\]`")
 
@@ -33,7 +33,7 @@ class Model:
         self.hangs = True
         self.asked: list[str] = []
 
-    def __call__(self, ask: Ask) -> Reply:
+    def __call__(self, ask: ModelRequest) -> ScriptedReply:
         prompt = ask.messages[-1]["content"]
         found = ASKED_FOR.search(prompt)
         assert found, prompt
@@ -43,7 +43,7 @@ class Model:
             return say_fields(claims=["Ada built it."])
         if found[1] == "chosen":
             if from_source and self.hangs:
-                return Reply(hang=True)
+                return ScriptedReply(hang=True)
             return say_fields(chosen=["1"], summary="Ada built it.")
         if found[1] == "words":
             return say_fields(words=["Ada"])
@@ -89,10 +89,10 @@ class HangingPursuit(PursuitModel):
 
     hangs = True
 
-    def __call__(self, ask: Ask) -> Reply:
+    def __call__(self, ask: ModelRequest) -> ScriptedReply:
         reply = super().__call__(ask)
         if self.hangs and self.wanted.count("answer") == 2:
-            return Reply(hang=True)
+            return ScriptedReply(hang=True)
         return reply
 
 

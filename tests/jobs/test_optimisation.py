@@ -12,15 +12,15 @@ from gold_answers import GoldAnswers, better_when_asked
 from paid import again_after_kills, killed, put_away_for_all, signed
 from working_jobs import SECONDS, key_of, wait_until, working
 
-from optimizers.request import Optimisation, Search
+from optimizers.request import Optimisation, PromptSearch
 from spanlab import jobs
 from spanlab.datasets import read
 from spanlab.detectors import DetectorSpec
 from spanlab.errors import UsageError
 from spanlab.jobs import JobState, JobView
 from spanlab.lm import ModelChoice
-from spanlab.programs import Programs
-from spanlab.schema import Record, Trial
+from spanlab.programs import ProgramRegistry
+from spanlab.schema import Record, SearchTrial
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, caller_with
@@ -55,7 +55,7 @@ def _submit(settings: Settings, model: ModelServer, records: list[Record], **mor
     choice = ModelChoice(model="scripted", base_url=model.url, retries=0)
     spec = DetectorSpec(detector="ucsc-extract", model=choice)
     fields = {"name": "tuned", "detector": spec, "threads": THREADS, "auto": None, "trials": 4}
-    search = Search.model_validate(fields | more)
+    search = PromptSearch.model_validate(fields | more)
     return jobs.submit_optimisation(Optimisation(dataset="d", search=search), settings)
 
 
@@ -91,7 +91,9 @@ def test_a_killed_search_ends_with_the_program_of_an_undisturbed_one(
     with working(settings, "w"):
         done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
     assert done.state is JobState.DONE, done.error
-    undisturbed, survived = (Programs(each.programs).load("tuned") for each in (quiet, settings))
+    undisturbed, survived = (
+        ProgramRegistry(each.programs).load("tuned") for each in (quiet, settings)
+    )
     assert survived.predictors == undisturbed.predictors
     assert survived.held_out == undisturbed.held_out
     again = again_after_kills(gold, kills, settings.home)
@@ -123,8 +125,8 @@ def test_a_search_that_another_host_takes_up_pays_for_nothing_again(
     with working(second, "second"):
         done = jobs.wait(job_id, timeout=SECONDS, settings=second)
     assert done.state is JobState.DONE, done.error
-    assert Programs(second.programs).load("tuned").predictors == (
-        Programs(quiet.programs).load("tuned").predictors
+    assert ProgramRegistry(second.programs).load("tuned").predictors == (
+        ProgramRegistry(quiet.programs).load("tuned").predictors
     )
     # Whatever was put away before the kill is not asked again.
     told = [ask for ask in gold.requests if ask.number in known]
@@ -178,5 +180,5 @@ def test_a_search_is_paused_and_resumed_and_its_curve_tells_the_way(
     assert gold.count == calls
 
 
-def _trials(view: JobView) -> tuple[Trial, ...]:
+def _trials(view: JobView) -> tuple[SearchTrial, ...]:
     return () if view.search is None else view.search.trials

@@ -15,7 +15,7 @@ from sqlalchemy import text
 from working_jobs import SECONDS, Process, fill, states, wait_until
 from working_jobs import request as asking
 
-from optimizers.request import Optimisation, Search
+from optimizers.request import Optimisation, PromptSearch
 from spanlab import jobs
 from spanlab.datasets import read
 from spanlab.detectors import DetectorSpec
@@ -149,7 +149,7 @@ def _tuned(settings: Settings, gold: ModelServer, **more: object) -> str:
     spec = DetectorSpec(detector="ucsc-extract", model=choice)
     fields = {"name": "tuned", "detector": spec, "auto": None, "trials": 2, "folds": 0, **more}
     rate = fields.pop("rate")
-    search = Search.model_validate(fields)
+    search = PromptSearch.model_validate(fields)
     return jobs.submit_optimisation(
         Optimisation.model_validate({"dataset": "d", "search": search, "rate": rate}), settings
     )

@@ -21,7 +21,7 @@ from model_task import Task, marked
 from spanlab.errors import StoreError
 from spanlab.lm import Meter, ModelChoice, Usage, language_model, predicting, translate
 from spanlab.lm.cache import answer_file
-from spanlab.testing import ModelServer, Reply, fail, in_turn, say
+from spanlab.testing import ModelServer, ScriptedReply, fail, in_turn, say
 
 Choose = Callable[..., ModelChoice]
 
@@ -98,7 +98,7 @@ def test_the_failure_of_what_is_being_asked_is_everyones(
 def test_whoever_waited_asks_if_the_one_who_asked_is_stopped(
     model_server: ModelServer, choose: Choose, cache: Path
 ) -> None:
-    model_server.script(in_turn(Reply(hang=True), lambda ask: marked("4")))
+    model_server.script(in_turn(ScriptedReply(hang=True), lambda ask: marked("4")))
     meter = Meter()
     task = Task(choose(), meter, cache)
 

@@ -19,7 +19,7 @@ from model_task import Task, marked, signature
 
 from spanlab.errors import StoreError
 from spanlab.lm import Meter, ModelChoice, TokenPrice, Usage, language_model, predicting, translate
-from spanlab.testing import Ask, ModelServer, Reply, fail, in_turn, say
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, in_turn, say
 
 Choose = Callable[..., ModelChoice]
 
@@ -197,7 +197,7 @@ def test_many_calls_are_under_way_at_once(
     """No connection pool holds back what the runner allows."""
     arrived = threading.Event()
 
-    def together(ask: Ask) -> Reply:
+    def together(ask: ModelRequest) -> ScriptedReply:
         if ask.number == 199:
             arrived.set()
         return marked(str(ask.number), delay=2.0 if ask.number < 199 else 0.0)
@@ -235,7 +235,7 @@ def test_one_language_model_serves_many_loops_and_threads(
 def test_a_cancelled_call_leaves_its_place_in_the_budget(
     model_server: ModelServer, choose: Choose
 ) -> None:
-    model_server.script(lambda ask: Reply(hang=True))
+    model_server.script(lambda ask: ScriptedReply(hang=True))
     meter = Meter()
     task = Task(choose(), meter, None)
 

@@ -31,7 +31,7 @@ from spanlab.errors import (
     WrongKeyError,
 )
 from spanlab.lm import Budget, Meter, ModelChoice, TokenPrice, Usage, language_model, translate
-from spanlab.testing import ModelServer, Reply, fail, in_turn, say
+from spanlab.testing import ModelServer, ScriptedReply, fail, in_turn, say
 
 Choose = Callable[..., ModelChoice]
 
@@ -48,15 +48,20 @@ FAILURES = [
     ("too-large", fail(413, "prompt is too long"), ContextTooLongError, "passages"),
     ("cut", marked("half", finish="length"), UnparsableAnswerError, "max_tokens"),
     ("empty", say(""), UnparsableAnswerError, "empty"),
-    ("no-json", Reply(body=b"<html>gateway</html>"), UnparsableAnswerError, "no chat completion"),
-    ("half-reply", Reply(body=b'{"choices": [{"mess'), UnparsableAnswerError, "no chat"),
-    ("no-answer", Reply(body={"x": 1}), UnparsableAnswerError, "no chat completion"),
+    (
+        "no-json",
+        ScriptedReply(body=b"<html>gateway</html>"),
+        UnparsableAnswerError,
+        "no chat completion",
+    ),
+    ("half-reply", ScriptedReply(body=b'{"choices": [{"mess'), UnparsableAnswerError, "no chat"),
+    ("no-answer", ScriptedReply(body={"x": 1}), UnparsableAnswerError, "no chat completion"),
     ("no-model", fail(404, "The model m does not exist"), UnknownModelError, "SPANLAB_MODEL"),
     ("odd", fail(418, "a teapot"), ModelError, "418"),
     ("crowded", fail(429, "slow down"), UnavailableError, "rate limit"),
     ("broken", fail(500, "oops"), UnavailableError, "500"),
     ("overloaded", fail(503, "overloaded"), UnavailableError, "503"),
-    ("dropped", Reply(drop=True), UnavailableError, "127.0.0.1"),
+    ("dropped", ScriptedReply(drop=True), UnavailableError, "127.0.0.1"),
 ]
 
 
@@ -68,7 +73,7 @@ def test_a_failing_endpoint_ends_in_its_own_error(
     model_server: ModelServer,
     choose: Choose,
     caplog: pytest.LogCaptureFixture,
-    case: tuple[Reply, type[ModelError], str],
+    case: tuple[ScriptedReply, type[ModelError], str],
     asynchronous: bool,
 ) -> None:
     """Exhausted credits are said as such."""
@@ -106,7 +111,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("reply", BROKEN.values(), ids=BROKEN.keys())
 def test_an_answer_in_the_wrong_form_ends_in_a_reason(
-    model_server: ModelServer, choose: Choose, reply: Reply
+    model_server: ModelServer, choose: Choose, reply: ScriptedReply
 ) -> None:
     """Broken JSON ends neither the run nor in a KeyError."""
     model_server.script(lambda ask: reply)
@@ -152,14 +157,14 @@ def test_a_failed_call_is_never_remembered(
 PASSING = {
     "crowded": fail(429, retry_after=0.01),
     "broken": fail(500),
-    "dropped": Reply(drop=True),
+    "dropped": ScriptedReply(drop=True),
 }
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["thread", "loop"])
 @pytest.mark.parametrize("reply", PASSING.values(), ids=PASSING.keys())
 def test_what_passes_is_tried_again(
-    model_server: ModelServer, choose: Choose, reply: Reply, asynchronous: bool
+    model_server: ModelServer, choose: Choose, reply: ScriptedReply, asynchronous: bool
 ) -> None:
     model_server.script(in_turn(reply, marked("4")))
     meter = Meter()
@@ -193,7 +198,7 @@ def test_nobody_waits_for_an_hour(model_server: ModelServer, choose: Choose) -> 
 def test_a_silent_endpoint_is_given_up_in_time(
     model_server: ModelServer, choose: Choose, asynchronous: bool
 ) -> None:
-    model_server.script(lambda ask: Reply(hang=True))
+    model_server.script(lambda ask: ScriptedReply(hang=True))
     error, _ = failure_of(Task(choose(timeout=0.2), Meter(), None), asynchronous)
     assert type(error) is UnavailableError
     assert "0.2 s" in str(error)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanlab.detectors.ucsc.revise import revision_in
-from spanlab.detectors.ucsc.system import Judgement, Part
+from spanlab.detectors.ucsc.system import FactJudgement, UnsupportedPart
 from spanlab.lm.adapters import ChatAnswers, JsonAnswers
 from spanlab.lm.parsing import PROSE, told_apart
 
@@ -23,14 +23,14 @@ class Find(dspy.Signature):
 
     answer: str = dspy.InputField()
     reasoning: str = dspy.OutputField()
-    parts: list[Part] = dspy.OutputField()
+    parts: list[UnsupportedPart] = dspy.OutputField()
 
 
 class Judge(dspy.Signature):
     """Judge a fact."""
 
     fact: str = dspy.InputField()
-    judgement: Judgement = dspy.OutputField()
+    judgement: FactJudgement = dspy.OutputField()
 
 
 class Write(dspy.Signature):
@@ -239,9 +239,12 @@ def test_whatever_comes_is_read_as_it_stands_or_not_at_all(answer: str) -> None:
 
 
 @given(
-    st.lists(st.builds(Part, text=st.text(), reason=st.text(), probability=st.none()), max_size=3)
+    st.lists(
+        st.builds(UnsupportedPart, text=st.text(), reason=st.text(), probability=st.none()),
+        max_size=3,
+    )
 )
-def test_any_text_survives_in_json_and_in_python(parts: list[Part]) -> None:
+def test_any_text_survives_in_json_and_in_python(parts: list[UnsupportedPart]) -> None:
     written = [part.model_dump() for part in parts]
     calls = ", ".join(f"Part(text={p.text!r}, reason={p.reason!r})" for p in parts)
     for answer in (json.dumps(written), str(written), f"[{calls}]"):

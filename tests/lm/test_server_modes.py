@@ -20,9 +20,9 @@ from spanlab.inbound import reply_limit
 from spanlab.lm import Budget, Meter, ModelChoice, TokenPrice, Usage, translate
 from spanlab.testing import (
     MODES,
-    Ask,
+    ModelRequest,
     ModelServer,
-    Reply,
+    ScriptedReply,
     caller_with,
     fail,
     in_turn,
@@ -35,7 +35,7 @@ ALL = {"temperature": 0.2, "max_tokens": 500, "seed": 42, "reasoning_effort": "l
 SERVERS = sorted(MODES.keys() - FORMS.keys() - THOUGHTS.keys())
 
 
-def four(ask: Ask) -> Reply:
+def four(ask: ModelRequest) -> ScriptedReply:
     """Say 4 in the form asked for."""
     return say('{"answer": "4"}') if "JSON object" in ask.text else marked("4")
 
@@ -107,7 +107,7 @@ def test_the_system_message_is_merged_into_the_users(
 
 
 def test_a_limit_under_neither_name_is_left_out(model_server: ModelServer, choose: Choose) -> None:
-    def script(ask: Ask) -> Reply:
+    def script(ask: ModelRequest) -> ScriptedReply:
         refused = next((name for name in ask.body if name.startswith("max_")), None)
         return fail(400, f"Unsupported parameter: {refused}") if refused else marked("4")
 
@@ -126,7 +126,7 @@ def test_a_limit_under_neither_name_is_left_out(model_server: ModelServer, choos
     ],
 )
 def test_what_is_no_refusal_of_an_option_leaves_none_out(
-    model_server: ModelServer, choose: Choose, options: dict[str, Any], refusal: Reply
+    model_server: ModelServer, choose: Choose, options: dict[str, Any], refusal: ScriptedReply
 ) -> None:
     model_server.script(in_turn(refusal, marked("4")))
     task = Task(choose(**options), Meter(), None)
@@ -241,9 +241,9 @@ PACKED = gzip.compress(json.dumps(big(3 * 2**20)).encode())
 @pytest.mark.parametrize(
     "reply",
     [
-        Reply(body=big(3 * 2**20)),
-        Reply(body=PACKED, headers={"Content-Encoding": "gzip"}),
-        Reply(status=500, body=b"x" * 3 * 2**20),
+        ScriptedReply(body=big(3 * 2**20)),
+        ScriptedReply(body=PACKED, headers={"Content-Encoding": "gzip"}),
+        ScriptedReply(status=500, body=b"x" * 3 * 2**20),
     ],
     ids=["plain", "compressed", "error"],
 )
@@ -251,7 +251,7 @@ def test_a_reply_is_cut_at_a_limit(
     model_server: ModelServer,
     choose: Choose,
     monkeypatch: pytest.MonkeyPatch,
-    reply: Reply,
+    reply: ScriptedReply,
     threaded: bool,
 ) -> None:
     monkeypatch.setenv("SPANLAB_REPLY_LIMIT", "2")

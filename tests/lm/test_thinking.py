@@ -11,7 +11,7 @@ from model_task import Task, marked
 from spanlab.errors import UnparsableAnswerError
 from spanlab.lm import Meter, ModelChoice, translate
 from spanlab.lm.parsing import told_apart
-from spanlab.testing import ModelServer, Reply, say
+from spanlab.testing import ModelServer, ScriptedReply, say
 
 DRAFT = 'Say [[ ## answer ## ]]\n5\nor {"answer": "6"}'
 ANSWER = "[[ ## answer ## ]]\n4"
@@ -84,7 +84,7 @@ def test_reasoning_is_kept_beside_the_answer(
     ids=["in the content", "in a field of its own", "cut off by the limit"],
 )
 def test_reasoning_without_an_answer_is_a_failure_that_names_the_limit(
-    model_server: ModelServer, choose: Callable[..., ModelChoice], reply: Reply
+    model_server: ModelServer, choose: Callable[..., ModelChoice], reply: ScriptedReply
 ) -> None:
     reply.body["choices"][0]["message"]["reasoning_content"] = DRAFT
     model_server.script(lambda ask: reply)

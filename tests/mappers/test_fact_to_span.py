@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from spanlab.mappers import Quote, QuoteMapping, map_fact
+from spanlab.mappers import ModelQuote, QuoteMapping, map_fact
 
 ANSWER = "It opened in 1889. It was hastily built in old Rome. It closed in 1889."
 
 
 def found(source: str | None, *words: str) -> list[tuple[int, str]]:
-    mapping = map_fact(ANSWER, source, [Quote(word) for word in words], lang="en")
+    mapping = map_fact(ANSWER, source, [ModelQuote(word) for word in words], lang="en")
     return [(span.start, ANSWER[span.start : span.end]) for span in mapping.spans]
 
 
@@ -32,7 +32,7 @@ def test_the_sentence_may_be_retold() -> None:
 
 
 def test_words_of_another_sentence_are_not_found() -> None:
-    mapping = map_fact(ANSWER, "It opened in 1889.", [Quote("old Rome")], lang="en")
+    mapping = map_fact(ANSWER, "It opened in 1889.", [ModelQuote("old Rome")], lang="en")
 
     assert mapping == QuoteMapping((), (), unmatched=(0,))
 

@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.mappers import Quote, QuoteMapping, map_quotes
+from spanlab.mappers import ModelQuote, QuoteMapping, map_quotes
 
 
 def found(answer: str, *texts: str, floor: float = 0.85) -> list[tuple[int, str]]:
     """The place and text of every quote that was found, in the order of the quotes."""
-    mapping = map_quotes(answer, [Quote(text) for text in texts], floor=floor)
+    mapping = map_quotes(answer, [ModelQuote(text) for text in texts], floor=floor)
     return [(m.places[0].start, answer[slice(*m.places[0])]) for m in mapping.mapped]
 
 
 def mapping(answer: str, *texts: str) -> QuoteMapping:
-    return map_quotes(answer, [Quote(text) for text in texts])
+    return map_quotes(answer, [ModelQuote(text) for text in texts])
 
 
 def test_repeated_text_maps_to_its_own_occurrence() -> None:
@@ -122,7 +122,7 @@ def test_a_quote_given_more_often_than_it_stands_is_a_duplicate() -> None:
 def test_an_ellipsis_begins_at_the_nearest_of_its_beginnings() -> None:
     """Of several places with the same end the shortest; else the first."""
     answer = "He saw the old house, the old tower fell; the old tower fell."
-    ((start, end, *_),) = map_quotes(answer, [Quote("the old … fell")]).spans
+    ((start, end, *_),) = map_quotes(answer, [ModelQuote("the old … fell")]).spans
 
     assert answer[start:end] == "the old tower fell"
     assert start == answer.index("the old tower")
@@ -159,7 +159,7 @@ def test_a_whole_word_comes_before_a_part_of_a_word() -> None:
     ],
 )
 def test_words_before_a_quote_tell_its_places_apart(before: str, start: int) -> None:
-    quote = Quote("Rome", before=before)
+    quote = ModelQuote("Rome", before=before)
 
     assert map_quotes("Born in Rome and died in Rome.", [quote]).spans[0].start == start
 
@@ -167,7 +167,7 @@ def test_words_before_a_quote_tell_its_places_apart(before: str, start: int) -> 
 def test_words_before_count_by_character_where_no_space_parts_words() -> None:
     answer = "他生于罗马，死于罗马。"
 
-    quotes = [Quote("罗马", before="死于"), Quote("罗马", before="生于")]
+    quotes = [ModelQuote("罗马", before="死于"), ModelQuote("罗马", before="生于")]
 
     assert [m.places[0].start for m in map_quotes(answer, quotes).mapped] == [8, 3]
 
@@ -177,7 +177,7 @@ def test_only_word_for_word_with_the_highest_floor() -> None:
 
 
 def test_probability_and_quote_are_kept() -> None:
-    spans = map_quotes("a Rome b", [Quote("x"), Quote("Rome", 0.4, "why")]).spans
+    spans = map_quotes("a Rome b", [ModelQuote("x"), ModelQuote("Rome", 0.4, "why")]).spans
 
     assert [(s.start, s.end, s.prob, s.quote) for s in spans] == [(2, 6, 0.4, 1)]
 

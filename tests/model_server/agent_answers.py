@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from spanlab.testing import Ask, Reply, say_fields
+from spanlab.testing import ModelRequest, ScriptedReply, say_fields
 
 TITLE = "Tower of Aldmere"
 FACT = "The tower of Aldmere was finished in 1889."
 THOUGHT = "Wikipedia should know."
-ARTICLE = Reply(
+ARTICLE = ScriptedReply(
     body={
         "batchcomplete": True,
         "query": {
@@ -25,7 +25,7 @@ ARTICLE = Reply(
 )
 
 
-def agent(ask: Ask) -> Reply | None:
+def agent(ask: ModelRequest) -> ScriptedReply | None:
     """Return what mermaid's prompts are answered with; None for another detector's."""
     prompt = ask.messages[-1]["content"]
     wanted = re.findall(r"`\[\[ ## (\w+) ## \]\]`", prompt)[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from spanlab.detectors import Detector, Finding
+from spanlab.detectors import Detector, DetectorResult
 from spanlab.schema import Item, Passage
 
 Make = Callable[..., Detector]  # of a detector's name and what its specification says
@@ -23,7 +23,7 @@ TOWER = Item(
 )
 
 
-def detect(detector: Detector, item: Item = TOWER) -> Finding:
+def detect(detector: Detector, item: Item = TOWER) -> DetectorResult:
     """Detect, and check that the annotation fits its item."""
     finding = asyncio.run(detector.detect(item))
     for annotation in finding.annotations:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from spanlab.schema import Item, Record
-from spanlab.testing import MODES, Ask, Reply, fail, say_fields
+from spanlab.testing import MODES, ModelRequest, ScriptedReply, fail, say_fields
 
 FOR_GOOD = ("talk", "broken", "think-cut", "cut", "empty", "filtered")
-ONCE = (fail(500, "restarting"), fail(429, "slow down", retry_after=0.1), Reply(drop=True))
+ONCE = (fail(500, "restarting"), fail(429, "slow down", retry_after=0.1), ScriptedReply(drop=True))
 _NUMBER = re.compile(r"Tower (\d+)\?")
 _YEAR = {"text": "1989", "reason": "it was 1889", "probability": 0.9}
 
@@ -40,7 +40,7 @@ class Failing:
         self._at_all = at_all
         self._failed: set[int] = set()
 
-    def __call__(self, ask: Ask) -> Reply:
+    def __call__(self, ask: ModelRequest) -> ScriptedReply:
         """Answer, or fail in the item's way."""
         found = _NUMBER.search(ask.text)
         number = int(found[1]) if found else -1

@@ -16,8 +16,8 @@ from typing import Any
 
 from spanlab.extents import Extent
 from spanlab.labels import flatten, hard_of
-from spanlab.schema import Kind, Record
-from spanlab.testing import Ask, Reply, say, say_fields
+from spanlab.schema import AnnotatorKind, Record
+from spanlab.testing import ModelRequest, ScriptedReply, say, say_fields
 
 INSTRUCTIONS = (  # proposed in turn; all but one ask for short quotes
     "Quote the wrong parts of the answer. Keep every quote as short as possible.",
@@ -69,20 +69,20 @@ class _Item:
     probs: tuple[float, ...]
 
 
-def by_model(ask: Ask) -> str:
+def by_model(ask: ModelRequest) -> str:
     """Tell the members of an ensemble apart by their model."""
     return str(ask.body.get("model", ""))
 
 
-def by_prompt(ask: Ask) -> str:
+def by_prompt(ask: ModelRequest) -> str:
     """Tell members apart by model and instruction, for two prompts of one model."""
     return f"{by_model(ask)} {instruction(ask)}"
 
 
-def better_when_asked(worst: float = 0.8) -> Callable[[Ask], Noise]:
+def better_when_asked(worst: float = 0.8) -> Callable[[ModelRequest], Noise]:
     """Less noise when the instruction asks for short quotes, and with every demonstration."""
 
-    def noise(ask: Ask) -> Noise:
+    def noise(ask: ModelRequest) -> Noise:
         asked = re.search(r"\bshort", instruction(ask), re.IGNORECASE) is not None
         shown = ask.text.count("\nThe reply:\n")
         return Noise.level(max(worst - 0.45 * asked - 0.08 * min(shown, 4), 0.0))
@@ -90,7 +90,7 @@ def better_when_asked(worst: float = 0.8) -> Callable[[Ask], Noise]:
     return noise
 
 
-def instruction(ask: Ask) -> str:
+def instruction(ask: ModelRequest) -> str:
     """Return the task's instruction out of a dspy prompt."""
     return ask.text.partition(_TASK)[2].partition("\n\nThe inputs above:")[0].strip()
 
@@ -109,9 +109,9 @@ class GoldAnswers:
         self,
         records: Iterable[Record],
         *,
-        noise: Noise | Callable[[Ask], Noise] | float = 0.0,
+        noise: Noise | Callable[[ModelRequest], Noise] | float = 0.0,
         seed: int = 0,
-        member: Callable[[Ask], str] = by_model,
+        member: Callable[[ModelRequest], str] = by_model,
     ) -> None:
         self._items = {item.answer.strip(): item for item in map(_gold, records)}
         self._by_sentence = {
@@ -124,7 +124,7 @@ class GoldAnswers:
         self._proposed: dict[str, int] = {}  # whose turn it was when it was first asked for
         self._member = member
 
-    def __call__(self, ask: Ask) -> Reply:
+    def __call__(self, ask: ModelRequest) -> ScriptedReply:
         """Answer every field that the prompt asks for."""
         prompt = str(ask.messages[-1]["content"]) if ask.messages else ""
         if _TASK in ask.text and _TASK not in prompt:  # the task stands before the inputs
@@ -137,7 +137,7 @@ class GoldAnswers:
             return say(json.dumps(values, ensure_ascii=False))
         return say_fields(**values)
 
-    def _value(self, name: str, kind: str, given: Mapping[str, str], ask: Ask) -> Any:
+    def _value(self, name: str, kind: str, given: Mapping[str, str], ask: ModelRequest) -> Any:
         if name == "proposed_instruction":
             turn = self._proposed.setdefault(ask.fingerprint, len(self._proposed))
             return INSTRUCTIONS[turn % len(INSTRUCTIONS)]
@@ -156,7 +156,7 @@ class GoldAnswers:
             found = self._by_sentence.get(fact)
         return found
 
-    def _seen(self, item: _Item, ask: Ask) -> list[tuple[Extent, float]]:
+    def _seen(self, item: _Item, ask: ModelRequest) -> list[tuple[Extent, float]]:
         """Return the spans as this member sees them, in order."""
         noise = self._noise if isinstance(self._noise, Noise) else self._noise(ask)
         random = Random(f"{self._seed} {self._member(ask)} {item.id}")
@@ -177,7 +177,7 @@ class GoldAnswers:
 
 
 def _gold(record: Record) -> _Item:
-    gold = next(each for each in record.annotations if each.kind is Kind.GOLD)
+    gold = next(each for each in record.annotations if each.kind is AnnotatorKind.GOLD)
     spans = tuple(hard_of(gold))
     soft = flatten(gold.spans)
     probs = tuple(_mean_prob(span, soft) for span in spans)

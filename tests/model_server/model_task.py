@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from spanlab.lm import Meter, ModelChoice, language_model, predicting
 from spanlab.lm.cache import answer_file
-from spanlab.testing import Reply, say
+from spanlab.testing import ScriptedReply, say
 
 if TYPE_CHECKING:
     import dspy
 
 
-def marked(answer: str, **more: Any) -> Reply:
+def marked(answer: str, **more: Any) -> ScriptedReply:
     """An answer in dspy's marked sections."""
     return say(f"[[ ## answer ## ]]\n{answer}\n\n[[ ## completed ## ]]", **more)
 

@@ -6,7 +6,7 @@ import re
 from urllib.parse import parse_qs, urlsplit
 
 from spanlab.schema import Item
-from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 
 CLAIM = "The tower of Aldmere was built in 1989."
 ITEM = Item(
@@ -34,15 +34,15 @@ class ScriptedWeb:
         self.searched: list[str] = []
         self.read: list[str] = []
         self.results: list[dict[str, str]] | None = None  # in place of the usual ones
-        self.pages: dict[str, Reply] = {"/tower": html(PAGE)}
+        self.pages: dict[str, ScriptedReply] = {"/tower": html(PAGE)}
         server.script(self.answer)
 
-    def answer(self, ask: Ask) -> Reply:
+    def answer(self, ask: ModelRequest) -> ScriptedReply:
         parts = urlsplit(ask.path)
         if parts.path == "/search":
             query = parse_qs(parts.query)["q"][0]
             self.searched.append(query)
-            return Reply(body={"results": self.found(query)})
+            return ScriptedReply(body={"results": self.found(query)})
         self.read.append(parts.path)
         return self.pages.get(parts.path, fail(404, "no such page"))
 
@@ -63,9 +63,9 @@ class ScriptedWeb:
         ]
 
 
-def html(text: str) -> Reply:
+def html(text: str) -> ScriptedReply:
     body = f"<html><title>Towers</title><p>{text}</p><script>alert(1)</script></html>"
-    return Reply(body=body.encode(), headers={"Content-Type": "text/html; charset=utf-8"})
+    return ScriptedReply(body=body.encode(), headers={"Content-Type": "text/html; charset=utf-8"})
 
 
 class PursuitModel:
@@ -88,7 +88,7 @@ class PursuitModel:
         self.shown: list[str] = []
         self.listed: list[str] = []
 
-    def __call__(self, ask: Ask) -> Reply:
+    def __call__(self, ask: ModelRequest) -> ScriptedReply:
         prompt = ask.messages[-1]["content"]
         wanted = re.findall(r"`\[\[ ## (\w+) ## \]\]`", prompt)[0]
         self.wanted.append(wanted)

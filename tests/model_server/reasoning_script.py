@@ -6,13 +6,13 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from spanlab.testing import Ask, Reply, say_fields
+from spanlab.testing import ModelRequest, ScriptedReply, say_fields
 
 RIGHT: Mapping[str, object] = {"diagnosis": "It adds a fact.", "errors": [], "guidance": "Go on."}
 _SECTION = re.compile(r"^\[\[ ## (\w+) ## \]\]\n", re.MULTILINE)
 
 
-def inputs(ask: Ask) -> dict[str, str]:
+def inputs(ask: ModelRequest) -> dict[str, str]:
     """Return the input fields that a prompt shows after its task."""
     pieces = _SECTION.split(ask.messages[-1]["content"])[1:]
     return {name: text.strip() for name, text in zip(pieces[::2], pieces[1::2], strict=True)}
@@ -34,7 +34,7 @@ class ReasoningScript:
         self.asked: list[dict[str, str]] = []  # what the generator was shown
         self.verified: list[str] = []
 
-    def __call__(self, ask: Ask) -> Reply:
+    def __call__(self, ask: ModelRequest) -> ScriptedReply:
         given = inputs(ask)
         if "judged" in ask.text.rpartition("# Reply")[2]:
             return say_fields(judged={"reason": "so", "answer": "incorrect"})

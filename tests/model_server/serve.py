@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gold_answers import GoldAnswers, better_when_asked
 
-from spanlab.testing import ModelServer, Reply, Script, say_fields
+from spanlab.testing import ModelServer, Script, ScriptedReply, say_fields
 
 
 def main() -> None:
@@ -40,7 +40,7 @@ def main() -> None:
         signal.sigwait({signal.SIGINT, signal.SIGTERM})
 
 
-def _constant(reply: Reply) -> Script:
+def _constant(reply: ScriptedReply) -> Script:
     return lambda ask: reply
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from gold_answers import INSTRUCTIONS, GoldAnswers, Noise, better_when_asked, by_prompt
 
-from spanlab.schema import Annotation, Item, Kind, Record, Span
-from spanlab.testing import Ask, Script
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span
+from spanlab.testing import ModelRequest, Script
 
 ANSWER = "Bern is the capital of France. It has 9 inhabitants. It lies on the Aare."
 GOLD = ((0, 4), (38, 39))  # "Bern" and "9"
@@ -22,7 +22,7 @@ def record() -> Record:
     spans = tuple(
         Span(start=start, end=end, text=ANSWER[start:end], prob=0.8) for start, end in GOLD
     )
-    gold = Annotation(annotator="gold", kind=Kind.GOLD, spans=spans)
+    gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=spans)
     item = Item(id="i", lang="en", question="Which city?", answer=ANSWER)
     return Record(item=item, annotations=(gold,))
 
@@ -34,7 +34,7 @@ def asked(
     task: str = "Find mistakes.",
     shown: int = 0,
     as_json: bool = False,
-) -> Ask:
+) -> ModelRequest:
     """Return a request as the adapters write it."""
     given = "\n\n".join(f"[[ ## {name} ## ]]\n{value}" for name, value in fields.items())
     examples = "\n\n[[ ## answer ## ]]\nAnother.\n\nThe reply:\n\n…" * shown
@@ -43,10 +43,12 @@ def asked(
     asked = f"Respond with {respond} fields:\n- {form} (a JSON list): some"
     content = f"{given}\n\n# Task\n\n{task}\n\nThe inputs above:{examples}\n\n# Reply\n\n{asked}"
     messages = [{"role": "user", "content": content}]
-    return Ask(0, "POST", "/v1/chat/completions", {"model": "m", "messages": messages}, {}, 0.0)
+    return ModelRequest(
+        0, "POST", "/v1/chat/completions", {"model": "m", "messages": messages}, {}, 0.0
+    )
 
 
-def value(script: Script, ask: Ask) -> Any:
+def value(script: Script, ask: ModelRequest) -> Any:
     """Return what the model's answer holds in its one field."""
     text = script(ask).body["choices"][0]["message"]["content"]
     if text.startswith("{"):

@@ -8,7 +8,7 @@ from typing import Any
 from detector_cases import ANSWER, TOWER
 
 from spanlab.schema import Process, ProcessNode
-from spanlab.testing import Ask, Reply, say_fields
+from spanlab.testing import ModelRequest, ScriptedReply, say_fields
 
 BUILT = "The tower was built in 1989."
 BUILDER = "The tower was built by Ada Smith."
@@ -54,7 +54,7 @@ class TrailAnswers:
         self.selected: list[str] = []
         self.judged: list[str] = []
 
-    def __call__(self, ask: Ask) -> Reply:
+    def __call__(self, ask: ModelRequest) -> ScriptedReply:
         prompt = ask.messages[-1]["content"]
         if "`[[ ## verifiable ## ]]`" in prompt:
             kept = self.changes.get("verifiable", field(prompt, "sentence"))
@@ -71,7 +71,7 @@ class TrailAnswers:
             return self.choose(prompt)
         return self.rule(prompt)
 
-    def choose(self, prompt: str) -> Reply:
+    def choose(self, prompt: str) -> ScriptedReply:
         shown, claim = field(prompt, "sentences"), field(prompt, "claim")
         self.selected.append(shown)
         about = "Paris" if claim == PLACE else "The tower was built"
@@ -79,7 +79,7 @@ class TrailAnswers:
         numbers = [re.match(r"\[(\d+)\]", line)[1] for line in lines]  # type: ignore[index]
         return say_fields(chosen=[*numbers, "99"] if numbers else [], summary=" ".join(lines))
 
-    def rule(self, prompt: str) -> Reply:
+    def rule(self, prompt: str) -> ScriptedReply:
         evidence, claim = field(prompt, "evidence"), field(prompt, "claim")
         self.judged.append(evidence)
         true = claim == PLACE or (claim == BUILT and "1989" in evidence)

@@ -8,21 +8,21 @@ from pathlib import Path
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
 
-from optimizers.examples import Labelled, LabelSource, labelled
+from optimizers.examples import LabelledItem, LabelSource, labelled
 from optimizers.preparing import resolved, tuner
-from optimizers.request import Optimisation, Search
-from optimizers.tuning import Tuner
-from optimizers.watching import Event, Stopper
+from optimizers.request import Optimisation, PromptSearch
+from optimizers.tuning import PromptTuner
+from optimizers.watching import Event, StoppableMeter
 from spanlab.datasets import read
 from spanlab.detectors import DetectorSpec
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer
 
-Ready = Callable[..., tuple[Tuner, list[Event]]]
+Ready = Callable[..., tuple[PromptTuner, list[Event]]]
 
 
 @pytest.fixture(scope="session")
-def examples(samples: Path) -> list[Labelled]:
+def examples(samples: Path) -> list[LabelledItem]:
     """Two dozen samples in three languages, most of them with something wrong."""
     chosen = [each for each in read(samples) if each.item.lang in {"en", "de", "fr"}]
     return list(labelled(chosen, LabelSource()))
@@ -40,7 +40,9 @@ def ready(tmp_path: Path) -> Ready:
     """Build a tuner for a small search; with the same home it finds the answers of earlier ones."""
     settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'db'}")
 
-    def build(stopper: Stopper | None = None, **changes: object) -> tuple[Tuner, list[Event]]:
+    def build(
+        stopper: StoppableMeter | None = None, **changes: object
+    ) -> tuple[PromptTuner, list[Event]]:
         values: dict[str, object] = {
             "name": "tuned",
             "detector": DetectorSpec(detector="ucsc-extract"),
@@ -50,9 +52,9 @@ def ready(tmp_path: Path) -> Ready:
             "labelled": 2,
             "success": 0.3,
         }
-        search = Search.model_validate(values | changes)
+        search = PromptSearch.model_validate(values | changes)
         request = resolved(Optimisation(dataset="samples", search=search))
         events: list[Event] = []
-        return tuner(request, settings, stopper or Stopper(), events.append), events
+        return tuner(request, settings, stopper or StoppableMeter(), events.append), events
 
     return build

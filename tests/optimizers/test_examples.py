@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimizers.examples import (
-    Labelled,
+    LabelledItem,
     LabelSource,
     fingerprint,
     labelled,
@@ -21,14 +21,14 @@ from optimizers.splitting import folds, halves, transferred
 from spanlab.datasets import read
 from spanlab.errors import UsageError
 from spanlab.extents import Extent
-from spanlab.labels import Labels, Soft
-from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Status, Verdict
+from spanlab.labels import ItemLabels, SoftLabel
+from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status, Verdict
 
 ANSWER = "Ada was born in Paris in 1816."
 
 
 def by(
-    name: str, kind: Kind, *extents: tuple[int, int], status: Status = Status.DONE
+    name: str, kind: AnnotatorKind, *extents: tuple[int, int], status: Status = Status.DONE
 ) -> Annotation:
     spans = tuple(Span.of(ANSWER, start, end) for start, end in extents)
     return Annotation(annotator=name, kind=kind, spans=spans, status=status)
@@ -38,29 +38,31 @@ def record(*annotations: Annotation) -> Record:
     return Record(item=Item(id="ada", lang="en", answer=ANSWER), annotations=annotations)
 
 
-def example(name: str, lang: str = "en", question: str | None = None) -> Labelled:
+def example(name: str, lang: str = "en", question: str | None = None) -> LabelledItem:
     item = Item(
         id=name, lang=lang, question=question or f"What of {name}?", answer=f"It is {name}."
     )
-    return Labelled(item, Labels(name, lang, (), (), (), len(item.answer)))
+    return LabelledItem(item, ItemLabels(name, lang, (), (), (), len(item.answer)))
 
 
 def test_gold_labels_are_taken_where_there_are_some() -> None:
-    with_gold = record(by("gold", Kind.GOLD, (16, 21)), by("Bo", Kind.PERSON, (25, 29)))
-    (only,) = labelled([with_gold, record(by("Bo", Kind.PERSON))], LabelSource())
+    with_gold = record(
+        by("gold", AnnotatorKind.GOLD, (16, 21)), by("Bo", AnnotatorKind.PERSON, (25, 29))
+    )
+    (only,) = labelled([with_gold, record(by("Bo", AnnotatorKind.PERSON))], LabelSource())
     assert only.labels.hard == (Extent(16, 21),)
     assert only.labels.raters == ((Extent(25, 29),),)
 
 
 def test_reviews_count_when_they_are_finished_and_several_vote() -> None:
     reviewed = record(
-        by("Ada", Kind.PERSON, (16, 21), (25, 29)),
-        by("Bo", Kind.PERSON, (25, 29)),
-        by("Cy", Kind.PERSON, (0, 3), status=Status.NOT_ANNOTATED),
-        by("offline", Kind.DETECTOR, (0, 3)),
+        by("Ada", AnnotatorKind.PERSON, (16, 21), (25, 29)),
+        by("Bo", AnnotatorKind.PERSON, (25, 29)),
+        by("Cy", AnnotatorKind.PERSON, (0, 3), status=Status.NOT_ANNOTATED),
+        by("offline", AnnotatorKind.DETECTOR, (0, 3)),
     )
     (both,) = labelled([reviewed], LabelSource(kind="reviewed"))
-    assert both.labels.soft == (Soft(16, 21, 0.5), Soft(25, 29, 1.0))
+    assert both.labels.soft == (SoftLabel(16, 21, 0.5), SoftLabel(25, 29, 1.0))
     assert both.labels.hard == (Extent(25, 29),)
     assert both.labels.raters == ((Extent(16, 21), Extent(25, 29)), (Extent(25, 29),))
     (one,) = labelled([reviewed], LabelSource(kind="reviewed", annotators=("Ada",)))
@@ -69,21 +71,24 @@ def test_reviews_count_when_they_are_finished_and_several_vote() -> None:
 
 
 def test_a_vote_takes_any_annotators_and_needs_their_names() -> None:
-    mixed = record(by("a", Kind.DETECTOR, (16, 21)), by("Bo", Kind.PERSON, (16, 21), (25, 29)))
+    mixed = record(
+        by("a", AnnotatorKind.DETECTOR, (16, 21)),
+        by("Bo", AnnotatorKind.PERSON, (16, 21), (25, 29)),
+    )
     (voted,) = labelled([mixed], LabelSource(kind="vote", annotators=("a", "Bo")))
-    assert voted.labels.soft == (Soft(16, 21, 1.0), Soft(25, 29, 0.5))
+    assert voted.labels.soft == (SoftLabel(16, 21, 1.0), SoftLabel(25, 29, 0.5))
     with pytest.raises(UsageError, match="needs their names"):
         list(labelled([mixed], LabelSource(kind="vote")))
 
 
 def test_a_target_is_a_hard_span_with_the_mean_of_its_soft_labels() -> None:
-    soft = (Soft(16, 18, 0.6), Soft(18, 21, 0.9), Soft(25, 29, 0.2))
-    (target,) = targets(Labels("ada", "en", soft, (Extent(16, 21),), (), len(ANSWER)), ANSWER)
+    soft = (SoftLabel(16, 18, 0.6), SoftLabel(18, 21, 0.9), SoftLabel(25, 29, 0.2))
+    (target,) = targets(ItemLabels("ada", "en", soft, (Extent(16, 21),), (), len(ANSWER)), ANSWER)
     assert (target.start, target.end, target.text) == (16, 21, "Paris")
     assert target.prob == pytest.approx((2 * 0.6 + 3 * 0.9) / 5)
 
 
-def judged(name: str, kind: Kind, *verdicts: Verdict | None) -> Annotation:
+def judged(name: str, kind: AnnotatorKind, *verdicts: Verdict | None) -> Annotation:
     """Verdicts on the claims that she was born in Paris, and in 1816."""
     texts = ("Ada was born in Paris.", "Ada was  born in 1816.")
     pairs = zip(texts, verdicts, strict=True)
@@ -93,11 +98,11 @@ def judged(name: str, kind: Kind, *verdicts: Verdict | None) -> Annotation:
 
 def test_claims_take_the_verdicts_of_the_source_and_most_of_several() -> None:
     several = record(
-        judged("gold", Kind.GOLD, "refuted", None),
-        judged("Ada", Kind.PERSON, "refuted", "supported"),
-        judged("Bo", Kind.PERSON, "supported", "supported"),
-        judged("Cy", Kind.PERSON, "refuted", "refuted"),
-        judged("veritrail", Kind.DETECTOR, "supported", "not-supported"),
+        judged("gold", AnnotatorKind.GOLD, "refuted", None),
+        judged("Ada", AnnotatorKind.PERSON, "refuted", "supported"),
+        judged("Bo", AnnotatorKind.PERSON, "supported", "supported"),
+        judged("Cy", AnnotatorKind.PERSON, "refuted", "refuted"),
+        judged("veritrail", AnnotatorKind.DETECTOR, "supported", "not-supported"),
     )
 
     def verdicts(*records: Record, **source: object) -> list[tuple[str, str]]:
@@ -109,14 +114,14 @@ def test_claims_take_the_verdicts_of_the_source_and_most_of_several() -> None:
     assert verdicts(several, kind="reviewed") == [(paris, "refuted"), (year, "supported")]
     pair = {"kind": "vote", "annotators": ("Bo", "veritrail")}
     assert verdicts(several, **pair) == [(paris, "supported")], "a tie is nobody's verdict"
-    assert verdicts(record(by("gold", Kind.GOLD, (0, 3))), record()) == []
+    assert verdicts(record(by("gold", AnnotatorKind.GOLD, (0, 3))), record()) == []
 
 
 def test_the_claims_of_an_item_stay_together() -> None:
     records = [
         Record(
             item=Item(id=name, lang="en", question=f"What of {name}?", answer=f"It is {name}."),
-            annotations=(judged("gold", Kind.GOLD, "supported", "refuted"),),
+            annotations=(judged("gold", AnnotatorKind.GOLD, "supported", "refuted"),),
         )
         for name in ("a", "b", "c", "d")
     ]
@@ -128,7 +133,7 @@ def test_the_claims_of_an_item_stay_together() -> None:
     assert fingerprint(examples) != fingerprint(examples[:-1])
 
 
-def _names(part: Sequence[Labelled]) -> set[str]:
+def _names(part: Sequence[LabelledItem]) -> set[str]:
     return {each.item.id for each in part}
 
 
@@ -199,9 +204,9 @@ def test_a_fingerprint_changes_with_a_label_and_not_with_the_order() -> None:
     examples = list(labelled(samples, LabelSource()))
     first, *rest = examples
     assert first.labels.hard == ()
-    other = Labels(first.item.id, "en", (Soft(0, 1, 1.0),), (Extent(0, 1),))
+    other = ItemLabels(first.item.id, "en", (SoftLabel(0, 1, 1.0),), (Extent(0, 1),))
     assert fingerprint(examples) == fingerprint(examples[::-1])
-    assert fingerprint(examples) != fingerprint([Labelled(first.item, other), *rest])
+    assert fingerprint(examples) != fingerprint([LabelledItem(first.item, other), *rest])
     assert fingerprint(examples) != fingerprint(rest)
 
 

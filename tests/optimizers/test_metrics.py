@@ -7,7 +7,7 @@ import pytest
 from optimizers.metrics import judge, judge_verdict
 from spanlab.errors import UsageError
 from spanlab.extents import Extent
-from spanlab.labels import Labels, Soft
+from spanlab.labels import ItemLabels, SoftLabel
 from spanlab.schema import Verdict
 
 ANSWER = "Ada was born in Paris in 1816."
@@ -17,9 +17,9 @@ PARIS, YEAR, ADA = Extent(16, 21), Extent(25, 29), Extent(0, 3)
 
 def labels(
     *extents: Extent, raters: tuple[tuple[Extent, ...], ...] = (), prob: float = 1.0
-) -> Labels:
-    soft = tuple(Soft(start, end, prob) for start, end in extents)
-    return Labels("ada", "en", soft, extents, raters, len(ANSWER))
+) -> ItemLabels:
+    soft = tuple(SoftLabel(start, end, prob) for start, end in extents)
+    return ItemLabels("ada", "en", soft, extents, raters, len(ANSWER))
 
 
 def test_iou_is_the_shared_part_of_the_marked_characters() -> None:
@@ -74,8 +74,8 @@ def test_the_feedback_names_each_mistake(
 def test_the_feedback_stays_short() -> None:
     answer = "ab " * 500
     many = tuple(Extent(3 * index, 3 * index + 2) for index in range(400))
-    gold = Labels("x", "en", (), many, (), len(answer))
-    feedback = judge(gold, Labels("x", "en", (), (), (), len(answer)), answer, "iou").feedback
+    gold = ItemLabels("x", "en", (), many, (), len(answer))
+    feedback = judge(gold, ItemLabels("x", "en", (), (), (), len(answer)), answer, "iou").feedback
     assert feedback.endswith("“ab” and 395 more.")
     assert len(feedback) < 100
 

@@ -9,16 +9,16 @@ import pytest
 from reasoning_script import inputs
 
 from optimizers.examples import LabelSource, labelled, labelled_questions, labelled_steps
-from optimizers.tuning import Tuner
+from optimizers.tuning import PromptTuner
 from optimizers.watching import Event
 from spanlab.detectors import DetectorSpec
-from spanlab.schema import Annotation, Item, Kind, Passage, Predictor, Record, Span
-from spanlab.testing import Ask, ModelServer, Reply, say_fields
+from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span, TunedPredictor
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 
-Ready = Callable[..., tuple[Tuner, list[Event]]]
+Ready = Callable[..., tuple[PromptTuner, list[Event]]]
 
 
-def model(ask: Ask) -> Reply:
+def model(ask: ModelRequest) -> ScriptedReply:
     """Verify and reason well only where the instruction asks for strictness."""
     if "proposed_instruction" in ask.text:
         return say_fields(proposed_instruction="Go about it strictly.")
@@ -50,7 +50,7 @@ def record(number: int) -> Record:
         for text, label in ((wrong, "Contradictory"), (final, "Wrong Conclusion"))
     ]
     return Record(
-        item=item, annotations=(Annotation(annotator="gold", kind=Kind.GOLD, spans=spans),)
+        item=item, annotations=(Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=spans),)
     )
 
 
@@ -69,7 +69,7 @@ def test_the_instruction_that_does_better_wins(
     model_server.script(model)
     examples, unit, names = METRICS[metric]
     tuner, _ = ready(detector=DetectorSpec(detector="safe"), metric=metric)
-    begun = {"verify": Predictor(instruction="As it was.")}
+    begun = {"verify": TunedPredictor(instruction="As it was.")}
     program = replace(tuner, begun=begun).run(list(examples(RECORDS, LabelSource())))
     assert set(program.predictors) == {"verify", *names}
     assert any("strictly" in program.predictors[name].instruction for name in names)
@@ -83,7 +83,7 @@ def test_of_steps_the_type_that_most_give_counts_and_a_tie_is_nobody_s() -> None
     item = RECORDS[0].item
     first = Span.of(item.answer, 8, 20, label="Redundancy")
     judges = [
-        Annotation(annotator=name, kind=Kind.PERSON, spans=spans)
+        Annotation(annotator=name, kind=AnnotatorKind.PERSON, spans=spans)
         for name, spans in (("a", (first,)), ("b", (first,)), ("c", ()))
     ]
     source = LabelSource(kind="reviewed")

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
 
-from optimizers.estimates import Plan, planned
-from optimizers.examples import Labelled
-from optimizers.request import Search
-from optimizers.splitting import Fold
-from optimizers.tuning import Tuner
-from optimizers.watching import Event, Remark, StoppedError, Stopper
+from optimizers.estimates import SearchPlan, planned
+from optimizers.examples import LabelledItem
+from optimizers.request import PromptSearch
+from optimizers.splitting import DataFold
+from optimizers.tuning import PromptTuner
+from optimizers.watching import Event, SearchRemark, StoppableMeter, StoppedError
 from spanlab.datasets import read
 from spanlab.errors import (
     BudgetError,
@@ -27,27 +27,29 @@ from spanlab.errors import (
     WrongKeyError,
 )
 from spanlab.extents import Extent
-from spanlab.labels import Labels, Soft
+from spanlab.labels import ItemLabels, SoftLabel
 from spanlab.lm import Budget, ModelChoice
-from spanlab.schema import Trial
-from spanlab.testing import ModelServer, Reply, fail, say
+from spanlab.schema import SearchTrial
+from spanlab.testing import ModelServer, ScriptedReply, fail, say
 
-Ready = Callable[..., tuple[Tuner, list[Event]]]
-
-
-def _trials(events: list[Event], stage: str = "search") -> list[Trial]:
-    return [each for each in events if isinstance(each, Trial) and each.stage == stage]
+Ready = Callable[..., tuple[PromptTuner, list[Event]]]
 
 
-def _stays_within_its_plan(tuner: Tuner, events: list[Event], examples: Sequence[Labelled]) -> None:
+def _trials(events: list[Event], stage: str = "search") -> list[SearchTrial]:
+    return [each for each in events if isinstance(each, SearchTrial) and each.stage == stage]
+
+
+def _stays_within_its_plan(
+    tuner: PromptTuner, events: list[Event], examples: Sequence[LabelledItem]
+) -> None:
     plan, usage = planned(tuner.request, len(examples)), tuner.stopper.usage
     most = plan.most([1] * len(examples)) + plan.prompt_calls
     assert most / 3 < usage.calls + usage.from_cache <= most
-    assert sum(isinstance(event, Trial) for event in events) <= plan.trials
+    assert sum(isinstance(event, SearchTrial) for event in events) <= plan.trials
 
 
 def test_the_better_prompt_is_found_and_measured_on_items_it_has_not_seen(
-    ready: Ready, gold: ModelServer, examples: list[Labelled]
+    ready: Ready, gold: ModelServer, examples: list[LabelledItem]
 ) -> None:
     tuner, events = ready()
     program = tuner.run(examples)
@@ -67,7 +69,7 @@ def test_the_better_prompt_is_found_and_measured_on_items_it_has_not_seen(
 
 
 def test_the_same_answers_give_the_same_program_and_none_is_asked_for_twice(
-    ready: Ready, gold: ModelServer, examples: list[Labelled]
+    ready: Ready, gold: ModelServer, examples: list[LabelledItem]
 ) -> None:
     first = ready(folds=0)[0].run(examples)
     asked = len(gold.requests)
@@ -79,7 +81,7 @@ def test_the_same_answers_give_the_same_program_and_none_is_asked_for_twice(
 
 
 def test_gepa_reflects_on_feedback_behind_the_same_interface(
-    ready: Ready, gold: ModelServer, examples: list[Labelled]
+    ready: Ready, gold: ModelServer, examples: list[LabelledItem]
 ) -> None:
     tuner, events = ready(strategy="gepa", folds=0, trials=2)
     program = tuner.run(examples)
@@ -91,25 +93,27 @@ def test_gepa_reflects_on_feedback_behind_the_same_interface(
 
 
 def test_what_a_search_comes_to_at_most_is_on_the_heaviest_items() -> None:
-    plan = Plan(trials=3, evaluations=((2, 1), (1, 2), (1, 9)), prompt_calls=0)
+    plan = SearchPlan(trials=3, evaluations=((2, 1), (1, 2), (1, 9)), prompt_calls=0)
     # Twice the heaviest, once the two heaviest, once all three there are: 2 * 5 + 7 + 8.
     assert plan.most([1, 5, 2]) == 25
     assert plan.most([]) == 0
 
 
 def test_items_that_read_alike_are_judged_by_their_own_labels(
-    ready: Ready, gold: ModelServer, examples: list[Labelled], samples: Path
+    ready: Ready, gold: ModelServer, examples: list[LabelledItem], samples: Path
 ) -> None:
     item, length = examples[0].item, len(examples[0].item.answer)
     right, wrong = (item.model_copy(update={"id": name}) for name in ("right", "wrong"))
     twins = (
-        Labelled(right, Labels(id="right", lang=item.lang, soft=(), hard=(), length=length)),
-        Labelled(
+        LabelledItem(
+            right, ItemLabels(id="right", lang=item.lang, soft=(), hard=(), length=length)
+        ),
+        LabelledItem(
             wrong,
-            Labels(
+            ItemLabels(
                 id="wrong",
                 lang=item.lang,
-                soft=(Soft(0, length, 1.0),),
+                soft=(SoftLabel(0, length, 1.0),),
                 hard=(Extent(0, length),),
                 length=length,
             ),
@@ -119,12 +123,12 @@ def test_items_that_read_alike_are_judged_by_their_own_labels(
     others = GoldAnswers(read(samples), noise=better_when_asked())
     gold.script(lambda ask: nothing if item.answer in ask.text else others(ask))
     tuner, _ = ready(trials=2)
-    scores = tuner.fold(1, Fold(tuple(examples[1:]), twins))
+    scores = tuner.fold(1, DataFold(tuple(examples[1:]), twins))
     assert dict(zip(scores.ids, scores.before, strict=True)) == {"right": 1.0, "wrong": 0.0}
 
 
 def test_a_prompt_that_does_not_beat_the_old_one_is_said_not_to(
-    ready: Ready, gold: ModelServer, examples: list[Labelled], samples: Path
+    ready: Ready, gold: ModelServer, examples: list[LabelledItem], samples: Path
 ) -> None:
     """A search that cannot find anything says so."""
     gold.script(GoldAnswers(read(samples), noise=0.5))  # whatever the prompt
@@ -133,7 +137,7 @@ def test_a_prompt_that_does_not_beat_the_old_one_is_said_not_to(
     assert program.held_out is not None
     assert not program.held_out.better
     assert program.held_out.difference.mean == 0
-    remarks = [each.text for each in events if isinstance(each, Remark)]
+    remarks = [each.text for each in events if isinstance(each, SearchRemark)]
     assert remarks[-1] == "the tuned prompt does not beat the untuned one on held-out items"
 
 
@@ -148,8 +152,8 @@ def test_a_prompt_that_does_not_beat_the_old_one_is_said_not_to(
 def test_a_search_that_cannot_go_on_says_why_and_soon(
     ready: Ready,
     model_server: ModelServer,
-    examples: list[Labelled],
-    reply: Reply,
+    examples: list[LabelledItem],
+    reply: ScriptedReply,
     reason: type[SpanlabError],
     most: int,
 ) -> None:
@@ -165,7 +169,7 @@ def test_a_search_that_cannot_go_on_says_why_and_soon(
 
 
 def test_an_answer_that_nobody_can_read_ends_the_search_with_that_reason(
-    ready: Ready, model_server: ModelServer, examples: list[Labelled]
+    ready: Ready, model_server: ModelServer, examples: list[LabelledItem]
 ) -> None:
     """Broken answers of the prompt model end in a reason, not in a traceback."""
     model_server.script(lambda ask: say("I would rather not."))
@@ -174,19 +178,19 @@ def test_an_answer_that_nobody_can_read_ends_the_search_with_that_reason(
 
 
 def test_a_spent_budget_ends_the_search(
-    ready: Ready, gold: ModelServer, examples: list[Labelled]
+    ready: Ready, gold: ModelServer, examples: list[LabelledItem]
 ) -> None:
-    tuner, _ = ready(Stopper(Budget(calls=30)))
+    tuner, _ = ready(StoppableMeter(Budget(calls=30)))
     with pytest.raises(BudgetError, match="budget of 30 calls"):
         tuner.run(examples)
     assert len(gold.requests) == 30
 
 
 def test_a_spent_budget_of_searches_ends_it_too(
-    ready: Ready, gold: ModelServer, examples: list[Labelled]
+    ready: Ready, gold: ModelServer, examples: list[LabelledItem]
 ) -> None:
     """Detectors may search for evidence: that they cannot any more is no answer to score."""
-    stopper = Stopper(Budget(searches=1))
+    stopper = StoppableMeter(Budget(searches=1))
     asyncio.run(stopper.admit("searches"))
     with pytest.raises(BudgetError):
         asyncio.run(stopper.admit("searches"))
@@ -196,9 +200,9 @@ def test_a_spent_budget_of_searches_ends_it_too(
 
 
 def test_a_search_stops_when_it_is_told_to_and_goes_on_from_the_cache(
-    ready: Ready, gold: ModelServer, examples: list[Labelled]
+    ready: Ready, gold: ModelServer, examples: list[LabelledItem]
 ) -> None:
-    stopper = Stopper(should_stop=lambda: len(gold.requests) >= 40)
+    stopper = StoppableMeter(should_stop=lambda: len(gold.requests) >= 40)
     with pytest.raises(StoppedError):
         ready(stopper, folds=0)[0].run(examples)
     asked = gold.fingerprints()
@@ -208,19 +212,19 @@ def test_a_search_stops_when_it_is_told_to_and_goes_on_from_the_cache(
 
 
 def test_a_search_whose_calls_get_no_turn_ends_with_the_reason(
-    ready: Ready, gold: ModelServer, examples: list[Labelled]
+    ready: Ready, gold: ModelServer, examples: list[LabelledItem]
 ) -> None:
     async def wait() -> None:
         if len(gold.requests) >= 20:
             raise StoreError("the jobs' database: gone")
 
     with pytest.raises(StoreError, match="gone"):
-        ready(Stopper(wait=wait), folds=0)[0].run(examples)
+        ready(StoppableMeter(wait=wait), folds=0)[0].run(examples)
     assert 20 <= len(gold.requests) < 20 + 8  # those that other threads had under way
 
 
 def test_every_attempt_takes_a_turn_also_those_after_an_error(
-    ready: Ready, model_server: ModelServer, samples: Path, examples: list[Labelled]
+    ready: Ready, model_server: ModelServer, samples: Path, examples: list[LabelledItem]
 ) -> None:
     gold = GoldAnswers(read(samples), noise=better_when_asked())
     model_server.script(lambda ask: gold(ask) if ask.number % 3 else fail(503, retry_after=0.0))
@@ -229,13 +233,13 @@ def test_every_attempt_takes_a_turn_also_those_after_an_error(
     async def wait() -> None:
         turns.append(1)
 
-    ready(Stopper(wait=wait), folds=0, trials=2)[0].run(examples)
+    ready(StoppableMeter(wait=wait), folds=0, trials=2)[0].run(examples)
     assert model_server.count >= 15
     assert len(turns) == model_server.count
 
 
 def test_a_language_without_labels_learns_from_the_others(
-    ready: Ready, gold: ModelServer, examples: list[Labelled]
+    ready: Ready, gold: ModelServer, examples: list[LabelledItem]
 ) -> None:
     tuner, _ = ready(target="fr", transfer="others", trials=1)
     program = tuner.run(examples)
@@ -249,11 +253,11 @@ def test_a_language_without_labels_learns_from_the_others(
 def test_what_makes_no_search_is_refused() -> None:
     spec = {"detector": "ucsc-extract"}
     with pytest.raises(ValueError, match="either auto"):
-        Search(name="x", detector=spec, auto="light", trials=3)
+        PromptSearch(name="x", detector=spec, auto="light", trials=3)
     with pytest.raises(ValueError, match="one fold holds nothing out"):
-        Search(name="x", detector=spec, folds=1)
+        PromptSearch(name="x", detector=spec, folds=1)
     with pytest.raises(ValueError, match="no metric is called 'f1'"):
-        Search(name="x", detector=spec, metric="f1")
+        PromptSearch(name="x", detector=spec, metric="f1")
 
 
 def test_a_detector_without_prompts_is_refused(ready: Ready, gold: ModelServer) -> None:

@@ -10,23 +10,30 @@ from threading import Event, Thread
 import pytest
 
 from spanlab.errors import UnavailableError
-from spanlab.retrievers import Found, Given, Query, ensure, retrieval_of, retrieve
+from spanlab.retrievers import (
+    GivenPassages,
+    RetrievedPassages,
+    SearchQuery,
+    ensure,
+    retrieval_of,
+    retrieve,
+)
 from spanlab.schema import Item, Passage, Retrieval
 
 ITEM = Item(id="a", question="How tall?", answer="330 m", passages=(Passage(text="given"),))
-FOUND = Found(("How tall?",), (Passage(text="330 metres"), Passage(text="given")))
+FOUND = RetrievedPassages(("How tall?",), (Passage(text="330 metres"), Passage(text="given")))
 
 
 @dataclass
 class Counting:
     """Answers after a moment, and counts."""
 
-    found: Found = FOUND
+    found: RetrievedPassages = FOUND
     error: Exception | None = None
     name: str = "counting"
     asked: int = 0
 
-    async def search(self, query: Query) -> Found:
+    async def search(self, query: SearchQuery) -> RetrievedPassages:
         self.asked += 1
         await asyncio.sleep(0.05)
         if self.error:
@@ -42,7 +49,7 @@ class Holding:
     def __init__(self) -> None:
         self.asking, self.let_go = Event(), Event()
 
-    async def search(self, query: Query) -> Found:
+    async def search(self, query: SearchQuery) -> RetrievedPassages:
         self.asking.set()
         await asyncio.to_thread(self.let_go.wait, 60)
         return FOUND
@@ -57,7 +64,7 @@ def test_what_is_found_is_appended_and_the_retrieval_noted() -> None:
 
 
 def test_a_second_run_fetches_nothing_also_if_nothing_was_found() -> None:
-    retriever = Counting(found=Found(("How tall?",)))
+    retriever = Counting(found=RetrievedPassages(("How tall?",)))
 
     async def twice() -> Item:
         return await ensure(await ensure(ITEM, retriever), retriever)
@@ -67,9 +74,9 @@ def test_a_second_run_fetches_nothing_also_if_nothing_was_found() -> None:
 
 
 def test_the_given_passages_are_not_asked_for() -> None:
-    assert asyncio.run(ensure(ITEM, Given())) is ITEM
-    assert asyncio.run(ensure(ITEM, Given(), Query("another?"))) is ITEM
-    assert asyncio.run(retrieve(ITEM, Given())) == Found()
+    assert asyncio.run(ensure(ITEM, GivenPassages())) is ITEM
+    assert asyncio.run(ensure(ITEM, GivenPassages(), SearchQuery("another?"))) is ITEM
+    assert asyncio.run(retrieve(ITEM, GivenPassages())) == RetrievedPassages()
 
 
 @dataclass
@@ -77,17 +84,23 @@ class Library:
     """Finds a passage that says what was asked, and one that every query finds."""
 
     name: str = "library"
-    asked: list[Query] = field(default_factory=list)
+    asked: list[SearchQuery] = field(default_factory=list)
 
-    async def search(self, query: Query) -> Found:
+    async def search(self, query: SearchQuery) -> RetrievedPassages:
         self.asked.append(query)
         await asyncio.sleep(0.01)
-        return Found((query.text,), (Passage(text=f"on {query.text}"), Passage(text="shared")))
+        return RetrievedPassages(
+            (query.text,), (Passage(text=f"on {query.text}"), Passage(text="shared"))
+        )
 
 
 def test_one_query_after_the_other_is_asked_for_one_item() -> None:
     library = Library()
-    hops = [Query("Who built it?"), Query("When did Eiffel live?"), Query("Who built it?")]
+    hops = [
+        SearchQuery("Who built it?"),
+        SearchQuery("When did Eiffel live?"),
+        SearchQuery("Who built it?"),
+    ]
 
     async def hop() -> Item:
         item = await ensure(ITEM, library)
@@ -108,18 +121,22 @@ def test_one_query_after_the_other_is_asked_for_one_item() -> None:
 @pytest.mark.parametrize(
     ("query", "times"),
     [
-        pytest.param(Query("Who?", k=3, before=date(2024, 5, 1)), 1, id="the same"),
-        pytest.param(Query("Who?", language="en", k=3, before=date(2024, 5, 1)), 1, id="language"),
-        pytest.param(Query("Who?", k=4, before=date(2024, 5, 1)), 2, id="more passages"),
-        pytest.param(Query("Who?", k=3, before=date(2024, 5, 2)), 2, id="another day"),
-        pytest.param(Query("Who?"), 2, id="no limits"),
+        pytest.param(SearchQuery("Who?", k=3, before=date(2024, 5, 1)), 1, id="the same"),
+        pytest.param(
+            SearchQuery("Who?", language="en", k=3, before=date(2024, 5, 1)), 1, id="language"
+        ),
+        pytest.param(SearchQuery("Who?", k=4, before=date(2024, 5, 1)), 2, id="more passages"),
+        pytest.param(SearchQuery("Who?", k=3, before=date(2024, 5, 2)), 2, id="another day"),
+        pytest.param(SearchQuery("Who?"), 2, id="no limits"),
     ],
 )
-def test_a_query_is_known_by_its_text_its_number_and_its_day(query: Query, times: int) -> None:
+def test_a_query_is_known_by_its_text_its_number_and_its_day(
+    query: SearchQuery, times: int
+) -> None:
     library = Library()
 
     async def twice() -> Item:
-        first = await ensure(ITEM, library, Query("Who?", k=3, before=date(2024, 5, 1)))
+        first = await ensure(ITEM, library, SearchQuery("Who?", k=3, before=date(2024, 5, 1)))
         return await ensure(first, library, query)
 
     item = asyncio.run(twice())
@@ -128,7 +145,7 @@ def test_a_query_is_known_by_its_text_its_number_and_its_day(query: Query, times
 
 def test_asking_for_the_items_own_question_is_what_a_retrieval_asks_anyway() -> None:
     library = Library()
-    own = asyncio.run(ensure(ITEM, library, Query("How tall?", language="en")))
+    own = asyncio.run(ensure(ITEM, library, SearchQuery("How tall?", language="en")))
     assert own.retrievals == (
         Retrieval(retriever="library", queries=("How tall?",), passages=(1, 2)),
     )

@@ -9,9 +9,9 @@ import pytest
 
 from spanlab.errors import UnavailableError, WrongKeyError
 from spanlab.lm import Meter, ModelChoice, language_model
-from spanlab.retrievers import Found, Query, WebSpec, ensure, retrieve, retriever
+from spanlab.retrievers import RetrievedPassages, SearchQuery, WebSpec, ensure, retrieve, retriever
 from spanlab.retrievers.claims import ClaimQueries
-from spanlab.retrievers.translation import Translated
+from spanlab.retrievers.translation import EnglishQueries
 from spanlab.schema import Item, Passage
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer, fail, say, say_fields
@@ -26,15 +26,15 @@ class Echo:
     """Finds for each query two passages that say so, and one that all have in common."""
 
     name: str = "echo"
-    asked: list[Query] = field(default_factory=list)
+    asked: list[SearchQuery] = field(default_factory=list)
     fails_at: str = "nothing"
 
-    async def search(self, query: Query) -> Found:
+    async def search(self, query: SearchQuery) -> RetrievedPassages:
         self.asked.append(query)
         if self.fails_at in query.text:
             raise UnavailableError("down")
         texts = (f"first of {query.text}", f"second of {query.text}", "common")
-        return Found((query.text,), tuple(Passage(text=text) for text in texts))
+        return RetrievedPassages((query.text,), tuple(Passage(text=text) for text in texts))
 
 
 def claims(*texts: str) -> str:
@@ -97,10 +97,10 @@ def test_in_english_the_claims_are_and_the_question_that_stands_in_for_them(
         lambda ask: say_fields(english="How tall?") if "english" in ask.text else say(claims())
     )
     asyncio.run(ensure(ITEM, asked))
-    assert inner.asked == [Query("How tall?", language="en", item="a")]
+    assert inner.asked == [SearchQuery("How tall?", language="en", item="a")]
     model_server.script(lambda ask: say(claims("Built in 1850")))
     asyncio.run(ensure(ITEM, asked))
-    assert inner.asked[1:] == [Query("Built in 1850", language="en", item="a")]
+    assert inner.asked[1:] == [SearchQuery("Built in 1850", language="en", item="a")]
 
 
 def test_one_failing_query_fails_them_all_once_all_have_ended(model_server: ModelServer) -> None:
@@ -117,21 +117,21 @@ def test_the_question_is_put_into_english_and_the_answer_stays(model_server: Mod
     model_server.script(lambda ask: say(english))
     inner = Echo()
     lm = language_model(ModelChoice.read(), Meter(), cache=None)
-    asked = Translated(inner, lm)
+    asked = EnglishQueries(inner, lm)
     found = asyncio.run(retrieve(ITEM, asked))
     assert asked.name == "echo+en"
     assert found.queries == ("How tall is the tower?",)
-    assert inner.asked == [Query("How tall is the tower?", language="en", item="a")]
+    assert inner.asked == [SearchQuery("How tall is the tower?", language="en", item="a")]
 
 
 def test_a_question_in_english_needs_no_translation(model_server: ModelServer) -> None:
     inner = Echo()
     lm = language_model(ModelChoice.read(), Meter(), cache=None)
     item = ITEM.model_copy(update={"lang": "en-GB", "question": "How tall?"})
-    asyncio.run(retrieve(item, Translated(inner, lm)))
+    asyncio.run(retrieve(item, EnglishQueries(inner, lm)))
     assert (model_server.count, inner.asked) == (
         0,
-        [Query("How tall?", language="en-GB", item="a")],
+        [SearchQuery("How tall?", language="en-GB", item="a")],
     )
 
 
@@ -142,14 +142,14 @@ def test_where_there_is_no_question_the_answer_is_put_into_english(
     inner = Echo()
     lm = language_model(ModelChoice.read(), Meter(), cache=None)
     item = ITEM.model_copy(update={"question": " "})
-    assert asyncio.run(retrieve(item, Translated(inner, lm))).queries == ("It is 312 m tall.",)
+    assert asyncio.run(retrieve(item, EnglishQueries(inner, lm))).queries == ("It is 312 m tall.",)
     assert ITEM.answer in model_server.requests[0].text
 
 
 def test_a_model_that_fails_fails_the_retrieval(model_server: ModelServer) -> None:
     model_server.script(lambda ask: fail(401))
     lm = language_model(ModelChoice.read(), Meter(), cache=None)
-    for asked in (ClaimQueries(Echo(), lm), Translated(Echo(), lm)):
+    for asked in (ClaimQueries(Echo(), lm), EnglishQueries(Echo(), lm)):
         with pytest.raises(WrongKeyError, match="OPENAI_API_KEY"):
             asyncio.run(ensure(ITEM, asked))
 

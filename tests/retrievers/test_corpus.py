@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spanlab.errors import InputError
-from spanlab.retrievers.corpus import Document, documents
+from spanlab.retrievers.corpus import CorpusDocument, documents
 from spanlab.retrievers.html import page
 
 
@@ -22,8 +22,8 @@ def test_json_lines(tmp_path: Path) -> None:
         encoding="utf-8-sig",
     )
     assert list(documents(corpus)) == [
-        Document("One.", "7", "T", "https://a.example", "2024"),
-        Document("Two\u2028lines.", f"{corpus}:4"),
+        CorpusDocument("One.", "7", "T", "https://a.example", "2024"),
+        CorpusDocument("Two\u2028lines.", f"{corpus}:4"),
     ]
 
 

@@ -12,18 +12,18 @@ from model_fixtures import KEY
 
 from spanlab.lm import Meter
 from spanlab.lm.cache import answer_file
-from spanlab.retrievers import Query, ensure, retrieval_of
+from spanlab.retrievers import SearchQuery, ensure, retrieval_of
 from spanlab.retrievers.bm25 import bm25
 from spanlab.retrievers.building import build
 from spanlab.retrievers.dates import latest_day
-from spanlab.retrievers.endpoint import Endpoint
+from spanlab.retrievers.endpoint import SearchEndpoint
 from spanlab.retrievers.search import SearchApi
-from spanlab.retrievers.search_model import Web, search_choice
+from spanlab.retrievers.search_model import SearchModelRetriever, search_choice
 from spanlab.schema import Item
-from spanlab.testing import ModelServer, Reply, say
+from spanlab.testing import ModelServer, ScriptedReply, say
 
 ITEM = Item(id="a", lang="en", question="How tall is it?", answer="312 m")
-MAY = Query("tower height", language="en", k=2, before=date(2024, 5, 1))
+MAY = SearchQuery("tower height", language="en", k=2, before=date(2024, 5, 1))
 DATES = ["2024-05-01", "2024-04-30T23:59:59Z", None, "3 days ago", "2023", "Apr 3, 2024", "2024"]
 EARLIER = ["2024-04-30T23:59:59Z", None]  # the first two that may be read before May
 
@@ -71,12 +71,12 @@ def test_a_search_api_is_told_the_day_and_what_it_still_sends_is_left_out(
     model_server: ModelServer, tmp_path: Path
 ) -> None:
     results = [{"text": f"text {n}", "date": day} for n, day in enumerate(DATES)]
-    model_server.script(lambda ask: Reply(body={"results": results}))
-    endpoint = Endpoint(f"{model_server.url}/s?q={{query}}&n={{k}}&until={{before}}")
+    model_server.script(lambda ask: ScriptedReply(body={"results": results}))
+    endpoint = SearchEndpoint(f"{model_server.url}/s?q={{query}}&n={{k}}&until={{before}}")
     asked = SearchApi(endpoint, answer_file(tmp_path))
     item = asyncio.run(ensure(ITEM, asked, MAY))
     assert [passage.date for passage in item.passages] == EARLIER
-    every = asyncio.run(ensure(ITEM, asked, Query(MAY.text)))
+    every = asyncio.run(ensure(ITEM, asked, SearchQuery(MAY.text)))
     assert len(every.passages) == 5
     assert [ask.path for ask in model_server.requests] == [
         "/v1/s?q=tower%20height&n=10&until=2024-05-01",
@@ -91,7 +91,7 @@ def test_what_a_search_model_says_today_is_no_evidence_of_an_earlier_day(
     monkeypatch.setenv("SPANLAB_SEARCH_BASE_URL", model_server.url)
     results = [{"snippet": f"text {n}", "date": day} for n, day in enumerate(DATES)]
     model_server.script(lambda ask: say("It is 330 m tall.", search_results=results))
-    asked = Web(search_choice(), Meter(), None)
+    asked = SearchModelRetriever(search_choice(), Meter(), None)
     item = asyncio.run(ensure(ITEM, asked, MAY))
     assert [passage.date for passage in item.passages] == EARLIER
     assert model_server.requests[0].body["search_before_date_filter"] == "05/01/2024"

@@ -9,7 +9,7 @@ import pytest
 
 from spanlab.errors import StoreError, UnavailableError
 from spanlab.lm.cache import answer_file
-from spanlab.retrievers.fetched import Fetched
+from spanlab.retrievers.fetched import RetrievalCache
 from spanlab.schema import Passage
 
 PASSAGES = (Passage(text="北京", title="T", url="u", date="2024"), Passage(text="x"))
@@ -30,7 +30,8 @@ def test_the_same_question_is_fetched_once(tmp_path: Path) -> None:
     fetch = Fetching()
     for number in (1, 1, 2):
         assert (
-            asyncio.run(Fetched(answer_file(tmp_path)).passages(["a", number], fetch)) == PASSAGES
+            asyncio.run(RetrievalCache(answer_file(tmp_path)).passages(["a", number], fetch))
+            == PASSAGES
         )
     assert fetch.count == 2
 
@@ -38,7 +39,7 @@ def test_the_same_question_is_fetched_once(tmp_path: Path) -> None:
 def test_without_a_directory_nothing_is_kept() -> None:
     fetch = Fetching()
     for _ in range(2):
-        asyncio.run(Fetched(None).passages(["a"], fetch))
+        asyncio.run(RetrievalCache(None).passages(["a"], fetch))
     assert fetch.count == 2
 
 
@@ -48,8 +49,8 @@ def test_what_failed_is_not_kept(tmp_path: Path) -> None:
 
     fetch = Fetching()
     with pytest.raises(UnavailableError):
-        asyncio.run(Fetched(answer_file(tmp_path)).passages(["a"], fail))
-    asyncio.run(Fetched(answer_file(tmp_path)).passages(["a"], fetch))
+        asyncio.run(RetrievalCache(answer_file(tmp_path)).passages(["a"], fail))
+    asyncio.run(RetrievalCache(answer_file(tmp_path)).passages(["a"], fetch))
     assert fetch.count == 1
 
 

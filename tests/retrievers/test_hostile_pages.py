@@ -20,7 +20,7 @@ from spanlab.errors import PageError
 from spanlab.retrievers import page_text
 from spanlab.retrievers.html import decoded
 from spanlab.retrievers.page_text import read_page
-from spanlab.retrievers.pages import Pages, WebPage
+from spanlab.retrievers.pages import PageReader, WebPage
 
 Body = bytes | Iterable[bytes]
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n"
@@ -29,7 +29,7 @@ BIG = 4 * 2**20
 
 
 @asynccontextmanager
-async def serving(sent: Body) -> AsyncIterator[tuple[Pages, str, list[str]]]:
+async def serving(sent: Body) -> AsyncIterator[tuple[PageReader, str, list[str]]]:
     """Serve these very bytes; gives what reads them, the address and what was asked for."""
     asked: list[str] = []
 
@@ -51,7 +51,11 @@ async def serving(sent: Body) -> AsyncIterator[tuple[Pages, str, list[str]]]:
     port = server.sockets[0].getsockname()[1]
     async with server:
         allowed = frozenset([f"127.0.0.1:{port}"])
-        yield Pages(allowed=allowed, pause=0.0, seconds=20.0), f"http://127.0.0.1:{port}/", asked
+        yield (
+            PageReader(allowed=allowed, pause=0.0, seconds=20.0),
+            f"http://127.0.0.1:{port}/",
+            asked,
+        )
 
 
 def read(sent: Body) -> WebPage:
@@ -312,7 +316,7 @@ def test_a_page_that_comes_a_byte_at_a_time_is_given_up() -> None:
         server = await asyncio.start_server(drip, "127.0.0.1", 0)
         host = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
         async with server:
-            pages = Pages(allowed=frozenset([host]), pause=0.0, seconds=0.3)
+            pages = PageReader(allowed=frozenset([host]), pause=0.0, seconds=0.3)
             with pytest.raises(PageError, match=r"did not send the page in 0\.3 s"):
                 await pages.read(f"http://{host}/")
 
@@ -348,7 +352,7 @@ def test_a_host_is_looked_up_once_and_that_address_connected_to(
         asyncio.Runner(loop_factory=lambda: loop) as runner,
         pytest.raises(PageError, match=reason),
     ):
-        runner.run(Pages(allowed=frozenset(), pause=0.0).read("http://rebind.example/"))
+        runner.run(PageReader(allowed=frozenset(), pause=0.0).read("http://rebind.example/"))
     assert loop.asked == ["rebind.example"]
 
 
@@ -356,7 +360,7 @@ def test_a_host_is_looked_up_once_and_that_address_connected_to(
 def test_bytes_that_are_no_page_end_in_words(how: str) -> None:
     async def reading(url: str) -> None:
         allowed = frozenset([url.removeprefix("http://")])
-        await Pages(allowed=allowed, pause=0.0, seconds=60.0).read(url)
+        await PageReader(allowed=allowed, pause=0.0, seconds=60.0).read(url)
 
     missing = b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"
     with wire(lambda line, _: [missing] if "robots" in line else HOSTILE[how]()) as server:

@@ -10,7 +10,7 @@ import pytest
 
 from spanlab.errors import InputError
 from spanlab.lm import Meter
-from spanlab.retrievers import AveritecSpec, Query, ensure, retriever, retriever_spec
+from spanlab.retrievers import AveritecSpec, SearchQuery, ensure, retriever, retriever_spec
 from spanlab.schema import Item
 from spanlab.settings import Settings
 
@@ -50,7 +50,7 @@ def test_a_claim_finds_its_own_documents_and_no_others(
     assert retriever_spec(json.loads(spec.model_dump_json())) == spec
     found = retriever(spec, Meter(), settings_here)
     assert found.name == "averitec:dev/1"
-    item = asyncio.run(ensure(claim(name), found, Query("When was the tower finished?")))
+    item = asyncio.run(ensure(claim(name), found, SearchQuery("When was the tower finished?")))
     (passage,) = item.passages
     assert passage.text == f"Old towers.\nThe tower of {town} was finished in 1889."
     assert passage.url == f"https://{town.lower()}.example/tower"
@@ -80,7 +80,7 @@ def test_a_claim_without_documents_is_said_to_have_none(
 ) -> None:
     found = retriever(AveritecSpec(corpus=store), Meter(), settings_here)
     with pytest.raises(InputError, match="no documents for this claim"):
-        asyncio.run(found.search(Query("tower", item=name)))
+        asyncio.run(found.search(SearchQuery("tower", item=name)))
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path, settings_here: Settings) -> None:

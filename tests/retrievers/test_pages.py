@@ -18,25 +18,25 @@ from wire import MIB, endless, head, wire
 from spanlab.errors import PageError
 from spanlab.lm.cache import answer_file
 from spanlab.retrievers.addresses import checked_url, is_public, public_address
-from spanlab.retrievers.pages import Pages
-from spanlab.testing import ModelServer, Reply, fail
+from spanlab.retrievers.pages import PageReader
+from spanlab.testing import ModelServer, ScriptedReply, fail
 
 PAGE = "<title>Towers</title><p>The tower is tall.</p><script>bad()</script>"
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 
 
-def serve(server: ModelServer, **pages: Reply) -> Pages:
+def serve(server: ModelServer, **pages: ScriptedReply) -> PageReader:
     """Let a server have these pages, and nothing else; returns what may read them."""
     server.script(lambda ask: pages.get(ask.path.strip("/").replace(".", "_"), fail(404, "none")))
-    return Pages(allowed=frozenset([f"127.0.0.1:{server.port}"]), pause=0.0)
+    return PageReader(allowed=frozenset([f"127.0.0.1:{server.port}"]), pause=0.0)
 
 
-def html(text: str = PAGE, **headers: str) -> Reply:
-    return Reply(body=text.encode(), headers=HTML | headers)
+def html(text: str = PAGE, **headers: str) -> ScriptedReply:
+    return ScriptedReply(body=text.encode(), headers=HTML | headers)
 
 
-def moved(place: str) -> Reply:
-    return Reply(status=302, body=b"", headers={"Location": place})
+def moved(place: str) -> ScriptedReply:
+    return ScriptedReply(status=302, body=b"", headers={"Location": place})
 
 
 def at(server: ModelServer, path: str = "page") -> str:
@@ -59,12 +59,12 @@ def test_a_page_is_fetched_once_whoever_asks_and_after_a_restart(
     serve(model_server, page=html())
     allowed = frozenset([f"127.0.0.1:{model_server.port}"])
 
-    async def both(pages: Pages) -> list[str]:
+    async def both(pages: PageReader) -> list[str]:
         found = await asyncio.gather(*(pages.read(at(model_server)) for _ in range(2)))
         return [each.text for each in found]
 
     for _ in range(2):
-        pages = Pages(answer_file(tmp_path), allowed=allowed, pause=0.0)
+        pages = PageReader(answer_file(tmp_path), allowed=allowed, pause=0.0)
         assert asyncio.run(both(pages)) == ["The tower is tall."] * 2
     assert [ask.path for ask in model_server.requests] == ["/robots.txt", "/page"]
 
@@ -75,7 +75,7 @@ def test_a_site_that_fails_is_not_asked_again_at_once(
     serve(model_server, page=fail(503, "down"))
     allowed = frozenset([f"127.0.0.1:{model_server.port}"])
     for _ in range(2):
-        pages = Pages(answer_file(tmp_path), allowed=allowed, pause=0.0)
+        pages = PageReader(answer_file(tmp_path), allowed=allowed, pause=0.0)
         with pytest.raises(PageError, match="answered with status 503"):
             asyncio.run(pages.read(at(model_server)))
     assert [ask.path for ask in model_server.requests] == ["/robots.txt", "/page"]
@@ -89,7 +89,9 @@ def test_a_redirect_is_followed_and_five_at_most(model_server: ModelServer) -> N
 
 
 def test_robots_are_obeyed(model_server: ModelServer) -> None:
-    rules = Reply(body=b"User-agent: *\nDisallow: /page", headers={"Content-Type": "text/plain"})
+    rules = ScriptedReply(
+        body=b"User-agent: *\nDisallow: /page", headers={"Content-Type": "text/plain"}
+    )
     pages = serve(model_server, robots_txt=rules, page=html(), other=html())
     with pytest.raises(PageError, match="does not want"):
         asyncio.run(pages.read(at(model_server)))
@@ -102,11 +104,13 @@ def test_robots_are_obeyed(model_server: ModelServer) -> None:
         pytest.param(fail(500, "down"), "status 500", id="failing"),
         pytest.param(html("<p> </p>"), "without text", id="empty"),
         pytest.param(
-            Reply(body=b"\x89PNG", headers={"Content-Type": "image/png"}), "image/png", id="picture"
+            ScriptedReply(body=b"\x89PNG", headers={"Content-Type": "image/png"}),
+            "image/png",
+            id="picture",
         ),
         pytest.param(html("x" * (5 * 2**20 + 1)), "more than 5 MiB", id="large"),
         pytest.param(
-            Reply(
+            ScriptedReply(
                 body=gzip.compress(bytes(50 * 2**20)),
                 headers=HTML | {"Content-Encoding": "gzip"},
             ),
@@ -135,11 +139,11 @@ def test_robots_are_obeyed(model_server: ModelServer) -> None:
         pytest.param(moved("http:///x"), "status 404", id="to-nobody"),
         pytest.param(moved("http://\xe9\u2100/"), "could not be read|no ", id="to-odd-letters"),
         pytest.param(moved("/" + "x" * 60_000), "could not be read|status 404", id="to-afar"),
-        pytest.param(Reply(drop=True), "could not be read", id="dropped"),
+        pytest.param(ScriptedReply(drop=True), "could not be read", id="dropped"),
     ],
 )
 def test_what_is_no_page_is_refused_with_the_reason(
-    reply: Reply, message: str, model_server: ModelServer
+    reply: ScriptedReply, message: str, model_server: ModelServer
 ) -> None:
     pages = serve(model_server, page=reply)
     with pytest.raises(PageError, match=message):
@@ -148,7 +152,7 @@ def test_what_is_no_page_is_refused_with_the_reason(
 
 def test_a_packed_page_is_unpacked(model_server: ModelServer) -> None:
     body = gzip.compress(PAGE.encode())
-    packed = Reply(body=body, headers=HTML | {"Content-Encoding": "gzip"})
+    packed = ScriptedReply(body=body, headers=HTML | {"Content-Encoding": "gzip"})
     pages = serve(model_server, page=packed)
     assert asyncio.run(pages.read(at(model_server))).text == "The tower is tall."
 
@@ -271,7 +275,7 @@ def test_addresses_of_the_public_internet_are_not(address: str) -> None:
 
 
 def test_rules_that_lie_elsewhere_are_followed_there(model_server: ModelServer) -> None:
-    rules = Reply(body=b"User-agent: spanlab\nDisallow: /page")
+    rules = ScriptedReply(body=b"User-agent: spanlab\nDisallow: /page")
     pages = serve(model_server, robots_txt=moved("/rules"), rules=rules, page=html(), other=html())
     with pytest.raises(PageError, match="does not want"):
         asyncio.run(pages.read(at(model_server)))
@@ -295,7 +299,7 @@ def test_a_name_that_means_another_address_the_second_time_is_looked_up_once(
     server = f"http://metadata.google.internal:{model_server.port}/page"
     # Tests' own guard ends a connection to an address that is not this machine's.
     with pytest.raises(PageError, match=r"could not be read|not public"):
-        asyncio.run(Pages(pause=0.0).read(server))
+        asyncio.run(PageReader(pause=0.0).read(server))
     assert set(asked) <= {"metadata.google.internal", "93.184.216.34"}
     assert asked.count("metadata.google.internal") == 1
     assert model_server.count == 0
@@ -328,7 +332,7 @@ def slow_rules(line: str) -> Iterable[bytes]:
 def test_rules_without_end_cost_their_limit_once(
     rules: Callable[[str], Iterable[bytes]], asked: int
 ) -> None:
-    async def read(pages: Pages, url: str) -> str:
+    async def read(pages: PageReader, url: str) -> str:
         try:
             return (await pages.read(url)).text
         except PageError as error:
@@ -336,7 +340,7 @@ def test_rules_without_end_cost_their_limit_once(
 
     async def both(url: str) -> list[str]:
         allowed = frozenset([url.removeprefix("http://")])
-        pages = Pages(allowed=allowed, pause=0.0, seconds=1.0 if rules is slow_rules else 60.0)
+        pages = PageReader(allowed=allowed, pause=0.0, seconds=1.0 if rules is slow_rules else 60.0)
         return [await read(pages, f"{url}/{page}") for page in "ab"]
 
     with wire(lambda line, _body: rules(line)) as server:

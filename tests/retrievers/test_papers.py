@@ -10,15 +10,15 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from spanlab.errors import ModelError
-from spanlab.retrievers import Query
-from spanlab.retrievers.endpoint import Endpoint
+from spanlab.retrievers import SearchQuery
+from spanlab.retrievers.endpoint import SearchEndpoint
 from spanlab.retrievers.papers import PAPERS
 from spanlab.retrievers.provider import ProviderName
 from spanlab.retrievers.search import SearchApi
 from spanlab.schema import Passage
-from spanlab.testing import Ask, ModelServer, Reply
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply
 
-MAY = Query("tower\nheight", language="de", before=date(2024, 5, 1))
+MAY = SearchQuery("tower\nheight", language="de", before=date(2024, 5, 1))
 ARXIV = """<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><title>q</title><entry>
 <id>http://arxiv.org/abs/1</id><title>On
  towers</title><summary> A tower is 330 m &amp; iron. </summary>
@@ -103,12 +103,12 @@ NOTHING: dict[ProviderName, object] = {
 
 
 def search(name: ProviderName, server: ModelServer, answers: dict[str, Any]) -> tuple[Passage, ...]:
-    def answer(ask: Ask) -> Reply:
+    def answer(ask: ModelRequest) -> ScriptedReply:
         body = answers[urlsplit(ask.path).path.rpartition("/")[2]]
-        return Reply(body=body.encode() if isinstance(body, str) else body)
+        return ScriptedReply(body=body.encode() if isinstance(body, str) else body)
 
     server.script(answer)
-    endpoint = Endpoint.of(name, {PAPERS[name].variable: f"{server.url}/find"})
+    endpoint = SearchEndpoint.of(name, {PAPERS[name].variable: f"{server.url}/find"})
     return asyncio.run(SearchApi(endpoint, None, name=name).search(MAY)).passages
 
 

@@ -22,18 +22,18 @@ from spanlab.errors import (
     WrongKeyError,
 )
 from spanlab.lm import Budget, Meter, Usage
-from spanlab.retrievers import Query, SearchSpec, retriever
+from spanlab.retrievers import SearchQuery, SearchSpec, retriever
 from spanlab.retrievers.dates import stated
-from spanlab.retrievers.endpoint import Endpoint
+from spanlab.retrievers.endpoint import SearchEndpoint
 from spanlab.retrievers.provider import ProviderName
 from spanlab.retrievers.providers import PROVIDERS, WEB
 from spanlab.retrievers.search import SearchApi
 from spanlab.schema import Passage
 from spanlab.settings import Settings
-from spanlab.testing import ModelServer, Reply, fail
+from spanlab.testing import ModelServer, ScriptedReply, fail
 from spanlab.testing.replies import caller_with
 
-MAY = Query("tower\nheight", language="de", before=date(2024, 5, 1))
+MAY = SearchQuery("tower\nheight", language="de", before=date(2024, 5, 1))
 WIKI = {
     "batchcomplete": True,
     "query": {
@@ -238,8 +238,8 @@ def test_every_service_is_asked_in_its_form_with_date_language_and_number(
     name: ProviderName, model_server: ModelServer
 ) -> None:
     case = CASES[name]
-    model_server.script(lambda ask: Reply(body=case.answer))
-    endpoint = Endpoint.of(name, environment(name, model_server))
+    model_server.script(lambda ask: ScriptedReply(body=case.answer))
+    endpoint = SearchEndpoint.of(name, environment(name, model_server))
     found = asyncio.run(SearchApi(endpoint, None, name=name).search(MAY))
     assert found.queries == ("tower height",)
     url = (case.found.url or "").replace("{server}", model_server.url)
@@ -260,20 +260,20 @@ def test_a_service_that_needs_a_key_or_an_address_says_which_variable(name: Prov
     provider = PROVIDERS[name]
     if not provider.address:
         with pytest.raises(UsageError, match=provider.variable):
-            Endpoint.of(name, {})
+            SearchEndpoint.of(name, {})
     elif provider.key and provider.needs_key:
         with pytest.raises(MissingKeyError, match=provider.key):
-            Endpoint.of(name, {})
+            SearchEndpoint.of(name, {})
     else:
-        assert Endpoint.of(name, {}).url == provider.address
+        assert SearchEndpoint.of(name, {}).url == provider.address
 
 
 def test_a_key_goes_to_no_address_that_was_typed(model_server: ModelServer) -> None:
-    model_server.script(lambda ask: Reply(body=CASES["tavily"].answer))
+    model_server.script(lambda ask: ScriptedReply(body=CASES["tavily"].answer))
     environ = {"TAVILY_API_KEY": KEY, "SPANLAB_SEARCH_API_KEY": KEY}
     for endpoint in (
-        Endpoint.of("tavily", environ, url=model_server.url),
-        Endpoint.read(environ, url=model_server.url),
+        SearchEndpoint.of("tavily", environ, url=model_server.url),
+        SearchEndpoint.read(environ, url=model_server.url),
     ):
         asyncio.run(SearchApi(endpoint, None).search(MAY))
     assert {ask.caller for ask in model_server.requests} == {caller_with("")}
@@ -281,7 +281,7 @@ def test_a_key_goes_to_no_address_that_was_typed(model_server: ModelServer) -> N
 
 def test_a_wrong_key_is_named_by_the_services_own_variable(model_server: ModelServer) -> None:
     model_server.script(lambda ask: fail(401, f"no {KEY}"))
-    endpoint = Endpoint.of("serper", environment("serper", model_server))
+    endpoint = SearchEndpoint.of("serper", environment("serper", model_server))
     with pytest.raises(WrongKeyError, match="SERPER_API_KEY") as caught:
         asyncio.run(SearchApi(endpoint, None).search(MAY))
     assert KEY not in str(caught.value)
@@ -300,7 +300,7 @@ def test_searches_are_counted_with_their_price_and_stop_at_the_budget(
     model_server: ModelServer, settings_here: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is in the cache costs nothing, whoever asks and however many results they read."""
-    model_server.script(lambda ask: Reply(body=CASES["brave"].answer))
+    model_server.script(lambda ask: ScriptedReply(body=CASES["brave"].answer))
     for name, value in environment("brave", model_server).items():
         monkeypatch.setenv(name, value)
     meter = Meter(Budget(searches=2))
@@ -313,13 +313,15 @@ def test_searches_are_counted_with_their_price_and_stop_at_the_budget(
     )
 
     async def all_at_once() -> None:
-        await asyncio.gather(five.search(Query("a")), ten.search(Query("a")), ten.search(MAY))
+        await asyncio.gather(
+            five.search(SearchQuery("a")), ten.search(SearchQuery("a")), ten.search(MAY)
+        )
 
     asyncio.run(all_at_once())
     assert meter.by_model == {"search:brave": Usage(searches=2, cost=0.01)}
     with pytest.raises(BudgetError, match="2 searches is used up: no further search"):
-        asyncio.run(five.search(Query("b")))
-    asyncio.run(five.search(Query("a")))
+        asyncio.run(five.search(SearchQuery("b")))
+    asyncio.run(five.search(SearchQuery("a")))
     assert model_server.count == 2
 
 
@@ -329,16 +331,16 @@ def test_searches_are_counted_with_their_price_and_stop_at_the_budget(
 def test_the_price_of_a_search_may_be_ones_own(written: str, price: float | None) -> None:
     environ = {"BRAVE_API_KEY": KEY, "SPANLAB_PRICE_PER_SEARCH": written}
     if price is not None:
-        assert Endpoint.of("brave", environ).price == price
+        assert SearchEndpoint.of("brave", environ).price == price
         return
     with pytest.raises(UsageError, match="SPANLAB_PRICE_PER_SEARCH is no price"):
-        Endpoint.of("brave", environ)
+        SearchEndpoint.of("brave", environ)
 
 
 def test_searches_are_spaced_as_a_plan_wants_it(
     model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, settings_here: Settings
 ) -> None:
-    model_server.script(lambda ask: Reply(body=CASES["brave"].answer))
+    model_server.script(lambda ask: ScriptedReply(body=CASES["brave"].answer))
     for name, value in environment("brave", model_server).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("SPANLAB_SEARCHES_PER_MINUTE", "600")
@@ -346,7 +348,7 @@ def test_searches_are_spaced_as_a_plan_wants_it(
 
     async def all_at_once() -> float:
         begun = asyncio.get_running_loop().time()
-        await asyncio.gather(*(found[n % 2].search(Query(f"q{n}")) for n in range(4)))
+        await asyncio.gather(*(found[n % 2].search(SearchQuery(f"q{n}")) for n in range(4)))
         return asyncio.get_running_loop().time() - begun
 
     assert asyncio.run(all_at_once()) > 0.29  # three pauses of 0.1 s, however fast the machine is
@@ -373,7 +375,9 @@ def test_an_age_becomes_the_latest_day_it_may_mean(text: str, kept: str) -> None
 
 @pytest.mark.parametrize("path", ["", "/", "/search", "/own/search", "/own"])
 def test_a_searxng_is_named_by_its_host_or_path(path: str) -> None:
-    endpoint = Endpoint.of("searxng", {"SPANLAB_SEARXNG_URL": f"http://search.example:8888{path}"})
+    endpoint = SearchEndpoint.of(
+        "searxng", {"SPANLAB_SEARXNG_URL": f"http://search.example:8888{path}"}
+    )
     own = "/own" if "own" in path else ""
     assert endpoint.url == f"http://search.example:8888{own}/search"
 
@@ -382,7 +386,7 @@ def test_a_searxng_that_gives_no_json_says_what_its_settings_lack(
     model_server: ModelServer,
 ) -> None:
     model_server.script(lambda ask: fail(403, "Forbidden"))
-    endpoint = Endpoint.of("searxng", environment("searxng", model_server))
+    endpoint = SearchEndpoint.of("searxng", environment("searxng", model_server))
     with pytest.raises(ConfigurationError, match="has to list json below search"):
         asyncio.run(SearchApi(endpoint, None).search(MAY))
 
@@ -401,10 +405,10 @@ def test_nothing_found_is_no_failure(
     name: ProviderName, answer: dict[str, Any], model_server: ModelServer
 ) -> None:
     """Some services leave the list of results out then."""
-    endpoint = Endpoint.of(name, environment(name, model_server))
-    model_server.script(lambda ask: Reply(body=answer))
+    endpoint = SearchEndpoint.of(name, environment(name, model_server))
+    model_server.script(lambda ask: ScriptedReply(body=answer))
     assert asyncio.run(SearchApi(endpoint, None).search(MAY)).passages == ()
-    model_server.script(lambda ask: Reply(body={"a": 1}))
+    model_server.script(lambda ask: ScriptedReply(body={"a": 1}))
     with pytest.raises(ModelError, match="no list of search results"):
         asyncio.run(SearchApi(endpoint, None).search(MAY))
 
@@ -418,7 +422,7 @@ def test_a_reply_that_is_made_to_harm_ends_in_words(
     provider = PROVIDERS[name]
     with wire(lambda _line, _body: HOSTILE[how]()) as server:
         environ = {provider.variable: server.url, provider.key: KEY}
-        endpoint = replace(Endpoint.of(name, environ), timeout=60.0, retries=0)
+        endpoint = replace(SearchEndpoint.of(name, environ), timeout=60.0, retries=0)
         with pytest.raises(SpanlabError) as caught:
             asyncio.run(SearchApi(endpoint, None).search(MAY))
         assert len(str(caught.value)) < 1000

@@ -20,13 +20,13 @@ from spanlab.errors import (
 )
 from spanlab.lm import Meter
 from spanlab.lm.cache import answer_file
-from spanlab.retrievers import SearchSpec, Shape, ensure, retrieve, retriever, retriever_spec
-from spanlab.retrievers.endpoint import Endpoint
+from spanlab.retrievers import ResultShape, SearchSpec, ensure, retrieve, retriever, retriever_spec
+from spanlab.retrievers.endpoint import SearchEndpoint
 from spanlab.retrievers.results import passages_of
 from spanlab.retrievers.search import SearchApi
 from spanlab.schema import Item, Passage
 from spanlab.settings import Settings
-from spanlab.testing import ModelServer, Reply, fail, in_turn
+from spanlab.testing import ModelServer, ScriptedReply, fail, in_turn
 
 ITEM = Item(id="a", question="How tall is\nthe tower?", answer="It is 312 m tall.")
 TAVILY = {
@@ -37,7 +37,7 @@ TAVILY = {
         {"url": "https://c.example", "content": "Tall.", "published_date": "2024-05-01"},
     ],
 }
-DRIPPING = Reply(body=TAVILY, pause=0.05)
+DRIPPING = ScriptedReply(body=TAVILY, pause=0.05)
 EXPECTED = (
     Passage(text="330 m.", title="Tower", url="https://a.example"),
     Passage(text="Tall.", url="https://c.example", date="2024-05-01"),
@@ -78,26 +78,30 @@ EXPECTED = (
     ],
 )
 def test_shapes_that_are_known(answer: Any, expected: tuple[Passage, ...]) -> None:
-    assert passages_of(answer, Shape()) == expected
+    assert passages_of(answer, ResultShape()) == expected
 
 
 def test_a_shape_of_ones_own() -> None:
     answer: Any = {
         "data": [{"docs": [{"meta": {"name": "T", "href": "u"}, "body": {"plain": "S"}}]}]
     }
-    shape = Shape(results="data.0.docs", text="body.plain", title="meta.name", url="meta.href")
+    shape = ResultShape(
+        results="data.0.docs", text="body.plain", title="meta.name", url="meta.href"
+    )
     assert passages_of(answer, shape) == (Passage(text="S", title="T", url="u"),)
 
 
 @pytest.mark.parametrize(
     ("answer", "shape", "message"),
     [
-        pytest.param({"a": 1}, Shape(), r"no list .* found: \['a'\]", id="no results"),
-        pytest.param(TAVILY, Shape(results="data"), "field: data", id="wrong path"),
-        pytest.param(TAVILY, Shape(text="body"), "no search result has a text", id="wrong text"),
+        pytest.param({"a": 1}, ResultShape(), r"no list .* found: \['a'\]", id="no results"),
+        pytest.param(TAVILY, ResultShape(results="data"), "field: data", id="wrong path"),
+        pytest.param(
+            TAVILY, ResultShape(text="body"), "no search result has a text", id="wrong text"
+        ),
     ],
 )
-def test_another_shape_is_said_to_be_one(answer: Any, shape: Shape, message: str) -> None:
+def test_another_shape_is_said_to_be_one(answer: Any, shape: ResultShape, message: str) -> None:
     with pytest.raises(InputError, match=message):
         passages_of(answer, shape)
 
@@ -105,8 +109,8 @@ def test_another_shape_is_said_to_be_one(answer: Any, shape: Shape, message: str
 def test_the_query_goes_into_the_address_and_the_key_into_its_header(
     model_server: ModelServer,
 ) -> None:
-    model_server.script(lambda ask: Reply(body=TAVILY))
-    endpoint = Endpoint(f"{model_server.url}/s?q={{query}}&n={{k}}", header="X-Key", key=KEY)
+    model_server.script(lambda ask: ScriptedReply(body=TAVILY))
+    endpoint = SearchEndpoint(f"{model_server.url}/s?q={{query}}&n={{k}}", header="X-Key", key=KEY)
     found = asyncio.run(retrieve(ITEM, SearchApi(endpoint, None, k=2)))
     assert found.queries == ("How tall is the tower?",)
     assert found.passages == EXPECTED[:2]
@@ -117,8 +121,8 @@ def test_the_query_goes_into_the_address_and_the_key_into_its_header(
 
 
 def test_without_a_place_in_the_address_the_query_is_posted(model_server: ModelServer) -> None:
-    model_server.script(lambda ask: Reply(body=TAVILY))
-    asyncio.run(retrieve(ITEM, SearchApi(Endpoint(model_server.url), None, k=1)))
+    model_server.script(lambda ask: ScriptedReply(body=TAVILY))
+    asyncio.run(retrieve(ITEM, SearchApi(SearchEndpoint(model_server.url), None, k=1)))
     (ask,) = model_server.requests
     assert (ask.method, ask.body) == ("POST", {"query": "How tall is the tower?"})
 
@@ -126,8 +130,8 @@ def test_without_a_place_in_the_address_the_query_is_posted(model_server: ModelS
 def test_what_was_fetched_is_not_fetched_again_also_if_it_was_nothing(
     model_server: ModelServer, tmp_path: Path
 ) -> None:
-    model_server.script(lambda ask: Reply(body={"results": []}))
-    endpoint = Endpoint(f"{model_server.url}?q={{query}}")
+    model_server.script(lambda ask: ScriptedReply(body={"results": []}))
+    endpoint = SearchEndpoint(f"{model_server.url}?q={{query}}")
     for _ in range(2):
         assert (
             asyncio.run(retrieve(ITEM, SearchApi(endpoint, answer_file(tmp_path)))).passages == ()
@@ -143,13 +147,23 @@ def test_what_was_fetched_is_not_fetched_again_also_if_it_was_nothing(
         pytest.param(fail(429, retry_after=0), UnavailableError, "rate limit", 3, id="rate limit"),
         pytest.param(fail(500), UnavailableError, "status 500", 3, id="server"),
         pytest.param(fail(404), ModelError, "check SPANLAB_SEARCH_URL", 1, id="no such address"),
-        pytest.param(Reply(status=302), ModelError, "status 302", 1, id="elsewhere"),
-        pytest.param(Reply(drop=True), UnavailableError, "no connection", 3, id="dropped"),
-        pytest.param(Reply(hang=True), UnavailableError, "no answer within", 3, id="timeout"),
-        pytest.param(Reply(body=b"<p>hi"), ModelError, "sent no JSON: “hi”", 1, id="no JSON"),
-        pytest.param(Reply(body={"a": 1}), ModelError, "no list of search results", 1, id="shape"),
+        pytest.param(ScriptedReply(status=302), ModelError, "status 302", 1, id="elsewhere"),
+        pytest.param(ScriptedReply(drop=True), UnavailableError, "no connection", 3, id="dropped"),
         pytest.param(
-            Reply(body=b"[" + b" " * 2**24), ModelError, "more than 16 MiB", 1, id="too much"
+            ScriptedReply(hang=True), UnavailableError, "no answer within", 3, id="timeout"
+        ),
+        pytest.param(
+            ScriptedReply(body=b"<p>hi"), ModelError, "sent no JSON: “hi”", 1, id="no JSON"
+        ),
+        pytest.param(
+            ScriptedReply(body={"a": 1}), ModelError, "no list of search results", 1, id="shape"
+        ),
+        pytest.param(
+            ScriptedReply(body=b"[" + b" " * 2**24),
+            ModelError,
+            "more than 16 MiB",
+            1,
+            id="too much",
         ),
         pytest.param(DRIPPING, UnavailableError, "no answer within", 3, id="a byte at a time"),
     ],
@@ -158,7 +172,7 @@ def test_every_failure_is_a_reason_and_nothing_is_kept(
     model_server: ModelServer,
     tmp_path: Path,
     *,
-    reply: Reply,
+    reply: ScriptedReply,
     error: type[Exception],
     message: str,
     calls: int,
@@ -171,15 +185,15 @@ def test_every_failure_is_a_reason_and_nothing_is_kept(
         "SPANLAB_SEARCH_URL": f"{model_server.url}?q={{query}}",
         "SPANLAB_SEARCH_API_KEY": KEY,
     }
-    named = Endpoint.read(environment)
-    quick = Endpoint(named.url, key=named.key, timeout=limit, retries=2)
+    named = SearchEndpoint.read(environment)
+    quick = SearchEndpoint(named.url, key=named.key, timeout=limit, retries=2)
     with pytest.raises(error, match=message) as caught:
         asyncio.run(ensure(ITEM, SearchApi(quick, answer_file(tmp_path))))
     assert KEY not in str(caught.value)
     # On a loaded machine the time may be over before a request has come.
     assert model_server.count == calls or (timed_out and model_server.count < calls)
 
-    model_server.script(in_turn(fail(503), Reply(body=TAVILY)))
+    model_server.script(in_turn(fail(503), ScriptedReply(body=TAVILY)))
     item = asyncio.run(ensure(ITEM, SearchApi(named, answer_file(tmp_path))))
     assert item.passages == EXPECTED
 
@@ -190,10 +204,10 @@ def test_the_environment_says_where_and_how() -> None:
         "SPANLAB_SEARCH_KEY_HEADER": "X-Subscription-Token",
         "SPANLAB_SEARCH_FIELDS": "results = data.items, text=body",
     }
-    endpoint = Endpoint.read(environment)
+    endpoint = SearchEndpoint.read(environment)
     assert (endpoint.host, endpoint.header) == ("api.example.com:8443", "X-Subscription-Token")
-    assert endpoint.shape == Shape(results="data.items", text="body")
-    assert Endpoint.read(environment, url="https://b.example").host == "b.example"
+    assert endpoint.shape == ResultShape(results="data.items", text="body")
+    assert SearchEndpoint.read(environment, url="https://b.example").host == "b.example"
 
 
 @pytest.mark.parametrize(
@@ -210,12 +224,12 @@ def test_the_environment_says_where_and_how() -> None:
 )
 def test_a_wrong_environment_is_said_to_be(environment: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Endpoint.read(environment)
+        SearchEndpoint.read(environment)
 
 
 def test_a_specification_leads_to_it(model_server: ModelServer, tmp_path: Path) -> None:
-    model_server.script(lambda ask: Reply(body={"items": [{"b": "S"}]}))
-    spec = SearchSpec(url=model_server.url, shape=Shape(text="b"), k=3)
+    model_server.script(lambda ask: ScriptedReply(body={"items": [{"b": "S"}]}))
+    spec = SearchSpec(url=model_server.url, shape=ResultShape(text="b"), k=3)
     assert retriever_spec(json.loads(spec.model_dump_json())) == spec
     settings = Settings(home=tmp_path, database_url="sqlite:///unused.db")
     built = retriever(spec, Meter(), settings)

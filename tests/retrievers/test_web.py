@@ -22,10 +22,16 @@ from spanlab.errors import (
 from spanlab.lm import Budget, Meter, ModelChoice, TokenPrice
 from spanlab.lm.cache import answer_file
 from spanlab.retrievers import WebSpec, ensure, retrieve, retriever
-from spanlab.retrievers.search_model import CitedSource, SearchAnswer, Web, passages, search_choice
+from spanlab.retrievers.search_model import (
+    CitedSource,
+    SearchAnswer,
+    SearchModelRetriever,
+    passages,
+    search_choice,
+)
 from spanlab.schema import Item, Passage
 from spanlab.settings import Settings
-from spanlab.testing import ModelServer, Reply, fail, in_turn, say
+from spanlab.testing import ModelServer, ScriptedReply, fail, in_turn, say
 
 ITEM = Item(id="a", lang="en", question="How tall is it?", answer="It is 312 m tall.")
 SONAR = say(
@@ -55,7 +61,7 @@ def test_the_answer_and_its_sources_are_passages(
     model_server: ModelServer, choice: ModelChoice
 ) -> None:
     model_server.script(lambda ask: SONAR)
-    found = asyncio.run(retrieve(ITEM, Web(choice, Meter(), None)))
+    found = asyncio.run(retrieve(ITEM, SearchModelRetriever(choice, Meter(), None)))
     assert found.queries == ("How tall is it?",)
     assert found.passages == (
         Passage(
@@ -84,9 +90,11 @@ def test_citations_alone_and_annotations_are_sources_too(
     noted = {"type": "url_citation", "url_citation": {"start_index": 0, "end_index": 2}}
     noted["url_citation"] |= {"url": "https://d.example", "title": "D"}  # type: ignore[operator]
     message = {"role": "assistant", "content": "330 m", "annotations": [noted]}
-    annotated = Reply(body={"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+    annotated = ScriptedReply(
+        body={"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    )
     model_server.script(in_turn(say("330 m [1]", citations=["https://a.example"]), annotated))
-    asked = Web(choice, Meter(), None)
+    asked = SearchModelRetriever(choice, Meter(), None)
     first = asyncio.run(retrieve(ITEM, asked)).passages
     assert first[0].text == "330 m [1]\n\n[1] https://a.example"
     assert first[1].url == "https://a.example"
@@ -109,15 +117,17 @@ def test_what_was_fetched_is_not_fetched_again(
     model_server: ModelServer, choice: ModelChoice, tmp_path: Path
 ) -> None:
     model_server.script(lambda ask: SONAR)
-    first = asyncio.run(retrieve(ITEM, Web(choice, Meter(), answer_file(tmp_path))))
+    first = asyncio.run(
+        retrieve(ITEM, SearchModelRetriever(choice, Meter(), answer_file(tmp_path)))
+    )
     meter = Meter()
     again = asyncio.run(
-        retrieve(ITEM, Web(choice, meter, answer_file(tmp_path)))
+        retrieve(ITEM, SearchModelRetriever(choice, meter, answer_file(tmp_path)))
     )  # as another process would
     assert again == first
     assert (model_server.count, meter.usage.calls) == (1, 0)
     other = ITEM.model_copy(update={"question": "How old is it?"})
-    asyncio.run(retrieve(other, Web(choice, meter, answer_file(tmp_path))))
+    asyncio.run(retrieve(other, SearchModelRetriever(choice, meter, answer_file(tmp_path))))
     assert model_server.count == 2
 
 
@@ -127,9 +137,11 @@ def test_half_an_emoji_is_kept_like_any_answer(
     """JSON allows half of a surrogate pair; nothing that is stored does."""
     body = b'{"choices": [{"index": 0, "finish_reason": "stop", "message":'
     body += b' {"role": "assistant", "content": "330 m \\ud83d"}}], "citations": ["\\udc00"]}'
-    model_server.script(lambda ask: Reply(body=body))
+    model_server.script(lambda ask: ScriptedReply(body=body))
     for _ in range(2):
-        found = asyncio.run(retrieve(ITEM, Web(choice, Meter(), answer_file(tmp_path))))
+        found = asyncio.run(
+            retrieve(ITEM, SearchModelRetriever(choice, Meter(), answer_file(tmp_path)))
+        )
         assert [passage.text for passage in found.passages] == ["330 m \ufffd", "\ufffd"]
     assert model_server.count == 1
 
@@ -146,7 +158,7 @@ def test_calls_and_cost_are_counted_and_a_budget_stops_them(
     )
     priced = choice.model_copy(update={"price": TokenPrice(input=3, cached=3, output=15)})
     meter = Meter(Budget(calls=2))
-    asked = Web(priced, meter, None)
+    asked = SearchModelRetriever(priced, meter, None)
     asyncio.run(retrieve(ITEM, asked))
     # 10 × 3 $ + 20 × 15 $ per million tokens
     assert meter.usage.cost == pytest.approx(0.00033)
@@ -157,7 +169,7 @@ def test_calls_and_cost_are_counted_and_a_budget_stops_them(
         asyncio.run(retrieve(ITEM, asked))
     assert model_server.count == 2
     with pytest.raises(UsageError, match="SPANLAB_PRICE_SEARCH"):
-        Web(choice, Meter(Budget(cost=1.0)), None)
+        SearchModelRetriever(choice, Meter(Budget(cost=1.0)), None)
 
 
 @pytest.mark.parametrize(
@@ -176,11 +188,17 @@ def test_calls_and_cost_are_counted_and_a_budget_stops_them(
         ),
         pytest.param(fail(500), UnavailableError, "status 500", 3, id="server"),
         pytest.param(fail(404), ModelError, "check SPANLAB_SEARCH_MODEL and", 1, id="no model"),
-        pytest.param(Reply(drop=True), UnavailableError, "no connection", 3, id="dropped"),
-        pytest.param(Reply(hang=True), UnavailableError, "no answer within", 3, id="timeout"),
+        pytest.param(ScriptedReply(drop=True), UnavailableError, "no connection", 3, id="dropped"),
+        pytest.param(
+            ScriptedReply(hang=True), UnavailableError, "no answer within", 3, id="timeout"
+        ),
         pytest.param(say(""), UnparsableAnswerError, "empty", 1, id="empty"),
-        pytest.param(Reply(body={"x": 1}), UnparsableAnswerError, "no chat", 1, id="other JSON"),
-        pytest.param(Reply(body=b"<html>"), UnparsableAnswerError, "no chat", 1, id="no JSON"),
+        pytest.param(
+            ScriptedReply(body={"x": 1}), UnparsableAnswerError, "no chat", 1, id="other JSON"
+        ),
+        pytest.param(
+            ScriptedReply(body=b"<html>"), UnparsableAnswerError, "no chat", 1, id="no JSON"
+        ),
         pytest.param(say(None, refusal="no"), RefusedError, "refused to answer", 1, id="refused"),
     ],
 )
@@ -189,7 +207,7 @@ def test_every_failure_is_a_reason_and_nothing_is_kept(
     choice: ModelChoice,
     tmp_path: Path,
     *,
-    reply: Reply,
+    reply: ScriptedReply,
     error: type[Exception],
     message: str,
     calls: int,
@@ -199,7 +217,7 @@ def test_every_failure_is_a_reason_and_nothing_is_kept(
     # Waiting for a reply that never comes is the test where it hangs; elsewhere it must not end.
     limit = 0.5 if reply.hang else 60.0
     quick = choice.model_copy(update={"retries": 2, "timeout": limit})
-    asked = Web(quick, Meter(), answer_file(tmp_path))
+    asked = SearchModelRetriever(quick, Meter(), answer_file(tmp_path))
     with pytest.raises(error, match=message) as caught:
         asyncio.run(ensure(ITEM, asked))
     assert KEY not in str(caught.value) + repr(caught.value.__cause__) + repr(asked)
@@ -207,7 +225,7 @@ def test_every_failure_is_a_reason_and_nothing_is_kept(
 
     model_server.script(lambda ask: SONAR)
     item = asyncio.run(
-        ensure(ITEM, Web(choice, Meter(), answer_file(tmp_path)))
+        ensure(ITEM, SearchModelRetriever(choice, Meter(), answer_file(tmp_path)))
     )  # a later run asks again
     assert len(item.passages) == 4
 
@@ -215,7 +233,7 @@ def test_every_failure_is_a_reason_and_nothing_is_kept(
 def test_a_passing_failure_is_tried_again(model_server: ModelServer, choice: ModelChoice) -> None:
     model_server.script(in_turn(fail(503), fail(429, retry_after=0), SONAR))
     meter = Meter()
-    found = asyncio.run(retrieve(ITEM, Web(choice, meter, None)))
+    found = asyncio.run(retrieve(ITEM, SearchModelRetriever(choice, meter, None)))
     assert len(found.passages) == 4
     assert (model_server.count, meter.usage.calls) == (3, 1)
 
@@ -225,7 +243,7 @@ def test_a_missing_key_is_said_before_anything_is_asked(monkeypatch: pytest.Monk
         monkeypatch.delenv(f"SPANLAB_SEARCH_{name}", raising=False)
     assert search_choice({}).model == "sonar-pro"
     with pytest.raises(MissingKeyError, match=r"api\.perplexity\.ai: set SPANLAB_SEARCH_API_KEY"):
-        Web(search_choice({}), Meter(), None)
+        SearchModelRetriever(search_choice({}), Meter(), None)
     with pytest.raises(UsageError, match="SPANLAB_SEARCH_BASE_URL"):
         search_choice({"SPANLAB_SEARCH_BASE_URL": "ftp://x"})
 

@@ -31,11 +31,11 @@ from spanlab.schema import Item, Process, Record, Status
 from spanlab.services.api_jobs import ApiJobs
 from spanlab.services.gate import LARGEST, Gate, HeadLimit
 from spanlab.services.http_api import http_api
-from spanlab.services.offers import Offers, ScoreReply, ScoreRequest
+from spanlab.services.offers import ScoreReply, ScoreRequest, ServiceOffers
 from spanlab.services.traces import TraceInbox
 from spanlab.settings import Settings
-from spanlab.storage import Store, Write
-from spanlab.testing import Ask, ModelServer, Reply, say_fields
+from spanlab.storage import SentOperation, Store
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 from spanlab.workflows.choosing import DetectorSelection
 
 KEY = "a-key-that-is-long-enough"
@@ -55,7 +55,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 @contextmanager
 def serving(store: Store, *detectors: str, rate: int = 600) -> Iterator[TestClient]:
     """Serve as `spanlab api` does; doing it again on the same store is a restart."""
-    offers = Offers(DetectorSelection(detectors=detectors or ("offline",)))
+    offers = ServiceOffers(DetectorSelection(detectors=detectors or ("offline",)))
     app = http_api(offers, ApiJobs(store, offers), KEY, rate)
     with TestClient(app, headers={"Authorization": f"Bearer {KEY}"}) as opened:
         yield opened
@@ -125,7 +125,7 @@ def theirs(store: Store, *names: str) -> None:
     """Make datasets of people's, with a review in each."""
     for name in names:
         store.import_records(name, [Record(item=Item(id="0", answer="theirs"))])
-        store.apply(name, "0", "Ada", [Write(name, 1, 0, SetStatus(status=Status.DONE))])
+        store.apply(name, "0", "Ada", [SentOperation(name, 1, 0, SetStatus(status=Status.DONE))])
 
 
 def test_a_dataset_that_is_called_like_a_job_is_none(store: Store) -> None:
@@ -157,7 +157,9 @@ def test_what_people_reviewed_stays_when_a_job_is_forgotten(
     reviewed, grown, left = (
         client.post("/v1/jobs", json={"answers": [ASKED]}).json()["id"] for _ in range(3)
     )
-    store.apply(f"api-{reviewed}", "0", "Ada", [Write("s", 1, 0, SetStatus(status=Status.DONE))])
+    store.apply(
+        f"api-{reviewed}", "0", "Ada", [SentOperation("s", 1, 0, SetStatus(status=Status.DONE))]
+    )
     store.import_records(f"api-{grown}", [Record(item=Item(id="theirs", answer=ANSWER))])
     assert len(client.get(f"/v1/jobs/{grown}/results").json()["results"]) == 1
     for job_id in (reviewed, grown, left):
@@ -221,7 +223,7 @@ def test_passages_of_an_index_are_offered(store: Store, tmp_path: Path) -> None:
     corpus = tmp_path / "towers.jsonl"
     corpus.write_text(json.dumps({"text": PASSAGE}) + "\n")
     build(corpus, tmp_path / "index")
-    offers = Offers(DetectorSelection(detectors=("offline",)), tmp_path / "index")
+    offers = ServiceOffers(DetectorSelection(detectors=("offline",)), tmp_path / "index")
     app = http_api(offers, ApiJobs(store, offers), KEY)
     with TestClient(app, headers={"Authorization": f"Bearer {KEY}"}) as client:
         found = client.post("/v1/passages", json={"query": "Eiffel tower"})
@@ -323,7 +325,7 @@ def test_half_an_emoji_of_an_answer_is_replaced_and_the_others_go_their_way(
 
 
 def test_an_error_of_ours_has_the_same_shape_and_says_nothing_of_it(store: Store) -> None:
-    offers = Offers(DetectorSelection(detectors=("offline",)))
+    offers = ServiceOffers(DetectorSelection(detectors=("offline",)))
     app = http_api(offers, ApiJobs(store, offers), KEY)
 
     @app.get("/v1/broken")
@@ -360,7 +362,7 @@ def test_spans_are_there_also_where_there_are_none(client: TestClient) -> None:
 
 
 def test_a_short_key_is_refused(store: Store) -> None:
-    offers = Offers(DetectorSelection(detectors=("offline",)))
+    offers = ServiceOffers(DetectorSelection(detectors=("offline",)))
     with pytest.raises(UsageError, match="SPANLAB_API_KEY"):
         http_api(offers, ApiJobs(store, offers), "short")
 
@@ -368,7 +370,7 @@ def test_a_short_key_is_refused(store: Store) -> None:
 def test_a_claim_is_verified_by_a_detector_of_claims(
     model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
-    def script(ask: Ask) -> Reply:
+    def script(ask: ModelRequest) -> ScriptedReply:
         if "## decomposition ## ]]`" in ask.text:
             return say_fields(decomposition={"triplets": [], "topics": ["towers"]})
         return say_fields(step={"thought": "it stands there", "answer": "True"})
@@ -415,7 +417,7 @@ HEAD = f"POST /v1/detections HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\
 def test_a_request_that_is_begun_and_never_finished_ends(
     begun: str, status: bytes, store: Store
 ) -> None:
-    offers = Offers(DetectorSelection(detectors=("offline",)))
+    offers = ServiceOffers(DetectorSelection(detectors=("offline",)))
     inner = http_api(offers, ApiJobs(store, offers), KEY)
     with (
         listening(Gate(inner, KEY, patience=0.3)) as port,
@@ -449,14 +451,14 @@ def test_scores_are_computed_beside_other_requests(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, answered = threading.Event(), threading.Event()
-    score = Offers.score
+    score = ServiceOffers.score
 
-    def long(offers: Offers, asked: ScoreRequest) -> ScoreReply:
+    def long(offers: ServiceOffers, asked: ScoreRequest) -> ScoreReply:
         begun.set()
         assert answered.wait(60)
         return score(offers, asked)
 
-    monkeypatch.setattr(Offers, "score", long)
+    monkeypatch.setattr(ServiceOffers, "score", long)
     with ThreadPoolExecutor(1) as others:
         slow = others.submit(client.post, "/v1/scores", json={"answer": ANSWER})
         assert begun.wait(60)
@@ -478,7 +480,7 @@ def test_the_documentation_is_a_page_of_our_own_without_scripts(client: TestClie
 
 
 def test_traces_that_an_exporter_sends_become_answers_to_review(store: Store) -> None:
-    offers = Offers(DetectorSelection(detectors=("offline",)))
+    offers = ServiceOffers(DetectorSelection(detectors=("offline",)))
     app = http_api(offers, ApiJobs(store, offers), KEY, traces=TraceInbox(store, "traced"))
     with listening(app) as port:
         exporter = OTLPSpanExporter(
@@ -511,7 +513,7 @@ def said(role: str, text: str) -> str:
 
 
 def test_traces_as_json_are_stored_once_bounded_and_need_the_key(store: Store) -> None:
-    offers = Offers(DetectorSelection(detectors=("offline",)))
+    offers = ServiceOffers(DetectorSelection(detectors=("offline",)))
     app = http_api(offers, ApiJobs(store, offers), KEY, traces=TraceInbox(store, "traced"))
     attributes = [
         {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}},

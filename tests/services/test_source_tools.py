@@ -20,7 +20,7 @@ from spanlab.errors import UsageError
 from spanlab.retrievers.building import build
 from spanlab.services.mcp_server import mcp_server
 from spanlab.settings import Settings
-from spanlab.testing import Ask, ModelServer, Reply
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply
 from spanlab.tools import Toolbox
 from spanlab.tools.config import ToolServer
 from spanlab.tools.mcp_servers import server_states
@@ -40,23 +40,25 @@ BOX = """<p>x</p><table class="infobox vcard"><tr><th colspan=2>Tower</th></tr><
 HIT = {"title": "Tower", "snippet": "A <b>tower</b>", "timestamp": "2024-04-01T00:00:00Z"}
 
 
-def wiki(ask: Ask) -> Reply:
+def wiki(ask: ModelRequest) -> ScriptedReply:
     """Answer as MediaWiki's API does; "Big Tower" redirects to "Tower"."""
     asked = {name: each for name, (each, *_) in parse_qs(urlsplit(ask.path).query).items()}
     if asked.get("list") == "search":
-        return Reply(body={"batchcomplete": True, "query": {"search": [HIT]}})
+        return ScriptedReply(body={"batchcomplete": True, "query": {"search": [HIT]}})
     if asked.get("titles", asked.get("page")) not in {"Tower", "Big Tower"}:
         gone = {"query": {"pages": [{"title": "X", "missing": True}]}, "batchcomplete": True}
-        return Reply(body=gone if "titles" in asked else {"error": {"code": "missingtitle"}})
+        return ScriptedReply(
+            body=gone if "titles" in asked else {"error": {"code": "missingtitle"}}
+        )
     if asked["action"] == "parse":
-        return Reply(body={"parse": {"title": "Tower", "text": BOX}})
+        return ScriptedReply(body={"parse": {"title": "Tower", "text": BOX}})
     page = {
         "title": "Tower",
         "extract": TEXT,
         "fullurl": "https://de.wikipedia.org/wiki/Tower",
         "revisions": [{"timestamp": "2024-04-01T00:00:00Z"}],
     }
-    return Reply(body={"batchcomplete": True, "query": {"pages": [page]}})
+    return ScriptedReply(body={"batchcomplete": True, "query": {"pages": [page]}})
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from postgres import Cluster
 
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
 
@@ -102,7 +102,7 @@ def said() -> Callable[..., Annotation]:
     def make(
         name: str,
         *spans: tuple[int, int] | tuple[int, int, float],
-        kind: Kind = Kind.DETECTOR,
+        kind: AnnotatorKind = AnnotatorKind.DETECTOR,
         status: Status = Status.DONE,
     ) -> Annotation:
         return Annotation(

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from spanlab.errors import InputError, NotFoundError, StoreError
-from spanlab.oplog import Accept, Add, Mark, SetStatus
-from spanlab.schema import Annotation, Claim, Kind, QueueQuery, Record, Status
-from spanlab.storage import Store, Write
+from spanlab.oplog import AcceptSpan, AddSpan, SetStatus, SuggestionMark
+from spanlab.schema import Annotation, AnnotatorKind, Claim, QueueQuery, Record, Status
+from spanlab.storage import SentOperation, Store
 from spanlab.storage.annotations import annotation_values, position_values
 
 MakeRecord = Callable[..., Record]
@@ -21,11 +21,11 @@ def test_edits_survive_when_the_detector_runs_again(
 ) -> None:
     """Edits to a pre-annotated item are never lost, even by a second run."""
     store.import_records("d", [record("a", said("det", (4, 9, 0.8)))])
-    mark = Mark(source="det", start=4, end=9, prob=0.8)
+    mark = SuggestionMark(source="det", start=4, end=9, prob=0.8)
     writes = [
-        Write("s", 1, 0, Accept(span="x", mark=mark)),
-        Write("s", 2, 1, Add(span="y", start=23, end=27)),
-        Write("s", 3, 2, SetStatus(status=Status.DONE)),
+        SentOperation("s", 1, 0, AcceptSpan(span="x", mark=mark)),
+        SentOperation("s", 2, 1, AddSpan(span="y", start=23, end=27)),
+        SentOperation("s", 3, 2, SetStatus(status=Status.DONE)),
     ]
     assert store.apply("d", "a", "me", writes).acknowledged == 3
     before = store.review("d", "a", "me")
@@ -48,13 +48,13 @@ def test_what_a_person_reviewed_is_not_overwritten(
     store: Store, record: MakeRecord, said: Say
 ) -> None:
     """A person's edits are not lost even by an annotation under the person's own name."""
-    mine = said("me", (0, 3), kind=Kind.PERSON)
+    mine = said("me", (0, 3), kind=AnnotatorKind.PERSON)
     store.import_records("d", [record("a", mine)])
-    store.save_annotations("d", [("a", said("me", (4, 9), kind=Kind.PERSON))])
-    store.apply("d", "a", "me", [Write("s", 1, 0, SetStatus(status=Status.DONE))])
+    store.save_annotations("d", [("a", said("me", (4, 9), kind=AnnotatorKind.PERSON))])
+    store.apply("d", "a", "me", [SentOperation("s", 1, 0, SetStatus(status=Status.DONE))])
     with pytest.raises(StoreError, match="'me' has reviewed item 'a' of 'd'"):
         store.save_annotations("d", [("a", mine)])
-    assert store.record("d", "a").by("me") == said("me", (4, 9), kind=Kind.PERSON)
+    assert store.record("d", "a").by("me") == said("me", (4, 9), kind=AnnotatorKind.PERSON)
 
 
 def test_a_second_run_replaces_the_first_in_place(
@@ -99,7 +99,7 @@ def test_disagreement_follows_every_annotation(store: Store, record: MakeRecord,
     store.save_annotations("d", [("a", said("two", (5, 10)))])
     # 5 characters in common of 10 marked by either: IoU 0.5
     assert store.page("d", query).rows[0].disagreement == 0.5
-    store.save_annotations("d", [("a", said("gold", kind=Kind.GOLD))])
+    store.save_annotations("d", [("a", said("gold", kind=AnnotatorKind.GOLD))])
     assert store.page("d", query).rows[0].disagreement == 0.5
     store.save_annotations("d", [("a", said("two", status=Status.FAILED))])
     assert store.page("d", query).rows[0].disagreement is None
@@ -144,7 +144,7 @@ def test_a_writer_that_breaks_off_keeps_its_finished_batches_unless_it_is_a_whol
 
 def test_an_annotation_of_nothing_is_written_too(store: Store, record: MakeRecord) -> None:
     store.import_records("d", [record("a")])
-    empty = Annotation(annotator="det", kind=Kind.DETECTOR)
+    empty = Annotation(annotator="det", kind=AnnotatorKind.DETECTOR)
     assert store.save_annotations("d", []) == 0
     assert store.save_annotations("d", [("a", empty)]) == 1
     assert store.record("d", "a").by("det") == empty
@@ -159,23 +159,36 @@ _AGREED = {"disagreement": None, "detector_disagreement": None}
     [
         pytest.param([], {"n_people": 0, "max_prob": None, **_AGREED}, id="nobody"),
         pytest.param(
-            [("d", Kind.DETECTOR, Status.DONE, None)], {"max_prob": 0.0, **_AGREED}, id="nothing"
+            [("d", AnnotatorKind.DETECTOR, Status.DONE, None)],
+            {"max_prob": 0.0, **_AGREED},
+            id="nothing",
         ),
         pytest.param(
-            [("d", Kind.DETECTOR, Status.FAILED, None)], {"max_prob": None}, id="unfinished"
+            [("d", AnnotatorKind.DETECTOR, Status.FAILED, None)],
+            {"max_prob": None},
+            id="unfinished",
         ),
         pytest.param(
-            [("d", Kind.DETECTOR, Status.DONE, 0.3), ("e", Kind.DETECTOR, Status.DONE, 0.7)],
+            [
+                ("d", AnnotatorKind.DETECTOR, Status.DONE, 0.3),
+                ("e", AnnotatorKind.DETECTOR, Status.DONE, 0.7),
+            ],
             {"max_prob": 0.7, "disagreement": 1.0, "detector_disagreement": 1.0},
             id="two detectors",
         ),
         pytest.param(
-            [("d", Kind.DETECTOR, Status.DONE, None), ("a", Kind.PERSON, Status.DONE, 1.0)],
+            [
+                ("d", AnnotatorKind.DETECTOR, Status.DONE, None),
+                ("a", AnnotatorKind.PERSON, Status.DONE, 1.0),
+            ],
             {"n_people": 1, "max_prob": 0.0, "n_labels": 1, "detector_labels": 0, **_DISPUTED},
             id="a person",
         ),
         pytest.param(
-            [("a", Kind.PERSON, Status.SKIPPED, 1.0), ("g", Kind.GOLD, Status.DONE, 1.0)],
+            [
+                ("a", AnnotatorKind.PERSON, Status.SKIPPED, 1.0),
+                ("g", AnnotatorKind.GOLD, Status.DONE, 1.0),
+            ],
             {"n_people": 0, "max_prob": None, "n_labels": 1, "n_claims": 1, **_AGREED},
             id="skipped, and gold",
         ),
@@ -184,7 +197,7 @@ _AGREED = {"disagreement": None, "detector_disagreement": None}
 def test_what_queues_filter_by_follows_from_the_annotations(
     record: MakeRecord,
     said: Say,
-    people: list[tuple[str, Kind, Status, float | None]],
+    people: list[tuple[str, AnnotatorKind, Status, float | None]],
     expected: dict[str, object],
 ) -> None:
     """Everybody with a probability has one label and one claim."""

@@ -8,9 +8,18 @@ import pytest
 
 from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.labels import disagreement
-from spanlab.oplog import Accept, AcceptClaim, Add, ClaimMark, Mark, Note, Operation, SetStatus
-from spanlab.schema import Annotation, Kind, QueueQuery, Record, Status
-from spanlab.storage import Store, Write
+from spanlab.oplog import (
+    AcceptClaim,
+    AcceptSpan,
+    AddSpan,
+    ClaimMark,
+    CommentSpan,
+    Operation,
+    SetStatus,
+    SuggestionMark,
+)
+from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Status
+from spanlab.storage import SentOperation, Store
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -19,22 +28,24 @@ Say = Callable[..., Annotation]
 @pytest.fixture
 def reviewed(store: Store, record: MakeRecord, said: Say) -> Store:
     """Ada has reviewed items a and b, Ben c by review and b in the import; a vote of both at b."""
-    ben = said("Ben", (4, 9), kind=Kind.PERSON)
-    vote = said("vote", (4, 9), kind=Kind.VOTE).model_copy(update={"voters": ("Ada", "Ben")})
+    ben = said("Ben", (4, 9), kind=AnnotatorKind.PERSON)
+    vote = said("vote", (4, 9), kind=AnnotatorKind.VOTE).model_copy(
+        update={"voters": ("Ada", "Ben")}
+    )
     store.import_records(
         "d", [record("a", said("det", (0, 3))), record("b", ben, vote), record("c")]
     )
     for n, (item, who) in enumerate((("a", "Ada"), ("b", "Ada"), ("c", "Ben"))):
         writes = [
-            Write(f"s{n}", 1, 0, Add(span="x", start=0, end=3)),
-            Write(f"s{n}", 2, 1, Note(text=f"odd {item}")),
-            Write(f"s{n}", 3, 2, SetStatus(status=Status.DONE)),
+            SentOperation(f"s{n}", 1, 0, AddSpan(span="x", start=0, end=3)),
+            SentOperation(f"s{n}", 2, 1, CommentSpan(text=f"odd {item}")),
+            SentOperation(f"s{n}", 3, 2, SetStatus(status=Status.DONE)),
         ]
         store.apply("d", item, who, writes)
     return store
 
 
-def _who(store: Store) -> dict[str, tuple[Kind, int]]:
+def _who(store: Store) -> dict[str, tuple[AnnotatorKind, int]]:
     (summary,) = store.datasets()
     return {a.name: (a.kind, a.counts[Status.DONE]) for a in summary.annotators}
 
@@ -49,14 +60,14 @@ def _is_consistent(store: Store) -> None:
     for record in store.records("d"):
         row = rows[record.item.id]
         assert row.disagreement == disagreement(record.annotations)
-        people = [a for a in record.annotations if a.kind is Kind.PERSON]
+        people = [a for a in record.annotations if a.kind is AnnotatorKind.PERSON]
         assert row.n_annotators == sum(a.status is Status.DONE for a in people)
 
 
 def test_a_renamed_annotator_keeps_everything_under_the_new_name(reviewed: Store) -> None:
     before = reviewed.review("d", "a", "Ada")
     reviewed.rename_annotator("d", "Ada", "Ada L.")
-    assert _who(reviewed)["Ada L."] == (Kind.PERSON, 2)
+    assert _who(reviewed)["Ada L."] == (AnnotatorKind.PERSON, 2)
     assert "Ada" not in _who(reviewed)
     after = reviewed.review("d", "a", "Ada L.")
     assert (after.version, after.state) == (before.version, before.state)
@@ -64,7 +75,7 @@ def test_a_renamed_annotator_keeps_everything_under_the_new_name(reviewed: Store
     assert {annotation.annotator for annotation in record.annotations} == {"Ada L.", "Ben", "vote"}
     vote = record.by("vote")
     assert vote is not None and vote.voters == ("Ada L.", "Ben")
-    reviewed.apply("d", "a", "Ada L.", [Write("t", 1, 3, Note(text="more"))])
+    reviewed.apply("d", "a", "Ada L.", [SentOperation("t", 1, 3, CommentSpan(text="more"))])
     assert reviewed.review("d", "a", "Ada L.").state == reviewed.rebuild("d", "a", "Ada L.")
 
 
@@ -72,9 +83,9 @@ def test_a_merged_annotator_brings_its_annotations_and_their_history(reviewed: S
     kept = reviewed.record("d", "b").by("Ben")
     assert reviewed.merge_annotators("d", "Ada", "Ben") == 1
     assert _who(reviewed) == {
-        "det": (Kind.DETECTOR, 1),
-        "Ben": (Kind.PERSON, 3),
-        "vote": (Kind.VOTE, 1),
+        "det": (AnnotatorKind.DETECTOR, 1),
+        "Ben": (AnnotatorKind.PERSON, 3),
+        "vote": (AnnotatorKind.VOTE, 1),
     }
     assert reviewed.record("d", "b").by("Ben") == kept
     moved = reviewed.review("d", "a", "Ben")
@@ -96,16 +107,16 @@ def test_a_removed_annotator_leaves_nothing_behind(reviewed: Store) -> None:
     assert reviewed.n_operations("d") == 3
     _is_consistent(reviewed)
     # The number of the last annotator may be given out again, with nothing of the one before.
-    reviewed.apply("d", "a", "Cleo", [Write("c", 1, 0, Note(text="new"))])
+    reviewed.apply("d", "a", "Cleo", [SentOperation("c", 1, 0, CommentSpan(text="new"))])
     todo = QueueQuery(reviewer="Cleo", status=Status.DONE)
     assert len(reviewed.positions("d", todo)) == 0
 
 
 def test_a_person_marked_as_gold_counts_as_gold_labels_and_back(reviewed: Store) -> None:
     reviewed.set_gold("d", "Ada", gold=True)
-    assert _who(reviewed)["Ada"] == (Kind.GOLD, 2)
+    assert _who(reviewed)["Ada"] == (AnnotatorKind.GOLD, 2)
     record = reviewed.record("d", "a")
-    assert [a.kind for a in record.annotations] == [Kind.DETECTOR, Kind.GOLD]
+    assert [a.kind for a in record.annotations] == [AnnotatorKind.DETECTOR, AnnotatorKind.GOLD]
     _is_consistent(reviewed)
     with pytest.raises(StoreError, match="is a gold"):
         reviewed.review("d", "a", "Ada")
@@ -133,14 +144,16 @@ def test_what_cannot_be_is_refused_and_changes_nothing(reviewed: Store) -> None:
 
 def test_what_mentions_an_annotator_follows_its_new_name(reviewed: Store) -> None:
     def decide(session: str, source: str, who: str, author: str | None = None) -> None:
-        mark = Mark(source=source, start=0, end=3)
+        mark = SuggestionMark(source=source, start=0, end=3)
         claim = ClaimMark(suggested_by="majority", voters=("Ada", "Ben"), text="It stands.")
         operations: tuple[Operation, ...] = (
-            Accept(span="s", mark=mark),
+            AcceptSpan(span="s", mark=mark),
             AcceptClaim(claim="c", mark=claim),
-            Note(text='"Ada" and "det" are names in a comment'),
+            CommentSpan(text='"Ada" and "det" are names in a comment'),
         )
-        writes = [Write(session, n, n - 1, each, author) for n, each in enumerate(operations, 1)]
+        writes = [
+            SentOperation(session, n, n - 1, each, author) for n, each in enumerate(operations, 1)
+        ]
         assert reviewed.apply("d", "a", who, writes).refused == ()
 
     decide("c", "det", "Cleo")
@@ -153,8 +166,8 @@ def test_what_mentions_an_annotator_follows_its_new_name(reviewed: Store) -> Non
     assert reviewed.merge_annotators("d", "Ada_L.", "Ben") == 1
     assert reviewed.settings("d").assigned_to == ("Ben",)
     for who, kind, source in (
-        ("Cleo", Kind.PERSON, "det 100%"),
-        ("adjudicated", Kind.GOLD, "Ben"),
+        ("Cleo", AnnotatorKind.PERSON, "det 100%"),
+        ("adjudicated", AnnotatorKind.GOLD, "Ben"),
     ):
         state = reviewed.review("d", "a", who, kind).state
         assert state == reviewed.rebuild("d", "a", who, kind)
@@ -163,7 +176,7 @@ def test_what_mentions_an_annotator_follows_its_new_name(reviewed: Store) -> Non
         assert state.note == '"Ada" and "det" are names in a comment'
         said = reviewed.record("d", "a").by(who)
         assert said == state.annotation(who, kind).model_copy(
-            update={"decided_by": "Ben" if kind is Kind.GOLD else None}
+            update={"decided_by": "Ben" if kind is AnnotatorKind.GOLD else None}
         )
     kinds = {name: kind.value for name, (kind, _) in _who(reviewed).items()}
     assert kinds == {

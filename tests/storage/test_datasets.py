@@ -14,22 +14,22 @@ from sqlalchemy.event import listen, remove
 
 from spanlab.datasets import read, write
 from spanlab.errors import NotFoundError, StoreError, UsageError
-from spanlab.oplog import Add, SetStatus
+from spanlab.oplog import AddSpan, SetStatus
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
     DatasetSettings,
     Evidence,
     Item,
-    Kind,
-    Label,
     Passage,
     QueueQuery,
     Record,
     Span,
+    SpanLabel,
     Status,
-    Undecided,
+    UndecidedRule,
 )
-from spanlab.storage import Store, Write
+from spanlab.storage import SentOperation, Store
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -47,7 +47,7 @@ def test_a_record_comes_back_with_everything_in_it(store: Store) -> None:
             passages=(Passage(text="nul \x00 here"),),
             meta={"big": 2**70, "tiny": 1e-7, "none": None, "list": [1, {"b": 2, "a": 1}]},
         ),
-        annotations=(Annotation(annotator="det", kind=Kind.DETECTOR, spans=(span,)),),
+        annotations=(Annotation(annotator="det", kind=AnnotatorKind.DETECTOR, spans=(span,)),),
     )
     records = [full_record(), odd]
     assert store.import_records("d", records) == 2
@@ -142,15 +142,15 @@ def test_a_summary_counts_languages_and_annotators(
     store: Store, record: MakeRecord, said: Say
 ) -> None:
     """Several annotators say different things of one item."""
-    person = said("ann", kind=Kind.PERSON)
+    person = said("ann", kind=AnnotatorKind.PERSON)
     store.import_records("d", [record("a", said("det"), person, lang="fi"), record("b", lang="en")])
     store.import_records("d", [record("c", lang="fi")])
     (summary,) = store.datasets()
     assert (summary.name, summary.n_items) == ("d", 3)
     assert summary.languages == {"fi": 2, "en": 1}
     assert [(each.name, each.kind) for each in summary.annotators] == [
-        ("det", Kind.DETECTOR),
-        ("ann", Kind.PERSON),
+        ("det", AnnotatorKind.DETECTOR),
+        ("ann", AnnotatorKind.PERSON),
     ]
     assert summary.annotators[1].counts[Status.DONE] == 1
 
@@ -166,12 +166,12 @@ def test_labels_in_use_stand_in_order_of_first_use(store: Store, record: MakeRec
 
     def with_label(label: str) -> Annotation:
         span = Span.of(answer, 0, 3, label=label)
-        return Annotation(annotator="det", kind=Kind.DETECTOR, spans=(span,))
+        return Annotation(annotator="det", kind=AnnotatorKind.DETECTOR, spans=(span,))
 
     store.import_records("d", [record("a", with_label("number"), answer=answer)])
     store.save_annotations("d", [("a", with_label("date"))])
-    add = Add(span="s", start=0, end=3, label="name")
-    store.apply("d", "a", "me", [Write("session", 1, 0, add)])
+    add = AddSpan(span="s", start=0, end=3, label="name")
+    store.apply("d", "a", "me", [SentOperation("session", 1, 0, add)])
     assert store.labels("d") == ("number", "date", "name")
 
 
@@ -191,11 +191,13 @@ def test_renaming_keeps_everything(store: Store, record: MakeRecord) -> None:
 def test_a_copy_goes_its_own_way(store: Store, record: MakeRecord, said: Say) -> None:
     """A dataset is duplicated with all annotations, and the two part from there."""
     store.import_records("d", [record(str(n), said("det", (0, 3))) for n in range(2100)])
-    add = Add(span="s", start=4, end=9)
-    store.apply("d", "7", "me", [Write("one", 1, 0, add)])
-    store.change_settings("d", lambda now: now.model_copy(update={"undecided": Undecided.LIKELY}))
+    add = AddSpan(span="s", start=4, end=9)
+    store.apply("d", "7", "me", [SentOperation("one", 1, 0, add)])
+    store.change_settings(
+        "d", lambda now: now.model_copy(update={"undecided": UndecidedRule.LIKELY})
+    )
     assert store.duplicate_dataset("d", "copy") == 2100
-    assert {each.settings.undecided for each in store.datasets()} == {Undecided.LIKELY}
+    assert {each.settings.undecided for each in store.datasets()} == {UndecidedRule.LIKELY}
     assert list(store.records("copy")) == list(store.records("d"))
     original, copy = store.datasets()
     assert (copy.n_items, copy.languages, copy.annotators) == (
@@ -207,7 +209,7 @@ def test_a_copy_goes_its_own_way(store: Store, record: MakeRecord, said: Say) ->
     assert store.review("copy", "7", "me").snapshot == store.review(
         "d", "7", "me"
     ).state.model_copy(update={"spans": {"i0": Span.of(record("7").item.answer, 4, 9)}})
-    store.apply("copy", "7", "me", [Write("two", 1, 0, done)])
+    store.apply("copy", "7", "me", [SentOperation("two", 1, 0, done)])
     assert store.counts("copy", "me")[Status.DONE] == 1
     assert store.counts("d", "me")[Status.DONE] == 0
     with pytest.raises(StoreError, match="'copy' is taken"):
@@ -219,8 +221,8 @@ def test_deleting_takes_logs_along_and_frees_the_name(
 ) -> None:
     store.import_records("d", [record(str(n), said("det", (0, 3))) for n in range(2100)])
     store.import_records("kept", [record("a")])
-    add = Add(span="s", start=4, end=9)
-    store.apply("d", "7", "me", [Write("one", 1, 0, add)])
+    add = AddSpan(span="s", start=4, end=9)
+    store.apply("d", "7", "me", [SentOperation("one", 1, 0, add)])
     store.delete_dataset("d")
     assert [each.name for each in store.datasets()] == ["kept"]
     store.import_records("d", [record("7")])
@@ -234,7 +236,7 @@ def test_one_name_is_one_kind_of_annotator(store: Store, record: MakeRecord, sai
     with pytest.raises(StoreError, match="cannot be a person too"):
         store.review("d", "a", "det")
     with pytest.raises(StoreError, match="cannot be a vote too"):
-        store.save_annotations("d", [("a", said("det", kind=Kind.VOTE))])
+        store.save_annotations("d", [("a", said("det", kind=AnnotatorKind.VOTE))])
 
 
 def test_what_done_makes_of_undecided_suggestions_is_set_for_each_dataset(
@@ -242,16 +244,18 @@ def test_what_done_makes_of_undecided_suggestions_is_set_for_each_dataset(
 ) -> None:
     for name in ("one", "two"):
         store.import_records(name, [record("a")])
-    store.change_settings("two", lambda now: now.model_copy(update={"undecided": Undecided.ASK}))
+    store.change_settings(
+        "two", lambda now: now.model_copy(update={"undecided": UndecidedRule.ASK})
+    )
     found = {each.name: each.settings.undecided for each in store.datasets()}
-    assert found == {"one": Undecided.REJECTED, "two": Undecided.ASK}
+    assert found == {"one": UndecidedRule.REJECTED, "two": UndecidedRule.ASK}
     with pytest.raises(NotFoundError, match="there is no dataset 'three'"):
         store.change_settings("three", lambda now: now)
 
 
 def test_settings_that_contradict_each_other_are_refused(store: Store, record: MakeRecord) -> None:
     store.import_records("d", [record("a")])
-    twice = (Label(name="invented"), Label(name="invented"))
+    twice = (SpanLabel(name="invented"), SpanLabel(name="invented"))
     with pytest.raises(UsageError, match=r"settings of 'd': .*label 'invented' occurs twice"):
         store.change_settings("d", lambda now: now.model_copy(update={"labels": twice}))
     assert store.datasets()[0].settings == DatasetSettings()

@@ -11,10 +11,10 @@ from threading import Barrier
 
 from working_jobs import environment
 
-from spanlab.oplog import Add, SetStatus
-from spanlab.schema import Annotation, Kind, QueueQuery, Record, Status
+from spanlab.oplog import AddSpan, SetStatus
+from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Status
 from spanlab.settings import Settings
-from spanlab.storage import Store, Write, catalog, reviews
+from spanlab.storage import SentOperation, Store, catalog, reviews
 from spanlab.storage.engine import Database
 
 MakeRecord = Callable[..., Record]
@@ -24,17 +24,17 @@ _DONE = SetStatus(status=Status.DONE)
 
 _RESTLESS_REVIEWER = """
 import itertools, sys
-from spanlab.oplog import Add, Note, Redo, Undo
+from spanlab.oplog import AddSpan, CommentSpan, Redo, Undo
 from spanlab.settings import Settings
-from spanlab.storage import Store, Write
+from spanlab.storage import Store, SentOperation
 
 session = sys.argv[2]
 with Store.open(Settings.model_validate_json(sys.argv[1])) as store:
     version = store.review("d", "a", "me").version
     for seq in itertools.count(1):
-        operation = (Add(span=f"{session}-{seq}", start=seq % 40, end=seq % 40 + 2),
-                     Note(text=str(seq)), Undo(), Redo())[seq % 4]
-        applied = store.apply("d", "a", "me", [Write(session, seq, version, operation)])
+        operation = (AddSpan(span=f"{session}-{seq}", start=seq % 40, end=seq % 40 + 2),
+                     CommentSpan(text=str(seq)), Undo(), Redo())[seq % 4]
+        applied = store.apply("d", "a", "me", [SentOperation(session, seq, version, operation)])
         assert not applied.refused, applied
         version = applied.version
         print(applied.acknowledged, flush=True)
@@ -42,16 +42,16 @@ with Store.open(Settings.model_validate_json(sys.argv[1])) as store:
 
 _STUBBORN_REVIEWER = """
 import sys
-from spanlab.oplog import Note
+from spanlab.oplog import CommentSpan
 from spanlab.settings import Settings
-from spanlab.storage import Store, Write
+from spanlab.storage import Store, SentOperation
 
 session, wins, seq = sys.argv[2], 0, 0
 with Store.open(Settings.model_validate_json(sys.argv[1])) as store:
     while wins < 20:
         seq += 1
         base = store.review("d", "a", "me").version
-        write = Write(session, seq, base, Note(text=f"{session} {wins}"))
+        write = SentOperation(session, seq, base, CommentSpan(text=f"{session} {wins}"))
         applied = store.apply("d", "a", "me", [write])
         assert all(each.stale for each in applied.refused), applied
         wins += not applied.refused
@@ -107,8 +107,10 @@ def test_of_threads_on_one_version_exactly_one_wins(store: Store, record: MakeRe
         wins = 0
         for base in range(n_rounds):
             together.wait()
-            add = Add(span=f"{thread}-{base}", start=base, end=base + 1)
-            applied = store.apply("d", "a", "me", [Write(f"t{thread}", base + 1, base, add)])
+            add = AddSpan(span=f"{thread}-{base}", start=base, end=base + 1)
+            applied = store.apply(
+                "d", "a", "me", [SentOperation(f"t{thread}", base + 1, base, add)]
+            )
             assert all(each.stale for each in applied.refused)
             wins += not applied.refused
         return wins
@@ -132,8 +134,11 @@ def test_many_people_at_once_lose_nothing_and_miscount_nothing(
         items = list(range(n_items))
         random.Random(person).shuffle(items)
         for seq, item in enumerate(items):
-            add = Add(span="x", start=0, end=3)
-            writes = [Write(name, 2 * seq + 1, 0, add), Write(name, 2 * seq + 2, 1, _DONE)]
+            add = AddSpan(span="x", start=0, end=3)
+            writes = [
+                SentOperation(name, 2 * seq + 1, 0, add),
+                SentOperation(name, 2 * seq + 2, 1, _DONE),
+            ]
             assert not store.apply("d", str(item), name, writes).refused
 
     def detect(_: int) -> None:
@@ -150,7 +155,7 @@ def test_many_people_at_once_lose_nothing_and_miscount_nothing(
     assert len(rows) == n_items
     assert {row.disagreement for row in rows} == {0.0}
     for each in store.records("d"):
-        assert sum(said.kind is Kind.PERSON for said in each.annotations) == 4
+        assert sum(said.kind is AnnotatorKind.PERSON for said in each.annotations) == 4
 
 
 def test_two_people_at_neighbouring_items_do_not_wait_for_each_other(
@@ -164,15 +169,15 @@ def test_two_people_at_neighbouring_items_do_not_wait_for_each_other(
     with Store.open(settings.model_copy(update={"database_url": url})) as store:
         store.import_records("d", [record("a"), record("b")])
         for item, name in (("a", "Ann"), ("b", "Ben")):
-            assert not store.apply("d", item, name, [Write(name, 1, 0, _DONE)]).refused
+            assert not store.apply("d", item, name, [SentOperation(name, 1, 0, _DONE)]).refused
         again = SetStatus(status=Status.NOT_ANNOTATED)
         with database.writing() as connection:
             dataset = catalog.find(connection, "d")
             assert not reviews.apply(
-                connection, dataset, "a", "Ann", [Write("Ann", 2, 1, again)]
+                connection, dataset, "a", "Ann", [SentOperation("Ann", 2, 1, again)]
             ).refused
             if not database.is_sqlite:
-                assert not store.apply("d", "b", "Ben", [Write("Ben", 2, 1, again)]).refused
+                assert not store.apply("d", "b", "Ben", [SentOperation("Ben", 2, 1, again)]).refused
             assert store.counts("d", "Ann")[Status.DONE] == 1
         assert [store.counts("d", name)[Status.DONE] for name in ("Ann", "Ben")] == [
             0,
@@ -186,9 +191,9 @@ def _start(code: str, settings: Settings, session: str) -> subprocess.Popen[byte
     return subprocess.Popen(command, stdout=subprocess.PIPE)
 
 
-def _probe(session: str) -> Write:
+def _probe(session: str) -> SentOperation:
     # Refused as stale, it still says how far the session has come.
-    return Write(session, 10_000, 10_000, _DONE)
+    return SentOperation(session, 10_000, 10_000, _DONE)
 
 
 def test_a_vote_that_is_killed_is_published_as_a_whole_or_not_at_all(
@@ -196,7 +201,7 @@ def test_a_vote_that_is_killed_is_published_as_a_whole_or_not_at_all(
 ) -> None:
     count = 1500
     with Store.open(settings) as store:
-        mine = said("anna", kind=Kind.PERSON)
+        mine = said("anna", kind=AnnotatorKind.PERSON)
         store.import_records("d", [record(str(n), mine) for n in range(count)])
         program = "import sys\nsys.argv[0] = 'spanlab'\nfrom spanlab.cli import main\nmain()"
         voting = subprocess.Popen(

@@ -11,12 +11,12 @@ import pytest
 from spanlab.datasets import dumps
 from spanlab.datasets.formats.jsonl import loads
 from spanlab.errors import InputError, NotFoundError, StoreError
-from spanlab.oplog import Add, SetStatus
+from spanlab.oplog import AddSpan, SetStatus
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
     Evidence,
     Item,
-    Kind,
     Passage,
     QueryStep,
     Record,
@@ -25,7 +25,7 @@ from spanlab.schema import (
     Status,
     joined,
 )
-from spanlab.storage import Store, Write
+from spanlab.storage import SentOperation, Store
 
 ANSWER = "The tower was built in 1887 and is 330 metres tall."
 GIVEN = Passage(text="Work began on 28 January 1887.")
@@ -139,13 +139,13 @@ def test_a_review_under_way_goes_on(store: Store) -> None:
     """Passages that arrive while a person reviews change nothing the person did."""
     item = _item()
     store.import_records("d", [Record(item=item, annotations=(_said("old", 0, GIVEN),))])
-    store.apply("d", "a", "me", [Write("s", 1, 0, Add(span="x", start=0, end=3))])
+    store.apply("d", "a", "me", [SentOperation("s", 1, 0, AddSpan(span="x", start=0, end=3))])
 
     store.save_findings(
         "d", [Found(joined(item, asked("web", "q"), [WEB]), (_said("det", 1, WEB),))]
     )
 
-    done = store.apply("d", "a", "me", [Write("s", 2, 1, SetStatus(status=Status.DONE))])
+    done = store.apply("d", "a", "me", [SentOperation("s", 2, 1, SetStatus(status=Status.DONE))])
     assert (done.acknowledged, done.refused) == (2, ())
     record = store.record("d", "a")
     assert record.by("old") == _said("old", 0, GIVEN)
@@ -161,10 +161,13 @@ def test_what_a_person_reviewed_is_not_overwritten_and_nothing_of_the_batch_stay
     """A person's edits are not lost even by a finding under the person's own name."""
     item, other = _item(), _item("b")
     store.import_records("d", [Record(item=item), Record(item=other)])
-    store.apply("d", "a", "me", [Write("s", 1, 0, SetStatus(status=Status.DONE))])
+    store.apply("d", "a", "me", [SentOperation("s", 1, 0, SetStatus(status=Status.DONE))])
     found = [
         Found(joined(other, asked("web", "q"), [WEB]), (_said("det", 1, WEB),)),
-        Found(joined(item, asked("web", "q"), [WEB]), (_said("me", 1, WEB, kind=Kind.PERSON),)),
+        Found(
+            joined(item, asked("web", "q"), [WEB]),
+            (_said("me", 1, WEB, kind=AnnotatorKind.PERSON),),
+        ),
     ]
     with pytest.raises(StoreError, match="'me' has reviewed item 'a' of 'd'"):
         store.save_findings("d", found)
@@ -216,7 +219,9 @@ def _item(item_id: str = "a") -> Item:
     return Item(id=item_id, lang="en", question="How tall?", answer=ANSWER, passages=(GIVEN,))
 
 
-def _said(name: str, index: int, passage: Passage, *, kind: Kind = Kind.DETECTOR) -> Annotation:
+def _said(
+    name: str, index: int, passage: Passage, *, kind: AnnotatorKind = AnnotatorKind.DETECTOR
+) -> Annotation:
     quote = Evidence(start=0, end=5, text=passage.text[:5], passage=index, stance="refutes")
     return Annotation(
         annotator=name,

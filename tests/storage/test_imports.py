@@ -13,9 +13,9 @@ import pytest
 
 from spanlab.errors import InputError, NotFoundError, StoreError, UsageError
 from spanlab.oplog import SetStatus
-from spanlab.schema import Annotation, Item, Kind, QueueQuery, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Status
 from spanlab.settings import Settings
-from spanlab.storage import Store, Write
+from spanlab.storage import SentOperation, Store
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -74,7 +74,7 @@ def test_a_broken_file_leaves_a_dataset_as_it_was(
     with pytest.raises(NotFoundError, match="no item '5'"):
         store.record("d", "5")
     # The name that only the failed import used is free for another kind of annotator.
-    store.import_records("d", [record("5", said("det", kind=Kind.PERSON), lang="fi")])
+    store.import_records("d", [record("5", said("det", kind=AnnotatorKind.PERSON), lang="fi")])
     assert [each.item.id for each in store.records("d")] == ["old", "5"]
     assert store.counts("d", "det")[Status.DONE] == 1
     assert len(store.positions("d", QueueQuery(reviewer="det", status=Status.DONE, lang="fi"))) == 1
@@ -115,7 +115,7 @@ def test_others_work_while_an_import_runs(
     store.import_records("d", [record(f"old {n}", said("det")) for n in range(10)])
 
     def others() -> None:
-        assert store.apply("d", "old 3", "me", [Write("s", 1, 0, _DONE)]).version == 1
+        assert store.apply("d", "old 3", "me", [SentOperation("s", 1, 0, _DONE)]).version == 1
         assert store.datasets()[0].n_items == 10
         assert len(list(store.records("d"))) == 10
         assert len(store.positions("d", QueueQuery(reviewer="me"))) == 10
@@ -160,7 +160,7 @@ def test_a_review_waits_for_one_batch_at_most(store: Store, record: MakeRecord) 
     thread = threading.Thread(target=lambda: store.import_records("big", records()))
     thread.start()
     while thread.is_alive():
-        applied = store.apply("d", "a", "me", [Write("s", n_writes + 1, n_writes, _DONE)])
+        applied = store.apply("d", "a", "me", [SentOperation("s", n_writes + 1, n_writes, _DONE)])
         n_writes += 1
         assert applied.version == n_writes
         time.sleep(0.01)  # a reviewer, not a machine that leaves no gaps

@@ -16,7 +16,7 @@ from postgres import Cluster
 
 from spanlab.entities import grams
 from spanlab.errors import NotFoundError
-from spanlab.memory import Memory, MemoryChoice
+from spanlab.memory import EvidenceMemory, MemoryChoice
 from spanlab.schema import Passage
 from spanlab.settings import Settings
 from spanlab.storage.memories import MemoryStore
@@ -38,11 +38,11 @@ def entry(text: str, *, at: float = NOW - 10, **more: object) -> MemoryEntry:
 
 
 def keep(store: MemoryStore, names: Sequence[str], *entries: MemoryEntry, scope: str = "") -> None:
-    asyncio.run(Memory(store, MemoryChoice(scope=scope)).keep(names, entries))
+    asyncio.run(EvidenceMemory(store, MemoryChoice(scope=scope)).keep(names, entries))
 
 
 def recalled(store: MemoryStore, *names: str, **choice: object) -> list[str]:
-    memory = Memory(store, MemoryChoice.model_validate(choice))
+    memory = EvidenceMemory(store, MemoryChoice.model_validate(choice))
     return [each.text for each in asyncio.run(memory.recall(names, CLAIM))]
 
 
@@ -80,7 +80,9 @@ def test_what_is_too_old_too_new_or_blocked_is_not_recalled(opened: MemoryStore)
     assert set(recalled(opened, "Eiffel Tower")) == {new.text, "A lie."}
     assert recalled(opened, "Eiffel Tower", as_of=date(2026, 5, 2)) == [old.text]
     assert set(recalled(opened, "Eiffel Tower", as_of=date(2026, 5, 30))) == {old.text, new.text}
-    early = Memory(opened, MemoryChoice()).recall(["Eiffel Tower"], CLAIM, date(2026, 11, 3))
+    early = EvidenceMemory(opened, MemoryChoice()).recall(
+        ["Eiffel Tower"], CLAIM, date(2026, 11, 3)
+    )
     assert [each.text for each in asyncio.run(early)] == [new.text]
     lie = next(each for each in opened.entries("", "eiffel tower") if each.entry.text == "A lie.")
     opened.block(lie.id, blocked=True)
@@ -109,7 +111,7 @@ def test_scopes_are_apart_and_nothing_is_kept_where_that_is_not_wanted(opened: M
     assert recalled(opened, "Eiffel Tower", scope="ours") == ["Ours."]
     assert recalled(opened, "Eiffel Tower", mode="off") == []
     for choice in ({"mode": "off"}, {"mode": "read-only"}, {"as_of": date(2030, 1, 1)}):
-        memory = Memory(opened, MemoryChoice.model_validate(choice))
+        memory = EvidenceMemory(opened, MemoryChoice.model_validate(choice))
         asyncio.run(memory.keep(["Eiffel Tower"], [entry("Not kept.")]))
     assert opened.scopes() == {"": 1, "ours": 1}
     assert opened.clear("ours") == 1
@@ -118,13 +120,15 @@ def test_scopes_are_apart_and_nothing_is_kept_where_that_is_not_wanted(opened: M
 
 
 def test_a_redirect_teaches_another_name_in_both_directions(opened: MemoryStore) -> None:
-    memory = Memory(opened, MemoryChoice())
+    memory = EvidenceMemory(opened, MemoryChoice())
     keep(opened, ["Eiffel Tower"], entry("Kept before."))
     asyncio.run(memory.learn("Iron Lady", "Eiffel Tower"))
     keep(opened, ["The Iron Lady"], entry("Kept under the other name."))
     assert recalled(opened, "Eiffel Tower") == ["Kept under the other name.", "Kept before."]
     assert len(recalled(opened, "Iron Lady")) == 2
-    asyncio.run(Memory(opened, MemoryChoice(mode="read-only")).learn("La Dame", "Eiffel Tower"))
+    asyncio.run(
+        EvidenceMemory(opened, MemoryChoice(mode="read-only")).learn("La Dame", "Eiffel Tower")
+    )
     assert recalled(opened, "La Dame") == []
 
 
@@ -176,7 +180,7 @@ def test_two_processes_on_one_database_search_once_and_keep_once(
 def test_two_workers_that_ask_the_same_at_once_ask_once(settings: Settings) -> None:
     calls: list[str] = []
 
-    async def ask(memory: Memory, name: str) -> tuple[Passage, ...]:
+    async def ask(memory: EvidenceMemory, name: str) -> tuple[Passage, ...]:
         async def run() -> list[Passage]:
             calls.append(name)
             await asyncio.sleep(0.3)
@@ -184,13 +188,15 @@ def test_two_workers_that_ask_the_same_at_once_ask_once(settings: Settings) -> N
 
         return await memory.once(["search", "tower"], run, kind="search", seconds=20)
 
-    async def both(one: Memory, other: Memory) -> None:
+    async def both(one: EvidenceMemory, other: EvidenceMemory) -> None:
         # Two stores share nothing in this process, as two workers do not.
         first, second = await asyncio.gather(ask(one, "one"), ask(other, "other"))
         assert first == second == await ask(one, "again") == (Passage(text="found"),)
 
     with MemoryStore.open(settings) as one, MemoryStore.open(settings) as other:
-        asyncio.run(both(Memory(one, MemoryChoice()), Memory(other, MemoryChoice())))
+        asyncio.run(
+            both(EvidenceMemory(one, MemoryChoice()), EvidenceMemory(other, MemoryChoice()))
+        )
         assert len(calls) == 1
         # Whoever asked and died is waited for no longer than it may take.
         assert one.ask("", "dead", now=0.0, until=30.0) is True

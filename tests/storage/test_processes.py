@@ -17,7 +17,7 @@ from spanlab.storage import Store
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import process_nodes, processes
 from spanlab.workflows.exporting import export_dataset, preview_dataset
-from spanlab.workflows.process_nodes import Stages, stages_of
+from spanlab.workflows.process_nodes import StageNodes, stages_of
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_a_process_is_stored_once_for_all_its_items(filled: Store, settings: Set
 
 def test_only_nodes_that_are_asked_for_are_read(filled: Store) -> None:
     record = filled.record("d", "q1")
-    assert stages_of(record.item) == Stages({"source": 2, "summary": 2, "answer": 2}, "who")
+    assert stages_of(record.item) == StageNodes({"source": 2, "summary": 2, "answer": 2}, "who")
     assert isinstance(record.item.process, SharedProcess)
     (node,) = record.item.process.opened().read(["A"])
     assert (node.id, node.stage, node.sources) == ("A", "summary", ("a",))
@@ -128,7 +128,7 @@ def test_an_items_own_process_is_stored_apart_if_it_is_large(
     assert n_rows(settings) == ((1, 3) if apart else (0, 0))
     stored = store.record("d", "q").item
     assert isinstance(stored.process, SharedProcess) is apart
-    assert stages_of(stored) == Stages({"1": 2, "2": 1}, "end")
+    assert stages_of(stored) == StageNodes({"1": 2, "2": 1}, "end")
     assert stored.process is not None
     process = (
         stored.process.opened() if isinstance(stored.process, SharedProcess) else stored.process

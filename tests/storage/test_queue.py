@@ -10,8 +10,8 @@ from random_queues import ask
 
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.oplog import SetStatus
-from spanlab.schema import Annotation, Cursor, QueueQuery, Record, Status
-from spanlab.storage import Store, Write
+from spanlab.schema import Annotation, QueueCursor, QueueQuery, Record, Status
+from spanlab.storage import SentOperation, Store
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -29,7 +29,7 @@ def test_queues_hold_what_sorting_all_records_gives_whatever_people_do(
 
 def test_a_queue_without_items_has_no_pages(store: Store, record: MakeRecord) -> None:
     store.import_records("d", [record("a")])
-    beyond = store.page("d", QueueQuery(reviewer="rev", after=Cursor(5)))
+    beyond = store.page("d", QueueQuery(reviewer="rev", after=QueueCursor(5)))
     assert (beyond.rows, beyond.previous, beyond.next) == ((), None, None)
 
 
@@ -44,7 +44,7 @@ def test_finishing_an_item_goes_on_from_where_it_was(
     first = store.page("d", query).rows[0]
     assert first.item_id == "2"
     done = SetStatus(status=Status.DONE)
-    store.apply("d", "2", "me", [Write("s", 1, 0, done)])
+    store.apply("d", "2", "me", [SentOperation("s", 1, 0, done)])
     assert store.neighbour("d", replace(query, after=first.cursor), "2", 1) == "1"
 
 
@@ -61,7 +61,7 @@ def test_questions_that_make_no_sense_are_refused(store: Store, record: MakeReco
     with pytest.raises(UsageError, match="limit 0"):
         QueueQuery(reviewer="me", limit=0)
     with pytest.raises(UsageError, match="not both"):
-        QueueQuery(reviewer="me", after=Cursor(1), before=Cursor(2))
+        QueueQuery(reviewer="me", after=QueueCursor(1), before=QueueCursor(2))
     with pytest.raises(UsageError, match="needs the name of a detector"):
         QueueQuery(reviewer="me", detector_status=Status.DONE)
     with pytest.raises(UsageError, match="step 2"):

@@ -12,10 +12,10 @@ import pytest
 from sqlalchemy import text
 
 from spanlab.errors import UsageError
-from spanlab.oplog import Finish, Note, Operation, SetStatus, Undo
-from spanlab.schema import Annotation, Kind, QueueQuery, Record, Share, Status
+from spanlab.oplog import CommentSpan, FinishItem, Operation, SetStatus, Undo
+from spanlab.schema import Annotation, AnnotatorKind, AssignedShare, QueueQuery, Record, Status
 from spanlab.settings import Settings
-from spanlab.storage import PersonProgress, Store, Write
+from spanlab.storage import PersonProgress, SentOperation, Store
 from spanlab.storage.engine import Database
 from spanlab.workflows.review import first_item, neighbours
 
@@ -26,7 +26,7 @@ Say = Callable[..., Annotation]
 @pytest.fixture
 def planned(store: Store, record: MakeRecord, said: Say) -> Store:
     """Three items; Zoe has finished the first, and skipped the second."""
-    zoe, status = said("Zoe", kind=Kind.PERSON), Status.SKIPPED
+    zoe, status = said("Zoe", kind=AnnotatorKind.PERSON), Status.SKIPPED
     skipped = zoe.model_copy(update={"status": status})
     store.import_records("d", [record("a", zoe), record("b", skipped), record("c")])
     return store
@@ -42,7 +42,7 @@ def _offered(store: Store, reviewer: str) -> list[str]:
 
 def _write(store: Store, item: str, reviewer: str, operation: Operation) -> None:
     base = store.review("d", item, reviewer).version
-    write = Write(f"{item} {reviewer}", base + 1, base, operation)
+    write = SentOperation(f"{item} {reviewer}", base + 1, base, operation)
     assert not store.apply("d", item, reviewer, [write]).refused
 
 
@@ -73,7 +73,7 @@ def test_a_reservation_counts_until_its_holder_has_decided(planned: Store) -> No
     _write(planned, "a", "Ada", Undo())
     assert _offered(planned, "Ben") == ["b", "c"]
     assert not planned.reserve("d", "c", "Ada", people=2)
-    _write(planned, "c", "Ada", Finish())
+    _write(planned, "c", "Ada", FinishItem())
     assert not planned.reserve("d", "c", "Ben", people=2)
     assert planned.reserve("d", "c", "Cleo", people=2) == ("Ada", "Ben")
     assert _offered(planned, "Ada") == ["a", "b"]
@@ -89,7 +89,7 @@ def test_a_reservation_ends_by_itself_unless_its_holder_writes(
     with database.writing() as connection:
         connection.execute(text(f"UPDATE reservations SET until = until - {passed}"))
     database.close()
-    _write(planned, "c", "Ada", Note(text="reading"))
+    _write(planned, "c", "Ada", CommentSpan(text="reading"))
     query = _queue("Ben", people=1)
     assert [row.item_id for row in planned.page("d", query).rows] == ["b"]
     assert not planned.reserve("d", "b", "Ben", people=1)
@@ -109,7 +109,7 @@ def test_what_a_browser_is_told_of_a_plan_is_reserved_for_it(planned: Store) -> 
 
 @pytest.mark.parametrize(("people", "each"), [(1, 1), (3, 2), (4, 2), (7, 3), (95, 2), (2, 5)])
 def test_shares_are_equal_and_every_item_is_in_as_many(people: int, each: int) -> None:
-    shares, n_items = [Share(who, people, each) for who in range(people)], people * 12
+    shares, n_items = [AssignedShare(who, people, each) for who in range(people)], people * 12
     holders = [tuple(s.number for s in shares if s.has(item)) for item in range(n_items)]
     per_item = min(people, each)
     assert {len(who) for who in holders} == {per_item}
@@ -123,12 +123,12 @@ def test_shares_are_equal_and_every_item_is_in_as_many(people: int, each: int) -
 
 def test_a_queue_has_what_is_assigned_to_its_reviewer(planned: Store) -> None:
     # Round 0 of three people goes one step: "a" to 0 and 1, "b" to 1 and 2, "c" to 2 and 0.
-    queues = [QueueQuery(reviewer="", share=Share(who, 3, 2)) for who in range(3)]
+    queues = [QueueQuery(reviewer="", share=AssignedShare(who, 3, 2)) for who in range(3)]
     shares = [[row.item_id for row in planned.page("d", query).rows] for query in queues]
     assert shares == [["a", "c"], ["a", "b"], ["b", "c"]]
     assert planned.neighbour("d", queues[0], "a") == "c"
     with pytest.raises(UsageError, match="person 3 is none of 3"):
-        Share(3, 3, 2)
+        AssignedShare(3, 3, 2)
 
 
 def test_totals_of_a_plan_are_what_it_assigns_to_each_person(planned: Store) -> None:
@@ -137,13 +137,13 @@ def test_totals_of_a_plan_are_what_it_assigns_to_each_person(planned: Store) -> 
     people = ("Ada", "Ben", "Zoe")
     plan = {"overlap": 2, "assigned_to": people}
     planned.change_settings("d", lambda now: now.model_copy(update=plan))
-    share = {name: Share(number, 3, 2) for number, name in enumerate(people)}
+    share = {name: AssignedShare(number, 3, 2) for number, name in enumerate(people)}
     for number, item in enumerate("abc"):
         if share["Ada"].has(number):
-            _write(planned, item, "Ada", Finish())
+            _write(planned, item, "Ada", FinishItem())
     (foreign,) = [n for n in range(3) if not share["Ben"].has(n)]
-    _write(planned, "abc"[foreign], "Ben", Finish())
-    _write(planned, "c", "Guest", Finish())
+    _write(planned, "abc"[foreign], "Ben", FinishItem())
+    _write(planned, "c", "Guest", FinishItem())
     zoe = list(map(share["Zoe"].has, range(3)))  # of a, which she has done, and b, skipped
     found = planned.plan("d")
     assert found is not None

@@ -11,30 +11,30 @@ from sqlalchemy import text
 from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.oplog import (
     AcceptClaim,
-    Add,
     AddClaim,
+    AddSpan,
     ClaimMark,
+    CommentSpan,
     EditClaim,
-    Finish,
-    Note,
+    FinishItem,
     Operation,
     Redo,
     RejectClaim,
-    Relabel,
-    Remove,
+    RelabelSpan,
+    RemoveSpan,
     ReviewState,
     SetStatus,
     Undo,
 )
-from spanlab.schema import Annotation, Claim, Interval, Kind, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Claim, Interval, Record, Span, Status
 from spanlab.settings import Settings
-from spanlab.storage import Applied, Store, Write
+from spanlab.storage import SentOperation, Store, WriteReply
 from spanlab.storage.engine import Database
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
 
-_ADD = Add(span="x", start=0, end=3)
+_ADD = AddSpan(span="x", start=0, end=3)
 _DONE = SetStatus(status=Status.DONE)
 
 
@@ -45,10 +45,11 @@ def reviewed(store: Store, record: MakeRecord, said: Say) -> Store:
     return store
 
 
-def _apply(store: Store, *operations: Operation, session: str = "s", item: str = "a") -> Applied:
+def _apply(store: Store, *operations: Operation, session: str = "s", item: str = "a") -> WriteReply:
     base = store.review("d", item, "me").version
     writes = [
-        Write(session, base + n + 1, base + n, operation) for n, operation in enumerate(operations)
+        SentOperation(session, base + n + 1, base + n, operation)
+        for n, operation in enumerate(operations)
     ]
     return store.apply("d", item, "me", writes)
 
@@ -57,7 +58,7 @@ def test_nothing_reviewed_is_version_0(reviewed: Store) -> None:
     review = reviewed.review("d", "b", "me")
     assert (review.version, review.operations, review.state) == (0, (), ReviewState())
     assert reviewed.rebuild("d", "b", "me") == ReviewState()
-    assert reviewed.apply("d", "b", "me", []) == Applied(0, 0)
+    assert reviewed.apply("d", "b", "me", []) == WriteReply(0, 0)
     assert reviewed.record("d", "b").annotations == ()
 
 
@@ -66,13 +67,13 @@ def test_items_are_finished_when_done_was_pressed_last_and_times_add_up(
 ) -> None:
     """What is skipped or not done any more is not finished, nor does a comment make it so."""
     assert reviewed.finished("d") == ()
-    note = Note(text='{"kind":"finish"')
+    note = CommentSpan(text='{"kind":"finish"')
     _apply(reviewed, _DONE, note)
     _apply(reviewed, SetStatus(status=Status.NOT_ANNOTATED), _DONE)
-    reviewed.apply("d", "b", "me", [Write("b", 1, 0, Finish(), seconds=12.5)])
-    skipped = Write("t", 1, 0, SetStatus(status=Status.SKIPPED))
+    reviewed.apply("d", "b", "me", [SentOperation("b", 1, 0, FinishItem(), seconds=12.5)])
+    skipped = SentOperation("t", 1, 0, SetStatus(status=Status.SKIPPED))
     reviewed.apply("d", "a", "you", [skipped])
-    gold = Write("g", 1, 0, _DONE, author="me")
+    gold = SentOperation("g", 1, 0, _DONE, author="me")
     reviewed.apply("d", "a", "adjudicated", [gold])
     days = ("2999-01-02", "1999-01-02")  # of two more Done of "b": the log takes what is added
     database = Database(settings.database_url)
@@ -95,7 +96,7 @@ def test_items_are_finished_when_done_was_pressed_last_and_times_add_up(
 
 
 def test_operations_become_log_state_and_annotation(reviewed: Store) -> None:
-    assert _apply(reviewed, _ADD, _DONE) == Applied(acknowledged=2, version=2)
+    assert _apply(reviewed, _ADD, _DONE) == WriteReply(acknowledged=2, version=2)
     review = reviewed.review("d", "a", "me")
     assert review.operations == (_ADD, _DONE)
     assert review.snapshot == ReviewState()
@@ -106,27 +107,27 @@ def test_operations_become_log_state_and_annotation(reviewed: Store) -> None:
 
 
 def test_a_write_that_comes_twice_counts_once(reviewed: Store) -> None:
-    writes = [Write("s", 1, 0, _ADD), Write("s", 2, 1, _DONE)]
-    assert reviewed.apply("d", "a", "me", writes[:1]) == Applied(1, 1)
-    assert reviewed.apply("d", "a", "me", writes) == Applied(2, 2)
-    assert reviewed.apply("d", "a", "me", writes) == Applied(2, 2)
+    writes = [SentOperation("s", 1, 0, _ADD), SentOperation("s", 2, 1, _DONE)]
+    assert reviewed.apply("d", "a", "me", writes[:1]) == WriteReply(1, 1)
+    assert reviewed.apply("d", "a", "me", writes) == WriteReply(2, 2)
+    assert reviewed.apply("d", "a", "me", writes) == WriteReply(2, 2)
     assert reviewed.review("d", "a", "me").operations == (_ADD, _DONE)
 
 
 def test_one_session_counts_over_all_its_items(reviewed: Store) -> None:
-    assert reviewed.apply("d", "a", "me", [Write("s", 1, 0, _DONE)]).acknowledged == 1
-    assert reviewed.apply("d", "b", "me", [Write("s", 2, 0, _DONE)]) == Applied(2, 1)
+    assert reviewed.apply("d", "a", "me", [SentOperation("s", 1, 0, _DONE)]).acknowledged == 1
+    assert reviewed.apply("d", "b", "me", [SentOperation("s", 2, 0, _DONE)]) == WriteReply(2, 1)
     # The same number for something else is no repetition.
-    (refusal,) = reviewed.apply("d", "b", "me", [Write("s", 1, 1, _DONE)]).refused
+    (refusal,) = reviewed.apply("d", "b", "me", [SentOperation("s", 1, 1, _DONE)]).refused
     assert (refusal.seq, refusal.stale) == (1, False)
     assert refusal.reason == "this number was given to another operation"
 
 
 def test_a_stale_write_is_refused_and_changes_nothing(reviewed: Store) -> None:
     _apply(reviewed, _ADD, session="first")
-    stale = Write("second", 1, 0, Add(span="y", start=4, end=9))
+    stale = SentOperation("second", 1, 0, AddSpan(span="y", start=4, end=9))
     # Written on top of the stale one: its base is the log's length by chance only.
-    after = Write("second", 2, 1, _DONE)
+    after = SentOperation("second", 2, 1, _DONE)
     applied = reviewed.apply("d", "a", "me", [stale, after])
     assert (applied.acknowledged, applied.version) == (0, 1)
     assert [(each.seq, each.stale) for each in applied.refused] == [(1, True), (2, True)]
@@ -135,7 +136,7 @@ def test_a_stale_write_is_refused_and_changes_nothing(reviewed: Store) -> None:
 
 
 def test_an_operation_that_does_not_fit_is_refused_with_its_reason(reviewed: Store) -> None:
-    applied = _apply(reviewed, _ADD, Remove(span="nobody"), _DONE)
+    applied = _apply(reviewed, _ADD, RemoveSpan(span="nobody"), _DONE)
     assert (applied.acknowledged, applied.version) == (1, 1)
     assert [(each.seq, each.reason, each.stale) for each in applied.refused] == [
         (2, "there is no span with the id 'nobody'", False),
@@ -147,7 +148,7 @@ def test_an_operation_that_does_not_fit_is_refused_with_its_reason(reviewed: Sto
 def test_undo_and_redo_work_across_openings(settings: Settings, record: MakeRecord) -> None:
     with Store.open(settings) as store:
         store.import_records("d", [record("a")])
-        _apply(store, _ADD, Relabel(span="x", label="number"), _DONE)
+        _apply(store, _ADD, RelabelSpan(span="x", label="number"), _DONE)
     with Store.open(settings) as store:
         _apply(store, Undo(), Undo())
         assert store.review("d", "a", "me").state.spans["x"].label is None
@@ -163,16 +164,16 @@ def test_undo_and_redo_work_across_openings(settings: Settings, record: MakeReco
 def test_an_imported_annotation_is_what_the_log_starts_from(
     store: Store, record: MakeRecord, said: Say
 ) -> None:
-    mine = said("me", (0, 3), (4, 9), kind=Kind.PERSON)
+    mine = said("me", (0, 3), (4, 9), kind=AnnotatorKind.PERSON)
     store.import_records("d", [record("a", mine)])
     begun = store.review("d", "a", "me")
     assert (begun.version, list(begun.state.spans)) == (0, ["i0", "i1"])
-    _apply(store, Remove(span="i0"), Undo(), Remove(span="i1"))
+    _apply(store, RemoveSpan(span="i0"), Undo(), RemoveSpan(span="i1"))
     review = store.review("d", "a", "me")
     assert review.snapshot == begun.state
     assert list(review.state.spans) == ["i0"]
     assert store.rebuild("d", "a", "me") == review.state
-    assert store.record("d", "a").by("me") == said("me", (0, 3), kind=Kind.PERSON)
+    assert store.record("d", "a").by("me") == said("me", (0, 3), kind=AnnotatorKind.PERSON)
 
 
 def test_what_a_review_cannot_say_is_kept(store: Store, record: MakeRecord) -> None:
@@ -180,16 +181,16 @@ def test_what_a_review_cannot_say_is_kept(store: Store, record: MakeRecord) -> N
     span = Span.of(answer, 0, 3, prob=0.4)
     mine = Annotation(
         annotator="me",
-        kind=Kind.PERSON,
+        kind=AnnotatorKind.PERSON,
         spans=(span,),
         hard=(Interval(start=0, end=3),),
         claims=(Claim(text="one comes first"),),
     )
     store.import_records("d", [record("a", mine, answer=answer)])
-    _apply(store, Note(text="sure"))
+    _apply(store, CommentSpan(text="sure"))
     assert store.record("d", "a").by("me") == mine.model_copy(update={"note": "sure"})
     # The hard decision was made on other spans than these.
-    _apply(store, Add(span="y", start=4, end=7))
+    _apply(store, AddSpan(span="y", start=4, end=7))
     changed = store.record("d", "a").by("me")
     assert changed is not None
     assert (changed.hard, changed.claims) == (None, mine.claims)
@@ -197,7 +198,7 @@ def test_what_a_review_cannot_say_is_kept(store: Store, record: MakeRecord) -> N
 
 def test_verdicts_on_claims_are_stored_undone_and_kept(store: Store, record: MakeRecord) -> None:
     found = Claim(text="It has one.", source=Span.of("one two", 0, 3), verdict="supported")
-    mine = Annotation(annotator="me", kind=Kind.PERSON, claims=(Claim(text="Mine."),))
+    mine = Annotation(annotator="me", kind=AnnotatorKind.PERSON, claims=(Claim(text="Mine."),))
     store.import_records("d", [record("a", mine, answer="one two")])
     mark = ClaimMark(
         suggested_by="det", text=found.text, source=Interval(start=0, end=3), verdict="supported"
@@ -233,8 +234,10 @@ def test_an_imported_failure_stays_one_without_its_note(
     store: Store, record: MakeRecord, said: Say
 ) -> None:
     """A failure is a state, also where a person took away the reason."""
-    store.import_records("d", [record("a", said("me", kind=Kind.PERSON, status=Status.FAILED))])
-    _apply(store, Note(text=""))
+    store.import_records(
+        "d", [record("a", said("me", kind=AnnotatorKind.PERSON, status=Status.FAILED))]
+    )
+    _apply(store, CommentSpan(text=""))
     mine = store.record("d", "a").by("me")
     assert mine is not None
     assert (mine.status, mine.note) == (Status.FAILED, "no reason was given")
@@ -243,8 +246,8 @@ def test_an_imported_failure_stays_one_without_its_note(
 def test_two_people_review_one_item_side_by_side(reviewed: Store) -> None:
     """Each annotator has a log of their own."""
     for name in ("one", "two"):
-        assert reviewed.apply("d", "a", name, [Write(name, 1, 0, _ADD)]) == Applied(1, 1)
-    assert reviewed.apply("d", "a", "one", [Write("one", 2, 1, _DONE)]) == Applied(2, 2)
+        assert reviewed.apply("d", "a", name, [SentOperation(name, 1, 0, _ADD)]) == WriteReply(1, 1)
+    assert reviewed.apply("d", "a", "one", [SentOperation("one", 2, 1, _DONE)]) == WriteReply(2, 2)
     assert [each.annotator for each in reviewed.record("d", "a").annotations] == [
         "det",
         "one",
@@ -267,14 +270,14 @@ def test_the_log_refuses_to_be_changed(reviewed: Store, settings: Settings) -> N
 
 
 def test_writes_that_make_no_sense_are_refused(reviewed: Store) -> None:
-    two_sessions = [Write("s", 1, 0, _ADD), Write("t", 2, 1, _DONE)]
+    two_sessions = [SentOperation("s", 1, 0, _ADD), SentOperation("t", 2, 1, _DONE)]
     with pytest.raises(UsageError, match="writes of two sessions at once: 's', 't'"):
         reviewed.apply("d", "a", "me", two_sessions)
-    backwards = [Write("s", 2, 0, _ADD), Write("s", 1, 1, _DONE)]
+    backwards = [SentOperation("s", 2, 0, _ADD), SentOperation("s", 1, 1, _DONE)]
     with pytest.raises(UsageError, match="write 1 comes after write 2"):
         reviewed.apply("d", "a", "me", backwards)
     with pytest.raises(NotFoundError, match="'d' has no item 'z'"):
-        reviewed.apply("d", "z", "me", [Write("s", 1, 0, _ADD)])
+        reviewed.apply("d", "z", "me", [SentOperation("s", 1, 0, _ADD)])
     with pytest.raises(NotFoundError, match="no dataset 'e'"):
         reviewed.review("e", "a", "me")
 
@@ -282,10 +285,10 @@ def test_writes_that_make_no_sense_are_refused(reviewed: Store) -> None:
 def test_an_annotation_keeps_the_version_of_the_guidelines_that_its_author_had(
     reviewed: Store,
 ) -> None:
-    add, done = Add(span="s", start=4, end=9), SetStatus(status=Status.DONE)
-    reviewed.apply("d", "a", "me", [Write("tab", 1, 0, add, guidelines=1)])
+    add, done = AddSpan(span="s", start=4, end=9), SetStatus(status=Status.DONE)
+    reviewed.apply("d", "a", "me", [SentOperation("tab", 1, 0, add, guidelines=1)])
     assert reviewed.record("d", "a").annotations[-1].guidelines == 1
-    reviewed.apply("d", "a", "me", [Write("tab", 2, 1, done, guidelines=2)])
+    reviewed.apply("d", "a", "me", [SentOperation("tab", 2, 1, done, guidelines=2)])
     assert reviewed.record("d", "a").annotations[-1].guidelines == 2
-    reviewed.apply("d", "a", "me", [Write("tab", 3, 2, Undo())])
+    reviewed.apply("d", "a", "me", [SentOperation("tab", 3, 2, Undo())])
     assert reviewed.record("d", "a").annotations[-1].guidelines is None

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from spanlab.oplog import Add, Note, Relabel, SetStatus, Undo
-from spanlab.schema import Annotation, Item, Kind, QueueQuery, Record, Span, Status
-from spanlab.storage import Store, Write
+from spanlab.oplog import AddSpan, CommentSpan, RelabelSpan, SetStatus, Undo
+from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Span, Status
+from spanlab.storage import SentOperation, Store
 
 _LONG_WORD = "a" * 3_000  # more than a lexeme may have in PostgreSQL
 
@@ -69,7 +69,7 @@ def searching(store: Store) -> Store:
 
 
 def test_a_search_narrows_a_queue_like_any_filter(searching: Store) -> None:
-    searching.apply("d", "en-1", "me", [Write("s", 1, 0, SetStatus(status=Status.DONE))])
+    searching.apply("d", "en-1", "me", [SentOperation("s", 1, 0, SetStatus(status=Status.DONE))])
     todo = QueueQuery(reviewer="me", text="tower", status=Status.NOT_ANNOTATED)
     assert len(searching.positions("d", todo)) == 1
     assert searching.neighbour("d", replace(todo, status=None), "en-1") == "en-2"
@@ -78,23 +78,27 @@ def test_a_search_narrows_a_queue_like_any_filter(searching: Store) -> None:
 
 def test_comments_and_labels_are_found_as_they_are_now(searching: Store) -> None:
     marked = [
-        Write("s", 1, 0, Add(span="x", start=0, end=3)),
-        Write("s", 2, 1, Relabel(span="x", label="wrong name")),
-        Write("s", 3, 2, Note(span="x", text="ask Grace")),
-        Write("s", 4, 3, Note(span=None, text="an odd answer")),
+        SentOperation("s", 1, 0, AddSpan(span="x", start=0, end=3)),
+        SentOperation("s", 2, 1, RelabelSpan(span="x", label="wrong name")),
+        SentOperation("s", 3, 2, CommentSpan(span="x", text="ask Grace")),
+        SentOperation("s", 4, 3, CommentSpan(span=None, text="an odd answer")),
     ]
     searching.apply("d", "zh-1", "me", marked)
     assert _ids(searching, "grace") == _ids(searching, "odd") == ["zh-1"]
     assert _ids(searching, None, label="wrong name") == ["zh-1"]
     assert _ids(searching, None, label="wrong") == _ids(searching, "wrong") == []
-    searching.apply("d", "zh-1", "me", [Write("s", n, n - 1, Undo()) for n in (5, 6, 7)])
+    searching.apply("d", "zh-1", "me", [SentOperation("s", n, n - 1, Undo()) for n in (5, 6, 7)])
     assert _ids(searching, "odd") == _ids(searching, None, label="wrong name") == []
 
 
 def test_a_blind_search_does_not_find_what_others_said(searching: Store) -> None:
     answer = _ITEMS["en-1"][1]
     span = Span.of(answer, 0, 3, label="bad").model_copy(update={"note": "secret"})
-    for name, kind in (("Ben", Kind.PERSON), ("gold", Kind.GOLD), ("det", Kind.DETECTOR)):
+    for name, kind in (
+        ("Ben", AnnotatorKind.PERSON),
+        ("gold", AnnotatorKind.GOLD),
+        ("det", AnnotatorKind.DETECTOR),
+    ):
         said = Annotation(annotator=name, kind=kind, spans=(span,), note=f"by {name}")
         searching.save_annotations("d", [("en-1", said)])
     assert _ids(searching, "by ben") == _ids(searching, "by gold") == ["en-1"]
@@ -103,14 +107,16 @@ def test_a_blind_search_does_not_find_what_others_said(searching: Store) -> None
         _ids(searching, "by det", blind=True) == _ids(searching, "secret", blind=True) == ["en-1"]
     )
     assert _ids(searching, "by ben", reviewer="Ben", blind=True) == ["en-1"]
-    searching.save_annotations("d", [("en-1", Annotation(annotator="det", kind=Kind.DETECTOR))])
+    searching.save_annotations(
+        "d", [("en-1", Annotation(annotator="det", kind=AnnotatorKind.DETECTOR))]
+    )
     assert _ids(searching, "secret", blind=True) == []
     assert _ids(searching, None, label="bad", blind=True) == []
     assert _ids(searching, None, label="bad") == ["en-1"]
 
 
 def test_copies_deletions_and_later_imports_are_searched_right(searching: Store) -> None:
-    note = Write("s", 1, 0, Note(span=None, text="remarkable"))
+    note = SentOperation("s", 1, 0, CommentSpan(span=None, text="remarkable"))
     searching.apply("d", "en-1", "me", [note])
     searching.duplicate_dataset("d", "copy")
     searching.delete_dataset("d")

@@ -25,7 +25,7 @@ from spanlab.errors import StoreError
 from spanlab.oplog import SetStatus
 from spanlab.schema import QueueQuery, Record, Status
 from spanlab.settings import Settings
-from spanlab.storage import Store, StoredJob, Write
+from spanlab.storage import SentOperation, Store, StoredJob
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import metadata
 from spanlab.storage.upgrade import REVISIONS, VERSION_TABLE
@@ -126,7 +126,7 @@ def _check_logs(settings: Settings, record: MakeRecord) -> None:
     with Store.open(settings) as store:
         store.import_records("logs", [record("a")])
         for name in ("me", "you"):
-            write = Write(name, 1, 0, SetStatus(status=Status.DONE))
+            write = SentOperation(name, 1, 0, SetStatus(status=Status.DONE))
             assert not store.apply("logs", "a", name, [write]).refused
         for change in ("DELETE FROM operations", "UPDATE operations SET seq = 7"):
             refused = pytest.raises(StoreError, match="append-only")

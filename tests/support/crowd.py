@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from spanlab.schema import Annotation, Item, Kind, Record, Span
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span
 
 ANSWER = (
     "The bridge over the river was built in 1887 by the engineer Maria Feld, who was born in "
@@ -30,10 +30,12 @@ def crowd(people: int, items: int, *, per_item: int = 3, whole: int = 0) -> Iter
         there = (
             names if at < whole else [names[(at * per_item + n) % people] for n in range(per_item)]
         )
-        annotations = [_says("gold", Kind.GOLD, answer, dice)]
-        annotations += [_says(name, Kind.PERSON, answer, dice) for name in there]
-        annotations += [_says(name, Kind.DETECTOR, answer, dice) for name in ("one", "two")]
-        annotations.append(_says("vote", Kind.VOTE, answer, dice))
+        annotations = [_says("gold", AnnotatorKind.GOLD, answer, dice)]
+        annotations += [_says(name, AnnotatorKind.PERSON, answer, dice) for name in there]
+        annotations += [
+            _says(name, AnnotatorKind.DETECTOR, answer, dice) for name in ("one", "two")
+        ]
+        annotations.append(_says("vote", AnnotatorKind.VOTE, answer, dice))
         item = Item(
             id=f"i{at:03}",
             lang="en" if at % 2 else "fr",
@@ -44,9 +46,9 @@ def crowd(people: int, items: int, *, per_item: int = 3, whole: int = 0) -> Iter
         yield Record(item=item, annotations=tuple(annotations))
 
 
-def _says(name: str, kind: Kind, answer: str, dice: random.Random) -> Annotation:
+def _says(name: str, kind: AnnotatorKind, answer: str, dice: random.Random) -> Annotation:
     starts = sorted(dice.sample(range(0, len(answer) - 12, 12), dice.randint(0, 3)))
-    soft = kind is not Kind.PERSON
+    soft = kind is not AnnotatorKind.PERSON
     spans = tuple(
         Span.of(
             answer,

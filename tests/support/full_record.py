@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
+    AnswerPlace,
     CallsStep,
     Claim,
     Evidence,
     FactStep,
     Interval,
     Item,
-    Kind,
     NodeQuote,
     Passage,
-    Place,
     Process,
     ProcessNode,
     QueryStep,
@@ -58,7 +58,7 @@ def full_record() -> Record:
         annotations=(
             Annotation(
                 annotator="ada",
-                kind=Kind.PERSON,
+                kind=AnnotatorKind.PERSON,
                 spans=(wrong.model_copy(update={"note": "no", "source": "offline"}),),
                 rejected=(Span.of(ANSWER, 0, 4, prob=0.2),),
                 claims=(Claim(text="Oslo is large.", verdict="refuted", suggested_by="offline"),),
@@ -67,12 +67,12 @@ def full_record() -> Record:
                 ),
                 note="checked twice",
             ),
-            Annotation(annotator="bo", kind=Kind.PERSON),
-            Annotation(annotator="cy", kind=Kind.PERSON, status=Status.SKIPPED),
-            Annotation(annotator="di", kind=Kind.PERSON, status=Status.NOT_ANNOTATED),
+            Annotation(annotator="bo", kind=AnnotatorKind.PERSON),
+            Annotation(annotator="cy", kind=AnnotatorKind.PERSON, status=Status.SKIPPED),
+            Annotation(annotator="di", kind=AnnotatorKind.PERSON, status=Status.NOT_ANNOTATED),
             Annotation(
                 annotator="offline",
-                kind=Kind.DETECTOR,
+                kind=AnnotatorKind.DETECTOR,
                 spans=(wrong,),
                 claims=(
                     Claim(text="Oslo is large."),
@@ -88,7 +88,7 @@ def full_record() -> Record:
                 ),
                 trace=(
                     QueryStep(text="Oslo?", retriever="bm25", passages=(0, 1)),
-                    QuoteStep(text="3 million", prob=0.9, places=(Place(start=46, end=55),)),
+                    QuoteStep(text="3 million", prob=0.9, places=(AnswerPlace(start=46, end=55),)),
                     QuoteStep(text="invented"),
                     RelationStep(subject="Oslo", relation="has", object="700,000 people"),
                     FactStep(text="Oslo has 3 million.", verdict="refuted", looked_up=("Oslo",)),
@@ -106,16 +106,19 @@ def full_record() -> Record:
                 ),
             ),
             Annotation(
-                annotator="broken", kind=Kind.DETECTOR, status=Status.FAILED, note="no credits"
+                annotator="broken",
+                kind=AnnotatorKind.DETECTOR,
+                status=Status.FAILED,
+                note="no credits",
             ),
             Annotation(
                 annotator="vote",
-                kind=Kind.VOTE,
+                kind=AnnotatorKind.VOTE,
                 spans=(wrong,),
                 hard=(Interval(start=46, end=55),),
                 voters=("ada", "bo"),
             ),
-            Annotation(annotator="eve", kind=Kind.PERSON, spans=(wrong,), guidelines=2),
-            Annotation(annotator="gold", kind=Kind.GOLD, spans=(wrong,), hard=()),
+            Annotation(annotator="eve", kind=AnnotatorKind.PERSON, spans=(wrong,), guidelines=2),
+            Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=(wrong,), hard=()),
         ),
     )

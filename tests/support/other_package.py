@@ -30,10 +30,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from spanlab.detectors.entry import Entry, Options
+from spanlab.detectors.entry import DetectorEntry, DetectorOptions
 
 
-class ShoutingOptions(Options):
+class ShoutingOptions(DetectorOptions):
     letters: int = Field(3, ge=1, description="How many capital letters a word has at least.")
     mark: Literal["word", "answer"] = "word"
 
@@ -47,7 +47,7 @@ def create(kit):
     return Shouting(options)
 
 
-ENTRY = Entry(
+ENTRY = DetectorEntry(
     name="shouting",
     what="marks words in capital letters",
     needs="nothing",
@@ -59,7 +59,7 @@ ENTRY = Entry(
 _DETECTOR = """
 import re
 
-from spanlab.schema import Annotation, Kind, Span
+from spanlab.schema import Annotation, AnnotatorKind, Span
 
 
 class PanicException(BaseException):
@@ -83,21 +83,21 @@ class Shouting:
             Span(start=start, end=end, text=item.answer[start:end], prob=1.0)
             for start, end in found
         ]
-        return Annotation(annotator="shouting", kind=Kind.DETECTOR, spans=tuple(spans))
+        return Annotation(annotator="shouting", kind=AnnotatorKind.DETECTOR, spans=tuple(spans))
 """
 
 
 _ODD = """
 from collections.abc import Callable
 
-from spanlab.detectors.entry import Entry, Options
+from spanlab.detectors.entry import DetectorEntry, DetectorOptions
 
 
-class OddOptions(Options):
+class OddOptions(DetectorOptions):
     what: Callable[[], int] = int
 
 
-ENTRY = Entry(name="odd", what="", needs="", create=print, options=OddOptions)
+ENTRY = DetectorEntry(name="odd", what="", needs="", create=print, options=OddOptions)
 """
 
 

@@ -20,7 +20,7 @@ import psycopg
 from working_jobs import Process, wait_until
 
 from spanlab.settings import Settings
-from spanlab.testing import Ask, ModelServer, Reply, Script
+from spanlab.testing import ModelRequest, ModelServer, Script, ScriptedReply
 
 _SIGNED = "scripted "
 
@@ -28,7 +28,7 @@ _SIGNED = "scripted "
 def signed(script: Script) -> Script:
     """Let every answer of a script say which request it answers."""
 
-    def reply(ask: Ask) -> Reply:
+    def reply(ask: ModelRequest) -> ScriptedReply:
         given = script(ask)
         if not isinstance(given.body, dict) or "choices" not in given.body:
             return given
@@ -132,7 +132,7 @@ def again_after_loss(
         known: seconds before ``at`` from which on an answer has to be known to the others.
         until: when it came back; what arrives from then on is not looked at.
     """
-    asked: dict[str, list[Ask]] = {}
+    asked: dict[str, list[ModelRequest]] = {}
     for ask in model.requests:
         asked.setdefault(ask.fingerprint, []).append(ask)
     again = Again()

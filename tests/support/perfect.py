@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from spanlab.datasets import ReadOptions, read
 from spanlab.extents import Extent, iou, merge
 from spanlab.labels import hard_of
-from spanlab.mappers import Quote, Refine, map_quotes, map_revision
+from spanlab.mappers import ModelQuote, Refine, map_quotes, map_revision
 
 Order = Literal["in order", "shuffled", "shuffled, words before", "each text once"]
 Variant = Literal["deleted", "new words", "words from elsewhere"]
@@ -48,7 +48,7 @@ def extraction(items: Iterable[Answer], order: Order) -> dict[str, float]:
     """Score quotes of exactly the gold spans: mean IoU per language."""
 
     def mapped(item: Answer) -> list[Extent]:
-        quotes = [Quote(item.text[start:end]) for start, end in item.gold]
+        quotes = [ModelQuote(item.text[start:end]) for start, end in item.gold]
         if order == "shuffled, words before":
             before = [" ".join(item.text[:at].split()[-_BEFORE:]) for at, _ in item.gold]
             quotes = [

@@ -16,31 +16,33 @@ from random import Random
 from typing import get_args
 
 from spanlab.labels import disagreement
-from spanlab.oplog import Add, Note, Operation, Relabel, SetStatus, Undo
+from spanlab.oplog import AddSpan, CommentSpan, Operation, RelabelSpan, SetStatus, Undo
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
+    AssignedShare,
     Claim,
-    Cursor,
     Item,
-    Kind,
     Order,
-    Page,
     Passage,
+    QueueCursor,
+    QueuePage,
+    QueuePlace,
     QueueQuery,
     QueueRow,
     Record,
-    Share,
     Span,
-    Standing,
     Status,
 )
-from spanlab.storage import Store, Write
+from spanlab.storage import SentOperation, Store
 
 _WORDS = ("tower", "bridge", "harbour", "built", "metres", "keeper", "storm", "light", "red")
 _LABELS = ("number", "name", "date")
 _LANGUAGES = ("de", "en", "zh")
 _PEOPLE, _DETECTORS = ("Ann", "Ben", "Cem"), ("d1", "d2", "d3")
-_KINDS = {"gold": Kind.GOLD, "all": Kind.VOTE} | dict.fromkeys(_DETECTORS, Kind.DETECTOR)
+_KINDS = {"gold": AnnotatorKind.GOLD, "all": AnnotatorKind.VOTE} | dict.fromkeys(
+    _DETECTORS, AnnotatorKind.DETECTOR
+)
 _ORDERS: tuple[Order, ...] = get_args(Order)
 _STATUSES = tuple(Status)
 
@@ -102,7 +104,7 @@ class RandomWork:
                 passages=tuple(Passage(text=f"p{n}") for n in range(self.chance.randrange(3))),
             )
             self._n_items += 1
-            kinds = {**dict.fromkeys(_PEOPLE, Kind.PERSON), **_KINDS, **self._kinds()}
+            kinds = {**dict.fromkeys(_PEOPLE, AnnotatorKind.PERSON), **_KINDS, **self._kinds()}
             said = [
                 self._annotation(item, name, kind)
                 for name, kind in kinds.items()
@@ -114,46 +116,48 @@ class RandomWork:
     def _detect(self) -> None:
         """Write anew what a detector says of some items, and of others for the first time."""
         kinds = self._kinds()
-        name = self.chance.choice([n for n in (*kinds, "d1") if kinds.get(n) is not Kind.PERSON])
-        if kinds.get(name, Kind.DETECTOR) is not Kind.DETECTOR:
+        name = self.chance.choice(
+            [n for n in (*kinds, "d1") if kinds.get(n) is not AnnotatorKind.PERSON]
+        )
+        if kinds.get(name, AnnotatorKind.DETECTOR) is not AnnotatorKind.DETECTOR:
             return
         some = self.chance.sample(list(self.store.records("d")), 4)
-        pairs = [(r.item.id, self._annotation(r.item, name, Kind.DETECTOR)) for r in some]
+        pairs = [(r.item.id, self._annotation(r.item, name, AnnotatorKind.DETECTOR)) for r in some]
         self.store.save_annotations("d", pairs)
 
     def _edit(self) -> None:
         """Let a person review some items."""
         kinds = self._kinds()
-        people = [name for name, kind in kinds.items() if kind is Kind.PERSON]
+        people = [name for name, kind in kinds.items() if kind is AnnotatorKind.PERSON]
         person = self.chance.choice([*people, f"new {self._n_names}"])
         for record in self.chance.sample(list(self.store.records("d")), 3):
             for _ in range(3):
                 review = self.store.review("d", record.item.id, person)
                 self._seq += 1
                 operation = self._operation(record.item, list(review.state.spans))
-                write = Write("s", self._seq, review.version, operation)
+                write = SentOperation("s", self._seq, review.version, operation)
                 self.store.apply("d", record.item.id, person, [write])
 
     def _operation(self, item: Item, spans: list[str]) -> Operation:
         start = self.chance.randrange(len(item.answer) - 10)
         choices: list[Operation] = [
-            Add(span=f"n{self._seq}", start=start, end=start + 9, label=self._label()),
-            Note(text=self._text(1)),
+            AddSpan(span=f"n{self._seq}", start=start, end=start + 9, label=self._label()),
+            CommentSpan(text=self._text(1)),
             SetStatus(status=self.chance.choice((Status.DONE, Status.SKIPPED))),
             SetStatus(status=self.chance.choice((Status.DONE, Status.NOT_ANNOTATED))),
             Undo(),
         ]
         if spans:
-            choices.append(Relabel(span=self.chance.choice(spans), label=self._label()))
+            choices.append(RelabelSpan(span=self.chance.choice(spans), label=self._label()))
         return self.chance.choice(choices)
 
     def _grow(self) -> None:
         """Let a detector find passages for an item."""
-        if self._kinds().get("d2", Kind.DETECTOR) is Kind.DETECTOR:
+        if self._kinds().get("d2", AnnotatorKind.DETECTOR) is AnnotatorKind.DETECTOR:
             item = self.chance.choice(list(self.store.records("d"))).item
             more = Passage(text=self._text(5), url="https://a.example")
             grown = item.model_copy(update={"passages": (*item.passages, more)})
-            said = self._annotation(item, "d2", Kind.DETECTOR)
+            said = self._annotation(item, "d2", AnnotatorKind.DETECTOR)
             self.store.save_findings("d", [FoundPassages(grown, (said,))])
 
     def _reserve(self) -> None:
@@ -182,9 +186,13 @@ class RandomWork:
 
     def _set_gold(self) -> None:
         kinds = self._kinds()
-        people = [name for name, kind in kinds.items() if kind in {Kind.PERSON, Kind.GOLD}]
+        people = [
+            name
+            for name, kind in kinds.items()
+            if kind in {AnnotatorKind.PERSON, AnnotatorKind.GOLD}
+        ]
         name = self.chance.choice(people)
-        self.store.set_gold("d", name, gold=kinds[name] is Kind.PERSON)
+        self.store.set_gold("d", name, gold=kinds[name] is AnnotatorKind.PERSON)
 
     def _copy(self) -> None:
         """Go on with a copy; what is reserved in the dataset is not in the copy."""
@@ -197,11 +205,11 @@ class RandomWork:
         for names in self.reserved.values():
             names.discard(name)
 
-    def _kinds(self) -> dict[str, Kind]:
+    def _kinds(self) -> dict[str, AnnotatorKind]:
         annotators = [s.annotators for s in self.store.datasets() if s.name == "d"]
         return {who.name: who.kind for who in chain(*annotators)}
 
-    def _annotation(self, item: Item, name: str, kind: Kind) -> Annotation:
+    def _annotation(self, item: Item, name: str, kind: AnnotatorKind) -> Annotation:
         chance = self.chance
         spans = []
         for _ in range(chance.randrange(3)):
@@ -240,7 +248,7 @@ class PlainQueue:
     reserved: dict[int, set[str]]
 
     @cached_property
-    def kinds(self) -> dict[str, Kind]:
+    def kinds(self) -> dict[str, AnnotatorKind]:
         """Who has annotated."""
         return {said.annotator: said.kind for each in self.records for said in each.annotations}
 
@@ -258,7 +266,9 @@ class PlainQueue:
             "max_annotators": chance.randrange(3),
             "unfinished": True,
             "reserve": True,
-            "share": Share(chance.randrange(3), chance.choice((3, 5, 7)), chance.choice((1, 2))),
+            "share": AssignedShare(
+                chance.randrange(3), chance.choice((3, 5, 7)), chance.choice((1, 2))
+            ),
             "text": chance.choice((*_WORDS, "to li", "item 1", "2", "?!")),
             "label": chance.choice((*_LABELS, "nothing")),
         }
@@ -281,14 +291,14 @@ class PlainQueue:
         value = chance.choice((None, 0.0, 0.35, 1.0, 2.0))
         if 0 <= position < len(self.records) and chance.random() < 0.7:
             value = self.value(position, query)
-        place = Cursor(position, value)
+        place = QueueCursor(position, value)
         ahead = chance.random() < 0.5
         return replace(query, after=place) if ahead else replace(query, before=place)
 
     def positions(self, query: QueueQuery) -> list[int]:
         return [n for n in range(len(self.records)) if self._passes(n, query)]
 
-    def page(self, query: QueueQuery) -> Page:
+    def page(self, query: QueueQuery) -> QueuePage:
         ordered = self._ordered(query)
         if query.before is not None:
             place = self._key(query.before.position, query.before.value, query)
@@ -301,9 +311,9 @@ class PlainQueue:
             shown = ordered[: query.limit]
         rows = tuple(self._row(n, query) for n in shown)
         if not rows:
-            return Page((), None, None)
+            return QueuePage((), None, None)
         first, last = ordered.index(shown[0]), ordered.index(shown[-1])
-        return Page(
+        return QueuePage(
             rows,
             rows[0].cursor if first > 0 else None,
             rows[-1].cursor if last < len(ordered) - 1 else None,
@@ -318,10 +328,10 @@ class PlainQueue:
         beyond = [n for n in ordered[::step] if step * _sign(self._key_of(n, query), here) > 0]
         return self.records[beyond[0]].item.id if beyond else None
 
-    def standing(self, query: QueueQuery, item: str) -> Standing:
+    def standing(self, query: QueueQuery, item: str) -> QueuePlace:
         ordered, position = self._ordered(query), self._position(item)
         number = ordered.index(position) + 1 if position in ordered else None
-        return Standing(number, len(ordered))
+        return QueuePlace(number, len(ordered))
 
     def value(self, position: int, query: QueueQuery) -> float | None:
         """Return the number that an item is ordered by, None for none."""
@@ -420,7 +430,7 @@ class PlainQueue:
 
     def _sees(self, said: Annotation, query: QueueQuery) -> bool:
         mine = said.annotator == query.reviewer
-        return mine or not query.blind or said.kind is Kind.DETECTOR
+        return mine or not query.blind or said.kind is AnnotatorKind.DETECTOR
 
     def _position(self, item: str) -> int:
         return next(n for n, record in enumerate(self.records) if record.item.id == item)
@@ -441,18 +451,18 @@ def _labels(said: Annotation) -> dict[str, None]:
 
 def _people(record: Record) -> int:
     done = [said for said in record.annotations if said.status is Status.DONE]
-    return sum(said.kind is Kind.PERSON for said in done)
+    return sum(said.kind is AnnotatorKind.PERSON for said in done)
 
 
 def _has_decided(record: Record, name: str) -> bool:
     said = record.by(name)
     decided = {Status.DONE, Status.SKIPPED}
-    return said is not None and said.kind is Kind.PERSON and said.status in decided
+    return said is not None and said.kind is AnnotatorKind.PERSON and said.status in decided
 
 
 def _disagreement(record: Record, query: QueueQuery) -> float | None:
     blind = query.blind
-    said = [each for each in record.annotations if not blind or each.kind is Kind.DETECTOR]
+    said = [each for each in record.annotations if not blind or each.kind is AnnotatorKind.DETECTOR]
     return disagreement(said)
 
 
@@ -462,7 +472,7 @@ def _highest(record: Record, query: QueueQuery) -> float | None:
         for said in record.annotations
         if said.status is Status.DONE
         and (
-            said.kind is Kind.DETECTOR
+            said.kind is AnnotatorKind.DETECTOR
             if query.detector is None
             else said.annotator == query.detector
         )
@@ -470,7 +480,7 @@ def _highest(record: Record, query: QueueQuery) -> float | None:
     return max(probs, default=None)
 
 
-def _is_of_share(share: Share, position: int) -> bool:
+def _is_of_share(share: AssignedShare, position: int) -> bool:
     """Say whether one stands among the next ``each`` of the ring, by this round's step."""
     steps = [n for n in range(1, share.people + 1) if gcd(n, share.people) == 1]
     step = steps[position // share.people % len(steps)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spanlab.schema import HeldOut, Predictor, Program, Score
+from spanlab.schema import HeldOut, HeldOutScore, TunedPredictor, TunedProgram
 
 
 def tuned_program(
@@ -11,7 +11,7 @@ def tuned_program(
     low: float = 0.02,
     detector: str = "ucsc-extract",
     demo: dict[str, object] | None = None,
-) -> Program:
+) -> TunedProgram:
     """Return a program that scores 0.1 higher on held-out items.
 
     Args:
@@ -21,7 +21,7 @@ def tuned_program(
         detector: for which it was tuned.
         demo: its demonstration, if there is one.
     """
-    return Program(
+    return TunedProgram(
         name=name,
         detector=detector,
         strategy="mipro",
@@ -37,11 +37,13 @@ def tuned_program(
         held_out=HeldOut(
             items=40,
             folds=2,
-            baseline=Score(mean=0.4, low=0.3, high=0.5),
-            tuned=Score(mean=0.5, low=0.4, high=0.6),
-            difference=Score(mean=0.1, low=low, high=0.18),
+            baseline=HeldOutScore(mean=0.4, low=0.3, high=0.5),
+            tuned=HeldOutScore(mean=0.5, low=0.4, high=0.6),
+            difference=HeldOutScore(mean=0.1, low=low, high=0.18),
             p=0.0123,
             languages={"de": (0.3, 0.5), "en": (0.5, 0.5)},
         ),
-        predictors={"extract": Predictor(instruction=instruction, demos=(demo,) if demo else ())},
+        predictors={
+            "extract": TunedPredictor(instruction=instruction, demos=(demo,) if demo else ())
+        },
     )

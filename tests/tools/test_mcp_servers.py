@@ -25,7 +25,7 @@ from spanlab.settings import Settings
 from spanlab.tools import Toolbox
 from spanlab.tools.base import LONGEST
 from spanlab.tools.config import ToolServer, chosen_servers
-from spanlab.tools.mcp_servers import Connection, server_states
+from spanlab.tools.mcp_servers import ServerConnection, server_states
 
 SERVER = Path(__file__).with_name("strange_server.py")
 ALLOWED = ("look_up", "key", "huge", "binary", "broken", "dies", "hangs", "breeds", "says")
@@ -76,7 +76,7 @@ def test_whatever_a_tool_gives_is_an_observation(monkeypatch: pytest.MonkeyPatch
 def test_a_wedged_server_costs_its_time_and_is_ended_with_what_it_started() -> None:
     async def run() -> None:
         others = _children(os.getpid())
-        connection = Connection("strange", strange(seconds=1.0, start=300.0))
+        connection = ServerConnection("strange", strange(seconds=1.0, start=300.0))
         with pytest.raises(TimeoutError, match="the tool server 'strange' gave no answer within 1"):
             await connection.ask("call_tool", name="hangs", arguments={})
         while set(_children(os.getpid())) - set(others):

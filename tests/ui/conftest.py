@@ -65,7 +65,7 @@ def working(store: Store) -> Iterator[None]:
     It is started in a thread, as the app does: browser tests leave an event loop in this one.
     """
     with ThreadPoolExecutor(1) as thread:
-        thread.submit(worker.start, Settings.read(), worker.Role("test")).result()
+        thread.submit(worker.start, Settings.read(), worker.WorkerRole("test")).result()
         try:
             yield
         finally:

@@ -9,9 +9,9 @@ from zipfile import ZipFile, is_zipfile
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from spanlab.oplog import Add, Note, SetStatus
-from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Status
-from spanlab.storage import Store, Write
+from spanlab.oplog import AddSpan, CommentSpan, SetStatus
+from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status
+from spanlab.storage import SentOperation, Store
 from spanlab.ui.compare import _VIEWS
 from spanlab.ui.export import _FORMATS
 
@@ -20,7 +20,9 @@ SECRET = "SECRET"
 ANSWER = "Marie Curie was born in Paris in 1867."
 
 
-def says(name: str, kind: Kind, *, secret: str = "", voters: tuple[str, ...] = ()) -> Annotation:
+def says(
+    name: str, kind: AnnotatorKind, *, secret: str = "", voters: tuple[str, ...] = ()
+) -> Annotation:
     span = Span.of(ANSWER, 24, 29, label=secret or None).model_copy(update={"note": secret or None})
     claims = (Claim(text=f"{name} claims", verdict="refuted", note=secret or None),)
     return Annotation(
@@ -32,22 +34,24 @@ def says(name: str, kind: Kind, *, secret: str = "", voters: tuple[str, ...] = (
 def locked(store: Store) -> Store:
     """Of two items Ada has finished the first, and others both."""
     others = (
-        says("d1", Kind.DETECTOR),
-        says("d2", Kind.DETECTOR),
-        says(f"Ben {SECRET}", Kind.PERSON, secret=SECRET),
-        says(f"gold {SECRET}", Kind.GOLD, secret=SECRET),
-        says("vote", Kind.VOTE, voters=("d1", "d2")),
-        says("mixed", Kind.VOTE, secret=SECRET, voters=("d1", f"Ben {SECRET}")),
+        says("d1", AnnotatorKind.DETECTOR),
+        says("d2", AnnotatorKind.DETECTOR),
+        says(f"Ben {SECRET}", AnnotatorKind.PERSON, secret=SECRET),
+        says(f"gold {SECRET}", AnnotatorKind.GOLD, secret=SECRET),
+        says("vote", AnnotatorKind.VOTE, voters=("d1", "d2")),
+        says("mixed", AnnotatorKind.VOTE, secret=SECRET, voters=("d1", f"Ben {SECRET}")),
     )
     items = (Item(id=name, lang="en", answer=ANSWER) for name in ("first", "second"))
     store.import_records("mine", [Record(item=item, annotations=others) for item in items])
     writes = (
-        Write("s", 1, 0, Add(span="x", start=0, end=5, label="ADAS")),
-        Write("s", 2, 1, Note(text="ADAS note")),
-        Write("s", 3, 2, SetStatus(status=Status.DONE)),
+        SentOperation("s", 1, 0, AddSpan(span="x", start=0, end=5, label="ADAS")),
+        SentOperation("s", 2, 1, CommentSpan(text="ADAS note")),
+        SentOperation("s", 3, 2, SetStatus(status=Status.DONE)),
     )
     store.apply("mine", "first", "Ada", writes)
-    store.apply("mine", "second", "Ben SECRET", [Write("t", 1, 0, Note(text=SECRET))])
+    store.apply(
+        "mine", "second", "Ben SECRET", [SentOperation("t", 1, 0, CommentSpan(text=SECRET))]
+    )
     store.change_settings("mine", lambda now: now.model_copy(update={"always_blind": True}))
     return store
 

@@ -17,8 +17,8 @@ from traced import traced_file
 
 from spanlab.datasets import read
 from spanlab.oplog import SetStatus
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status, Trial
-from spanlab.storage import Store, Write
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, SearchTrial, Span, Status
+from spanlab.storage import SentOperation, Store
 from spanlab.ui.chart_style import DARK, DONE, FAILED, HEAT, INK, LIGHT, NEUTRAL, scale_of
 from spanlab.ui.optimise_views import curve
 
@@ -100,13 +100,13 @@ def datasets(store: Store, tmp_path: Path) -> Store:
     store.import_records("traced", read(traced_file(tmp_path / "traced.jsonl")))
     answer = "Step 1: So it is. (Logical)"
     span = Span.of(answer, 8, 16, label="Redundancy")
-    said = Annotation(annotator="Ann", kind=Kind.PERSON, spans=(span,))
+    said = Annotation(annotator="Ann", kind=AnnotatorKind.PERSON, spans=(span,))
     reasoned = Record(item=Item(id="a", answer=answer), annotations=(said,))
     store.import_records("reasoned", [reasoned])
     done = SetStatus(status=Status.DONE)
     for at in range(24):
         for who in (f"annotator-{(at * 6 + n) % 20:02}" for n in range(6)):
-            write = Write(f"{at}-{who}", 1, 0, done, seconds=10.0 + at)
+            write = SentOperation(f"{at}-{who}", 1, 0, done, seconds=10.0 + at)
             assert not store.apply("crowd", f"i{at:03}", who, [write]).refused
     return store
 
@@ -153,7 +153,8 @@ def test_all_charts_have_few_ticks_room_at_the_edge_and_the_palette(
     for view in ("Items by day", "Labels", "Agreement over time", "Time per item"):
         drawn += charts("Progress", campaign=view)
     trials = [
-        Trial(fold=0, number=n, score=1.0, items=4, full=True, stage="search") for n in range(3)
+        SearchTrial(fold=0, number=n, score=1.0, items=4, full=True, stage="search")
+        for n in range(3)
     ]
     drawn.append(curve(trials).to_dict())
     assert len(drawn) == 15

@@ -10,7 +10,7 @@ from crowd import crowd
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import ButtonGroup
 
-from spanlab.schema import Annotation, Item, Kind, Record
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record
 from spanlab.storage import Store
 
 OpenPage = Callable[..., AppTest]
@@ -74,7 +74,7 @@ def test_a_search_finds_people_that_were_folded_away(app: AppTest) -> None:
 
 
 def test_names_are_sorted_by_items_or_by_name(app: AppTest, store: Store) -> None:
-    eager = Annotation(annotator="zoe", kind=Kind.PERSON)
+    eager = Annotation(annotator="zoe", kind=AnnotatorKind.PERSON)
     store.save_annotations("crowd", [(f"i{number:03}", eager) for number in range(20)])
     app.run()
     assert shown(app)[0] == "zoe"
@@ -83,13 +83,13 @@ def test_names_are_sorted_by_items_or_by_name(app: AppTest, store: Store) -> Non
 
 
 def test_an_untouched_choice_takes_in_whoever_comes_new(app: AppTest, store: Store) -> None:
-    zoe = Annotation(annotator="zoe", kind=Kind.PERSON)
+    zoe = Annotation(annotator="zoe", kind=AnnotatorKind.PERSON)
     store.save_annotations("crowd", [("i000", zoe)])
     assert "zoe" in scored(app.run())
 
 
 def test_markup_in_a_name_is_shown_and_not_obeyed(open_page: OpenPage, store: Store) -> None:
-    evil = Annotation(annotator="**bold** :material/delete:", kind=Kind.PERSON)
+    evil = Annotation(annotator="**bold** :material/delete:", kind=AnnotatorKind.PERSON)
     record = Record(item=Item(id="a", answer="Paris."), annotations=(evil,))
     store.import_records("crowd", [record])
     (option,) = options(open_page("compare"), "person")

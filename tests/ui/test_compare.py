@@ -13,9 +13,9 @@ from streamlit.testing.v1 import AppTest
 from traced import traced_file
 
 from spanlab.datasets import read
-from spanlab.oplog import Add, Remove, SetStatus
-from spanlab.schema import Annotation, Item, Kind, ReasoningTraceStep, Record, Span, Status
-from spanlab.storage import Store, Write
+from spanlab.oplog import AddSpan, RemoveSpan, SetStatus
+from spanlab.schema import Annotation, AnnotatorKind, Item, ReasoningTraceStep, Record, Span, Status
+from spanlab.storage import SentOperation, Store
 from spanlab.workflows.comparing import compare_dataset
 
 OpenPage = Callable[..., AppTest]
@@ -23,7 +23,7 @@ ANSWER = "Marie Curie was born in Paris in 1867."
 HOSTILE = "<script>alert(1)</script> & <img src=x onerror=alert(2)> **bold**"
 
 
-def says(name: str, kind: Kind, answer: str, *marks: tuple[int, int]) -> Annotation:
+def says(name: str, kind: AnnotatorKind, answer: str, *marks: tuple[int, int]) -> Annotation:
     spans = tuple(Span.of(answer, start, end) for start, end in marks)
     return Annotation(annotator=name, kind=kind, spans=spans)
 
@@ -36,7 +36,7 @@ def record(name: str, lang: str, *annotations: Annotation, answer: str = ANSWER)
 @pytest.fixture
 def mine(store: Store) -> Store:
     """Two items: on "same" Ann and Ben agree with the gold labels, on "apart" Ben does not."""
-    gold, person = Kind.GOLD, Kind.PERSON
+    gold, person = AnnotatorKind.GOLD, AnnotatorKind.PERSON
     paris, year = (24, 29), (33, 37)
     store.import_records(
         "mine",
@@ -106,7 +106,7 @@ def test_a_language_narrows_the_items(open_page: OpenPage, mine: Store) -> None:
 def test_hostile_texts_stay_text(open_page: OpenPage, store: Store) -> None:
     hostile = Annotation(
         annotator="<b>Eve</b>",
-        kind=Kind.PERSON,
+        kind=AnnotatorKind.PERSON,
         spans=(Span(start=0, end=8, text="<script>", label="<i>x</i>", note="<u>y</u>"),),
     )
     item = Item(id="<i>id</i>", question=HOSTILE, answer=HOSTILE)
@@ -122,11 +122,13 @@ def test_hostile_texts_stay_text(open_page: OpenPage, store: Store) -> None:
 
 def test_states_are_told_apart(open_page: OpenPage, store: Store) -> None:
     states = (
-        Annotation(annotator="Ann", kind=Kind.PERSON),
-        Annotation(annotator="Ben", kind=Kind.PERSON, status=Status.SKIPPED),
-        Annotation(annotator="Cy", kind=Kind.DETECTOR, status=Status.FAILED, note="no power"),
+        Annotation(annotator="Ann", kind=AnnotatorKind.PERSON),
+        Annotation(annotator="Ben", kind=AnnotatorKind.PERSON, status=Status.SKIPPED),
+        Annotation(
+            annotator="Cy", kind=AnnotatorKind.DETECTOR, status=Status.FAILED, note="no power"
+        ),
     )
-    other = record("b", "en", says("Dan", Kind.PERSON, ANSWER))
+    other = record("b", "en", says("Dan", AnnotatorKind.PERSON, ANSWER))
     store.import_records("mine", [record("a", "en", *states), other])
     page = html(open_page("compare", item="a"))
     assert "Checked: no spans." in page
@@ -157,11 +159,11 @@ def test_an_edit_of_a_finished_annotation_is_scored_anew(open_page: OpenPage, mi
         return iou
 
     assert ben() == 0.5
-    edits: list[Remove | Add] = [
-        Remove(span="i0"),
-        Add(span="s", start=24, end=29),
+    edits: list[RemoveSpan | AddSpan] = [
+        RemoveSpan(span="i0"),
+        AddSpan(span="s", start=24, end=29),
     ]  # from "1867" to "Paris"
-    writes = [Write("tab", seq, seq - 1, edit) for seq, edit in enumerate(edits, start=1)]
+    writes = [SentOperation("tab", seq, seq - 1, edit) for seq, edit in enumerate(edits, start=1)]
     assert not mine.apply("mine", "apart", "Ben", writes).refused
     assert ben() == 1.0
 
@@ -171,7 +173,7 @@ def test_progress_shows_what_each_person_finished_by_day(open_page: OpenPage, mi
     assert "has pressed Done" in app.info[0].value
     done = SetStatus(status=Status.DONE)
     for item, who in (("same", "Ann"), ("apart", "Ann"), ("apart", "Ben")):
-        writes = [Write(f"{item}-{who}", 1, 0, done)]
+        writes = [SentOperation(f"{item}-{who}", 1, 0, done)]
         assert not mine.apply("mine", item, who, writes).refused
     table = app.run().dataframe[0].value
     assert table.groupby("Person")["Items"].sum().to_dict() == {"Ann": 2, "Ben": 1}
@@ -197,7 +199,7 @@ def test_progress_shows_what_each_person_marks_how_people_agree_and_how_long_the
     assert "No time has been measured" in app.info[0].value
     done = SetStatus(status=Status.DONE)
     for item, who, seconds in (("same", "Ann", 10.0), ("apart", "Ann", 20.0), ("same", "Ben", 6.5)):
-        writes = [Write(f"{item}-{who}", 1, 0, done, seconds=seconds)]
+        writes = [SentOperation(f"{item}-{who}", 1, 0, done, seconds=seconds)]
         assert not mine.apply("mine", item, who, writes).refused
     times = shown("Time per item")
     assert times[["Person", "Items", "Median"]].to_numpy().tolist() == [
@@ -213,7 +215,10 @@ def test_progress_shows_what_each_person_marks_how_people_agree_and_how_long_the
 
 
 def test_without_gold_labels_the_reference_can_be_chosen(open_page: OpenPage, store: Store) -> None:
-    pair = (says("Ann", Kind.PERSON, ANSWER, (0, 5)), says("Ben", Kind.PERSON, ANSWER, (0, 5)))
+    pair = (
+        says("Ann", AnnotatorKind.PERSON, ANSWER, (0, 5)),
+        says("Ben", AnnotatorKind.PERSON, ANSWER, (0, 5)),
+    )
     store.import_records("mine", [record("a", "en", *pair)])
     app = open_page("compare", view="Scores")
     assert "no gold labels" in app.info[0].value
@@ -237,7 +242,10 @@ def test_agreement_is_given_overall_and_per_language(open_page: OpenPage, mine: 
 
 def test_a_sample_is_said_to_be_one(open_page: OpenPage, store: Store) -> None:
     """A large dataset does not keep the page waiting."""
-    pair = (says("Ann", Kind.PERSON, ANSWER, (0, 5)), says("Ben", Kind.PERSON, ANSWER, (0, 5)))
+    pair = (
+        says("Ann", AnnotatorKind.PERSON, ANSWER, (0, 5)),
+        says("Ben", AnnotatorKind.PERSON, ANSWER, (0, 5)),
+    )
     store.import_records("big", [record(f"i{n}", "en", *pair) for n in range(2_500)])
     app = open_page("compare", view="Agreement")
     assert len(app.dataframe) == 0
@@ -248,7 +256,9 @@ def test_a_sample_is_said_to_be_one(open_page: OpenPage, store: Store) -> None:
 
     # An edit does not cost people what they have waited for; they say when to compare again.
     assert app.dataframe[0].value["People"][0] == 1.0
-    assert not store.apply("big", "i0", "Ben", [Write("tab", 1, 0, Remove(span="i0"))]).refused
+    assert not store.apply(
+        "big", "i0", "Ben", [SentOperation("tab", 1, 0, RemoveSpan(span="i0"))]
+    ).refused
     assert app.run().dataframe[0].value["People"][0] == 1.0
     app.button(key="compute-again").click().run()
     assert app.dataframe[0].value["People"][0] < 1.0
@@ -258,8 +268,8 @@ def test_a_correlation_that_rounds_to_zero_has_no_minus_sign(
     open_page: OpenPage, store: Store
 ) -> None:
     answer = "x" * 99  # 10 of 99 characters marked by each, one by both: Corr is -1/890
-    gold = says("gold", Kind.GOLD, answer, (0, 10))
-    ann = says("Ann", Kind.PERSON, answer, (9, 19))
+    gold = says("gold", AnnotatorKind.GOLD, answer, (0, 10))
+    ann = says("Ann", AnnotatorKind.PERSON, answer, (9, 19))
     store.import_records("near", [record("one", "en", gold, ann, answer=answer)])
     scores = compare_dataset(store, "near", reference="gold").scores
     assert -0.005 < scores[0].report.macro.corr.mean < 0
@@ -268,7 +278,7 @@ def test_a_correlation_that_rounds_to_zero_has_no_minus_sign(
 
 def test_models_are_compared_by_a_field_of_the_items(store: Store, open_page: OpenPage) -> None:
     def answered(model: str, number: int, *marks: tuple[int, int]) -> Record:
-        found = record(f"{model}-{number}", "en", says("gold", Kind.GOLD, ANSWER, *marks))
+        found = record(f"{model}-{number}", "en", says("gold", AnnotatorKind.GOLD, ANSWER, *marks))
         item = found.item.model_copy(
             update={"meta": {"model_id": model}, "question": f"Where {number}?"}
         )
@@ -290,7 +300,7 @@ def test_models_are_compared_by_a_field_of_the_items(store: Store, open_page: Op
 def test_models_open_on_the_model_and_say_what_a_detectors_interval_lacks(
     store: Store, open_page: OpenPage
 ) -> None:
-    found = record("a", "en", says("one", Kind.DETECTOR, ANSWER, (0, 19)))
+    found = record("a", "en", says("one", AnnotatorKind.DETECTOR, ANSWER, (0, 19)))
     item = found.item.model_copy(update={"meta": {"Run": 1, "Model": "careful"}})
     store.import_records("mine", [found.model_copy(update={"item": item})])
     app = open_page("compare", view="Models")
@@ -304,7 +314,9 @@ def test_models_open_on_the_model_and_say_what_a_detectors_interval_lacks(
 def test_where_the_reference_stands_alone_there_is_nobody_to_score(
     open_page: OpenPage, store: Store
 ) -> None:
-    store.import_records("mine", [record("a", "en", says("gold", Kind.GOLD, ANSWER, (0, 5)))])
+    store.import_records(
+        "mine", [record("a", "en", says("gold", AnnotatorKind.GOLD, ANSWER, (0, 5)))]
+    )
     app = open_page("compare", view="Scores")
     assert "nobody to score" in app.info[0].value
     assert not app.dataframe
@@ -345,7 +357,7 @@ def test_ways_of_verifying_are_compared_on_the_same_questions(
         }
         meta: dict[str, Any] = {"answers": ["Oslo"], "reasoning": {**outcome, "calls": 4}}
         item = Item(id=f"{question}/{way}", lang="en", question="?", answer="Step 1: …", meta=meta)
-        said = Annotation(annotator=way, kind=Kind.DETECTOR, trace=tuple(told))
+        said = Annotation(annotator=way, kind=AnnotatorKind.DETECTOR, trace=tuple(told))
         return Record(item=item, annotations=() if way == "none" else (said,))
 
     off, twice = "Off-topic", "Redundancy"

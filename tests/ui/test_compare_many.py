@@ -12,8 +12,8 @@ from crowd import crowd
 from streamlit.testing.v1 import AppTest
 
 from spanlab.results import figure
-from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Verdict
-from spanlab.scorers.agreement import Pair
+from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Verdict
+from spanlab.scorers.agreement import AnnotatorPair
 from spanlab.storage import Store
 from spanlab.ui.results.scores import matrix_html
 from spanlab.workflows.comparing import compare_dataset
@@ -135,7 +135,7 @@ def test_the_matrix_says_on_how_many_items_each_figure_stands(
 def test_a_hostile_name_stays_text_in_the_matrix() -> None:
     evil = "<img src=x onerror=alert(1)>"
     html = matrix_html(
-        pair_table([Pair(a="Ann", b=evil, n=1, iou=0.0, f1=0.0)]), "iou", ["Ann", evil]
+        pair_table([AnnotatorPair(a="Ann", b=evil, n=1, iou=0.0, f1=0.0)]), "iou", ["Ann", evil]
     )
     assert "<img" not in html
     assert "&lt;img" in html
@@ -178,7 +178,7 @@ def test_errors_in_steps_are_drawn_of_those_who_found_most(
     said = [
         Annotation(
             annotator=f"annotator-{number:02}",
-            kind=Kind.PERSON,
+            kind=AnnotatorKind.PERSON,
             spans=tuple(
                 Span.of(item.answer, start, start + 9, label="Redundancy")
                 for start in (8, 36)[: 1 + number % 2]

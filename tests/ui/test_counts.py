@@ -6,26 +6,26 @@ from datetime import UTC, datetime
 
 import pytest
 
-from spanlab.schema import AnnotatorSummary, DatasetSummary, Kind, Status
+from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Status
 from spanlab.ui.counts import counts_html, kind_beside
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "expected"),
     [
-        pytest.param("gold", Kind.GOLD, "", id="gold"),
-        pytest.param("vote", Kind.VOTE, "", id="vote"),
-        pytest.param("majority", Kind.VOTE, "vote", id="another-vote"),
-        pytest.param("reference", Kind.GOLD, "gold labels", id="other-gold-labels"),
-        pytest.param("vote", Kind.PERSON, "person", id="a-person-called-so"),
+        pytest.param("gold", AnnotatorKind.GOLD, "", id="gold"),
+        pytest.param("vote", AnnotatorKind.VOTE, "", id="vote"),
+        pytest.param("majority", AnnotatorKind.VOTE, "vote", id="another-vote"),
+        pytest.param("reference", AnnotatorKind.GOLD, "gold labels", id="other-gold-labels"),
+        pytest.param("vote", AnnotatorKind.PERSON, "person", id="a-person-called-so"),
     ],
 )
-def test_a_kind_is_not_said_twice(name: str, kind: Kind, expected: str) -> None:
+def test_a_kind_is_not_said_twice(name: str, kind: AnnotatorKind, expected: str) -> None:
     assert kind_beside(name, kind) == expected
 
 
 def test_the_bars_do_not_say_gold_gold_labels() -> None:
-    gold = AnnotatorSummary(name="gold", kind=Kind.GOLD, counts={Status.DONE: 2})
+    gold = AnnotatorSummary(name="gold", kind=AnnotatorKind.GOLD, counts={Status.DONE: 2})
     summary = DatasetSummary(
         name="d", created=datetime.now(UTC), n_items=2, languages={"en": 2}, annotators=(gold,)
     )

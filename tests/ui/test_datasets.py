@@ -16,13 +16,13 @@ from spanlab.jobs import JobState
 from spanlab.schema import (
     LABEL_SETS,
     Annotation,
+    AnnotatorKind,
     Item,
-    Kind,
-    Label,
     Record,
     Span,
+    SpanLabel,
     Status,
-    Undecided,
+    UndecidedRule,
 )
 from spanlab.storage import Store
 
@@ -79,7 +79,12 @@ def test_samples_come_imported_voted_and_with_a_job_that_detects(
     assert "offline annotated 67 items of samples" in everything(app)
     (summary,) = store.datasets()
     kinds = {annotator.kind for annotator in summary.annotators}
-    assert kinds == {Kind.GOLD, Kind.PERSON, Kind.DETECTOR, Kind.VOTE}
+    assert kinds == {
+        AnnotatorKind.GOLD,
+        AnnotatorKind.PERSON,
+        AnnotatorKind.DETECTOR,
+        AnnotatorKind.VOTE,
+    }
 
 
 def test_an_upload_becomes_a_dataset_named_after_its_file(
@@ -272,9 +277,11 @@ def annotated(store: Store, dataset: str = "mine") -> None:
     """Four items; Ann has finished one with a span and one without, failed one, left one."""
     mark = Span.of(ANSWER, 24, 29)
     said = [
-        Annotation(annotator="Ann", kind=Kind.PERSON, spans=(mark,)),
-        Annotation(annotator="Ann", kind=Kind.PERSON),
-        Annotation(annotator="Ann", kind=Kind.PERSON, status=Status.FAILED, note="no power"),
+        Annotation(annotator="Ann", kind=AnnotatorKind.PERSON, spans=(mark,)),
+        Annotation(annotator="Ann", kind=AnnotatorKind.PERSON),
+        Annotation(
+            annotator="Ann", kind=AnnotatorKind.PERSON, status=Status.FAILED, note="no power"
+        ),
         None,
     ]
     store.import_records(
@@ -303,7 +310,7 @@ def test_a_hostile_annotator_name_stays_text(open_page: OpenPage, store: Store) 
     evil = "<img src=x onerror=alert(1)>"
     record = Record(
         item=Item(id="a", answer=ANSWER),
-        annotations=(Annotation(annotator=evil, kind=Kind.PERSON),),
+        annotations=(Annotation(annotator=evil, kind=AnnotatorKind.PERSON),),
     )
     store.import_records("mine", [record])
     html = "".join(element.proto.body for element in open_page("datasets").get("html"))
@@ -432,12 +439,12 @@ def test_many_datasets_are_searched(open_page: OpenPage, store: Store, count: in
 def test_undecided_suggestions_blind_review_and_people_per_item_are_settings(
     open_page: OpenPage, store: Store
 ) -> None:
-    ben = Annotation(annotator="Ben", kind=Kind.PERSON)
+    ben = Annotation(annotator="Ben", kind=AnnotatorKind.PERSON)
     store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER), annotations=(ben,))])
     app = ask(open_page, "settings")
     (radio,) = [each for each in app.radio if "undecided" in each.label]
-    assert radio.value is Undecided.REJECTED
-    radio.set_value(Undecided.ASK)
+    assert radio.value is UndecidedRule.REJECTED
+    radio.set_value(UndecidedRule.ASK)
     others = next(each for each in app.radio if "other people" in each.label)
     assert str(others.value).startswith("Hidden, unless")
     others.set_value("Hidden until the reviewer has finished the item")
@@ -445,7 +452,7 @@ def test_undecided_suggestions_blind_review_and_people_per_item_are_settings(
     app.multiselect[0].set_value(["Ben"])
     next(each for each in app.button if each.label == "Save").click().run()
     settings = store.datasets()[0].settings
-    assert settings.undecided is Undecided.ASK
+    assert settings.undecided is UndecidedRule.ASK
     assert (settings.always_blind, settings.shown_when_done) == (True, True)
     assert settings.assigned_to == ("Ben",)
     assert settings.overlap == 2
@@ -464,7 +471,7 @@ def test_annotators_are_renamed_merged_marked_as_gold_and_removed(
     open_page: OpenPage, store: Store
 ) -> None:
     annotated(store)
-    two = Annotation(annotator="Bea", kind=Kind.PERSON)
+    two = Annotation(annotator="Bea", kind=AnnotatorKind.PERSON)
     items = [record.item.id for record in store.records("mine")]
     store.save_annotations("mine", [(item, two) for item in items])
 
@@ -512,7 +519,7 @@ def test_labels_are_edited_in_rows_that_say_what_is_wrong_beside_them(
     open_page: OpenPage, store: Store
 ) -> None:
     store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER))])
-    two = (Label(name="number", key="4"), Label(name="name", colour="#112233"))
+    two = (SpanLabel(name="number", key="4"), SpanLabel(name="name", colour="#112233"))
     store.change_settings("mine", lambda now: now.model_copy(update={"labels": two}))
     app = ask(open_page, "settings")
 
@@ -548,9 +555,9 @@ def test_labels_are_edited_in_rows_that_say_what_is_wrong_beside_them(
     field("Name of label 3").input("date").run()
     press("Save")
     assert store.settings("mine").labels == (
-        Label(name="name", colour="#008080"),
-        Label(name="number", key="4", colour="#abcdef"),
-        Label(name="date", description="of no name"),
+        SpanLabel(name="name", colour="#008080"),
+        SpanLabel(name="number", key="4", colour="#abcdef"),
+        SpanLabel(name="date", description="of no name"),
     )
     app = ask(open_page, "settings")
     press("Delete label 2")

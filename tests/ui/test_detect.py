@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from spanlab import jobs
 from spanlab.detectors import installed
 from spanlab.jobs import job_store
-from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, fail, say
 
@@ -149,7 +149,10 @@ def test_only_failed_items_are_taken_up_on_request(
 ) -> None:
     """A failed judgement is a state, and can be repeated alone."""
     failed = Annotation(
-        annotator="ucsc-extract", kind=Kind.DETECTOR, status=Status.FAILED, note="no answer"
+        annotator="ucsc-extract",
+        kind=AnnotatorKind.DETECTOR,
+        status=Status.FAILED,
+        note="no answer",
     )
     first, second = records("a", "b")
     store.import_records("mine", [first, Record(item=second.item, annotations=(failed,))])

@@ -12,7 +12,7 @@ import pytest
 from streamlit import config
 from streamlit.testing.v1 import AppTest
 
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 from spanlab.storage import Store
 from spanlab.workflows.exporting import ExportChoice, export_dataset
 
@@ -23,7 +23,7 @@ ANSWER = "Marie Curie was born in Paris."
 @pytest.fixture
 def mine(store: Store) -> Store:
     """Three items, of which Ann has finished one."""
-    mark = Annotation(annotator="Ann", kind=Kind.PERSON, spans=(Span.of(ANSWER, 24, 29),))
+    mark = Annotation(annotator="Ann", kind=AnnotatorKind.PERSON, spans=(Span.of(ANSWER, 24, 29),))
     store.import_records(
         "mine",
         [
@@ -92,7 +92,7 @@ def test_the_file_is_what_the_workflow_writes(
 
 
 def test_everybody_does_not_fit_into_a_mushroom_file(open_page: OpenPage, mine: Store) -> None:
-    ben = Annotation(annotator="Ben", kind=Kind.PERSON)
+    ben = Annotation(annotator="Ben", kind=AnnotatorKind.PERSON)
     mine.save_annotations("mine", [("a", ben)])
     app = open_page("export")
     app.radio(key="export-format").set_value("mushroom").run()

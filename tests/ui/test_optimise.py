@@ -14,8 +14,8 @@ from tuned_programs import tuned_program
 from spanlab import jobs
 from spanlab.datasets import read
 from spanlab.jobs import job_store
-from spanlab.programs import Programs
-from spanlab.schema import Annotation, Claim, Kind
+from spanlab.programs import ProgramRegistry
+from spanlab.schema import Annotation, AnnotatorKind, Claim
 from spanlab.storage import Store
 from spanlab.testing import ModelServer
 
@@ -23,10 +23,10 @@ OpenPage = Callable[..., AppTest]
 
 
 @pytest.fixture
-def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Programs:
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProgramRegistry:
     """The registry that the page shows."""
     monkeypatch.setenv("SPANLAB_PROGRAMS", str(tmp_path / "programs"))
-    return Programs(tmp_path / "programs")
+    return ProgramRegistry(tmp_path / "programs")
 
 
 def everything(app: AppTest) -> str:
@@ -35,7 +35,7 @@ def everything(app: AppTest) -> str:
 
 
 def test_without_data_and_programs_it_says_where_they_come_from(
-    open_page: OpenPage, programs: Programs
+    open_page: OpenPage, programs: ProgramRegistry
 ) -> None:
     app = open_page("optimise")
     assert not app.exception
@@ -45,7 +45,7 @@ def test_without_data_and_programs_it_says_where_they_come_from(
 
 def test_without_a_model_it_says_what_to_set(
     open_page: OpenPage,
-    programs: Programs,
+    programs: ProgramRegistry,
     store: Store,
     samples: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -60,7 +60,11 @@ def test_without_a_model_it_says_what_to_set(
 
 
 def test_a_search_is_estimated_and_started(
-    open_page: OpenPage, programs: Programs, store: Store, samples: Path, model_server: ModelServer
+    open_page: OpenPage,
+    programs: ProgramRegistry,
+    store: Store,
+    samples: Path,
+    model_server: ModelServer,
 ) -> None:
     store.import_records("mine", read(samples))
     app = open_page("optimise", dataset="mine")
@@ -91,7 +95,11 @@ def test_a_search_is_estimated_and_started(
 
 
 def test_a_second_start_shows_the_search_under_way_and_asks(
-    open_page: OpenPage, programs: Programs, store: Store, samples: Path, model_server: ModelServer
+    open_page: OpenPage,
+    programs: ProgramRegistry,
+    store: Store,
+    samples: Path,
+    model_server: ModelServer,
 ) -> None:
     store.import_records("mine", read(samples))
     app = open_page("optimise", dataset="mine")
@@ -115,7 +123,7 @@ def test_a_second_start_shows_the_search_under_way_and_asks(
 
 def test_what_a_search_costs_at_most_is_the_same_on_the_page_and_on_the_command_line(
     open_page: OpenPage,
-    programs: Programs,
+    programs: ProgramRegistry,
     store: Store,
     samples: Path,
     tmp_path: Path,
@@ -135,7 +143,11 @@ def test_what_a_search_costs_at_most_is_the_same_on_the_page_and_on_the_command_
 
 
 def test_only_what_can_be_tuned_is_offered(
-    open_page: OpenPage, programs: Programs, store: Store, samples: Path, model_server: ModelServer
+    open_page: OpenPage,
+    programs: ProgramRegistry,
+    store: Store,
+    samples: Path,
+    model_server: ModelServer,
 ) -> None:
     store.import_records("mine", read(samples))
     offered = open_page("optimise", dataset="mine").selectbox(key="spanlab.optimise.detector")
@@ -155,10 +167,14 @@ def test_only_what_can_be_tuned_is_offered(
 
 
 def test_a_detector_is_made_better_for_what_it_is_tuned_on(
-    open_page: OpenPage, programs: Programs, store: Store, samples: Path, model_server: ModelServer
+    open_page: OpenPage,
+    programs: ProgramRegistry,
+    store: Store,
+    samples: Path,
+    model_server: ModelServer,
 ) -> None:
     claims = (Claim(text="It is so.", verdict="supported"), Claim(text="Not.", verdict="refuted"))
-    gold = Annotation(annotator="gold", kind=Kind.GOLD, claims=claims)
+    gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD, claims=claims)
     records = [record.model_copy(update={"annotations": (gold,)}) for record in read(samples)]
     store.import_records("mine", records)
     app = open_page("optimise", dataset="mine")
@@ -187,7 +203,11 @@ def test_a_detector_is_made_better_for_what_it_is_tuned_on(
 
 
 def test_labels_that_nobody_made_are_said_to_be_missing(
-    open_page: OpenPage, programs: Programs, store: Store, samples: Path, model_server: ModelServer
+    open_page: OpenPage,
+    programs: ProgramRegistry,
+    store: Store,
+    samples: Path,
+    model_server: ModelServer,
 ) -> None:
     store.import_records(
         "mine", (record.model_copy(update={"annotations": ()}) for record in read(samples))
@@ -199,7 +219,7 @@ def test_labels_that_nobody_made_are_said_to_be_missing(
 
 
 def test_a_program_is_compared_used_and_removed(
-    open_page: OpenPage, programs: Programs, store: Store
+    open_page: OpenPage, programs: ProgramRegistry, store: Store
 ) -> None:
     programs.save(tuned_program("maybe", "Quote it.\nBe quick.", -0.02))
     programs.save(tuned_program("sure", "Quote it.\nBe short.", 0.02))
@@ -216,7 +236,7 @@ def test_a_program_is_compared_used_and_removed(
 
 
 def test_a_damaged_registry_is_said_and_ends_nothing(
-    open_page: OpenPage, programs: Programs, store: Store, tmp_path: Path
+    open_page: OpenPage, programs: ProgramRegistry, store: Store, tmp_path: Path
 ) -> None:
     (tmp_path / "programs").mkdir()
     (tmp_path / "programs" / "evil.json").write_text("[]")

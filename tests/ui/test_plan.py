@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from spanlab.schema import Annotation, Item, Kind, Record
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record
 from spanlab.storage import Store
 
 OpenPage = Callable[..., AppTest]
@@ -23,7 +23,7 @@ def planned(store: Store) -> Store:
             Record(
                 item=Item(id=str(number), answer="one"),
                 annotations=tuple(
-                    Annotation(annotator=who, kind=Kind.PERSON)
+                    Annotation(annotator=who, kind=AnnotatorKind.PERSON)
                     for who in people.get(str(number), ())
                 ),
             )

@@ -8,24 +8,24 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Checkbox
 
-from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.storage import Store
 
 OpenPage = Callable[..., AppTest]
 PAGES = ["review", "adjudicate", "detect", "optimise", "compare", "export"]
 
 
-def _by(name: str, kind: Kind) -> Annotation:
+def _by(name: str, kind: AnnotatorKind) -> Annotation:
     return Annotation(annotator=name, kind=kind, status=Status.DONE)
 
 
 @pytest.fixture
 def mine(store: Store) -> Store:
     said = (
-        _by("guesser", Kind.DETECTOR),
-        _by("majority", Kind.VOTE),
-        _by("truth", Kind.GOLD),
-        _by("Ben", Kind.PERSON),
+        _by("guesser", AnnotatorKind.DETECTOR),
+        _by("majority", AnnotatorKind.VOTE),
+        _by("truth", AnnotatorKind.GOLD),
+        _by("Ben", AnnotatorKind.PERSON),
     )
     store.import_records("mine", [Record(item=Item(id="a", answer="one"), annotations=said)])
     return store

@@ -14,10 +14,10 @@ from postgres import Cluster
 from spanlab.datasets import dumps
 from spanlab.datasets.formats.jsonl import loads
 from spanlab.oplog import in_force
-from spanlab.schema import Annotation, Item, Kind, QueueQuery, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Span, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.ui.span_editor import ReviewQueue, Sent, exchange
+from spanlab.ui.span_editor import EditorMessage, ReviewQueue, exchange
 from spanlab.workflows.adjudicating import ADJUDICATED, AdjudicationQueue
 
 SECRET = "SECRET"
@@ -40,7 +40,9 @@ def _record(name: str) -> Record:
 
 def _person(who: str, start: int) -> Annotation:
     span = Span.of(ANSWER, start, start + 3, label=SECRET)
-    return Annotation(annotator=f"{who} {SECRET}", kind=Kind.PERSON, spans=(span,), note=SECRET)
+    return Annotation(
+        annotator=f"{who} {SECRET}", kind=AnnotatorKind.PERSON, spans=(span,), note=SECRET
+    )
 
 
 def _adjudication(author: str) -> ReviewQueue:
@@ -101,7 +103,7 @@ class Editor:
 
     def _ask(self, item: str, **sent: Any) -> dict[str, Any]:
         message = {"place": self.place.id, "open": item, **sent}
-        answer = exchange(self.store, self.place, Sent.model_validate(message))
+        answer = exchange(self.store, self.place, EditorMessage.model_validate(message))
         text = json.dumps(answer.json)
         self.seen.append(text)
         return dict(json.loads(text))
@@ -119,9 +121,9 @@ def test_two_adjudicate_while_two_annotate_and_nothing_is_lost_or_seen_that_is_h
     assert [each.stored for each in everybody] == [2 * len(ITEMS)] * 4
     assert store.n_operations("words") == sum(each.stored for each in everybody)
     for item in ITEMS:
-        gold = store.review("words", item, ADJUDICATED, Kind.GOLD)
+        gold = store.review("words", item, ADJUDICATED, AnnotatorKind.GOLD)
         assert len(in_force(gold.operations)) == gold.version == 4
-        assert gold.state == store.rebuild("words", item, ADJUDICATED, Kind.GOLD)
+        assert gold.state == store.rebuild("words", item, ADJUDICATED, AnnotatorKind.GOLD)
         decided = gold.record.by(ADJUDICATED)
         assert decided is not None
         assert decided.decided_by in {"Ada", "Grace"}
@@ -149,7 +151,7 @@ def test_a_write_that_claims_another_kind_of_log_is_refused(store: Store) -> Non
     }
     for place, author in ((_annotation("Cleo"), "Cleo"), (_adjudication("Ada"), None)):
         write = {**forged, "reviewer": place.reviewer, "author": author}
-        sent = Sent.model_validate({"place": place.id, "writes": [write]})
+        sent = EditorMessage.model_validate({"place": place.id, "writes": [write]})
         (result,) = json.loads(json.dumps(exchange(store, place, sent).json))["results"]
         assert result["reason"] == "an adjudication, and it alone, says who decided"
     assert store.n_operations("words") == 0

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.oplog import Add, ReviewState
-from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Status, Verdict
+from spanlab.oplog import AddSpan, ReviewState
+from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status, Verdict
 from spanlab.settings import Settings
-from spanlab.storage import Store, Write
+from spanlab.storage import SentOperation, Store
 from spanlab.workflows.adjudicating import ADJUDICATED, AdjudicationQueue
 from spanlab.workflows.agreed_items import agreed_items, take_agreed, take_back
 
@@ -29,7 +29,7 @@ def _by(
     *extents: tuple[int, int],
     label: str | None = None,
     verdict: Verdict | None = None,
-    kind: Kind = Kind.PERSON,
+    kind: AnnotatorKind = AnnotatorKind.PERSON,
 ) -> Annotation:
     spans = tuple(Span.of(ANSWER, start, end, label=label) for start, end in extents)
     claims = (Claim(text="One.", verdict=verdict),) if verdict else ()
@@ -41,7 +41,11 @@ CASES = {
     "in parts": (_by("Ann", (0, 7)), _by("Ben", (0, 5), (5, 7))),
     "nothing": (_by("Ann"), _by("Ben")),
     "claims": (_by("Ann", verdict="refuted"), _by("Ben", verdict="refuted")),
-    "detector differs": (_by("Ann", (0, 3)), _by("Ben", (0, 3)), _by("d", kind=Kind.DETECTOR)),
+    "detector differs": (
+        _by("Ann", (0, 3)),
+        _by("Ben", (0, 3)),
+        _by("d", kind=AnnotatorKind.DETECTOR),
+    ),
     "other place": (_by("Ann", (0, 3)), _by("Ben", (4, 7))),
     "other label": (_by("Ann", (0, 3), label="a"), _by("Ben", (0, 3), label="b")),
     "other verdict": (_by("Ann", verdict="refuted"), _by("Ben", verdict="supported")),
@@ -75,7 +79,11 @@ def test_they_are_decided_as_everybody_says_and_taken_back_as_one(store: Store) 
     assert len(taken.items) == len(AGREED)
     decided = store.record("words", "in parts").by(ADJUDICATED)
     assert decided is not None
-    assert (decided.kind, decided.status, decided.decided_by) == (Kind.GOLD, Status.DONE, "Ada")
+    assert (decided.kind, decided.status, decided.decided_by) == (
+        AnnotatorKind.GOLD,
+        Status.DONE,
+        "Ada",
+    )
     assert [(span.start, span.end, span.source, span.voters) for span in decided.spans] == [
         (0, 7, "majority", ("Ann", "Ben"))
     ]
@@ -90,9 +98,9 @@ def test_they_are_decided_as_everybody_says_and_taken_back_as_one(store: Store) 
     assert take_back(store, taken) == len(AGREED)
     for name, said in zip(CASES, before, strict=True):
         assert store.record("words", name).annotations[: len(said)] == said
-        state = store.review("words", name, ADJUDICATED, Kind.GOLD).state
+        state = store.review("words", name, ADJUDICATED, AnnotatorKind.GOLD).state
         assert state == ReviewState()
-        assert state == store.rebuild("words", name, ADJUDICATED, Kind.GOLD)
+        assert state == store.rebuild("words", name, ADJUDICATED, AnnotatorKind.GOLD)
     assert len(agreed_items(store, "words", QUEUE)) == len(AGREED)  # and can be taken again
     again = take_agreed(store, "words", ADJUDICATED, "Ada", agreed_items(store, "words", QUEUE))
     assert len(again.items) == len(AGREED)
@@ -100,20 +108,22 @@ def test_they_are_decided_as_everybody_says_and_taken_back_as_one(store: Store) 
 
 def test_what_somebody_works_on_is_neither_taken_nor_taken_back(store: Store) -> None:
     _import(store)
-    drawn = Write("tab", 1, 0, Add(span="s", start=8, end=13), "Grace")
+    drawn = SentOperation("tab", 1, 0, AddSpan(span="s", start=8, end=13), "Grace")
     agreed = agreed_items(store, "words", QUEUE)
     store.apply("words", "the same", ADJUDICATED, [drawn])
     taken = take_agreed(store, "words", ADJUDICATED, "Ada", agreed)
     assert "the same" not in {name for name, _, _ in taken.items}
     assert "the same" not in {each.item_id for each in agreed_items(store, "words", QUEUE)}
     length = {name: now for name, _, now in taken.items}["in parts"]
-    more = Write("tab", 2, length, Add(span="t", start=8, end=13), "Grace")
+    more = SentOperation("tab", 2, length, AddSpan(span="t", start=8, end=13), "Grace")
     store.apply("words", "in parts", ADJUDICATED, [more])
     assert take_back(store, taken) == len(AGREED) - 2
     texts = {
         name: [
             span.text
-            for span in store.review("words", name, ADJUDICATED, Kind.GOLD).state.spans.values()
+            for span in store.review(
+                "words", name, ADJUDICATED, AnnotatorKind.GOLD
+            ).state.spans.values()
         ]
         for name in ("the same", "in parts", "nothing")
     }

@@ -14,10 +14,10 @@ from spanlab.detectors import DetectorSpec
 from spanlab.errors import BudgetError, UsageError
 from spanlab.lm import Budget
 from spanlab.retrievers import GivenSpec
-from spanlab.schema import Annotation, Item, Kind, Record, Status
-from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 from spanlab.workflows.requesting import request_of
-from spanlab.workflows.streaming import Stream
+from spanlab.workflows.streaming import FileRun
 
 
 @pytest.fixture(autouse=True)
@@ -27,8 +27,10 @@ def _own_home(model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def towers(count: int) -> list[Record]:
-    before = Annotation(annotator="anna", kind=Kind.PERSON)
-    old = Annotation(annotator="ucsc-extract", kind=Kind.DETECTOR, status=Status.FAILED, note="x")
+    before = Annotation(annotator="anna", kind=AnnotatorKind.PERSON)
+    old = Annotation(
+        annotator="ucsc-extract", kind=AnnotatorKind.DETECTOR, status=Status.FAILED, note="x"
+    )
     items = [
         TOWER.model_copy(update={"id": f"tower {number}", "question": f"Tower {number}?"})
         for number in range(count)
@@ -71,7 +73,7 @@ def test_a_second_run_is_answered_from_the_cache(model_server: ModelServer) -> N
 
 
 def test_one_item_s_failure_is_one_item_s_failure(model_server: ModelServer) -> None:
-    def script(ask: Ask) -> Reply:
+    def script(ask: ModelRequest) -> ScriptedReply:
         return fail(402, "nothing left") if "Tower 1?" in ask.text else say_fields(parts=[])
 
     model_server.script(script)
@@ -118,7 +120,7 @@ def test_only_a_few_records_are_held_at_once() -> None:
             yield record
 
     request = request_of("records", [DetectorSpec(detector="ucsc-extract")], concurrency=2)
-    stream = Stream.of(request)
+    stream = FileRun.of(request)
     done = stream.annotated(source())
     next(done)
     assert read <= 10
@@ -131,7 +133,7 @@ def test_a_detector_of_one_s_own_is_asked_too() -> None:
         name = "own"
 
         def annotate(self, item: Item) -> Annotation:
-            return Annotation(annotator="own", kind=Kind.DETECTOR, note=item.id)
+            return Annotation(annotator="own", kind=AnnotatorKind.DETECTOR, note=item.id)
 
     done = spanlab.annotate(towers(2), Own())
     assert [record.annotations[-1].note for record in done] == ["tower 0", "tower 1"]

@@ -14,19 +14,23 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.schema import Annotation, Claim, Item, Kind, QueueQuery, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, QueueQuery, Record, Span, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.ui.span_editor import Answer, ReviewQueue, Sent, exchange
+from spanlab.ui.span_editor import EditorMessage, EditorReply, ReviewQueue, exchange
 from spanlab.workflows.review import first_item
-from spanlab.workflows.review_writes import Outcome
+from spanlab.workflows.review_writes import WriteOutcome
 
 SECRET = "SECRET"
 ANSWER = "one two three"
 
 
 def _says(
-    name: str, kind: Kind, start: int, voters: tuple[str, ...] = (), note: str | None = None
+    name: str,
+    kind: AnnotatorKind,
+    start: int,
+    voters: tuple[str, ...] = (),
+    note: str | None = None,
 ) -> Annotation:
     marked = Span.of(ANSWER, start, start + 3, label=note).model_copy(update={"note": note})
     claims = (Claim(text=note, verdict="refuted", note=note),) if note else ()
@@ -37,19 +41,19 @@ def _says(
 
 def _record(name: str, *, apart: bool) -> Record:
     """Two detectors that agree unless they are ``apart``, and people who say what is secret."""
-    ben = _says(f"Ben {SECRET}", Kind.PERSON, 8, note=SECRET)
+    ben = _says(f"Ben {SECRET}", AnnotatorKind.PERSON, 8, note=SECRET)
     skipped = ben.model_copy(update={"annotator": f"Eve {SECRET}", "status": Status.SKIPPED})
     return Record(
         item=Item(id=name, answer=ANSWER),
         annotations=(
-            _says("d1", Kind.DETECTOR, 0),
-            _says("d2", Kind.DETECTOR, 4 if apart else 0),
+            _says("d1", AnnotatorKind.DETECTOR, 0),
+            _says("d2", AnnotatorKind.DETECTOR, 4 if apart else 0),
             ben,
             skipped,
-            _says(f"gold {SECRET}", Kind.GOLD, 8, note=SECRET),
-            _says("of detectors", Kind.VOTE, 0, ("d1", "d2")),
-            _says(f"of people {SECRET}", Kind.VOTE, 8, (ben.annotator, "d1"), note=SECRET),
-            _says(f"of whom {SECRET}", Kind.VOTE, 8, note=SECRET),
+            _says(f"gold {SECRET}", AnnotatorKind.GOLD, 8, note=SECRET),
+            _says("of detectors", AnnotatorKind.VOTE, 0, ("d1", "d2")),
+            _says(f"of people {SECRET}", AnnotatorKind.VOTE, 8, (ben.annotator, "d1"), note=SECRET),
+            _says(f"of whom {SECRET}", AnnotatorKind.VOTE, 8, note=SECRET),
         ),
     )
 
@@ -61,8 +65,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
         people = Record(
             item=Item(id="people", answer=ANSWER),
             annotations=(
-                _says(f"Ben {SECRET}", Kind.PERSON, 0),
-                _says(f"Ivo {SECRET}", Kind.PERSON, 4),
+                _says(f"Ben {SECRET}", AnnotatorKind.PERSON, 0),
+                _says(f"Ivo {SECRET}", AnnotatorKind.PERSON, 4),
             ),
         )
         agreed, apart = _record("agreed", apart=False), _record("apart", apart=True)
@@ -70,9 +74,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield store
 
 
-def _ask(store: Store, query: QueueQuery, **sent: object) -> Answer:
+def _ask(store: Store, query: QueueQuery, **sent: object) -> EditorReply:
     place = ReviewQueue("words", query, None)
-    return exchange(store, place, Sent.model_validate({"place": place.id, **sent}))
+    return exchange(store, place, EditorMessage.model_validate({"place": place.id, **sent}))
 
 
 BLIND = QueueQuery(reviewer="Ada", blind=True)
@@ -116,7 +120,7 @@ def test_a_lead_may_show_what_others_said_once_a_reviewer_has_finished_the_item(
         operation = {"kind": "status", "status": status.value}
         write = {"session": "s", "seq": seq, "base": seq - 1, "op": operation, **where}
         answer = _ask(store, query, writes=[write], **sent).json
-        assert answer["results"] == [asdict(Outcome("s", seq, stored=True))]
+        assert answer["results"] == [asdict(WriteOutcome("s", seq, stored=True))]
         return json.dumps(answer)
 
     where = {"dataset": "words", "item": "agreed", "reviewer": "Ada"}
@@ -153,7 +157,7 @@ def test_a_blind_queue_is_ordered_and_filtered_by_the_disagreement_of_detectors_
 def test_what_a_person_says_later_moves_nothing_in_a_blind_queue(store: Store) -> None:
     ranked = QueueQuery(reviewer="Ada", order="disagreement", blind=True)
     before = [(row.item_id, row.disagreement) for row in store.page("words", ranked).rows]
-    store.save_annotations("words", [("agreed", _says("Zoe", Kind.PERSON, 8))])
+    store.save_annotations("words", [("agreed", _says("Zoe", AnnotatorKind.PERSON, 8))])
     assert [(row.item_id, row.disagreement) for row in store.page("words", ranked).rows] == before
 
 

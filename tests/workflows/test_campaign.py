@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from spanlab.extents import Extent
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 from spanlab.scorers.agreement import ItemMarks
 from spanlab.settings import Settings
-from spanlab.storage import Finished, Store
-from spanlab.workflows.campaign import Pace, agreement_over_time, campaign, pace
+from spanlab.storage import FinishedItem, Store
+from spanlab.workflows.campaign import AnnotatorPace, agreement_over_time, campaign, pace
 
 ANSWER = "0123456789"
 FIRST = datetime(2026, 3, 2, 23, 30, tzinfo=UTC)  # a Monday
@@ -26,7 +26,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield store
 
 
-def says(who: str, *spans: tuple[int, int, str | None], kind: Kind = Kind.PERSON) -> Annotation:
+def says(
+    who: str, *spans: tuple[int, int, str | None], kind: AnnotatorKind = AnnotatorKind.PERSON
+) -> Annotation:
     marked = (Span.of(ANSWER, start, end) for start, end, _ in spans)
     labelled = (
         span.model_copy(update={"label": label})
@@ -40,13 +42,17 @@ def marked(item_id: str, **people: tuple[int, int]) -> ItemMarks:
     return ItemMarks(id=item_id, lang="en", length=len(ANSWER), marks=marks)
 
 
-def done(who: str, item_id: str, days: int = 0, seconds: float | None = None) -> Finished:
-    return Finished(who, item_id, FIRST + timedelta(days=days), seconds)
+def done(who: str, item_id: str, days: int = 0, seconds: float | None = None) -> FinishedItem:
+    return FinishedItem(who, item_id, FIRST + timedelta(days=days), seconds)
 
 
 def test_labels_are_counted_per_person_and_of_nobody_else(store: Store) -> None:
     skipped = says("Ben").model_copy(update={"status": Status.SKIPPED})
-    one = (says("Ann", (0, 3, "number"), (2, 4, None)), skipped, says("d", kind=Kind.DETECTOR))
+    one = (
+        says("Ann", (0, 3, "number"), (2, 4, None)),
+        skipped,
+        says("d", kind=AnnotatorKind.DETECTOR),
+    )
     two = (says("Ann"), says("Ben", (5, 6, "number")))
     store.import_records(
         "d",
@@ -109,6 +115,6 @@ def test_the_pace_is_of_items_whose_time_was_measured() -> None:
     times = [done("a", str(seconds), seconds=seconds) for seconds in (10.0, 20.0, 30.0, 40.0, 50.0)]
     found = pace([*times, done("a", "imported"), done("b", "x", seconds=3.0), done("c", "y")])
     assert found == (
-        Pace("b", 1, 3.0, 3.0, 3.0, 3.0),
-        Pace("a", 5, 20.0, 30.0, 40.0, 150.0),
+        AnnotatorPace("b", 1, 3.0, 3.0, 3.0, 3.0),
+        AnnotatorPace("a", 5, 20.0, 30.0, 40.0, 150.0),
     )

@@ -11,7 +11,7 @@ from spanlab.detectors import DetectorSpec, EnsembleSpec
 from spanlab.errors import UsageError
 from spanlab.lm import Budget, TokenPrice
 from spanlab.retrievers import Bm25Spec, PassageSource, WebSpec
-from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.workflows.choosing import (
@@ -29,7 +29,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
     settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
     with Store.open(settings) as store:
         failed = Annotation(
-            annotator="ucsc-extract", kind=Kind.DETECTOR, status=Status.FAILED, note="no answer"
+            annotator="ucsc-extract",
+            kind=AnnotatorKind.DETECTOR,
+            status=Status.FAILED,
+            note="no answer",
         )
         store.import_records(
             "set",

@@ -9,9 +9,9 @@ import pytest
 from spanlab.results import flat_rows
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
     Claim,
     Item,
-    Kind,
     PairStep,
     Passage,
     RecallStep,
@@ -23,7 +23,12 @@ from spanlab.schema import (
 from spanlab.workflows.claim_comparing import ClaimComparison, ClaimTally
 from spanlab.workflows.comparison_tables import claim_table
 
-KINDS = {"gold": Kind.GOLD, "Ann": Kind.PERSON, "Ben": Kind.PERSON, "tool": Kind.DETECTOR}
+KINDS = {
+    "gold": AnnotatorKind.GOLD,
+    "Ann": AnnotatorKind.PERSON,
+    "Ben": AnnotatorKind.PERSON,
+    "tool": AnnotatorKind.DETECTOR,
+}
 YES: Verdict = "supported"
 NO: Verdict = "refuted"
 

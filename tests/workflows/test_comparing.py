@@ -12,7 +12,7 @@ import pytest
 from commands import run_here
 
 from spanlab.errors import NotFoundError
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 from spanlab.scorers.agreement import agreement, rated
 from spanlab.settings import Settings
 from spanlab.storage import Store
@@ -28,7 +28,12 @@ from spanlab.workflows.comparing import (
 )
 
 ANSWER = "abcdefghij"  # ten characters
-KINDS = {"gold": Kind.GOLD, "Ann": Kind.PERSON, "Ben": Kind.PERSON, "robot": Kind.DETECTOR}
+KINDS = {
+    "gold": AnnotatorKind.GOLD,
+    "Ann": AnnotatorKind.PERSON,
+    "Ben": AnnotatorKind.PERSON,
+    "robot": AnnotatorKind.DETECTOR,
+}
 
 
 def says(name: str, *marks: tuple[int, int], status: Status = Status.DONE) -> Annotation:

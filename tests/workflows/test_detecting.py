@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import spanlab
 from spanlab.errors import SpanlabError
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
-from spanlab.workflows.streaming import Stream
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
+from spanlab.workflows.streaming import FileRun
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Picky:
         if item.id in self.refused:
             raise SpanlabError(f"cannot read {item.id}")
         return Annotation(
-            annotator=self.name, kind=Kind.DETECTOR, spans=(Span.of(item.answer, 0, 1),)
+            annotator=self.name, kind=AnnotatorKind.DETECTOR, spans=(Span.of(item.answer, 0, 1),)
         )
 
 
@@ -64,7 +64,7 @@ def test_memory_stays_flat_however_long_the_stream_is() -> None:
             read += 1
             yield record
 
-    stream = Stream.own(Picky(set()))
+    stream = FileRun.own(Picky(set()))
     done = stream.annotated(source())
     next(done)
     assert read <= 5

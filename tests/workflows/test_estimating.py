@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from spanlab.detectors import DetectorSpec
 from spanlab.errors import UsageError
 from spanlab.retrievers import PassageSource
-from spanlab.schema import Annotation, Item, Kind, Passage, Record, Retrieval
+from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Retrieval
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.workflows.estimating import RunEstimate, estimate
@@ -89,7 +89,7 @@ def test_a_question_without_an_answer_has_no_steps_to_verify(store: Store) -> No
 
 
 def test_what_is_done_or_needs_no_model_costs_nothing(store: Store) -> None:
-    done = Annotation(annotator="ucsc-extract", kind=Kind.DETECTOR)
+    done = Annotation(annotator="ucsc-extract", kind=AnnotatorKind.DETECTOR)
     first, second = items(2)
     store.import_records("set", [Record(item=first.item, annotations=(done,)), second])
     assert of(store, "set", RunOptions(detectors=("ucsc-extract",))).items == 1

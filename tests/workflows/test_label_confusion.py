@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spanlab.schema import Annotation, Item, Kind, Record, Span
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span
 from spanlab.scorers.agreement import rated
 from spanlab.workflows.label_confusion import UNLABELLED, UNMARKED, Confusion, ConfusionSums
 
@@ -12,7 +12,7 @@ Mark = tuple[int, int, str | None]
 
 def says(name: str, *marks: Mark, prob: float = 1.0) -> Annotation:
     spans = (Span.of(ANSWER, start, end, prob=prob, label=label) for start, end, label in marks)
-    return Annotation(annotator=name, kind=Kind.PERSON, spans=tuple(spans))
+    return Annotation(annotator=name, kind=AnnotatorKind.PERSON, spans=tuple(spans))
 
 
 def confusion(*annotations: Annotation) -> dict[str, Confusion]:
@@ -39,7 +39,7 @@ def test_what_is_only_suggested_has_no_label_and_the_likeliest_counts() -> None:
     gold = says("gold", (0, 2, "name"))
     both = Annotation(
         annotator="Ann",
-        kind=Kind.DETECTOR,
+        kind=AnnotatorKind.DETECTOR,
         spans=(
             Span.of(ANSWER, 0, 2, prob=0.6, label="date"),
             Span.of(ANSWER, 0, 1, prob=0.9, label="name"),

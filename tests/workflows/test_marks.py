@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from spanlab.extents import Extent
 from spanlab.labels import hard_of
-from spanlab.schema import Annotation, Interval, Kind, Span
+from spanlab.schema import Annotation, AnnotatorKind, Interval, Span
 from spanlab.workflows.marks import MarkedText, pieces
 
 ANSWER = "abcdefghij"
 
 
 def says(*spans: Span, hard: tuple[Interval, ...] | None = None) -> Annotation:
-    return Annotation(annotator="vote", kind=Kind.VOTE, spans=spans, hard=hard)
+    return Annotation(annotator="vote", kind=AnnotatorKind.VOTE, spans=spans, hard=hard)
 
 
 def span(start: int, end: int, prob: float = 1.0, label: str | None = None) -> Span:

@@ -12,7 +12,7 @@ import pytest
 from commands import run_here
 
 from spanlab.errors import UsageError
-from spanlab.schema import Annotation, Item, Kind, MeasurementPlan, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, MeasurementPlan, Record, Span, Status
 from spanlab.storage import Store
 from spanlab.workflows.certificates import certify, read_certificate, stale_because
 from spanlab.workflows.certificates import write_certificate as write
@@ -33,7 +33,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 
 
 def said(who: str, marked: bool, prob: float = 1.0) -> Annotation:
-    kind = Kind.DETECTOR if who == "judge" else Kind.PERSON
+    kind = AnnotatorKind.DETECTOR if who == "judge" else AnnotatorKind.PERSON
     spans = (Span.of(ANSWER, 2, 5, prob=prob),) if marked else ()
     return Annotation(annotator=who, kind=kind, spans=spans)
 
@@ -100,7 +100,7 @@ def test_a_gap_in_the_queue_ends_the_sample_and_a_skipped_item_does_not(store: S
     filled(store, "d", lambda at: at % 4 == 0, 60, 0)
     queue = measurement_queue(store, "d")
     assert measure(store, "d").line.startswith("no reviews yet, about ")
-    skipped = Annotation(annotator="anna", kind=Kind.PERSON, status=Status.SKIPPED)
+    skipped = Annotation(annotator="anna", kind=AnnotatorKind.PERSON, status=Status.SKIPPED)
     done = [(queue[at], said("anna", marked=False)) for at in (0, 1, 3, 5)]
     store.save_annotations("d", [*done, (queue[2], skipped)])
     found = measure(store, "d")

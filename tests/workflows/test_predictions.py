@@ -11,7 +11,7 @@ from commands import run_here
 
 from spanlab.datasets import write
 from spanlab.errors import InputError, StoreError
-from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span
+from spanlab.schema import Annotation, AnnotatorKind, Evidence, Item, Passage, Record, Span
 from spanlab.storage import Store
 from spanlab.workflows.predictions import import_predictions
 
@@ -29,7 +29,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("SPANLAB_DATABASE_URL", raising=False)
     with Store.open() as opened:
-        ann = Annotation(annotator="ann", kind=Kind.PERSON)
+        ann = Annotation(annotator="ann", kind=AnnotatorKind.PERSON)
         opened.import_records(
             "en", [Record(item=item("a"), annotations=(ann,)), Record(item=item("b"))]
         )
@@ -59,7 +59,7 @@ def test_a_submission_without_answers_joins_items_by_id(store: Store, tmp_path: 
     said = a.by("mine")
     assert said is not None
     assert (said.kind, [(span.text, span.prob) for span in said.spans]) == (
-        Kind.DETECTOR,
+        AnnotatorKind.DETECTOR,
         [("3 million", 0.4)],
     )
     assert [(each.start, each.end) for each in said.hard or ()] == [(9, 18)]
@@ -78,7 +78,7 @@ def test_whole_annotations_keep_notes_and_lose_quotes_of_other_passages(
     store: Store, tmp_path: Path
 ) -> None:
     span = Span.of(ANSWER, 9, 18, evidence=(QUOTE,)).model_copy(update={"note": "too many"})
-    said = Annotation(annotator="theirs", kind=Kind.DETECTOR, spans=(span,))
+    said = Annotation(annotator="theirs", kind=AnnotatorKind.DETECTOR, spans=(span,))
     path = tmp_path / "theirs.jsonl"
     write([Record(item=item("b", PASSAGE), annotations=(said,))], path)
     import_predictions(store, [path], "en", "mine")

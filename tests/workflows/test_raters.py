@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from commands import run_here
 
-from spanlab.schema import Annotation, Interval, Item, Kind, Record
+from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record
 from spanlab.scorers.raters import dawid_skene
 from spanlab.storage import Store
 from spanlab.workflows.raters import rate_raters
@@ -27,7 +27,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
         yield opened
 
 
-def marked(who: str, words: np.ndarray, kind: Kind = Kind.PERSON) -> Annotation:
+def marked(who: str, words: np.ndarray, kind: AnnotatorKind = AnnotatorKind.PERSON) -> Annotation:
     """Every mark is a word of six characters."""
     hard = [Interval(start=6 * at, end=6 * at + 6) for at in np.flatnonzero(words).tolist()]
     return Annotation(annotator=who, kind=kind, hard=tuple(hard))
@@ -43,7 +43,7 @@ def planted(n: int = 200) -> tuple[list[Record], list[np.ndarray]]:
             marked(who, np.where(truth, rng.random(10) < sens, rng.random(10) > spec))
             for who, (sens, spec) in PEOPLE.items()
         ]
-        gold = [marked("gold", truth, Kind.GOLD)] if at < 10 else []
+        gold = [marked("gold", truth, AnnotatorKind.GOLD)] if at < 10 else []
         item = Item(id=f"i{at}", lang="en", question="", answer="abcde " * 10)
         records.append(Record(item=item, annotations=(*said, *gold)))
     return records, truths

@@ -10,7 +10,7 @@ import pytest
 from commands import run_here
 
 from spanlab.errors import UsageError
-from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Status, Verdict
+from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status, Verdict
 from spanlab.storage import Store
 from spanlab.workflows.item_fields import fields_of, model_field
 from spanlab.workflows.rates import rates
@@ -23,7 +23,7 @@ def record(
     model: str | None,
     *marks: tuple[int, int],
     who: str = "gold",
-    kind: Kind = Kind.GOLD,
+    kind: AnnotatorKind = AnnotatorKind.GOLD,
     **more: object,
 ) -> Record:
     """An answer of ten characters to the question that the first part of its name says."""
@@ -76,8 +76,8 @@ def test_rates_by_hand(store: Store) -> None:
 
 
 def test_people_count_on_average_where_there_is_no_gold(store: Store) -> None:
-    ann = record("q-a", "a", (0, 10), who="ann", kind=Kind.PERSON)
-    ben = record("q-a", "a", who="ben", kind=Kind.PERSON)
+    ann = record("q-a", "a", (0, 10), who="ann", kind=AnnotatorKind.PERSON)
+    ben = record("q-a", "a", who="ben", kind=AnnotatorKind.PERSON)
     both = ann.model_copy(update={"annotations": ann.annotations + ben.annotations})
     store.import_records("d", [both])
     assert rates(store, "d", "meta.run.model").groups[0].rates.answers.mean == 0.5
@@ -121,7 +121,7 @@ def test_a_field_that_is_not_there_is_refused(store: Store, field: str, said: st
 
 
 def test_whose_labels_count_must_be_clear(store: Store) -> None:
-    two = [record(f"q-{who}", "a", who=who, kind=Kind.DETECTOR) for who in ("one", "two")]
+    two = [record(f"q-{who}", "a", who=who, kind=AnnotatorKind.DETECTOR) for who in ("one", "two")]
     store.import_records("d", two)
     with pytest.raises(UsageError, match="say whose labels count; 'd' has the annotators: one, tw"):
         rates(store, "d", "lang")
@@ -146,15 +146,26 @@ def test_the_field_that_looks_like_a_model(fields: tuple[str, ...], likely: str 
 @pytest.mark.parametrize(
     ("kinds", "whose", "is_said"),
     [
-        pytest.param({"one": Kind.DETECTOR}, "one", True, id="detector"),
-        pytest.param({"one": Kind.DETECTOR, "v": Kind.VOTE}, "v", True, id="vote-of-detectors"),
-        pytest.param({"ann": Kind.PERSON, "v": Kind.VOTE}, "v", False, id="vote-of-people"),
-        pytest.param({"one": Kind.DETECTOR, "ann": Kind.PERSON}, "ann", False, id="person"),
-        pytest.param({"one": Kind.DETECTOR, "gold": Kind.GOLD}, "gold", False, id="gold"),
+        pytest.param({"one": AnnotatorKind.DETECTOR}, "one", True, id="detector"),
+        pytest.param(
+            {"one": AnnotatorKind.DETECTOR, "v": AnnotatorKind.VOTE},
+            "v",
+            True,
+            id="vote-of-detectors",
+        ),
+        pytest.param(
+            {"ann": AnnotatorKind.PERSON, "v": AnnotatorKind.VOTE}, "v", False, id="vote-of-people"
+        ),
+        pytest.param(
+            {"one": AnnotatorKind.DETECTOR, "ann": AnnotatorKind.PERSON}, "ann", False, id="person"
+        ),
+        pytest.param(
+            {"one": AnnotatorKind.DETECTOR, "gold": AnnotatorKind.GOLD}, "gold", False, id="gold"
+        ),
     ],
 )
 def test_an_interval_of_a_detectors_share_lacks_the_detectors_own_error(
-    store: Store, tmp_path: Path, kinds: dict[str, Kind], whose: str, is_said: bool
+    store: Store, tmp_path: Path, kinds: dict[str, AnnotatorKind], whose: str, is_said: bool
 ) -> None:
     said = tuple(
         record("q", "a", (0, 2), who=who, kind=kind).annotations[0] for who, kind in kinds.items()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.workflows.exporting import ExportChoice, export_dataset
@@ -35,7 +35,7 @@ def report(tmp_path: Path) -> Callable[..., str]:
     return write
 
 
-def says(name: str, kind: Kind, *marks: tuple[int, int], **more: object) -> Annotation:
+def says(name: str, kind: AnnotatorKind, *marks: tuple[int, int], **more: object) -> Annotation:
     spans = tuple(Span.of(ANSWER, start, end, label="number") for start, end in marks)
     return Annotation.model_validate({"annotator": name, "kind": kind, "spans": spans, **more})
 
@@ -49,7 +49,7 @@ def test_a_report_tells_date_counts_scores_agreement_labels_and_rates(
     report: Callable[..., str],
 ) -> None:
     """Model a: of 20 characters 4 are hallucinated, in one of two answers; model b: none."""
-    gold, person, one = Kind.GOLD, Kind.PERSON, Kind.DETECTOR
+    gold, person, one = AnnotatorKind.GOLD, AnnotatorKind.PERSON, AnnotatorKind.DETECTOR
     both = says("ann", person, (0, 4)), says("ben", person, (0, 4))
     failed = says("one", one, status=Status.FAILED, note="no power")
     nothing = says("ann", person), says("ben", person)
@@ -76,7 +76,7 @@ def test_a_report_tells_date_counts_scores_agreement_labels_and_rates(
 
 
 def test_where_gold_stands_alone_nothing_is_scored(report: Callable[..., str]) -> None:
-    text = report(record("q1", "a", says("gold", Kind.GOLD, (0, 4))))
+    text = report(record("q1", "a", says("gold", AnnotatorKind.GOLD, (0, 4))))
     assert "mark everything" not in text
     assert "Scores" not in text
     assert "a 1 40.0 % 100.0 % 100.0 One item alone has no interval" in text
@@ -85,15 +85,19 @@ def test_where_gold_stands_alone_nothing_is_scored(report: Callable[..., str]) -
 def test_the_errors_of_a_detector_are_said_not_to_be_in_its_rates(
     report: Callable[..., str],
 ) -> None:
-    text = report(*(record(f"q{n}", "a", says("one", Kind.DETECTOR, (0, n))) for n in (1, 2)))
+    text = report(
+        *(record(f"q{n}", "a", says("one", AnnotatorKind.DETECTOR, (0, n))) for n in (1, 2))
+    )
     assert "Marked by one by " in text
     assert "the errors that “one” makes are not in them" in text
 
 
 def test_figures_are_of_what_goes_into_the_report(report: Callable[..., str]) -> None:
     text = report(
-        record("q1", "a", says("gold", Kind.GOLD), says("one", Kind.DETECTOR, (0, 4))),
-        record("q2", "a", says("gold", Kind.GOLD), lang="fr"),
+        record(
+            "q1", "a", says("gold", AnnotatorKind.GOLD), says("one", AnnotatorKind.DETECTOR, (0, 4))
+        ),
+        record("q2", "a", says("gold", AnnotatorKind.GOLD), lang="fr"),
         languages=("en",),
         annotators=("one",),
     )

@@ -12,20 +12,20 @@ from pydantic import JsonValue
 from spanlab.errors import NotFoundError
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
     Evidence,
     Interval,
     Item,
-    Kind,
-    Label,
     QueueQuery,
     Record,
     Span,
+    SpanLabel,
     Status,
 )
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.workflows.review import (
-    Neighbours,
+    QueueNeighbours,
     QueueProgress,
     first_item,
     labels,
@@ -33,7 +33,7 @@ from spanlab.workflows.review import (
     open_item,
     progress,
 )
-from spanlab.workflows.review_writes import Outcome, apply_writes
+from spanlab.workflows.review_writes import WriteOutcome, apply_writes
 from spanlab.workflows.suggestions import suggestions
 
 EVERYTHING = QueueQuery(reviewer="Ada")
@@ -69,7 +69,7 @@ def test_what_a_detector_decided_as_one_piece_is_one_suggestion() -> None:
     quote = Evidence(passage=0, start=0, end=10, text="Queensland")
     annotation = Annotation(
         annotator="d",
-        kind=Kind.DETECTOR,
+        kind=AnnotatorKind.DETECTOR,
         spans=(
             Span.of(answer, 4, 7, prob=0.2),
             Span.of(answer, 17, 20, prob=0.4, evidence=(quote,)),
@@ -99,7 +99,7 @@ def test_a_piece_that_is_refuted_does_not_say_that_nothing_was_found() -> None:
     ):
         annotation = Annotation(
             annotator="d",
-            kind=Kind.DETECTOR,
+            kind=AnnotatorKind.DETECTOR,
             spans=kept,
             hard=(Interval(start=kept[0].start, end=19),),
         )
@@ -109,7 +109,7 @@ def test_a_piece_that_is_refuted_does_not_say_that_nothing_was_found() -> None:
 
 def test_without_a_decision_likely_means_more_than_one_half() -> None:
     spans = (Span.of("one two", 0, 3, prob=0.5), Span.of("one two", 4, 7, prob=0.51))
-    graded = Annotation(annotator="d", kind=Kind.DETECTOR, spans=spans)
+    graded = Annotation(annotator="d", kind=AnnotatorKind.DETECTOR, spans=spans)
     assert [one.likely for one in suggestions(graded, "one two")] == [False, True]
 
 
@@ -127,7 +127,7 @@ def test_a_suggestion_has_no_white_space_at_its_edges(start: int, end: int, kept
     span = Span.of(answer, start, end, prob=0.4)
     hard = (Interval(start=start, end=end),)
     for decided in (None, hard):
-        said = Annotation(annotator="d", kind=Kind.DETECTOR, spans=(span,), hard=decided)
+        said = Annotation(annotator="d", kind=AnnotatorKind.DETECTOR, spans=(span,), hard=decided)
         (one,) = suggestions(said, answer)
         assert one.span.text == kept
         assert one.span.fits(answer)
@@ -136,7 +136,7 @@ def test_a_suggestion_has_no_white_space_at_its_edges(start: int, end: int, kept
 
 def test_an_outbox_that_arrives_twice_has_its_effect_once(store: Store) -> None:
     outbox = [_write(1, 0), _write(2, 1, kind="add", span="party", start=8, end=9)]
-    stored = [Outcome("tab", 1, stored=True), Outcome("tab", 2, stored=True)]
+    stored = [WriteOutcome("tab", 1, stored=True), WriteOutcome("tab", 2, stored=True)]
     assert apply_writes(store, outbox, "Ada") == stored
     assert apply_writes(store, outbox, "Ada") == stored
     assert _texts(store) == ["one", "🎉"]
@@ -197,11 +197,11 @@ def test_what_does_not_even_name_its_session_is_passed_over(store: Store) -> Non
 
 def test_a_queue_begins_ends_and_goes_on_behind_what_left_it(store: Store) -> None:
     assert first_item(store, "words", EVERYTHING) == "a"
-    assert neighbours(store, "words", EVERYTHING, "a") == Neighbours(None, "b")
-    assert neighbours(store, "words", EVERYTHING, "c") == Neighbours("b", None)
+    assert neighbours(store, "words", EVERYTHING, "a") == QueueNeighbours(None, "b")
+    assert neighbours(store, "words", EVERYTHING, "c") == QueueNeighbours("b", None)
     left = QueueQuery(reviewer="Ada", status=Status.NOT_ANNOTATED)
     apply_writes(store, [_write(1, 0, item="b", kind="status", status="done")], "Ada")
-    assert neighbours(store, "words", left, "b") == Neighbours("a", "c")
+    assert neighbours(store, "words", left, "b") == QueueNeighbours("a", "c")
     assert first_item(store, "words", QueueQuery(reviewer="Ada", lang="de")) is None
 
 
@@ -249,7 +249,7 @@ def test_labels_in_use_are_added_and_never_replace_the_set(store: Store) -> None
     usual = labels(store, "words", ada)
     assert [label.key for label in usual] == ["1", "2", "3", "4", "5", "6"]
     apply_writes(store, [_write(1, 0, kind="add", span="s", start=0, end=3, label="my own")], "Ada")
-    added = (*usual, Label(name="my own", key="7"))
+    added = (*usual, SpanLabel(name="my own", key="7"))
     assert labels(store, "words", ada) == labels(store, "words", bob) == added
     assert labels(store, "words", replace(ada, blind=True)) == added
     assert labels(store, "words", replace(bob, blind=True)) == usual
@@ -263,7 +263,11 @@ def test_a_label_keeps_its_key_when_it_is_used_for_the_first_time(store: Store) 
 
 
 def test_labels_without_a_key_of_their_own_get_the_digits_that_are_left(store: Store) -> None:
-    chosen = (Label(name="a"), Label(name="b", key="1"), *(Label(name=f"n{n}") for n in range(9)))
+    chosen = (
+        SpanLabel(name="a"),
+        SpanLabel(name="b", key="1"),
+        *(SpanLabel(name=f"n{n}") for n in range(9)),
+    )
     store.change_settings("words", lambda now: now.model_copy(update={"labels": chosen}))
     keys = [label.key for label in labels(store, "words", QueueQuery(reviewer="Ada"))]
     assert keys == ["2", "1", "3", "4", "5", "6", "7", "8", "9", None, None]

@@ -9,15 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.detectors import Detector, DetectorSpec, Finding, LocalDetector, as_detector, spec_of
-from spanlab.detectors.ensemble import Ensemble, Vote
+from spanlab.detectors import (
+    Detector,
+    DetectorResult,
+    DetectorSpec,
+    LocalDetector,
+    as_detector,
+    spec_of,
+)
+from spanlab.detectors.ensemble import Ensemble, EnsembleVote
 from spanlab.errors import BudgetError, NotFoundError, SpanlabError, UsageError
-from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.workflows.requesting import check, request_of
-from spanlab.workflows.running import Run, Work, unfinished_positions
-from spanlab.workflows.runs import Failure, RunRequest
+from spanlab.workflows.running import DatasetRun, ItemBatch, unfinished_positions
+from spanlab.workflows.runs import FailedItem, RunRequest
 
 
 @dataclass
@@ -32,7 +39,7 @@ class Asking:
     busiest: int = 0
     seen: list[str] = field(default_factory=list)
 
-    async def detect(self, item: Item) -> Finding:
+    async def detect(self, item: Item) -> DetectorResult:
         if self.calls is not None and len(self.seen) >= self.calls:
             raise BudgetError("the budget of calls is used up")
         self.seen.append(item.id)
@@ -43,10 +50,10 @@ class Asking:
         if item.id in self.broken:
             raise SpanlabError(f"cannot read {item.id}")
         said = Annotation(
-            annotator=self.name, kind=Kind.DETECTOR, spans=(Span.of(item.answer, 0, 1),)
+            annotator=self.name, kind=AnnotatorKind.DETECTOR, spans=(Span.of(item.answer, 0, 1),)
         )
         found = item.model_copy(update={"passages": (Passage(text=f"about {item.id}"),)})
-        return Finding(said, found)
+        return DetectorResult(said, found)
 
 
 @dataclass
@@ -56,7 +63,7 @@ class Simple:
     name: str = "simple"
 
     def annotate(self, item: Item) -> Annotation:
-        return Annotation(annotator=self.name, kind=Kind.DETECTOR)
+        return Annotation(annotator=self.name, kind=AnnotatorKind.DETECTOR)
 
 
 @pytest.fixture
@@ -79,14 +86,14 @@ def run(
     *workers: Detector | LocalDetector,
     positions: Sequence[int] = range(40),
     at_once: int = 8,
-    votes: Sequence[Vote] = (),
+    votes: Sequence[EnsembleVote] = (),
     retry_failed: bool = True,
     given_up: Sequence[str] = (),
-) -> Run:
-    async def go() -> Run:
-        job = Work("d", positions, retry_failed, given_up)
+) -> DatasetRun:
+    async def go() -> DatasetRun:
+        job = ItemBatch("d", positions, retry_failed, given_up)
         ensemble = Ensemble([as_detector(each) for each in workers], votes, at_once)
-        made = Run(store, ensemble, job, at_once)
+        made = DatasetRun(store, ensemble, job, at_once)
         await made.finish()
         return made
 
@@ -118,8 +125,8 @@ def test_one_failure_is_one_items_failure_and_is_retried_alone(store: Store) -> 
     done = run(store, Asking(broken=["i3", "i9"]))
     assert (done.done, done.failed) == (40, 2)
     assert sorted(done.failures, key=lambda failure: failure.item_id) == [
-        Failure("i3", "asking", "cannot read i3"),
-        Failure("i9", "asking", "cannot read i9"),
+        FailedItem("i3", "asking", "cannot read i3"),
+        FailedItem("i9", "asking", "cannot read i9"),
     ]
     again = Asking()
     run(store, again)
@@ -139,7 +146,7 @@ def test_what_failed_in_the_same_work_before_is_not_asked_again(store: Store) ->
 
 def test_an_unforeseen_error_ends_no_run(store: Store) -> None:
     class Odd(Asking):
-        async def detect(self, item: Item) -> Finding:
+        async def detect(self, item: Item) -> DetectorResult:
             raise KeyError("tag")
 
     done = run(store, Odd(name="odd"), positions=[0, 1])
@@ -151,13 +158,13 @@ def test_an_unforeseen_error_ends_no_run(store: Store) -> None:
 
 def test_what_cannot_be_stored_fails_its_item_and_no_other(store: Store) -> None:
     class Careless(Asking):
-        async def detect(self, item: Item) -> Finding:
+        async def detect(self, item: Item) -> DetectorResult:
             finding = await super().detect(item)
             said = finding.annotation.model_copy(update={"spans": (Span.of("xyz", 0, 1),)})
             if item.id == "i3":  # quotes what is not there
-                return Finding(said, item)
+                return DetectorResult(said, item)
             if item.id == "i9":  # has judged another answer than the one that is stored
-                return Finding(said, item.model_copy(update={"answer": "xyz"}))
+                return DetectorResult(said, item.model_copy(update={"answer": "xyz"}))
             return finding
 
     done = run(store, Careless())
@@ -176,7 +183,7 @@ def test_a_dataset_that_goes_while_it_is_annotated_takes_nothing_of_another(
     """
 
     class Late(Asking):
-        async def detect(self, item: Item) -> Finding:
+        async def detect(self, item: Item) -> DetectorResult:
             finding = await super().detect(item)
             if item.id == "i0":
                 store.delete_dataset("d")
@@ -212,7 +219,7 @@ def test_detectors_that_ask_no_model_run_beside_those_that_do(store: Store) -> N
 
 
 def test_a_vote_is_cast_when_all_its_voters_have_come_to_an_end(store: Store) -> None:
-    both = Vote("both", ("asking", "simple"))
+    both = EnsembleVote("both", ("asking", "simple"))
     run(store, Asking(broken=["i1"]), Simple(), positions=[0, 1], votes=[both])
     voted = store.record("d", "i0").by("both")
     assert voted is not None
@@ -227,7 +234,7 @@ def test_a_vote_is_cast_when_all_its_voters_have_come_to_an_end(store: Store) ->
 
 
 def test_a_vote_that_most_voters_failed_fails_with_the_reasons(store: Store) -> None:
-    vote = Vote("few", ("asking", "other", "simple"))
+    vote = EnsembleVote("few", ("asking", "other", "simple"))
     three = (Asking(broken=["i0"]), Asking(name="other", broken=["i0"]), Simple())
     run(store, *three, positions=[0], votes=[vote])
     failed = store.record("d", "i0").by("few")
@@ -240,11 +247,11 @@ def test_a_vote_that_most_voters_failed_fails_with_the_reasons(store: Store) -> 
 def test_a_run_ends_when_it_is_told_to_and_goes_on_where_it_was(store: Store) -> None:
     asking = Asking()
 
-    async def go() -> Run:
-        made = Run(
+    async def go() -> DatasetRun:
+        made = DatasetRun(
             store,
             Ensemble([asking]),
-            Work("d", range(40)),
+            ItemBatch("d", range(40)),
             4,
             lambda: "enough" if len(asking.seen) >= 12 else None,
         )
@@ -260,14 +267,14 @@ def test_a_run_ends_when_it_is_told_to_and_goes_on_where_it_was(store: Store) ->
 
 
 def test_what_the_database_refuses_ends_the_run_with_its_reason(store: Store) -> None:
-    gold = Annotation(annotator="asking", kind=Kind.GOLD)
+    gold = Annotation(annotator="asking", kind=AnnotatorKind.GOLD)
     store.save_annotations("d", [("i30", gold)])
     with pytest.raises(SpanlabError, match="asking"):
         run(store, Asking())
 
 
 def test_calls_under_way_come_to_their_end_though_the_database_refuses(store: Store) -> None:
-    gold = Annotation(annotator="asking", kind=Kind.GOLD)
+    gold = Annotation(annotator="asking", kind=AnnotatorKind.GOLD)
     store.save_annotations("d", [(f"i{n}", gold) for n in range(8)])
     asking = Asking(seconds=0.4)
     with pytest.raises(SpanlabError, match="asking"):
@@ -311,7 +318,7 @@ def test_a_request_is_refused_before_anything_is_done(store: Store) -> None:
 def test_an_ensemble_is_its_members_and_their_vote() -> None:
     request = request_of("d", [spec_of("ucsc")])
     assert len(request.specs) == 5
-    assert request.votes == (Vote("ucsc", tuple(spec.signs for spec in request.specs)),)
+    assert request.votes == (EnsembleVote("ucsc", tuple(spec.signs for spec in request.specs)),)
     assert request.annotators == (*(spec.signs for spec in request.specs), "ucsc")
     assert RunRequest.model_validate(request.model_dump(mode="json")) == request
 

@@ -8,7 +8,7 @@ import pytest
 
 from spanlab.datasets import write
 from spanlab.errors import InputError
-from spanlab.schema import Annotation, Item, Kind, Record, Span
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span
 from spanlab.workflows.step_scores import StepEvaluation, score_step_files
 
 STEPS = ("One is so.", "Two is so.", "Three is so.", "Four is so.")
@@ -17,7 +17,7 @@ ANSWER = "\n".join(
 )
 
 
-def annotation(name: str, kind: Kind, errors: dict[int, str | None]) -> Annotation:
+def annotation(name: str, kind: AnnotatorKind, errors: dict[int, str | None]) -> Annotation:
     spans = []
     for number, label in errors.items():
         start = ANSWER.index(STEPS[number])
@@ -29,7 +29,10 @@ def scored(
     tmp_path: Path, said: dict[int, str | None], gold: dict[int, str | None]
 ) -> StepEvaluation:
     item = Item(id="a", lang="en", answer=ANSWER)
-    both = (annotation("safe", Kind.DETECTOR, said), annotation("gold", Kind.GOLD, gold))
+    both = (
+        annotation("safe", AnnotatorKind.DETECTOR, said),
+        annotation("gold", AnnotatorKind.GOLD, gold),
+    )
     path = tmp_path / "both.jsonl"
     write([Record(item=item, annotations=both)], path)
     return score_step_files([path], [path])
@@ -73,8 +76,8 @@ def test_where_all_is_right_there_is_no_type_to_score(tmp_path: Path) -> None:
 def test_items_that_one_side_lacks_are_counted_and_none_in_common_is_refused(
     tmp_path: Path,
 ) -> None:
-    gold = annotation("gold", Kind.GOLD, {})
-    safe = annotation("safe", Kind.DETECTOR, {})
+    gold = annotation("gold", AnnotatorKind.GOLD, {})
+    safe = annotation("safe", AnnotatorKind.DETECTOR, {})
     items = [Item(id=name, lang="en", answer=ANSWER) for name in "ab"]
     write([Record(item=each, annotations=(gold,)) for each in items], tmp_path / "gold.jsonl")
     write([Record(item=items[0], annotations=(safe,))], tmp_path / "pred.jsonl")

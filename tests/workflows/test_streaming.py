@@ -6,20 +6,23 @@ from pathlib import Path
 
 from spanlab.detectors import DetectorSpec, spec_of
 from spanlab.lm import ModelChoice
-from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.settings import Settings
-from spanlab.testing import MODES, Ask, ModelServer, Reply, fail, say, say_fields
+from spanlab.testing import MODES, ModelRequest, ModelServer, ScriptedReply, fail, say, say_fields
 from spanlab.workflows.requesting import request_of
-from spanlab.workflows.streaming import Stream
+from spanlab.workflows.streaming import FileRun
 
 NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"
 
 
 def records(count: int) -> list[Record]:
     old = Annotation(
-        annotator="ucsc-extract", kind=Kind.DETECTOR, status=Status.FAILED, note="power cut"
+        annotator="ucsc-extract",
+        kind=AnnotatorKind.DETECTOR,
+        status=Status.FAILED,
+        note="power cut",
     )
-    other = Annotation(annotator="anna", kind=Kind.PERSON)
+    other = Annotation(annotator="anna", kind=AnnotatorKind.PERSON)
     return [
         Record(
             item=Item(id=f"i{n}", lang="en", question="?", answer=f"Number {n} it is."),
@@ -29,9 +32,9 @@ def records(count: int) -> list[Record]:
     ]
 
 
-def stream(home: Path, **options: object) -> Stream:
+def stream(home: Path, **options: object) -> FileRun:
     request = request_of("files", [spec_of("ucsc-extract")], **options)
-    return Stream.of(request, Settings(home=home, database_url=f"sqlite:///{home}/none.db"))
+    return FileRun.of(request, Settings(home=home, database_url=f"sqlite:///{home}/none.db"))
 
 
 def test_records_come_out_in_order_with_new_annotations_for_old(
@@ -78,7 +81,7 @@ def test_items_end_done_or_failed_with_their_cause_whatever_each_call_meets(
 ) -> None:
     """Every kind of server at once, three items each."""
 
-    def script(ask: Ask) -> Reply:
+    def script(ask: ModelRequest) -> ScriptedReply:
         number = int(ask.text.rpartition("Number ")[2].split()[0])
         meant = say_fields(parts=[{"text": str(number), "reason": "so", "probability": 0.9}])
         return MODES[KINDS[number % len(KINDS)]].change(ask, meant)
@@ -87,7 +90,7 @@ def test_items_end_done_or_failed_with_their_cause_whatever_each_call_meets(
     model = ModelChoice(model="m", base_url=model_server.url, retries=0, temperature=0.2)
     spec = DetectorSpec(detector="ucsc-extract", model=model)
     settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path}/none.db")
-    made = Stream.of(request_of("files", [spec], concurrency=64), settings)
+    made = FileRun.of(request_of("files", [spec], concurrency=64), settings)
     done = list(made.annotated(records(3 * len(KINDS))))
     for number, record in enumerate(done):
         said, words = record.annotations[1], MODES[KINDS[number % len(KINDS)]].fails_with

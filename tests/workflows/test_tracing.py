@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.schema import Annotation, Claim, Evidence, Item, Kind, Passage, Record, Span
+from spanlab.schema import Annotation, AnnotatorKind, Claim, Evidence, Item, Passage, Record, Span
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.workflows.tracing import revision_pieces, traced
@@ -89,7 +89,7 @@ def test_a_trace_comes_with_the_evidence_of_its_spans_and_claims_once(tmp_path: 
     span = Span.of(item.answer, 0, 6, evidence=(quote,))
     annotation = Annotation(
         annotator="d",
-        kind=Kind.DETECTOR,
+        kind=AnnotatorKind.DETECTOR,
         spans=(span,),
         claims=(Claim(text="Bergen", evidence=(quote,)),),
     )

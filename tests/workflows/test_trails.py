@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from spanlab.schema import (
     Annotation,
+    AnnotatorKind,
     Claim,
     Item,
-    Kind,
     NodeQuote,
-    Nodes,
     NodesInMemory,
+    NodeTable,
     Passage,
     Process,
     ProcessNode,
@@ -41,7 +41,7 @@ READ_ALL = (
 def _found(*steps: TrailStep, claims: int = 1) -> Annotation:
     claim = Claim(text="A met C.", verdict="not-supported", error_stages=("answer",))
     return Annotation(
-        annotator="veritrail", kind=Kind.DETECTOR, claims=(claim,) * claims, trace=steps
+        annotator="veritrail", kind=AnnotatorKind.DETECTOR, claims=(claim,) * claims, trace=steps
     )
 
 
@@ -71,7 +71,7 @@ def test_nodes_that_led_to_evidence_are_on_the_path_though_nothing_is_quoted_of_
 
 
 def test_a_shared_process_tells_the_same() -> None:
-    shared = SharedProcess(id="p", terminal="a").among(NodesInMemory(Nodes(NODES)))
+    shared = SharedProcess(id="p", terminal="a").among(NodesInMemory(NodeTable(NODES)))
     both = [trails(_item(each), _found(*READ_ALL)) for each in (shared, Process(nodes=NODES))]
     assert both[0] == both[1]
 

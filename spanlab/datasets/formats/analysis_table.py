@@ -83,7 +83,7 @@ def write_parquet(records: Iterable[Record], stream: BinaryIO) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    counter = _Counted(records)
+    counter = _CountedRecords(records)
     schema = _schema(pa)
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
         rows = (row for record in counter for row in _rows(record))
@@ -183,7 +183,7 @@ def _said(value: Any) -> Any:
     return {name: _said(each) if name != "meta" else each for name, each in kept.items()}
 
 
-class _Counted:
+class _CountedRecords:
     """Records, counted as they are taken."""
 
     def __init__(self, records: Iterable[Record]) -> None:

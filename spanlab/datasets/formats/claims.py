@@ -34,16 +34,16 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from spanlab.datasets.files import Row
+from spanlab.datasets.files import FileRow
 from spanlab.datasets.formats.csv_table import CsvReader
-from spanlab.datasets.reader import Reader, checked, language
+from spanlab.datasets.reader import FormatReader, checked, language
 from spanlab.errors import InputError
 from spanlab.schema import (
     HALLUCINATED,
     Annotation,
+    AnnotatorKind,
     Claim,
     Item,
-    Kind,
     PairStep,
     Passage,
     Record,
@@ -99,23 +99,23 @@ class _ClaimLine(BaseModel):
         return next((each for each in given if each not in (None, "")), None)
 
 
-class _Table(CsvReader):
+class _ClaimTable(CsvReader):
     """A table whose columns are the fields of a line."""
 
     def _map(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         return {}
 
 
-class ClaimsReader(Reader):
+class ClaimsReader(FormatReader):
     """Reads claims, one an item."""
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[FileRow]:
         """Yield the claims."""
         is_table = self._file.head().lstrip()[:1] not in (b"{", b"[")
-        found = _Table(self._file, self._options).rows() if is_table else super().rows()
+        found = _ClaimTable(self._file, self._options).rows() if is_table else super().rows()
         return chain.from_iterable(map(_apart, found))
 
-    def _record(self, row: Row) -> Record:
+    def _record(self, row: FileRow) -> Record:
         line = _ClaimLine.model_validate_json(row.raw)
         meta: dict[str, JsonValue] = dict(line.model_extra or {})
         if line.id and line.claim_id:
@@ -138,7 +138,7 @@ class ClaimsReader(Reader):
             annotations=(
                 Annotation(
                     annotator="gold",
-                    kind=Kind.GOLD,
+                    kind=AnnotatorKind.GOLD,
                     spans=(whole,) if verdict in HALLUCINATED else (),
                     claims=(Claim(text=line.claim, source=whole, verdict=verdict),),
                 ),
@@ -146,7 +146,7 @@ class ClaimsReader(Reader):
         )
 
 
-class _Several(BaseModel):
+class _ClaimList(BaseModel):
     """An answer with the claims in it; what is wrong with one is said of its own row."""
 
     model_config = ConfigDict(extra="allow")
@@ -157,13 +157,13 @@ class _Several(BaseModel):
     claim_labels: list[JsonValue] = Field(default_factory=list)
 
 
-def _apart(row: Row) -> Iterator[Row]:
+def _apart(row: FileRow) -> Iterator[FileRow]:
     """Yield a row for each claim of an answer; any other row as it is."""
     if b'"claims"' not in row.beginning or row.refused is not None:
         yield row
         return
     try:
-        told = _Several.model_validate_json(row.raw)
+        told = _ClaimList.model_validate_json(row.raw)
     except ValidationError:
         yield row
         return
@@ -282,32 +282,32 @@ _COUNTED: Final = re.compile(COUNTED.format(r"([1-9][0-9]*)"))
 _NUMBER: Final = re.compile("0|[1-9][0-9]*")
 
 
-class _Pair(BaseModel):
+class _QuestionEvidence(BaseModel):
     question: str
     answer: str
     url: str | None = None
     scraped_text: str | None = None
 
 
-class _Prediction(BaseModel):
+class _PredictedClaim(BaseModel):
     claim_id: str = Field(coerce_numbers_to_str=True)
     claim: str = Field(min_length=1)
     pred_label: str
-    evidence: list[_Pair] = Field(default_factory=list)
+    evidence: list[_QuestionEvidence] = Field(default_factory=list)
 
 
-class AveritecReader(Reader):
+class AveritecReader(FormatReader):
     """Reads predictions: the claim is the answer, its pairs are the trace of the verdict."""
 
-    def _record(self, row: Row) -> Record:
-        line = _Prediction.model_validate_json(row.raw)
+    def _record(self, row: FileRow) -> Record:
+        line = _PredictedClaim.model_validate_json(row.raw)
         verdict = verdict_of(line.pred_label, field="pred_label")
         whole = Span.of(line.claim, 0, len(line.claim))
         read = dict.fromkeys(page for pair in line.evidence if (page := _page(pair)) is not None)
         places = {page: index for index, page in enumerate(read)}
         said = Annotation(
             annotator=SYSTEM,
-            kind=Kind.DETECTOR,
+            kind=AnnotatorKind.DETECTOR,
             spans=(whole,) if verdict in HALLUCINATED else (),
             claims=(Claim(text=line.claim, source=whole, verdict=verdict),),
             trace=tuple(_step(pair, at, places) for at, pair in enumerate(line.evidence, start=1)),
@@ -316,13 +316,13 @@ class AveritecReader(Reader):
         return Record(item=item, annotations=(said,))
 
 
-def _page(pair: _Pair) -> Passage | None:
+def _page(pair: _QuestionEvidence) -> Passage | None:
     """Return the page that a pair rests on, None where its text is not there."""
     text = pair.scraped_text or ""
     return Passage(text=text, url=pair.url or None) if text.strip() else None
 
 
-def _step(pair: _Pair, number: int, places: dict[Passage, int]) -> PairStep:
+def _step(pair: _QuestionEvidence, number: int, places: dict[Passage, int]) -> PairStep:
     page = _page(pair)
     return PairStep(
         question=pair.question,

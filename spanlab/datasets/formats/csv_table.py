@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator
 from contextlib import closing
 from typing import NamedTuple
 
-from spanlab.datasets.files import File
+from spanlab.datasets.files import InputFile
 from spanlab.datasets.formats.analysis_table import CellsRow
 from spanlab.datasets.formats.tabular import CELL, TableReader
 from spanlab.datasets.limits import too_large
@@ -56,7 +56,7 @@ class CsvReader(TableReader):
             self._file.open() as stream,
             io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text,
         ):
-            lines = _Lines(text, self._file)
+            lines = _BoundedLines(text, self._file)
             reader = csv.reader(lines, delimiter=_delimiter(self._file.head()))
             csv.field_size_limit(2**31 - 1)  # the lines of a row are counted, whatever its cells
             for cells in reader:
@@ -83,10 +83,10 @@ class _CsvRow(NamedTuple):
     line: int  # where it begins, counted from 1
 
 
-class _Lines:
+class _BoundedLines:
     """The lines of a CSV file and one behind them; a row that takes too many of them is refused."""
 
-    def __init__(self, text: io.TextIOBase, file: File) -> None:
+    def __init__(self, text: io.TextIOBase, file: InputFile) -> None:
         self._text = text
         self._file = file
         self._most = file.limit // CELL
@@ -113,7 +113,7 @@ class _Lines:
             ) from None
 
 
-def _undecodable_line(file: File) -> int | None:
+def _undecodable_line(file: InputFile) -> int | None:
     """Return the first line that is not UTF-8, counted from 1; None if all are."""
     with file.open() as stream:
         for row, _ in file.lines(stream):

@@ -16,11 +16,11 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic_core import to_json
 
 from spanlab.datasets import reader
-from spanlab.datasets.files import File, Row
+from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.quotes import find_quote, span_at
 from spanlab.datasets.reader import ReadOptions, checked
 from spanlab.errors import InputError
-from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span
+from spanlab.schema import Annotation, AnnotatorKind, Evidence, Item, Passage, Record, Span
 
 _LANGUAGE = "en"  # of the whole benchmark
 
@@ -28,7 +28,7 @@ _LANGUAGE = "en"  # of the whole benchmark
 _CONTRADICTS = "Unwanted.Intrinsic"  # what the source refutes, as against what it does not say
 
 
-class _Mark(BaseModel):
+class _AnnotatorMark(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     annotator_id: str = Field(coerce_numbers_to_str=True)
@@ -51,26 +51,26 @@ class _Mark(BaseModel):
         ) or (None,)
 
 
-class _Sample(BaseModel):
+class _SummarySample(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     sample_id: int | str
     source: str
     summary: str
-    annotations: tuple[_Mark, ...] = ()
+    annotations: tuple[_AnnotatorMark, ...] = ()
 
 
-class FaithBenchReader(reader.Reader):
+class FaithBenchReader(reader.FormatReader):
     """Reads one batch. Item ids are "<file name>-<sample id>", as each batch counts from 0."""
 
-    def __init__(self, file: File, options: ReadOptions) -> None:
+    def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
         self._batch = PurePath(file.name).name.split(".")[0]
         self._names: dict[str, str] = {}
         self._unmarked = 0
         self._loose = 0
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[FileRow]:
         """Yield the samples.
 
         Raises:
@@ -89,8 +89,8 @@ class FaithBenchReader(reader.Reader):
         for number, sample in enumerate(samples, start=1):
             yield self._file.row(number, to_json(sample), "record")
 
-    def _record(self, row: Row) -> Record:
-        sample = _Sample.model_validate_json(row.raw)
+    def _record(self, row: FileRow) -> Record:
+        sample = _SummarySample.model_validate_json(row.raw)
         if not sample.annotations:
             self._unmarked += 1
         item = checked(
@@ -122,7 +122,7 @@ class FaithBenchReader(reader.Reader):
                 "say and were left out as evidence"
             )
 
-    def _annotation(self, sample: _Sample, annotator: str) -> Annotation:
+    def _annotation(self, sample: _SummarySample, annotator: str) -> Annotation:
         spans: list[Span] = []
         remarks: list[str] = []
         for index, mark in enumerate(sample.annotations):
@@ -135,12 +135,12 @@ class FaithBenchReader(reader.Reader):
             spans.extend(self._spans(sample, mark, f"annotations.{index}.summary_span"))
         return Annotation(
             annotator=self._names.get(annotator, annotator),
-            kind=Kind.PERSON,
+            kind=AnnotatorKind.PERSON,
             spans=tuple(spans),
             note="\n".join(filter(None, remarks)) or None,
         )
 
-    def _spans(self, sample: _Sample, mark: _Mark, field: str) -> Iterator[Span]:
+    def _spans(self, sample: _SummarySample, mark: _AnnotatorMark, field: str) -> Iterator[Span]:
         start, end = mark.summary_start or 0, mark.summary_end or 0
         quoted = mark.summary_span if mark.summary_span is not None else sample.summary[start:end]
         place = find_quote(sample.summary, start, end, quoted, field)
@@ -148,7 +148,7 @@ class FaithBenchReader(reader.Reader):
         for label in mark.labels():
             yield span_at(sample.summary, *place, field, label=label, note=note, evidence=evidence)
 
-    def _evidence(self, sample: _Sample, mark: _Mark) -> tuple[Evidence, ...]:
+    def _evidence(self, sample: _SummarySample, mark: _AnnotatorMark) -> tuple[Evidence, ...]:
         if mark.source_start is None or mark.source_end is None or not mark.source_span:
             return ()
         try:
@@ -183,7 +183,7 @@ def _names(samples: list[object]) -> dict[str, str]:
     }
 
 
-def _marks_beyond(sample: _Sample) -> dict[str, JsonValue]:
+def _marks_beyond(sample: _SummarySample) -> dict[str, JsonValue]:
     """Return what the marks say beyond our fields (such as ``annot_id``), in their order."""
     extras: list[JsonValue] = [mark.model_extra or {} for mark in sample.annotations]
     return {"annotations": extras} if any(extras) else {}

@@ -29,7 +29,7 @@ from typing import Final
 from pydantic import Field
 
 from spanlab.datasets import reader
-from spanlab.datasets.files import File, Row
+from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.formats.graphrag_index import (
     TABLES,
     GivenRow,
@@ -42,11 +42,11 @@ from spanlab.errors import InputError
 from spanlab.schema import (
     HALLUCINATED,
     Annotation,
+    AnnotatorKind,
     Claim,
     Item,
-    Kind,
-    Nodes,
     NodesInMemory,
+    NodeTable,
     ProcessNode,
     Record,
     SharedProcess,
@@ -74,12 +74,12 @@ def is_output(folder: Path) -> bool:
     return any((folder / name).exists() for name in names)
 
 
-class _Point(GivenRow):
+class _MapPoint(GivenRow):
     answer: str
     score: float = 0.0
 
 
-class _Listed(GivenRow):
+class _ListedIds(GivenRow):
     id: str = Field(coerce_numbers_to_str=True)
     in_context: bool = True
 
@@ -90,8 +90,8 @@ class _Query(GivenRow):
     response: str
     method: str | None = None
     map_contexts: tuple[str, ...] = ()
-    map_answers: tuple[tuple[_Point, ...], ...] = ()
-    context: dict[str, tuple[_Listed, ...]] = Field(default_factory=dict)
+    map_answers: tuple[tuple[_MapPoint, ...], ...] = ()
+    context: dict[str, tuple[_ListedIds, ...]] = Field(default_factory=dict)
 
 
 class _JudgedClaim(GivenRow):
@@ -101,10 +101,10 @@ class _JudgedClaim(GivenRow):
     error_stage: str | None = None
 
 
-class GraphRagReader(reader.Reader):
+class GraphRagReader(reader.FormatReader):
     """Reads a folder; an item is a query with its answer."""
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[FileRow]:
         """Yield the queries, once the whole process is known.
 
         Raises:
@@ -120,11 +120,11 @@ class GraphRagReader(reader.Reader):
                 nodes |= {node.id: node for node in _made(parsed(_Query, row), nodes)}
             except InputError as error:
                 self._problems[row.line] = error.at(file=queries.name, line=row.line)
-        self._source = NodesInMemory(Nodes(nodes.values()))
+        self._source = NodesInMemory(NodeTable(nodes.values()))
         self._claims = list(_judged(self._file))
         yield from rows
 
-    def _record(self, row: Row) -> Record:
+    def _record(self, row: FileRow) -> Record:
         if row.line in self._problems:
             raise self._problems[row.line]
         query = parsed(_Query, row)
@@ -142,11 +142,11 @@ class GraphRagReader(reader.Reader):
             return Record(item=item)
         wrong = {each.source for each in claims if each.source and each.verdict in HALLUCINATED}
         spans = tuple(sorted(wrong, key=lambda span: span.start))
-        gold = Annotation(annotator="gold", kind=Kind.GOLD, spans=spans, claims=claims)
+        gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=spans, claims=claims)
         return Record(item=item, annotations=(gold,))
 
 
-def _asked(question: str, answer: str, nodes: Mapping[str, ProcessNode]) -> Row:
+def _asked(question: str, answer: str, nodes: Mapping[str, ProcessNode]) -> FileRow:
     """Return the line that ``queries.jsonl`` would have, if an answer was made from all reports."""
     reports = [node.removeprefix("report ") for node in nodes if node.startswith("report ")]
     line = {
@@ -155,7 +155,7 @@ def _asked(question: str, answer: str, nodes: Mapping[str, ProcessNode]) -> Row:
         "response": answer,
         "context": {"reports": [{"id": report} for report in reports]},
     }
-    return Row(1, json.dumps(line).encode())
+    return FileRow(1, json.dumps(line).encode())
 
 
 def _made(query: _Query, known: Mapping[str, ProcessNode]) -> Iterator[ProcessNode]:
@@ -215,7 +215,7 @@ def _node(name: str, known: Mapping[str, ProcessNode], field: str) -> str:
     return name
 
 
-def _judged(folder: File) -> Iterator[_JudgedClaim]:
+def _judged(folder: InputFile) -> Iterator[_JudgedClaim]:
     if (folder.path / _JUDGED).exists():
         file = part(folder, _JUDGED)
         for row in file.rows():
@@ -233,7 +233,7 @@ def _claim(answer: str, judged: _JudgedClaim) -> Claim:
     return Claim(text=judged.claim, source=source, verdict=verdict, error_stages=stages)
 
 
-def _name(folder: File) -> str:
+def _name(folder: InputFile) -> str:
     path = folder.path.resolve()
     return f"graphrag {path.parent.name if path.name == 'output' else path.name}"[:200]
 

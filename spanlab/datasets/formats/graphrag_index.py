@@ -25,7 +25,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from spanlab.datasets.files import File, Row
+from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.parquet import table
 from spanlab.datasets.reader import input_error
 from spanlab.errors import InputError
@@ -65,32 +65,32 @@ class _TextUnit(GivenRow):
     text: str
 
 
-class _Described(GivenRow):
+class _DescribedEntity(GivenRow):
     id: str
     human_readable_id: int
     description: str | None
     text_unit_ids: tuple[str, ...] = Field(min_length=1)
 
 
-class _Extracted(GivenRow):
+class _ExtractedRow(GivenRow):
     description: tuple[str, ...]
     text_unit_ids: tuple[str, ...]
 
 
-class _Entity(_Described):
+class _Entity(_DescribedEntity):
     title: str
 
 
-class _Relationship(_Described):
+class _Relationship(_DescribedEntity):
     source: str
     target: str
 
 
-class _RawEntity(_Extracted):
+class _RawEntity(_ExtractedRow):
     title: str
 
 
-class _RawRelationship(_Extracted):
+class _RawRelationship(_ExtractedRow):
     source: str
     target: str
 
@@ -103,7 +103,7 @@ def _key(row: GivenRow) -> _Key:
     return (row.source, row.target)
 
 
-class _Call(GivenRow):
+class _ModelCall(GivenRow):
     kind: str
     messages: tuple[dict[str, JsonValue], ...] = ()
     response: str = ""
@@ -123,7 +123,7 @@ class _CommunityReport(GivenRow):
 _M = TypeVar("_M", bound=GivenRow)
 
 
-def index_of(folder: File) -> dict[str, ProcessNode]:
+def index_of(folder: InputFile) -> dict[str, ProcessNode]:
     """Return the nodes of the index by id: text units, descriptions and reports."""
     nodes: dict[str, ProcessNode] = {}
     names: dict[str, str] = {}  # GraphRAG's id → the node's
@@ -136,7 +136,7 @@ def index_of(folder: File) -> dict[str, ProcessNode]:
         add(names[unit.id], unit.text, "text unit")
     extracted = _extracted(folder, {unit.text.strip(): name for name, unit in nodes.items()}, names)
     summarised: list[ProcessNode] = []
-    tables: tuple[tuple[type[_Described], str, str], ...] = (
+    tables: tuple[tuple[type[_DescribedEntity], str, str], ...] = (
         (_Entity, "entities", "entity"),
         (_Relationship, "relationships", "relationship"),
     )
@@ -171,7 +171,7 @@ def index_of(folder: File) -> dict[str, ProcessNode]:
 
 
 def _extracted(
-    folder: File, units: Mapping[str, str], names: Mapping[str, str]
+    folder: InputFile, units: Mapping[str, str], names: Mapping[str, str]
 ) -> Mapping[_Key, Mapping[str, Sequence[str]]]:
     """Return what was extracted from each text unit, by entity or relationship.
 
@@ -184,7 +184,7 @@ def _extracted(
         Descriptions by text unit; nothing where neither tables nor log tell.
     """
     found: dict[_Key, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    tables: tuple[tuple[type[_Extracted], str], ...] = (
+    tables: tuple[tuple[type[_ExtractedRow], str], ...] = (
         (_RawEntity, "raw_entities"),
         (_RawRelationship, "raw_relationships"),
     )
@@ -196,14 +196,14 @@ def _extracted(
                     found[_key(row)][node].append(text)
     if not found and (folder.path / _LOG).exists():
         for line in part(folder, _LOG).rows():
-            call = parsed(_Call, line)
+            call = parsed(_ModelCall, line)
             node_read = _unit_read(call, units)
             for key, text in _records(call.response) if node_read else ():
                 found[key][node_read].append(text)
     return found
 
 
-def _unit_read(call: _Call, units: Mapping[str, str]) -> str:
+def _unit_read(call: _ModelCall, units: Mapping[str, str]) -> str:
     """Return the node of the text unit that a call extracted from; "" for any other call."""
     if call.kind != "extract" or not call.messages:
         return ""
@@ -219,7 +219,7 @@ def _records(response: str) -> Iterator[tuple[_Key, str]]:
             yield tuple(name.upper() for name in fields[1 : 1 + _NAMES[fields[0]]]), fields[3]
 
 
-class _At(NamedTuple):
+class _RowPlace(NamedTuple):
     """A row of a table."""
 
     file: str
@@ -233,17 +233,17 @@ class _At(NamedTuple):
         return list(dict.fromkeys(names[each] for each in ids))
 
 
-def _rows(folder: File, name: str, kind: type[_M]) -> Iterator[tuple[_M, _At]]:
+def _rows(folder: InputFile, name: str, kind: type[_M]) -> Iterator[tuple[_M, _RowPlace]]:
     file = part(folder, f"{name}.parquet")
     columns = list(kind.model_fields)
     for row in table(file, columns):
         try:
-            yield kind.model_validate(dict(row.cells)), _At(file.name, row.line)
+            yield kind.model_validate(dict(row.cells)), _RowPlace(file.name, row.line)
         except ValidationError as error:
             raise input_error(error).at(file=file.name, line=row.line, unit="row") from None
 
 
-def parsed(kind: type[_M], row: Row) -> _M:
+def parsed(kind: type[_M], row: FileRow) -> _M:
     """Read a line; raises InputError, naming the field, for a wrong one."""
     try:
         return kind.model_validate_json(row.raw)
@@ -251,9 +251,9 @@ def parsed(kind: type[_M], row: Row) -> _M:
         raise input_error(error) from None
 
 
-def part(folder: File, name: str) -> File:
+def part(folder: InputFile, name: str) -> InputFile:
     """Return a file of the folder."""
-    return File(folder.path / name, f"{folder.name.rstrip('/')}/{name}", folder.limit)
+    return InputFile(folder.path / name, f"{folder.name.rstrip('/')}/{name}", folder.limit)
 
 
 def unknown(field: str, found: str) -> InputError:

@@ -10,8 +10,8 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from spanlab.datasets.columns import any_element, map_columns, paths, value_at
-from spanlab.datasets.files import Row
-from spanlab.datasets.formats.tabular import Layout, MappedReader
+from spanlab.datasets.files import FileRow
+from spanlab.datasets.formats.tabular import MappedReader, RecordLayout
 from spanlab.datasets.json_rows import (
     RecordList,
     first_objects,
@@ -35,14 +35,14 @@ class JsonReader(MappedReader):
         """Return the paths of the fields of the first records."""
         return _columns(tuple(self._samples()))
 
-    def layout(self) -> Layout:
+    def layout(self) -> RecordLayout:
         """Return what the records look like, and in which lists of the file they may be."""
         layout = super().layout()
         there = [each.path for each in self._lists] + [ITSELF] * bool(self._lists)
         chosen = ITSELF if self._list is None else self._list.path
         return layout._replace(lists=tuple(sorted(there, key=lambda path: path != chosen)))
 
-    def records(self) -> Iterator[Row]:
+    def records(self) -> Iterator[FileRow]:
         """Yield the records, numbered from 1.
 
         Raises:
@@ -51,7 +51,7 @@ class JsonReader(MappedReader):
         for number, row in enumerate(self._rows(), start=1):
             yield row._replace(number=number)
 
-    def _rows(self) -> Iterator[Row]:
+    def _rows(self) -> Iterator[FileRow]:
         if self._list is not None:
             return rows_at(self._file, self._list)
         if self._options.records not in (None, ITSELF):

@@ -41,7 +41,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from spanlab.datasets import reader
-from spanlab.datasets.files import File, Row
+from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.limits import TOGETHER, too_many
 from spanlab.datasets.reader import ReadOptions, check_meta, input_error
 from spanlab.errors import InputError
@@ -50,11 +50,11 @@ from spanlab.schema import (
     BadNodeError,
     Claim,
     Evidence,
-    Frozen,
+    FrozenModel,
     Item,
     Name,
-    Nodes,
     NodesInMemory,
+    NodeTable,
     Process,
     ProcessNode,
     Record,
@@ -63,20 +63,20 @@ from spanlab.schema import (
 )
 
 
-class _Line(Item):
+class _RecordLine(Item):
     """A line as it stands in the file: the item's fields and its annotations side by side."""
 
     annotations: tuple[Annotation, ...] = ()
 
 
-class SpanlabReader(reader.Reader):
+class SpanlabReader(reader.FormatReader):
     """Reads our own JSON Lines."""
 
-    def __init__(self, file: File, options: ReadOptions) -> None:
+    def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
         self._nodes = NodeLines(file.name, file.limit)
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[FileRow]:
         """Yield the lines of records; those of nodes are kept until their items come."""
         return (row for row in self._file.rows() if not self._nodes.takes(row))
 
@@ -85,7 +85,7 @@ class SpanlabReader(reader.Reader):
         for name in self._nodes.unused():
             self._options.on_warning(f"no item came from the process {name!r}: it is left out")
 
-    def _record(self, row: Row) -> Record:
+    def _record(self, row: FileRow) -> Record:
         record = loads(row.raw)
         if not isinstance(record.item.process, SharedProcess):
             return record
@@ -101,7 +101,7 @@ def loads(line: bytes | str) -> Record:
         InputError: names the field, what was found and what would be right.
     """
     try:
-        parsed = _Line.model_validate_json(line)
+        parsed = _RecordLine.model_validate_json(line)
         values = parsed.__dict__.copy()
         annotations = values.pop("annotations")
         # Its fields are validated already; only their container changes.
@@ -252,12 +252,12 @@ _NODE: Final = 600  # bytes of memory that a node takes, without its text
 _PIECE: Final = 4096  # nodes written at once
 
 
-class _NodeLine(Frozen):
+class _NodeLine(FrozenModel):
     process: Name
     node: ProcessNode
 
 
-class _Collected:
+class _CollectedProcess:
     """The nodes of one process so far, and the lines that they came from."""
 
     def __init__(self) -> None:
@@ -269,7 +269,7 @@ class _Collected:
         """Check the nodes, once the first item comes that names them."""
         if self.whole is None:
             try:
-                self.whole = NodesInMemory(Nodes(self.nodes))
+                self.whole = NodesInMemory(NodeTable(self.nodes))
             except BadNodeError as error:
                 # Of two lines with one id, the second is one too many.
                 lines = zip(self.nodes, self.lines, strict=True)
@@ -289,10 +289,10 @@ class NodeLines:
 
     def __init__(self, file: str, limit: int) -> None:
         self._file, self._limit, self._size = file, limit, 0
-        self._processes: dict[str, _Collected] = {}
+        self._processes: dict[str, _CollectedProcess] = {}
         self._named: set[str] = set()
 
-    def takes(self, row: Row) -> bool:
+    def takes(self, row: FileRow) -> bool:
         """Take a line if it holds a node.
 
         Raises:
@@ -304,7 +304,7 @@ class NodeLines:
             line = _NodeLine.model_validate_json(row.raw)
         except ValidationError as error:
             raise input_error(error).at(file=self._file, line=row.line) from None
-        collected = self._processes.setdefault(line.process, _Collected())
+        collected = self._processes.setdefault(line.process, _CollectedProcess())
         if collected.whole is not None:
             raise InputError(
                 f"a node of the process {line.process!r} after an item that came from it",

@@ -19,20 +19,20 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from spanlab.datasets import reader
 from spanlab.datasets.columns import map_columns
-from spanlab.datasets.files import File, Row
-from spanlab.datasets.quotes import Counting, RegionPlace, Ruler, span_at
+from spanlab.datasets.files import FileRow, InputFile
+from spanlab.datasets.quotes import OffsetReader, OffsetUnit, RegionPlace, span_at
 from spanlab.datasets.reader import ReadOptions, checked, language, passages_of, text_of
 from spanlab.errors import InputError
-from spanlab.schema import Annotation, Item, Kind, Probability, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Probability, Record, Span, Status
 
 _UNNAMED = "annotator"
 
 
-class _Loose(BaseModel):
+class _OpenModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
 
 
-class Region(_Loose):
+class TaskRegion(_OpenModel):
     """A labelled part of something."""
 
     value: dict[str, JsonValue] = {}
@@ -59,13 +59,13 @@ class Region(_Loose):
         return "\n".join(map(str, text)) if isinstance(text, list) and text else None
 
 
-class Result(_Loose):
+class TaskResult(_OpenModel):
     """What one person or model marked."""
 
-    result: tuple[Region, ...] = ()
+    result: tuple[TaskRegion, ...] = ()
 
 
-class Person(Result):
+class TaskAnnotation(TaskResult):
     """An annotation."""
 
     completed_by: int | str | dict[str, JsonValue] | None = None
@@ -81,18 +81,18 @@ class Person(Result):
         return str(who or self.created_username or _UNNAMED)
 
 
-class PredictionResult(Result):
+class PredictionResult(TaskResult):
     """A prediction."""
 
     model_version: str | None = None
     score: Probability | None = None
 
 
-class Task(_Loose):
+class ExportedTask(_OpenModel):
     """A task."""
 
     data: dict[str, JsonValue]
-    annotations: tuple[Person, ...] = ()
+    annotations: tuple[TaskAnnotation, ...] = ()
     predictions: tuple[PredictionResult, ...] = ()
 
     def places(self) -> Iterator[tuple[str | None, RegionPlace]]:
@@ -111,21 +111,21 @@ GOLD = "gold"  # whose annotations are gold labels
 _UNNAMED_MODEL = "prediction"
 
 
-class _Marked(NamedTuple):
-    region: Region
+class _MarkedTask(NamedTuple):
+    region: TaskRegion
     place: RegionPlace
 
 
-class LabelStudioReader(reader.Reader):
+class LabelStudioReader(reader.FormatReader):
     """Reads an export, twice: which text was labelled shows only in all of it."""
 
-    def __init__(self, file: File, options: ReadOptions) -> None:
+    def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
         self._answer = ""  # the field of data that was labelled
-        self._counting = Counting.CODE_POINTS
+        self._counting = OffsetUnit.CODE_POINTS
         self._other: dict[str, int] = {}
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[FileRow]:
         """Yield the tasks.
 
         Raises:
@@ -139,8 +139,8 @@ class LabelStudioReader(reader.Reader):
             self._counting = survey.counting(self._answer)
         yield from self._file.rows()
 
-    def _record(self, row: Row) -> Record:
-        task = Task.model_validate_json(row.raw)
+    def _record(self, row: FileRow) -> Record:
+        task = ExportedTask.model_validate_json(row.raw)
         item = checked(_item(task, self._answer, row, self._options))
         annotations = [*self._people(task, item.answer), *self._models(task, item.answer)]
         return Record(item=item, annotations=tuple(_uniquely_named(annotations)))
@@ -151,29 +151,29 @@ class LabelStudioReader(reader.Reader):
             kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(self._other.items()))
             self._options.on_warning(f"{self._file.name}: left out what marks no span: {kinds}")
 
-    def _people(self, task: Task, answer: str) -> Iterator[Annotation]:
+    def _people(self, task: ExportedTask, answer: str) -> Iterator[Annotation]:
         for index, person in enumerate(task.annotations):
             name = person.name()
             gold = name == GOLD
             marked = self._marked(task, person, f"annotations.{index}")
             yield Annotation(
                 annotator=name,
-                kind=Kind.GOLD if gold else Kind.PERSON,
+                kind=AnnotatorKind.GOLD if gold else AnnotatorKind.PERSON,
                 status=Status.SKIPPED if person.was_cancelled else Status.DONE,
                 spans=tuple(_spans(answer, marked, self._counting, 1.0 if gold else None)),
             )
 
-    def _models(self, task: Task, answer: str) -> Iterator[Annotation]:
+    def _models(self, task: ExportedTask, answer: str) -> Iterator[Annotation]:
         for index, model in enumerate(task.predictions):
             marked = self._marked(task, model, f"predictions.{index}")
             score = 1.0 if model.score is None else model.score
             yield Annotation(
                 annotator=model.model_version or _UNNAMED_MODEL,
-                kind=Kind.DETECTOR,
+                kind=AnnotatorKind.DETECTOR,
                 spans=tuple(_spans(answer, marked, self._counting, score)),
             )
 
-    def _marked(self, task: Task, one: Result, field: str) -> list[_Marked]:
+    def _marked(self, task: ExportedTask, one: TaskResult, field: str) -> list[_MarkedTask]:
         """Return the regions of the answer; those of other things are counted."""
         marked = []
         for number, region in enumerate(one.result):
@@ -181,7 +181,7 @@ class LabelStudioReader(reader.Reader):
             # A text's name is free, so another text is meant only where it names its field.
             elsewhere = region.to_name != self._answer and region.to_name in task.data
             if place is not None and not elsewhere:
-                marked.append(_Marked(region, place))
+                marked.append(_MarkedTask(region, place))
             else:
                 what = f"labels of {region.to_name}" if elsewhere else region.type
                 self._other[what] = self._other.get(what, 0) + 1
@@ -189,10 +189,10 @@ class LabelStudioReader(reader.Reader):
 
 
 def _spans(
-    answer: str, marked: list[_Marked], counting: Counting, score: float | None
+    answer: str, marked: list[_MarkedTask], counting: OffsetUnit, score: float | None
 ) -> Iterator[Span]:
     """Yield a span per region and label; ``score`` is for those without, None for no scores."""
-    extents = Ruler(answer).extents([place for _, place in marked], counting)
+    extents = OffsetReader(answer).extents([place for _, place in marked], counting)
     for (region, place), extent in zip(marked, extents, strict=True):
         prob = 1.0
         if score is not None:
@@ -202,7 +202,7 @@ def _spans(
             yield span_at(answer, *extent, place.field, prob=prob, label=label, note=note)
 
 
-def _item(task: Task, field: str, row: Row, options: ReadOptions) -> Item:
+def _item(task: ExportedTask, field: str, row: FileRow, options: ReadOptions) -> Item:
     answer = task.data.get(field)
     if not isinstance(answer, str):
         raise InputError(
@@ -228,7 +228,7 @@ def _item(task: Task, field: str, row: Row, options: ReadOptions) -> Item:
     )
 
 
-def _extra(task: Task) -> dict[str, JsonValue]:
+def _extra(task: ExportedTask) -> dict[str, JsonValue]:
     return task.model_extra or {}
 
 
@@ -253,12 +253,12 @@ class _Survey:
         self._named: set[str | None] = set()  # what regions call the text they are of
         self._quoting = 0  # regions with a quote
         self._unfit: set[str] = set()  # fields in which a quote is not where it should be
-        self._evidence: dict[str, set[Counting]] = {}  # how offsets in a field may count
+        self._evidence: dict[str, set[OffsetUnit]] = {}  # how offsets in a field may count
 
-    def look_at(self, row: Row) -> None:
+    def look_at(self, row: FileRow) -> None:
         """Take a task into account; a wrong one is for the reader to tell."""
         try:
-            task = Task.model_validate_json(row.raw)
+            task = ExportedTask.model_validate_json(row.raw)
         except (ValidationError, InputError):
             return
         if not self.data:
@@ -270,17 +270,17 @@ class _Survey:
         self._quoting += len(quoting)
         for field in self.texts:
             text = task.data.get(field)
-            ruler = Ruler(text if isinstance(text, str) else "")
+            ruler = OffsetReader(text if isinstance(text, str) else "")
             if not all(map(ruler.fits, quoting)):
                 self._unfit.add(field)
             if isinstance(text, str):
                 found = ruler.evidence(place for _, place in places)
                 self._evidence.setdefault(field, set()).update(found)
 
-    def counting(self, field: str) -> Counting:
+    def counting(self, field: str) -> OffsetUnit:
         """Say what offsets in a field count."""
-        only_utf16 = self._evidence.get(field) == {Counting.UTF16}
-        return Counting.UTF16 if only_utf16 else Counting.CODE_POINTS
+        only_utf16 = self._evidence.get(field) == {OffsetUnit.UTF16}
+        return OffsetUnit.UTF16 if only_utf16 else OffsetUnit.CODE_POINTS
 
     def candidates(self) -> tuple[list[str], list[str], list[str]]:
         """Return the fields that regions name, all with text, and those that hold every quote."""
@@ -289,7 +289,7 @@ class _Survey:
         return named, self.texts, fitting
 
 
-def _labelled_field(survey: _Survey, options: ReadOptions, file: File) -> str:
+def _labelled_field(survey: _Survey, options: ReadOptions, file: InputFile) -> str:
     """Return the field of ``data`` that holds the labelled text."""
     wanted = (options.columns or {}).get("answer")
     if wanted is not None:
@@ -306,7 +306,7 @@ def _labelled_field(survey: _Survey, options: ReadOptions, file: File) -> str:
         raise _no_text(file, survey.data, "one text, or a mapping answer=FIELD") from None
 
 
-def _no_text(file: File, data: dict[str, JsonValue], expected: str) -> InputError:
+def _no_text(file: InputFile, data: dict[str, JsonValue], expected: str) -> InputError:
     return InputError(
         "it is not clear which text was labelled",
         file=file.name,

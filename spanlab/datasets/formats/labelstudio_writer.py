@@ -23,12 +23,12 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from spanlab.datasets.reader import check_meta
 from spanlab.errors import InputError
-from spanlab.schema import UNDETERMINED, Annotation, Item, Kind, Record, Span, Status
+from spanlab.schema import UNDETERMINED, Annotation, AnnotatorKind, Item, Record, Span, Status
 
 LABEL = "Hallucination"  # of a span that has none, as Label Studio shows no region without
 
 
-_PEOPLE = frozenset({Kind.PERSON, Kind.GOLD})
+_PEOPLE = frozenset({AnnotatorKind.PERSON, AnnotatorKind.GOLD})
 
 
 def tasks(records: Iterable[Record]) -> Iterator[bytes]:
@@ -78,9 +78,9 @@ def _person(annotation: Annotation, index: int) -> dict[str, Any]:
     return {
         "created_username": annotation.annotator,
         "was_cancelled": annotation.status is Status.SKIPPED,
-        "ground_truth": annotation.kind is Kind.GOLD,
+        "ground_truth": annotation.kind is AnnotatorKind.GOLD,
         "result": [
-            _region(span, f"{index}-{number}", scored=annotation.kind is Kind.GOLD)
+            _region(span, f"{index}-{number}", scored=annotation.kind is AnnotatorKind.GOLD)
             for number, span in enumerate(annotation.spans)
         ],
     }

@@ -23,8 +23,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
-from spanlab.datasets.files import Row
-from spanlab.datasets.reader import Reader, checked
+from spanlab.datasets.files import FileRow
+from spanlab.datasets.reader import FormatReader, checked
 from spanlab.errors import InputError
 from spanlab.schema import Item, Passage, Record
 
@@ -46,7 +46,7 @@ def _listed(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-class _Line(BaseModel):
+class _QuestionLine(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     question: str = Field(min_length=1)
@@ -63,11 +63,11 @@ class _Line(BaseModel):
     gold_titles: tuple[str, ...] = ()
 
 
-class MultihopReader(Reader):
+class MultihopReader(FormatReader):
     """Reads multi-hop questions."""
 
-    def _record(self, row: Row) -> Record:
-        line = _Line.model_validate_json(row.raw)
+    def _record(self, row: FileRow) -> Record:
+        line = _QuestionLine.model_validate_json(row.raw)
         name = line.id or line.hotpot_id or f"question-{row.line}"
         gold = {*line.gold_titles, *(title for title, _ in line.supporting_facts or ())}
         passages = ten(_passages(line, gold), gold, name)
@@ -84,7 +84,7 @@ class MultihopReader(Reader):
         return Record(item=checked(item))
 
 
-def _passages(line: _Line, gold: set[str]) -> list[tuple[Passage, bool]]:
+def _passages(line: _QuestionLine, gold: set[str]) -> list[tuple[Passage, bool]]:
     """Return the passages of a line, and of each whether the line itself says it supports."""
     found = [
         (Passage(title=title, text="".join(_spaced(sentences))), False)
@@ -97,7 +97,7 @@ def _passages(line: _Line, gold: set[str]) -> list[tuple[Passage, bool]]:
     return found + [(passage, False) for passage in _retrieved(line, gold)]
 
 
-def _retrieved(line: _Line, gold: set[str]) -> list[Passage]:
+def _retrieved(line: _QuestionLine, gold: set[str]) -> list[Passage]:
     """Return SAFE's passages; titles have colons of their own ("Alien: Covenant").
 
     Raises:

@@ -14,11 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
 from spanlab.datasets import reader
-from spanlab.datasets.files import File, Row
+from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.quotes import interval_at, span_at
 from spanlab.datasets.reader import ReadOptions, checked, language
 from spanlab.labels import flatten, hard_of
-from spanlab.schema import Annotation, Item, Kind, Probability, Record, Span
+from spanlab.schema import Annotation, AnnotatorKind, Item, Probability, Record, Span
 
 _NAMED = 5  # so many ids are named in a remark
 
@@ -26,7 +26,7 @@ _NAMED = 5  # so many ids are named in a remark
 Place = Annotated[int, Field(strict=True, ge=0)]
 
 
-class SoftLabel(BaseModel):
+class PublishedLabel(BaseModel):
     """A published soft label."""
 
     model_config = ConfigDict(frozen=True)
@@ -36,7 +36,7 @@ class SoftLabel(BaseModel):
     prob: Probability
 
 
-class _Published(BaseModel):
+class _PublishedLine(BaseModel):
     """A published line; what we have no field for is kept as it is."""
 
     model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
@@ -45,25 +45,25 @@ class _Published(BaseModel):
     lang: str | None = None
     model_input: str = ""
     model_output_text: str
-    soft_labels: tuple[SoftLabel, ...] | None = None
+    soft_labels: tuple[PublishedLabel, ...] | None = None
     hard_labels: tuple[tuple[Place, Place], ...] | None = None
     annotations: dict[str, tuple[tuple[Place, Place], ...]] | None = None
 
 
-class MushroomReader(reader.Reader):
+class MushroomReader(reader.FormatReader):
     """Reads published files, with or without labels.
 
     Empty raw spans cannot be kept, and one published raw span ends a character past its answer
     and is clipped; both are said once per file.
     """
 
-    def __init__(self, file: File, options: ReadOptions) -> None:
+    def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
         self._empty: list[str] = []
         self._clipped: list[str] = []
 
-    def _record(self, row: Row) -> Record:
-        line = _Published.model_validate_json(row.raw)
+    def _record(self, row: FileRow) -> Record:
+        line = _PublishedLine.model_validate_json(row.raw)
         item = checked(
             Item(
                 id=line.id,
@@ -87,16 +87,16 @@ class MushroomReader(reader.Reader):
                 shown = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
                 self._options.on_warning(f"{self._file.name}: {len(ids)} {what}: {shown}")
 
-    def _raters(self, line: _Published) -> Iterator[Annotation]:
+    def _raters(self, line: _PublishedLine) -> Iterator[Annotation]:
         for annotator, places in (line.annotations or {}).items():
             spans = []
             for index, (start, end) in enumerate(places):
                 span = self._raw(line, start, end, f"annotations.{annotator}.{index}")
                 if span is not None:
                     spans.append(span)
-            yield Annotation(annotator=annotator, kind=Kind.PERSON, spans=tuple(spans))
+            yield Annotation(annotator=annotator, kind=AnnotatorKind.PERSON, spans=tuple(spans))
 
-    def _raw(self, line: _Published, start: int, end: int, field: str) -> Span | None:
+    def _raw(self, line: _PublishedLine, start: int, end: int, field: str) -> Span | None:
         answer = line.model_output_text
         if start == end <= len(answer):
             self._empty.append(line.id)
@@ -107,7 +107,7 @@ class MushroomReader(reader.Reader):
         return span_at(answer, start, end, field)
 
 
-def _gold(line: _Published) -> Iterator[Annotation]:
+def _gold(line: _PublishedLine) -> Iterator[Annotation]:
     if line.soft_labels is None and line.hard_labels is None:
         return
     answer = line.model_output_text
@@ -123,7 +123,7 @@ def _gold(line: _Published) -> Iterator[Annotation]:
         soft = tuple(Span.of(answer, part.start, part.end) for part in hard)
     yield Annotation(
         annotator="gold",
-        kind=Kind.GOLD,
+        kind=AnnotatorKind.GOLD,
         spans=soft,
         hard=None if line.hard_labels is None else hard,
     )

@@ -20,11 +20,11 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from spanlab.datasets import reader
 from spanlab.datasets.contexts import RecordIndex
-from spanlab.datasets.files import File, Row
+from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.quotes import find_quote, span_at
 from spanlab.datasets.reader import ReadOptions, checked
 from spanlab.errors import InputError
-from spanlab.schema import Annotation, Item, Kind, Passage, Record
+from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record
 
 SOURCES = "source_info.jsonl"
 
@@ -35,7 +35,7 @@ _HEADING = re.compile(r"^passage \d+:", re.MULTILINE)
 _LANGUAGE = "en"  # of the whole corpus
 
 
-class _Label(BaseModel):
+class _LabelledSpan(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     start: int
@@ -51,10 +51,10 @@ class _Response(BaseModel):
     id: str = Field(coerce_numbers_to_str=True)
     source_id: str = Field(coerce_numbers_to_str=True)
     response: str
-    labels: tuple[_Label, ...] | None = None
+    labels: tuple[_LabelledSpan, ...] | None = None
 
 
-class _Source(BaseModel):
+class _SourceRow(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     source_id: str = Field(coerce_numbers_to_str=True)
@@ -81,10 +81,10 @@ class _Source(BaseModel):
         return (Passage(text=json.dumps(info, ensure_ascii=False, indent=2)),)
 
 
-class RagTruthReader(reader.Reader):
+class RagTruthReader(reader.FormatReader):
     """Reads responses; the sources are looked up on disk."""
 
-    def __init__(self, file: File, options: ReadOptions) -> None:
+    def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
         path = options.sources or _beside(file.path)
         if not path.is_file():
@@ -93,9 +93,9 @@ class RagTruthReader(reader.Reader):
                 file=file.name,
                 expected=f"the file {path}, or its place in the option for sources",
             )
-        self._sources = RecordIndex(File(path, str(path)), lambda row: _source(row).source_id)
+        self._sources = RecordIndex(InputFile(path, str(path)), lambda row: _source(row).source_id)
 
-    def _record(self, row: Row) -> Record:
+    def _record(self, row: FileRow) -> Record:
         line = _Response.model_validate_json(row.raw)
         source = self._source_of(line)
         meta = {
@@ -118,7 +118,7 @@ class RagTruthReader(reader.Reader):
         )
         return Record(item=item, annotations=tuple(_gold(line)))
 
-    def _source_of(self, line: _Response) -> _Source:
+    def _source_of(self, line: _Response) -> _SourceRow:
         for row in self._sources.rows(line.source_id):
             return _source(row)
         raise InputError(
@@ -129,8 +129,8 @@ class RagTruthReader(reader.Reader):
         )
 
 
-def _source(row: Row) -> _Source:
-    return _Source.model_validate_json(row.raw)
+def _source(row: FileRow) -> _SourceRow:
+    return _SourceRow.model_validate_json(row.raw)
 
 
 def _beside(path: Path) -> Path:
@@ -160,7 +160,7 @@ def _gold(line: _Response) -> Iterator[Annotation]:
         place = find_quote(line.response, label.start, label.end, label.text, field)
         note = label.meta or None
         spans.append(span_at(line.response, *place, field, label=label.label_type, note=note))
-    yield Annotation(annotator="gold", kind=Kind.GOLD, spans=tuple(spans))
+    yield Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=tuple(spans))
 
 
 def _label_extras(line: _Response) -> dict[str, JsonValue]:

@@ -18,14 +18,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
 from spanlab.datasets import reader
-from spanlab.datasets.files import Row
+from spanlab.datasets.files import FileRow
 from spanlab.errors import InputError
 from spanlab.schema import Item, Process, ProcessNode, Record
 
 LEVELS: Final = "summaries_dict"
 
 
-class _Book(BaseModel):
+class _BookSummary(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     book: str = Field(min_length=1)
@@ -34,10 +34,10 @@ class _Book(BaseModel):
     chunks: tuple[str, ...] = ()
 
 
-class SummariesReader(reader.Reader):
+class SummariesReader(reader.FormatReader):
     """Reads a file of books; an item is a book with its final summary."""
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[FileRow]:
         """Yield the books.
 
         Raises:
@@ -61,13 +61,13 @@ class SummariesReader(reader.Reader):
 
     _without = 0
 
-    def _record(self, row: Row) -> Record:
-        book = _Book.model_validate_json(row.raw)
+    def _record(self, row: FileRow) -> Record:
+        book = _BookSummary.model_validate_json(row.raw)
         self._without += not book.chunks
         return Record(item=Item(id=book.book, answer=book.final_summary, process=_process(book)))
 
 
-def _process(book: _Book) -> Process:
+def _process(book: _BookSummary) -> Process:
     levels = _levels(book)
     if book.chunks and len(book.chunks) != len(levels[0]):
         raise InputError(
@@ -95,7 +95,7 @@ def _process(book: _Book) -> Process:
     return Process(nodes=(*nodes, final))
 
 
-def _levels(book: _Book) -> list[list[str]]:
+def _levels(book: _BookSummary) -> list[list[str]]:
     """Return the summaries level by level, lowest first."""
     levels = [book.summaries_dict.get(str(number)) for number in range(len(book.summaries_dict))]
     for number, texts in enumerate(levels):

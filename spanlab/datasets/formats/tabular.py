@@ -32,7 +32,7 @@ from spanlab.datasets.cells import (
     turn_in,
 )
 from spanlab.datasets.columns import map_columns, value_at, without
-from spanlab.datasets.files import File, Row
+from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.formats.analysis_table import CellsRow, by_item, is_own, is_table, record_of
 from spanlab.datasets.formats.ragtruth import taken_apart
 from spanlab.datasets.reader import TURNS, ReadOptions, checked, language, listed, text_of, within
@@ -51,7 +51,7 @@ _NAMED: Final = 5  # so many ids are named in a remark
 CELL = 10  # bytes of memory for a character of a cell: the cell, and its JSON at the worst
 
 
-class Layout(NamedTuple):
+class RecordLayout(NamedTuple):
     """What a file's records look like before any is imported.
 
     Attributes:
@@ -68,10 +68,10 @@ class Layout(NamedTuple):
     lists: tuple[str, ...] = ()
 
 
-class MappedReader(reader.Reader):
+class MappedReader(reader.FormatReader):
     """Reads records whose columns are named by the user, or have common names."""
 
-    def __init__(self, file: File, options: ReadOptions) -> None:
+    def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
         self._stem = PurePath(file.name).name.split(".")[0]
         self._mapping: dict[str, str] = {}
@@ -82,15 +82,17 @@ class MappedReader(reader.Reader):
         """Return the names of the columns; none if there are no records."""
 
     @abstractmethod
-    def records(self) -> Iterator[Row]:
+    def records(self) -> Iterator[FileRow]:
         """Yield the records as they stand, as JSON objects, numbered from 1."""
 
-    def layout(self) -> Layout:
+    def layout(self) -> RecordLayout:
         """Return what the records look like; without columns if there are none."""
         columns, samples = self.columns(), tuple(self._samples())
-        return Layout(columns, map_columns(columns, None, needed=None, samples=samples), samples)
+        return RecordLayout(
+            columns, map_columns(columns, None, needed=None, samples=samples), samples
+        )
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[FileRow]:
         """Yield the records, each as often as it has turns that are wanted.
 
         Raises:
@@ -124,7 +126,7 @@ class MappedReader(reader.Reader):
                 if size > _SAMPLED:
                     return
 
-    def _turns(self, row: Row) -> Iterator[Row]:
+    def _turns(self, row: FileRow) -> Iterator[FileRow]:
         column = self._mapping.get("messages")
         answers: Sequence[int] = ()
         if self._options.turns == "all" and column is not None and row.refused is None:
@@ -139,7 +141,7 @@ class MappedReader(reader.Reader):
         for number in range(len(answers)):
             yield row._replace(turn=number + 1)
 
-    def _record(self, row: Row) -> Record:
+    def _record(self, row: FileRow) -> Record:
         cells = _cells_of(row)
         if is_own(cells) and not self._options.columns:
             return record_of(cells)
@@ -194,7 +196,7 @@ class TableReader(MappedReader):
 
     _unit = "row"
 
-    def records(self) -> Iterator[Row]:
+    def records(self) -> Iterator[FileRow]:
         """Yield the rows as JSON objects, numbered from 1 without the header.
 
         Raises:
@@ -206,7 +208,7 @@ class TableReader(MappedReader):
             found = by_item(found, self._file.limit)
         for number, row in enumerate(found, start=1):
             if row.refused is not None:
-                yield Row(row.line, b"", self._unit, number, self._at(row.refused, row.line))
+                yield FileRow(row.line, b"", self._unit, number, self._at(row.refused, row.line))
             else:
                 raw = self._json(row)
                 yield self._file.row(row.line, raw, self._unit, number)
@@ -236,7 +238,7 @@ def _meta(rest: dict[str, Any]) -> dict[str, Any]:
     return {**inner, **{key: value for key, value in rest.items() if key != "meta"}}
 
 
-def _cells_of(row: Row) -> dict[str, Any]:
+def _cells_of(row: FileRow) -> dict[str, Any]:
     try:
         cells = from_json(row.raw, allow_inf_nan=False)
     except ValueError as error:

@@ -23,7 +23,7 @@ from pydantic_core import from_json, to_json
 
 from spanlab.datasets import reader
 from spanlab.datasets.cells import text_of_message
-from spanlab.datasets.files import Row
+from spanlab.datasets.files import FileRow
 from spanlab.datasets.formats.observations import (
     holds_observations,
     is_observation,
@@ -61,15 +61,15 @@ _STAGES: Final = (
 _METADATA: Final = ("metadata", "langfuse.observation.metadata")  # that are objects, or their JSON
 
 
-class _Message(NamedTuple):
+class _TracedMessage(NamedTuple):
     role: str
     text: str
 
 
-class TraceReader(reader.Reader):
+class TraceReader(reader.FormatReader):
     """Reads the traces of a file, each with the number of the line on which it begins."""
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[FileRow]:
         """Yield the spans of each trace as one row.
 
         Raises:
@@ -91,18 +91,18 @@ class TraceReader(reader.Reader):
                     f"not an OpenTelemetry span: {error}", file=self._file.name, line=row.line
                 ) from None
         for trace, spans in traces.items():
-            yield Row(lines[trace], to_json(spans))
+            yield FileRow(lines[trace], to_json(spans))
 
-    def _requests(self) -> Iterator[Row]:
+    def _requests(self) -> Iterator[FileRow]:
         """Yield what holds spans; lines of a log between them are no JSON objects."""
         if self._file.head().lstrip().startswith(b"["):
             yield from self._file.rows()
         elif is_single(self._file):
-            yield Row(1, to_json(self._file.load()))
+            yield FileRow(1, to_json(self._file.load()))
         else:
             yield from (each for each in printed(self._file) if each.beginning.startswith(b"{"))
 
-    def _record(self, row: Row) -> Record:
+    def _record(self, row: FileRow) -> Record:
         return record_of(from_json(row.raw))
 
 
@@ -225,20 +225,20 @@ def note_span(recorder: Recorder, span: Mapping[str, Any], stage: str) -> None:
         recorder.call(_messages(attributes, read=True), written, stage)
 
 
-def _messages(attributes: Mapping[str, Any], *, read: bool) -> Sequence[_Message]:
+def _messages(attributes: Mapping[str, Any], *, read: bool) -> Sequence[_TracedMessage]:
     """Return the messages that a call read or wrote, by the first convention that has any."""
     side = "input" if read else "output"
     found = [
-        _Message(str(each.get("message.role") or ""), _content(each))
+        _TracedMessage(str(each.get("message.role") or ""), _content(each))
         for each in _list(attributes, f"llm.{side}_messages")
     ]
     found = found or [
-        _Message(str(each.get("role") or ""), str(each.get("content") or ""))
+        _TracedMessage(str(each.get("role") or ""), str(each.get("content") or ""))
         for each in _list(attributes, "gen_ai.prompt" if read else "gen_ai.completion")
     ]
     found = found or list(_structured(attributes.get(f"gen_ai.{side}.messages")))
     if not any(message.text.strip() for message in found):
-        found = [_Message("", str(attributes.get(f"{side}.value") or ""))]
+        found = [_TracedMessage("", str(attributes.get(f"{side}.value") or ""))]
     return [message for message in found if message.text.strip()]
 
 
@@ -252,14 +252,14 @@ def _content(message: Mapping[str, Any]) -> str:
     return whole or "\n".join(parts)
 
 
-def _structured(value: Any) -> Iterator[_Message]:
+def _structured(value: Any) -> Iterator[_TracedMessage]:
     """Yield the messages of ``gen_ai.input.messages`` and its like: a chat, or JSON with parts."""
     messages = parsed(value)
     for message in messages if isinstance(messages, list) else ():
         parts = message.get("parts") or ()
         texts = [str(part.get("content") or "") for part in parts if part.get("type") == "text"]
         text = "\n".join(texts) if parts else text_of_message(message)
-        yield _Message(str(message.get("role") or ""), text)
+        yield _TracedMessage(str(message.get("role") or ""), text)
 
 
 def _list(attributes: Mapping[str, Any], name: str) -> list[dict[str, Any]]:

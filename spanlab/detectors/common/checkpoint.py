@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from spanlab.detectors.common.onnx_graph import OPERATORS, facts
 from spanlab.errors import InputError
-from spanlab.schema import Frozen
+from spanlab.schema import FrozenModel
 from spanlab.settings import Settings, read_json
 
 WEIGHTS: Final = ("model.onnx", "onnx/model.onnx")
@@ -35,7 +35,7 @@ _POSITIONS: Final = 512  # where a configuration does not say how many
 _OFFSET: Final = frozenset(("camembert", "longformer", "mpnet", "roberta", "xlm-roberta"))
 
 
-class Origin(Frozen):
+class CheckpointOrigin(FrozenModel):
     """Where a checkpoint was fetched from: its name and commit at the hub, and its files."""
 
     name: str
@@ -97,14 +97,18 @@ class Checkpoint:
         return found
 
 
-def origin_of(folder: Path) -> Origin | None:
+def origin_of(folder: Path) -> CheckpointOrigin | None:
     """Return where the checkpoint in a folder was fetched from; None for any other folder.
 
     Raises:
         InputError: what was noted of it is damaged.
     """
     path = folder / ORIGIN
-    return read_json(Origin, path, "what `spanlab encoder fetch` notes") if path.is_file() else None
+    return (
+        read_json(CheckpointOrigin, path, "what `spanlab encoder fetch` notes")
+        if path.is_file()
+        else None
+    )
 
 
 def sha256(path: Path) -> str:

@@ -12,10 +12,16 @@ from typing import Final
 
 import dspy
 
-from spanlab.claims import Extracted, Extraction, NameWrongWords, placed, wrong_words
-from spanlab.detectors.base import Kit
+from spanlab.claims import ClaimExtractor, ExtractedClaim, NameWrongWords, placed, wrong_words
+from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.common.claim_options import EXTRACTOR
-from spanlab.detectors.common.model_detector import Case, Modelled, places_of, span_of, strongest
+from spanlab.detectors.common.model_detector import (
+    DetectionCase,
+    ModelDetector,
+    places_of,
+    span_of,
+    strongest,
+)
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.extents import Extent
 from spanlab.lm import Usage
@@ -43,7 +49,7 @@ NO_CLAIMS = "the answer states nothing that can be verified"
 
 
 @dataclass(frozen=True)
-class Verified:
+class ClaimJudgement:
     """What a verifier says of a claim.
 
     ``support`` in [0, 1] is how likely the claim is supported, None if the verifier gives no
@@ -66,7 +72,7 @@ class Verified:
 
 
 @dataclass(frozen=True)
-class _Result:
+class _ClaimResult:
     """A claim with its spans and the steps that led to them; ``error`` if it failed."""
 
     claim: Claim
@@ -80,11 +86,11 @@ class ClaimProgram(dspy.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.extraction = Extraction()
+        self.extraction = ClaimExtractor()
         self.words = dspy.Predict(NameWrongWords)
 
 
-class ClaimDetector(Modelled):
+class ClaimDetector(ModelDetector):
     """Takes claims out of an answer, verifies each, and marks the words of those that are wrong.
 
     Args:
@@ -96,12 +102,14 @@ class ClaimDetector(Modelled):
 
     program: ClaimProgram
 
-    def __init__(self, kit: Kit, program: ClaimProgram, *, guided: str, whole: bool) -> None:
+    def __init__(
+        self, kit: DetectorKit, program: ClaimProgram, *, guided: str, whole: bool
+    ) -> None:
         super().__init__(kit, program, guided=guided)
         self.whole = whole
 
     @abstractmethod
-    async def verify(self, case: Case, number: int, claim: str) -> Verified:
+    async def verify(self, case: DetectionCase, number: int, claim: str) -> ClaimJudgement:
         """Judge a claim.
 
         Args:
@@ -115,7 +123,7 @@ class ClaimDetector(Modelled):
 
     async def try_with(
         self, item: Item, claim: str, predictors: Mapping[str, dspy.Module]
-    ) -> Verified:
+    ) -> ClaimJudgement:
         """Judge a claim of an item with other predictors, as an optimiser tries them.
 
         Args:
@@ -126,11 +134,11 @@ class ClaimDetector(Modelled):
         Raises:
             SpanlabError: it could not be judged.
         """
-        other, case = self.with_predictors(predictors), Case(item)
+        other, case = self.with_predictors(predictors), DetectionCase(item)
         await other.prepare(case)
         return await other.verify(case, 0, claim)
 
-    async def steps(self, case: Case) -> Annotation:
+    async def steps(self, case: DetectionCase) -> Annotation:
         """Take an item through the steps."""
         item = case.item
         if not item.answer.strip():
@@ -153,14 +161,14 @@ class ClaimDetector(Modelled):
             note=_note(len(failures), len(results)),
         )
 
-    async def prepare(self, case: Case) -> None:
+    async def prepare(self, case: DetectionCase) -> None:
         """Let the item have what the verifier reads."""
         await case.retrieve(self.kit.retriever)
 
-    async def _extracted(self, case: Case) -> Sequence[Extracted]:
+    async def _extracted(self, case: DetectionCase) -> Sequence[ExtractedClaim]:
         item = case.item
         if self.whole:
-            return (Extracted(item.answer.strip(), Extent(0, len(item.answer))),)
+            return (ExtractedClaim(item.answer.strip(), Extent(0, len(item.answer))),)
         found = await self.ask(
             self.program.extraction,
             EXTRACTOR,
@@ -169,13 +177,15 @@ class ClaimDetector(Modelled):
             lang=item.lang,
         )
         case.trace.extend(RemarkStep(text=remark) for remark in found.remarks)
-        claims: Sequence[Extracted] = found.claims
+        claims: Sequence[ExtractedClaim] = found.claims
         return claims
 
-    async def _results(self, case: Case, claims: Sequence[Extracted]) -> list[_Result]:
+    async def _results(
+        self, case: DetectionCase, claims: Sequence[ExtractedClaim]
+    ) -> list[_ClaimResult]:
         done = 0
 
-        async def judged(number: int, claim: Extracted) -> _Result:
+        async def judged(number: int, claim: ExtractedClaim) -> _ClaimResult:
             nonlocal done
             result = await self._result(case, number, claim)
             done += 1
@@ -183,10 +193,12 @@ class ClaimDetector(Modelled):
             return result
 
         work = (judged(number, claim) for number, claim in enumerate(claims))
-        results: list[_Result] = await together(*work, at_once=CLAIMS_AT_ONCE)
+        results: list[_ClaimResult] = await together(*work, at_once=CLAIMS_AT_ONCE)
         return results
 
-    async def _result(self, case: Case, number: int, claim: Extracted) -> _Result:
+    async def _result(
+        self, case: DetectionCase, number: int, claim: ExtractedClaim
+    ) -> _ClaimResult:
         source = Span.of(case.item.answer, claim.source.start, claim.source.end)
         try:
             said = await self.verify(case, number, claim.text)
@@ -197,7 +209,9 @@ class ClaimDetector(Modelled):
         except SpanlabError as error:
             note = f"not judged: {error}"
             remark = RemarkStep(text=note, claim=number)
-            return _Result(Claim(text=claim.text, source=source, note=note), (), (remark,), error)
+            return _ClaimResult(
+                Claim(text=claim.text, source=source, note=note), (), (remark,), error
+            )
         judged = Claim(
             text=claim.text,
             source=source,
@@ -215,9 +229,11 @@ class ClaimDetector(Modelled):
             places=places_of(Extent(span.start, span.end) for span in spans),
             claim=number,
         )
-        return _Result(judged, spans, (*said.steps, fact))
+        return _ClaimResult(judged, spans, (*said.steps, fact))
 
-    async def _placed(self, case: Case, claim: Extracted, said: Verified) -> tuple[Span, ...]:
+    async def _placed(
+        self, case: DetectionCase, claim: ExtractedClaim, said: ClaimJudgement
+    ) -> tuple[Span, ...]:
         item = case.item
         sentence = item.answer[slice(*claim.source)]
         named = await self.ask(

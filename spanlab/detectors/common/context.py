@@ -25,7 +25,7 @@ WITHOUT_CONTEXT = "no passages: the model judged the answer by what it knows"
 
 
 @dataclass(frozen=True)
-class Context:
+class PromptContext:
     """The passages that a detector reads.
 
     ``text`` is how the prompt shows them, the same for every detector, so that a provider's cache
@@ -48,7 +48,7 @@ def readable(item: Item, retriever: str) -> tuple[int, ...]:
     return tuple(range(len(item.passages))) if found is None else found.passages
 
 
-def context(item: Item, retriever: str, budget: int) -> Context:
+def context(item: Item, retriever: str, budget: int) -> PromptContext:
     """Show an item's passages as a prompt does: numbered, best first, within a budget.
 
     Args:
@@ -62,17 +62,17 @@ def context(item: Item, retriever: str, budget: int) -> Context:
     """
     indices = tuple(i for i in readable(item, retriever) if item.passages[i].text.strip())
     if not indices:
-        return Context(NOTHING_FOUND, (), WITHOUT_CONTEXT)
+        return PromptContext(NOTHING_FOUND, (), WITHOUT_CONTEXT)
     passages = [item.passages[index] for index in indices]
     blocks = [
         passage_shown(each, number, each.text) for number, each in enumerate(passages, start=1)
     ]
     if sum(map(len, blocks)) <= budget:
-        return Context("\n\n".join(blocks), indices)
+        return PromptContext("\n\n".join(blocks), indices)
     return _closest(item, indices, budget)
 
 
-def _closest(item: Item, indices: Sequence[int], budget: int) -> Context:
+def _closest(item: Item, indices: Sequence[int], budget: int) -> PromptContext:
     """Show the pieces of the passages that come closest to question and answer."""
     passages = [item.passages[index] for index in indices]
     texts = tuple(passage.text for passage in passages)
@@ -80,7 +80,7 @@ def _closest(item: Item, indices: Sequence[int], budget: int) -> Context:
         len(passage_shown(each, number, "")) for number, each in enumerate(passages, start=1)
     )
     found = select(texts, heads, f"{item.question}\n{item.answer}", budget)
-    shown: dict[int, list[Piece]] = {}
+    shown: dict[int, list[PassagePiece]] = {}
     for piece in found.chosen:
         shown.setdefault(piece.text, []).append(piece)
     blocks = [
@@ -92,7 +92,7 @@ def _closest(item: Item, indices: Sequence[int], budget: int) -> Context:
         f"the model read {len(found.chosen)} of {sum(found.counts)} pieces, those closest to "
         "question and answer"
     )
-    return Context("\n\n".join(blocks), tuple(indices[text] for text in shown), remark)
+    return PromptContext("\n\n".join(blocks), tuple(indices[text] for text in shown), remark)
 
 
 def asked(item: Item, retriever: str) -> tuple[QueryStep, ...]:
@@ -123,7 +123,7 @@ _GAP = "…"
 _BETWEEN = len(f"\n{_GAP}\n")
 
 
-class Piece(NamedTuple):
+class PassagePiece(NamedTuple):
     """Piece number ``place`` of text number ``text``, both 0-based, as it stands there."""
 
     text: int
@@ -134,7 +134,7 @@ class Piece(NamedTuple):
 class PassageSelection(NamedTuple):
     """The pieces chosen, in the order of the texts, and how many there are of each text."""
 
-    chosen: tuple[Piece, ...]
+    chosen: tuple[PassagePiece, ...]
     counts: tuple[int, ...]
 
 
@@ -155,7 +155,7 @@ def select(
     """
     split_up = [list(split(text, PIECE)) for text in texts]
     pieces = [
-        Piece(text, place, words)
+        PassagePiece(text, place, words)
         for text, parts in enumerate(split_up)
         for place, words in enumerate(parts)
     ]
@@ -175,7 +175,7 @@ def select(
     return PassageSelection(tuple(pieces[number] for number in sorted(chosen)), counts)
 
 
-def joined(pieces: Sequence[Piece], count: int) -> str:
+def joined(pieces: Sequence[PassagePiece], count: int) -> str:
     """Show pieces of one text, of ``count`` there are, with a mark wherever some are left out."""
     parts: list[str] = []
     following = 0

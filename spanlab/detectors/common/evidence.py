@@ -11,10 +11,10 @@ from contextlib import AbstractAsyncContextManager
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, NamedTuple
 
-from spanlab.detectors.common.model_detector import Case, Modelled
+from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
 from spanlab.extents import Extent
 from spanlab.mappers import closest_sentence, sentences
-from spanlab.memory import Memory, expires, passage_of
+from spanlab.memory import EvidenceMemory, expires, passage_of
 from spanlab.retrievers.dates import latest_day
 from spanlab.schema import (
     Annotation,
@@ -127,7 +127,7 @@ GIVEN: Final = "given"  # the kind of what came with an item: it says nothing ab
 _QUERY: Final = 500  # characters of a query that are kept with what it found
 
 
-class Observed(NamedTuple):
+class ObservedPassage(NamedTuple):
     """A passage, and what had found it: the query, the tool and the kind of source."""
 
     passage: Passage
@@ -136,7 +136,7 @@ class Observed(NamedTuple):
     kind: str
 
 
-class Remembered:
+class ClaimMemory:
     """The memory as one claim uses it.
 
     ``entities`` are those that were asked for. ``notes`` say of the item's passages that were
@@ -149,7 +149,9 @@ class Remembered:
         claim: the claim.
     """
 
-    def __init__(self, memory: Memory, detector: Modelled, case: Case, claim: str) -> None:
+    def __init__(
+        self, memory: EvidenceMemory, detector: ModelDetector, case: DetectionCase, claim: str
+    ) -> None:
         self._memory, self._detector = memory, detector
         self._case, self.claim = case, claim
         self.entities: tuple[str, ...] = ()
@@ -174,14 +176,14 @@ class Remembered:
         passages, notes = tuple(self.notes), tuple(self.notes.values())
         return [RecallStep(entities=self.entities, passages=passages, notes=notes, claim=number)]
 
-    async def keep(self, found: Iterable[Observed]) -> None:
+    async def keep(self, found: Iterable[ObservedPassage]) -> None:
         """Keep the sentences that speak of the claim, unless they came with the item."""
         if self._memory.keeps:
             entries = (self._entry(each) for each in found if each.kind != GIVEN)
             kept = [entry for entry in entries if entry is not None]
             await self._memory.keep(self.entities, kept)
 
-    def _entry(self, found: Observed) -> MemoryEntry | None:
+    def _entry(self, found: ObservedPassage) -> MemoryEntry | None:
         passage, now = found.passage, time.time()
         places = relevant(passage.text, self.claim, self.entities, self._case.item.lang)
         if not places:
@@ -200,7 +202,7 @@ class Remembered:
         )
 
 
-def searched_for(item: Item, indices: Iterable[int]) -> Iterator[Observed]:
+def searched_for(item: Item, indices: Iterable[int]) -> Iterator[ObservedPassage]:
     """Yield those of an item's passages that a search has found, each once."""
     found = {
         index: each
@@ -211,10 +213,12 @@ def searched_for(item: Item, indices: Iterable[int]) -> Iterator[Observed]:
     for index in dict.fromkeys(indices):
         if index in found:
             query = " ".join(found[index].queries)
-            yield Observed(item.passages[index], query, found[index].retriever, "search")
+            yield ObservedPassage(item.passages[index], query, found[index].retriever, "search")
 
 
-def noted(case: Case, retriever: str, query: str, found: Sequence[Passage]) -> tuple[int, ...]:
+def noted(
+    case: DetectionCase, retriever: str, query: str, found: Sequence[Passage]
+) -> tuple[int, ...]:
     """Note with the item what was asked and found; return where it stands there."""
     bare = case.item.model_copy(update={"retrievals": ()})
     more = joined(bare, Retrieval(retriever=retriever, query=query, queries=(query,)), found)

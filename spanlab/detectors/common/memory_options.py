@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from spanlab.detectors.base import Kit
-from spanlab.detectors.entry import Options
+from spanlab.detectors.base import DetectorKit
+from spanlab.detectors.entry import DetectorOptions
 
 if TYPE_CHECKING:
-    from spanlab.memory import Memory
+    from spanlab.memory import EvidenceMemory
 
 
 MemoryUse = Annotated[
@@ -20,7 +20,7 @@ MemoryUse = Annotated[
 ]
 
 
-class MemoryOptions(Options):
+class MemoryOptions(DetectorOptions):
     """How the memory of evidence is used."""
 
     memory: MemoryUse = "off"
@@ -33,9 +33,9 @@ class MemoryOptions(Options):
         Field(description="Recall what was kept until this day (YYYY-MM-DD); keep nothing."),
     ] = None
 
-    def opened(self, kit: Kit) -> Memory:
+    def opened(self, kit: DetectorKit) -> EvidenceMemory:
         """Return the memory as these options use it; one that holds nothing if the kit has none."""
-        from spanlab.memory import Memory, MemoryChoice
+        from spanlab.memory import EvidenceMemory, MemoryChoice
 
         choice = MemoryChoice(mode=self.memory, scope=self.memory_scope, as_of=self.memory_as_of)
-        return Memory(None, choice) if kit.memory is None else kit.memory(choice)
+        return EvidenceMemory(None, choice) if kit.memory is None else kit.memory(choice)

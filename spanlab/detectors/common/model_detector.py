@@ -21,22 +21,22 @@ from typing import Self
 
 import dspy
 
-from spanlab.detectors.base import Finding, Kit, failed
+from spanlab.detectors.base import DetectorKit, DetectorResult, failed
 from spanlab.detectors.building import add_guidance, apply_program
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.extents import Extent
 from spanlab.lm import CallTotals, predict
 from spanlab.lm.meter import keeping
-from spanlab.mappers import MappedSpan, Quote, QuoteMapping
-from spanlab.retrievers import Query, Retriever, ensure, retrieval_of
+from spanlab.mappers import MappedSpan, ModelQuote, QuoteMapping
+from spanlab.retrievers import Retriever, SearchQuery, ensure, retrieval_of
 from spanlab.runtime import wait
 from spanlab.schema import (
     BY_HAND,
     Annotation,
+    AnnotatorKind,
+    AnswerPlace,
     CallsStep,
     Item,
-    Kind,
-    Place,
     QuoteStep,
     RemarkStep,
     Span,
@@ -51,14 +51,16 @@ _MOST_THOUGHTS = 10  # calls of which they are kept
 
 
 @dataclass
-class Case:
+class DetectionCase:
     """One item on its way through a detector, with what has been done so far."""
 
     item: Item
     trace: list[Step] = field(default_factory=list)
     partial: list[object] = field(default_factory=list)  # what ``gathering.keep`` was given
 
-    async def retrieve(self, retriever: Retriever, query: Query | None = None) -> tuple[int, ...]:
+    async def retrieve(
+        self, retriever: Retriever, query: SearchQuery | None = None
+    ) -> tuple[int, ...]:
         """Let the item have what the retriever finds for a query, or for itself.
 
         Any number of searches may be under way at once.
@@ -76,7 +78,7 @@ class Case:
         return tuple(dict.fromkeys((*chain.from_iterable(added), *noted.passages)))
 
 
-class Modelled(dspy.Module):
+class ModelDetector(dspy.Module):
     """A detector that asks a model; many items may be under way at once.
 
     As a module of dspy's it takes an ``item`` and returns ``annotation``, failed with a reason
@@ -90,7 +92,7 @@ class Modelled(dspy.Module):
         guided: the predictor whose instruction the specification's guidance is added to.
     """
 
-    def __init__(self, kit: Kit, program: dspy.Module, *, guided: str) -> None:
+    def __init__(self, kit: DetectorKit, program: dspy.Module, *, guided: str) -> None:
         super().__init__()
         self.kit = kit
         if kit.prompts is not None:
@@ -101,15 +103,15 @@ class Modelled(dspy.Module):
         self.name = kit.spec.signs
 
     @abstractmethod  # for mypy: dspy's metaclass leaves no room for ABC's
-    async def steps(self, case: Case) -> Annotation:
+    async def steps(self, case: DetectionCase) -> Annotation:
         """Take an item through the system's steps; the trace in ``case`` grows meanwhile."""
 
-    async def detect(self, item: Item) -> Finding:
+    async def detect(self, item: Item) -> DetectorResult:
         """Annotate an item; see ``Detector``."""
         # dspy would otherwise keep every prompt of a run, for optimisers.
         with dspy.context(trace=None):
             found = await self.acall(item=item)
-        return Finding(found.annotation, found.item)
+        return DetectorResult(found.annotation, found.item)
 
     def forward(self, item: Item) -> dspy.Prediction:
         """Annotate an item; blocks until models have answered."""
@@ -129,7 +131,7 @@ class Modelled(dspy.Module):
             BudgetError: the run's budget is used up; nothing is wrong with the item.
             ConfigurationError: key, address or name of the model is wrong; see there.
         """
-        case = Case(item)
+        case = DetectionCase(item)
         with self.kit.meter.calls() as used, keeping(case.partial):
             try:
                 annotation = await self.steps(case)
@@ -166,13 +168,15 @@ class Modelled(dspy.Module):
             setattr(other.program, name, predictor)
         return other
 
-    def partial_steps(self, case: Case) -> Iterable[Step]:
+    def partial_steps(self, case: DetectionCase) -> Iterable[Step]:
         """Return what was found before a step failed, for the trace of the failed item."""
         return ()
 
     def annotation(self, **fields: object) -> Annotation:
         """Return an annotation of this detector; done, unless ``fields`` say otherwise."""
-        return Annotation.model_validate({"annotator": self.name, "kind": Kind.DETECTOR, **fields})
+        return Annotation.model_validate(
+            {"annotator": self.name, "kind": AnnotatorKind.DETECTOR, **fields}
+        )
 
     def _calls(self, used: CallTotals) -> list[Step]:
         return [
@@ -214,12 +218,12 @@ def strongest(spans: Iterable[Span]) -> list[Span]:
     return [best[place] for place in sorted(best)]
 
 
-def places_of(found: Iterable[Extent | MappedSpan]) -> tuple[Place, ...]:
+def places_of(found: Iterable[Extent | MappedSpan]) -> tuple[AnswerPlace, ...]:
     """Return places of the answer as a step of a trace holds them."""
-    return tuple(Place(start=each.start, end=each.end) for each in found)
+    return tuple(AnswerPlace(start=each.start, end=each.end) for each in found)
 
 
-def quote_steps(quotes: Sequence[Quote], found: QuoteMapping) -> list[QuoteStep]:
+def quote_steps(quotes: Sequence[ModelQuote], found: QuoteMapping) -> list[QuoteStep]:
     """Return what was quoted and where it stands; quotes that were not found have no places."""
     places = {mapped.quote: mapped.places for mapped in found.mapped}
     return [

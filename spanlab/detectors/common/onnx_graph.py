@@ -65,7 +65,7 @@ OPERATORS: Final[dict[str, frozenset[str]]] = {
 _DAMAGED: Final = "this is no ONNX model, or a damaged one"
 
 
-class Operator(NamedTuple):
+class OnnxOperator(NamedTuple):
     """An operator by its domain ("" is ONNX's own) and name."""
 
     domain: str
@@ -75,7 +75,7 @@ class Operator(NamedTuple):
 class OnnxFacts(NamedTuple):
     """The operators that a model uses and does not define itself, and its files of weights."""
 
-    operators: frozenset[Operator]
+    operators: frozenset[OnnxOperator]
     external: frozenset[str]
 
 
@@ -95,7 +95,7 @@ def facts(path: Path) -> OnnxFacts:
 
 
 def _facts(data: mmap.mmap) -> OnnxFacts:
-    used, defined, external = set[Operator](), set[Operator](), set[str]()
+    used, defined, external = set[OnnxOperator](), set[OnnxOperator](), set[str]()
     waiting = [("model", 0, len(data))]
     seen = graphs = 0
     while waiting:
@@ -110,7 +110,7 @@ def _facts(data: mmap.mmap) -> OnnxFacts:
         if seen > _MOST:
             raise ValueError("too many parts")
         if kind in _NAMED:
-            found = Operator(words.get(_DOMAIN[kind], ""), words.get(_NAMED[kind], ""))
+            found = OnnxOperator(words.get(_DOMAIN[kind], ""), words.get(_NAMED[kind], ""))
             (used if kind == "node" else defined).add(found)
         elif kind == "entry" and words.get(1) == "location":
             external.add(words.get(2, ""))

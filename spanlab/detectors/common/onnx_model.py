@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, Type
 
 import numpy as np
 
-from spanlab.detectors.common.running import BATCH, Device, Running
+from spanlab.detectors.common.running import BATCH, Device, DeviceOptions
 from spanlab.errors import InputError, SandboxError, SpanlabError, UsageError, missing_package
 from spanlab.sandbox import networks
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spanlab.detectors.common.checkpoint import Checkpoint
-    from spanlab.detectors.common.tokenizing import Tokens
+    from spanlab.detectors.common.tokenizing import TokenWindow
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -46,7 +46,7 @@ _TYPES: Final[dict[str, type[np.integer[Any]]]] = {
 
 
 @dataclass(frozen=True)
-class Network:
+class OnnxClassifier:
     """A loaded network, which any number of threads may share.
 
     ``inputs`` are its inputs by name with their types; ``labels`` its classes in order; ``pad`` is
@@ -61,7 +61,7 @@ class Network:
     labels: tuple[str, ...]
     pad: int
 
-    def rate(self, rows: Sequence[Tokens], batch: int = BATCH) -> list[NDArray[np.float32]]:
+    def rate(self, rows: Sequence[TokenWindow], batch: int = BATCH) -> list[NDArray[np.float32]]:
         """Return the probabilities of the classes, row by row.
 
         Args:
@@ -82,7 +82,7 @@ class Network:
                 found[number] = softmax(kept)
         return [each for each in found if each is not None]
 
-    def _batches(self, rows: Sequence[Tokens], most: int) -> Iterator[list[int]]:
+    def _batches(self, rows: Sequence[TokenWindow], most: int) -> Iterator[list[int]]:
         """Yield numbers of rows, the longest first: what is together is about equally long."""
         masked = "attention_mask" in self.inputs
         waiting = list[int]()
@@ -99,7 +99,7 @@ class Network:
         if waiting:
             yield waiting
 
-    def _run(self, rows: Sequence[Tokens]) -> NDArray[np.float32]:
+    def _run(self, rows: Sequence[TokenWindow]) -> NDArray[np.float32]:
         width = max(len(row.ids) for row in rows)
         shape = len(rows), width
         given = {name: np.zeros(shape, dtype=kind) for name, kind in self.inputs.items()}
@@ -129,7 +129,7 @@ class Network:
         return np.asarray(logits, dtype=np.float32)
 
 
-def load(checkpoint: Checkpoint, task: Task, running: Running) -> Network:
+def load(checkpoint: Checkpoint, task: Task, running: DeviceOptions) -> OnnxClassifier:
     """Load the network of a checkpoint; once in a process for the same file and setting.
 
     Raises:
@@ -153,10 +153,10 @@ def load(checkpoint: Checkpoint, task: Task, running: Running) -> Network:
         )
     pad = checkpoint.config.get("pad_token_id")
     number = pad if isinstance(pad, int) and pad >= 0 else 0
-    return Network(session, checkpoint.weights, task, inputs, output.name, labels, number)
+    return OnnxClassifier(session, checkpoint.weights, task, inputs, output.name, labels, number)
 
 
-class Port(NamedTuple):
+class NetworkPort(NamedTuple):
     """An input or output of a network, as onnxruntime describes it."""
 
     name: str
@@ -169,9 +169,9 @@ class Session(NamedTuple):
 
     path: Path
     changed: int
-    running: Running
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
+    running: DeviceOptions
+    inputs: tuple[NetworkPort, ...]
+    outputs: tuple[NetworkPort, ...]
 
     def run(self, names: Sequence[str], given: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
         """Return outputs.
@@ -188,7 +188,7 @@ def seconds_for(tokens: int) -> float:
     return _SECONDS + tokens * _SECONDS_OF_TOKEN
 
 
-def open_session(path: Path, running: Running) -> Session:
+def open_session(path: Path, running: DeviceOptions) -> Session:
     """Return the network of a file; loaded once as long as it is unchanged.
 
     Raises:
@@ -200,7 +200,7 @@ def open_session(path: Path, running: Running) -> Session:
 
 
 def run_network(
-    path: Path, running: Running, seconds: float, work: Callable[[*Ts], T], *args: *Ts
+    path: Path, running: DeviceOptions, seconds: float, work: Callable[[*Ts], T], *args: *Ts
 ) -> T:
     """Return what a function returns in the sandbox that has networks loaded.
 
@@ -220,10 +220,12 @@ def run_network(
         raise InputError(f"the model broke: {error}", file=path) from None
 
 
-def _ports(path: Path, changed: int, running: Running) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+def _ports(
+    path: Path, changed: int, running: DeviceOptions
+) -> tuple[tuple[NetworkPort, ...], tuple[NetworkPort, ...]]:
     session = loaded(path, changed, running)
     inputs, outputs = (
-        tuple(Port(port.name, port.type, list(port.shape)) for port in ports)
+        tuple(NetworkPort(port.name, port.type, list(port.shape)) for port in ports)
         for ports in (session.get_inputs(), session.get_outputs())
     )
     return inputs, outputs
@@ -232,7 +234,7 @@ def _ports(path: Path, changed: int, running: Running) -> tuple[tuple[Port, ...]
 def _run(
     path: Path,
     changed: int,
-    running: Running,
+    running: DeviceOptions,
     names: Sequence[str],
     given: Mapping[str, NDArray[Any]],
 ) -> list[NDArray[Any]]:
@@ -253,7 +255,7 @@ def broken_by_item(path: Path) -> Iterator[None]:
 
 
 @lru_cache(maxsize=4)
-def loaded(path: Path, changed: int, running: Running) -> Any:
+def loaded(path: Path, changed: int, running: DeviceOptions) -> Any:
     """Return onnxruntime's session of a file, in the sandbox; raises as ``open_session``."""
     try:
         import onnxruntime
@@ -299,7 +301,7 @@ def _inputs(session: Session, checkpoint: Checkpoint) -> dict[str, type[np.integ
     return {name: _TYPES[kind] for name, kind in found.items()}
 
 
-def _output(session: Session, checkpoint: Checkpoint, task: Task) -> Port:
+def _output(session: Session, checkpoint: Checkpoint, task: Task) -> NetworkPort:
     outputs = session.outputs
     found = next((each for each in outputs if each.name == "logits"), outputs[0])
     rank = _RANK[task]

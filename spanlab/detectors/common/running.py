@@ -11,7 +11,7 @@ BATCH: Final = 32  # rows at most that go through a network at once
 
 
 @dataclass(frozen=True)
-class Running:
+class DeviceOptions:
     """Where a network is run: on which device, with how many threads (0: one for each core)."""
 
     device: Device = "cpu"

@@ -23,7 +23,7 @@ from spanlab.detectors.common.checkpoint import (
     open_folder,
     refuse_pickles,
 )
-from spanlab.detectors.common.tokenizing import Tokenizing
+from spanlab.detectors.common.tokenizing import CheckpointTokenizer
 from spanlab.errors import InputError
 
 
@@ -42,18 +42,18 @@ _LOADERS: Final[dict[str, Callable[[Checkpoint, int, frozenset[int]], SequenceNe
 
 
 @dataclass(frozen=True)
-class Rewriter:
+class TextRewriter:
     """A loaded checkpoint; any number of threads may share it."""
 
     network: SequenceNetwork
-    tokenizing: Tokenizing
+    tokenizing: CheckpointTokenizer
 
-    def __deepcopy__(self, memo: object) -> Rewriter:
+    def __deepcopy__(self, memo: object) -> TextRewriter:
         """Return itself: the copy of a detector runs the same network."""
         return self
 
     @classmethod
-    def load(cls, name: str) -> Rewriter:
+    def load(cls, name: str) -> TextRewriter:
         """Load a checkpoint from a folder, or one that was fetched from the hub by its name.
 
         Raises:
@@ -81,7 +81,7 @@ class Rewriter:
                 found=f"decoder_start_token_id {start}, eos_token_id {end}",
                 expected="a number each",
             )
-        tokenizing = Tokenizing.of(
+        tokenizing = CheckpointTokenizer.of(
             found.tokenizer(), found.positions, found.config.get("vocab_size")
         )
         return cls(_LOADERS[weights](found, start, ends), tokenizing)

@@ -17,7 +17,7 @@ from spanlab.detectors.common.onnx_model import (
     run_network,
     seconds_for,
 )
-from spanlab.detectors.common.running import Running
+from spanlab.detectors.common.running import DeviceOptions
 from spanlab.errors import InputError
 
 ENCODER: Final = "encoder_model.onnx"
@@ -77,7 +77,7 @@ def load(found: Checkpoint, start: int, ends: frozenset[int]) -> OnnxNetwork:
     sessions = []
     for path, wanted in ((found.weights, _READ), (folder / _DECODER, _WRITTEN)):
         check_graph(path, folder)
-        session = open_session(path, Running())
+        session = open_session(path, DeviceOptions())
         inputs = {each.name for each in session.inputs}
         if inputs != wanted:
             raise InputError(

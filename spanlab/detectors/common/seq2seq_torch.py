@@ -20,7 +20,7 @@ from spanlab.detectors.common.onnx_model import (
     run_network,
     seconds_for,
 )
-from spanlab.detectors.common.running import Running
+from spanlab.detectors.common.running import DeviceOptions
 from spanlab.errors import InputError, missing_package
 
 _ADAPTER: Final = "adapter_config.json"
@@ -42,7 +42,7 @@ class TorchNetwork:
     def write(self, read: Sequence[int], most: int) -> list[int]:
         """Return what is written after ``read``; see ``SequenceNetwork``."""
         seconds = seconds_for(len(read) * most)
-        return run_network(self.weights, Running(), seconds, _write, self, list(read), most)
+        return run_network(self.weights, DeviceOptions(), seconds, _write, self, list(read), most)
 
 
 def _write(network: TorchNetwork, read: list[int], most: int) -> list[int]:
@@ -86,7 +86,7 @@ def load(found: Checkpoint, start: int, ends: frozenset[int]) -> TorchNetwork:
         )
     weights = found.folder.resolve() / SAFETENSORS  # whose link may lead out of the folder
     changed = weights.stat().st_mtime_ns
-    run_network(weights, Running(), LOADING_SECONDS, _load, weights, changed)
+    run_network(weights, DeviceOptions(), LOADING_SECONDS, _load, weights, changed)
     return TorchNetwork(weights, changed, start, ends)
 
 

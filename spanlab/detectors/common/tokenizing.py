@@ -30,7 +30,7 @@ _END: Final = re.compile(r"[.!?。！？।؟]['\"”’»)\]]*\s+|[。！？]|\
 _SPACE: Final = re.compile(r"\s+")
 
 
-class Tokens(NamedTuple):
+class TokenWindow(NamedTuple):
     """A row for a network: ids and types, and which tokens hold which characters of the second.
 
     ``places`` are characters ``[start, end)`` of the second text, by number of the token.
@@ -41,7 +41,7 @@ class Tokens(NamedTuple):
     places: dict[int, Extent]
 
 
-class Encoded(NamedTuple):
+class TokenEncoding(NamedTuple):
     """What is used of an ``Encoding`` of the package ``tokenizers``, by the same names."""
 
     ids: list[int]
@@ -66,7 +66,7 @@ class SandboxTokenizer:
 
     def encode(
         self, first: str, second: str | None = None, *, add_special_tokens: bool = True
-    ) -> Encoded:
+    ) -> TokenEncoding:
         """Return a text, or a pair of texts, as tokens.
 
         Raises:
@@ -85,16 +85,16 @@ class SandboxTokenizer:
             raise InputError(f"the tokenizer broke: {error}", file=self.path) from None
 
 
-class Piece(NamedTuple):
+class TokenizedPiece(NamedTuple):
     """Characters ``[start, end)`` of the second text, and its rows: one for each window."""
 
     start: int
     end: int
-    rows: tuple[Tokens, ...]
+    rows: tuple[TokenWindow, ...]
 
 
 @dataclass(frozen=True)
-class Tokenizing:
+class CheckpointTokenizer:
     """A checkpoint's tokenizer; ``limit`` is how many tokens a row may have."""
 
     tokenizer: Any
@@ -102,7 +102,7 @@ class Tokenizing:
     place: str
 
     @classmethod
-    def of(cls, path: Path, limit: int, vocabulary: object) -> Tokenizing:
+    def of(cls, path: Path, limit: int, vocabulary: object) -> CheckpointTokenizer:
         """Read a tokenizer.
 
         Args:
@@ -125,7 +125,7 @@ class Tokenizing:
             )
         return cls(tokenizer, limit, str(path.parent))
 
-    def pair(self, first: str, second: str) -> Tokens:
+    def pair(self, first: str, second: str) -> TokenWindow:
         """Return a pair of texts as a row, however long."""
         found = self.tokenizer.encode(first, second)
         places = {
@@ -136,14 +136,14 @@ class Tokenizing:
             if sequence == 1 and end > start
         }
         whole = _whole(second, list(places.values()))
-        return Tokens(found.ids, found.type_ids, dict(zip(places, whole, strict=True)))
+        return TokenWindow(found.ids, found.type_ids, dict(zip(places, whole, strict=True)))
 
     def places(self, text: str) -> list[Extent]:
         """Return the characters ``[start, end)`` of the tokens of a text, in order."""
         offsets = self.tokenizer.encode(text, add_special_tokens=False).offsets
         return _whole(text, [Extent(start, end) for start, end in offsets if end > start])
 
-    def read(self, prompt: Prompt, passages: Sequence[str], text: str) -> list[Piece]:
+    def read(self, prompt: Prompt, passages: Sequence[str], text: str) -> list[TokenizedPiece]:
         """Return rows in which all of a text is read with all of the passages.
 
         Args:
@@ -161,7 +161,7 @@ class Tokenizing:
         if not whole.places:
             return []
         if len(whole.ids) <= self.limit:
-            return [Piece(0, len(text), (whole,))]
+            return [TokenizedPiece(0, len(text), (whole,))]
         room = self.limit - len(self.pair(prompt([]), "").ids)
         if room < 2 * _LEAST:
             raise InputError(
@@ -173,7 +173,9 @@ class Tokenizing:
         most = max(room // 2 if passages else room - _LEAST, _LEAST)
         sources = [self.places(passage) for passage in passages]
         return [
-            Piece(start, end, tuple(self._windows(prompt, passages, sources, text[start:end])))
+            TokenizedPiece(
+                start, end, tuple(self._windows(prompt, passages, sources, text[start:end]))
+            )
             for start, end in self._pieces(text, most)
         ]
 
@@ -198,7 +200,7 @@ class Tokenizing:
         passages: Sequence[str],
         sources: Sequence[Sequence[Extent]],
         text: str,
-    ) -> Iterator[Tokens]:
+    ) -> Iterator[TokenWindow]:
         tokens = [(number, place) for number, each in enumerate(sources) for place in each]
         used = len(self.pair(prompt([]), text).ids)
         begin, room = 0, self.limit - used
@@ -241,13 +243,15 @@ def _highest(path: Path, changed: int) -> int:
     return max(_loaded(path, changed).get_vocab(with_added_tokens=True).values(), default=-1)
 
 
-def _encoded(path: Path, changed: int, first: str, second: str | None, special: bool) -> Encoded:
+def _encoded(
+    path: Path, changed: int, first: str, second: str | None, special: bool
+) -> TokenEncoding:
     tokenizer = _loaded(path, changed)
     try:
         found = tokenizer.encode(first, second, add_special_tokens=special)
     except Exception as error:  # noqa: BLE001 - the package raises Exception itself
         raise InputError(f"the tokenizer broke: {str(error)[:200]}", file=path) from None
-    return Encoded(found.ids, found.type_ids, found.sequence_ids, found.offsets)
+    return TokenEncoding(found.ids, found.type_ids, found.sequence_ids, found.offsets)
 
 
 def _decoded(path: Path, changed: int, ids: Sequence[int], skip: bool) -> str:
@@ -287,7 +291,7 @@ def _cut(text: str, least: int, most: int) -> int:
     return most
 
 
-def rows_of(cut: Iterable[list[Piece] | SpanlabError]) -> list[Tokens]:
+def rows_of(cut: Iterable[list[TokenizedPiece] | SpanlabError]) -> list[TokenWindow]:
     """Return the rows of texts that were read, in order; those that could not be read have none."""
     return [
         row

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from spanlab.schema import Frozen, Probability
+from spanlab.schema import FrozenModel, Probability
 from spanlab.settings import read_json
 
 Method = Literal["temperature", "isotonic"]
@@ -24,7 +24,7 @@ _CLOSEST: Final = 1e-6  # to 0 and 1 that a probability counts as, so that it ha
 _GOLDEN: Final = (5**0.5 - 1) / 2
 
 
-class WordCalibration(Frozen):
+class WordCalibration(FrozenModel):
     """What a word's probability becomes; ``threshold`` is the probability from which it is hard.
 
     ``temperature`` divides the logit. ``points`` are where an isotonic regression rises: between

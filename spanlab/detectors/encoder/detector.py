@@ -25,15 +25,15 @@ from numpy.typing import NDArray
 from spanlab.detectors.base import failed
 from spanlab.detectors.common.checkpoint import Checkpoint, open_checkpoint
 from spanlab.detectors.common.class_labels import supported_labels
-from spanlab.detectors.common.onnx_model import Network, load
-from spanlab.detectors.common.tokenizing import Piece, Tokenizing, rows_of
+from spanlab.detectors.common.onnx_model import OnnxClassifier, load
+from spanlab.detectors.common.tokenizing import CheckpointTokenizer, TokenizedPiece, rows_of
 from spanlab.detectors.encoder.calibration import WordCalibration
 from spanlab.detectors.encoder.entry import WINDOW, EncoderOptions, TokenOptions
 from spanlab.detectors.encoder.formats import FORMATS, PromptFormat, format_of, in_language
-from spanlab.detectors.encoder.words import Words, marked, rate_words
+from spanlab.detectors.encoder.words import RatedWords, marked, rate_words
 from spanlab.errors import InputError, SpanlabError
 from spanlab.extents import Extent
-from spanlab.schema import Annotation, Interval, Item, Kind, RemarkStep, Span
+from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, RemarkStep, Span
 
 NAME: Final = "encoder"
 NO_PASSAGES: Final = "no passages were given: the checkpoint read the answer beside nothing"
@@ -42,7 +42,7 @@ NO_PASSAGES: Final = "no passages were given: the checkpoint read the answer bes
 class WordRatings(NamedTuple):
     """The words of an item with uncalibrated probabilities, and how they were read."""
 
-    words: Words
+    words: RatedWords
     pieces: int
     windows: int
 
@@ -53,8 +53,8 @@ class EncoderDetector:
 
     options: TokenOptions
     checkpoint: Checkpoint
-    network: Network
-    tokenizing: Tokenizing
+    network: OnnxClassifier
+    tokenizing: CheckpointTokenizer
     supported: frozenset[int]
     format: PromptFormat
     calibration: WordCalibration | None
@@ -115,7 +115,7 @@ class EncoderDetector:
             found.append(WordRatings(words, len(pieces), windows))
         return found
 
-    def _pieces(self, item: Item) -> list[Piece] | SpanlabError:
+    def _pieces(self, item: Item) -> list[TokenizedPiece] | SpanlabError:
         passages = [passage.text for passage in item.passages if passage.text.strip()]
         prompt = self._prompt(item)
         try:
@@ -130,7 +130,9 @@ class EncoderDetector:
         trained = self.format is FORMATS["lettucedetect"]
         return in_language(item.lang) if trained else self.format
 
-    def _doubts(self, piece: Piece, rated: list[NDArray[np.float32]]) -> list[tuple[Extent, float]]:
+    def _doubts(
+        self, piece: TokenizedPiece, rated: list[NDArray[np.float32]]
+    ) -> list[tuple[Extent, float]]:
         """Return each token's characters in the answer, and how probable it is hallucinated."""
         supporting = sorted(self.supported)
         support = np.array(
@@ -161,7 +163,7 @@ class EncoderDetector:
         ]
         return Annotation(
             annotator=self.name,
-            kind=Kind.DETECTOR,
+            kind=AnnotatorKind.DETECTOR,
             spans=tuple(
                 Span.of(item.answer, each.start, each.end, prob=each.prob) for each in found
             ),
@@ -212,7 +214,7 @@ def _calibration(path: Path, digest: str) -> WordCalibration:
     return found
 
 
-def tokenizing_of(checkpoint: Checkpoint, options: EncoderOptions) -> Tokenizing:
+def tokenizing_of(checkpoint: Checkpoint, options: EncoderOptions) -> CheckpointTokenizer:
     """Read a checkpoint's tokenizer, with the window that options choose.
 
     Raises:
@@ -220,7 +222,7 @@ def tokenizing_of(checkpoint: Checkpoint, options: EncoderOptions) -> Tokenizing
     """
     window = min(options.window or WINDOW, checkpoint.positions)
     vocabulary = checkpoint.config.get("vocab_size")
-    return Tokenizing.of(checkpoint.tokenizer(), window, vocabulary)
+    return CheckpointTokenizer.of(checkpoint.tokenizer(), window, vocabulary)
 
 
 def _reading(pieces: int, windows: int) -> str:

@@ -7,18 +7,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from spanlab.detectors.base import Detector, Kit, LocalDetector
+from spanlab.detectors.base import Detector, DetectorKit, LocalDetector
 from spanlab.detectors.common.claim_options import EXTRACTOR, ClaimsOption, claim_calls
-from spanlab.detectors.common.running import BATCH, Device, Running
+from spanlab.detectors.common.running import BATCH, Device, DeviceOptions
 from spanlab.detectors.encoder.formats import FormatName
-from spanlab.detectors.entry import JUDGE, Calls, Entry, Options, Size
+from spanlab.detectors.entry import JUDGE, CallEstimate, DetectorEntry, DetectorOptions, PromptSize
 from spanlab.detectors.spec import DetectorSpec
 
 _PATH = {"format": "path"}  # what people who reach the app from elsewhere may not choose freely
 WINDOW = 4096  # tokens at most, also where a checkpoint takes more: the cost grows with the square
 
 
-class EncoderOptions(Options):
+class EncoderOptions(DetectorOptions):
     """Which checkpoint is run, and how."""
 
     model: Annotated[
@@ -59,9 +59,9 @@ class EncoderOptions(Options):
     threads: Annotated[int, Field(ge=0, le=1024, description="CPU threads; 0: one per core.")] = 0
 
     @property
-    def running(self) -> Running:
+    def running(self) -> DeviceOptions:
         """Where the network is run."""
-        return Running(self.device, self.threads)
+        return DeviceOptions(self.device, self.threads)
 
 
 class TokenOptions(EncoderOptions):
@@ -158,29 +158,29 @@ class NliClaimOptions(NliOptions, ClaimsOption):
     """How claims are judged."""
 
 
-def _create(kit: Kit) -> LocalDetector:
+def _create(kit: DetectorKit) -> LocalDetector:
     from spanlab.detectors.encoder.detector import create
 
     return create(TokenOptions.model_validate(kit.spec.options))
 
 
-def _create_nli(kit: Kit) -> LocalDetector:
-    from spanlab.detectors.encoder.verifying import SentenceDetector, Verifier
+def _create_nli(kit: DetectorKit) -> LocalDetector:
+    from spanlab.detectors.encoder.verifying import PairClassifier, SentenceDetector
 
-    return SentenceDetector(Verifier.load(NliOptions.model_validate(kit.spec.options)))
+    return SentenceDetector(PairClassifier.load(NliOptions.model_validate(kit.spec.options)))
 
 
-def _create_claims(kit: Kit) -> Detector:
+def _create_claims(kit: DetectorKit) -> Detector:
     from spanlab.detectors.encoder.claims import EncoderClaims
 
     return EncoderClaims(kit, NliClaimOptions.model_validate(kit.spec.options))
 
 
-def _claim_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
+def _claim_calls(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
     return claim_calls(size, NliClaimOptions.model_validate(spec.options)).calls
 
 
-ENCODER = Entry(
+ENCODER = DetectorEntry(
     name="encoder",
     what="a local classifier of tokens, such as LettuceDetect's, rates every word",
     needs="a checkpoint in a folder (option model) and pip install 'spanlab[encoder]'; passages",
@@ -189,7 +189,7 @@ ENCODER = Entry(
     required=("model",),
     batches=True,
 )
-NLI = Entry(
+NLI = DetectorEntry(
     name="encoder-nli",
     what="a local NLI or fact-checking classifier judges every sentence",
     needs="a checkpoint in a folder (option model) and pip install 'spanlab[encoder]'; passages",
@@ -198,7 +198,7 @@ NLI = Entry(
     required=("model",),
     batches=True,
 )
-NLI_CLAIMS = Entry(
+NLI_CLAIMS = DetectorEntry(
     name="encoder-nli-claims",
     what="claims that a model takes out are judged by a local NLI or fact-checking classifier",
     needs="as encoder-nli, and a model, 3 calls a sentence and one a claim",

@@ -21,8 +21,8 @@ from spanlab.detectors.base import failed
 from spanlab.detectors.common.checkpoint import Checkpoint, open_checkpoint
 from spanlab.detectors.common.class_labels import refuted_labels, supported_labels
 from spanlab.detectors.common.evidence import evidence, stance_of
-from spanlab.detectors.common.onnx_model import Network, load
-from spanlab.detectors.common.tokenizing import Piece, Tokenizing, rows_of
+from spanlab.detectors.common.onnx_model import OnnxClassifier, load
+from spanlab.detectors.common.tokenizing import CheckpointTokenizer, TokenizedPiece, rows_of
 from spanlab.detectors.encoder.detector import tokenizing_of
 from spanlab.detectors.encoder.entry import NliOptions
 from spanlab.errors import SpanlabError
@@ -30,12 +30,12 @@ from spanlab.mappers import sentences
 from spanlab.schema import (
     HALLUCINATED,
     Annotation,
+    AnnotatorKind,
+    AnswerPlace,
     Claim,
     FactStep,
     Interval,
     Item,
-    Kind,
-    Place,
     RemarkStep,
     Span,
     Step,
@@ -47,7 +47,7 @@ NO_PASSAGES: Final = "no passages were given: there is nothing to judge the answ
 
 
 @dataclass(frozen=True)
-class Statement:
+class JudgedStatement:
     """What is judged, and the texts that it is judged by."""
 
     text: str
@@ -55,7 +55,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Ruling:
+class PairVerdict:
     """A verdict, how probable support and contradiction are, and how many windows were read."""
 
     verdict: Verdict
@@ -77,19 +77,19 @@ class Ruling:
 
 
 @dataclass(frozen=True)
-class Verifier:
+class PairClassifier:
     """A loaded classifier of pairs; any number of threads may share it."""
 
     options: NliOptions
     checkpoint: Checkpoint
-    network: Network
-    tokenizing: Tokenizing
+    network: OnnxClassifier
+    tokenizing: CheckpointTokenizer
     supported: frozenset[int]
     refuted: frozenset[int]
     digest: str
 
     @classmethod
-    def load(cls, options: NliOptions) -> Verifier:
+    def load(cls, options: NliOptions) -> PairClassifier:
         """Load the verifier that options describe.
 
         Raises:
@@ -110,7 +110,7 @@ class Verifier:
         weights = self.checkpoint.weights.name
         return f"checkpoint {self.checkpoint.name}, {weights} with SHA-256 {self.digest}"
 
-    def judge(self, statements: Sequence[Statement]) -> list[Ruling | SpanlabError]:
+    def judge(self, statements: Sequence[JudgedStatement]) -> list[PairVerdict | SpanlabError]:
         """Return verdicts, in the order of the statements, or why one cannot be given.
 
         Raises:
@@ -125,13 +125,13 @@ class Verifier:
             for pieces in cut
         ]
 
-    def _pieces(self, statement: Statement) -> list[Piece] | SpanlabError:
+    def _pieces(self, statement: JudgedStatement) -> list[TokenizedPiece] | SpanlabError:
         try:
             return self.tokenizing.read("\n".join, statement.passages, statement.text)
         except SpanlabError as error:
             return error
 
-    def _ruling(self, pieces: Sequence[Sequence[NDArray[np.float32]]]) -> Ruling:
+    def _ruling(self, pieces: Sequence[Sequence[NDArray[np.float32]]]) -> PairVerdict:
         """Join the probabilities of the windows of each piece."""
         support, refutation = 1.0 if pieces else 0.0, 0.0
         for windows in pieces:
@@ -144,14 +144,14 @@ class Verifier:
             verdict = "supported"
         elif self.refuted and refutation >= self.options.refuted:
             verdict = "refuted"
-        return Ruling(verdict, support, min(refutation, 1.0), sum(map(len, pieces)))
+        return PairVerdict(verdict, support, min(refutation, 1.0), sum(map(len, pieces)))
 
 
 @dataclass(frozen=True)
 class SentenceDetector:
     """Judges every sentence of an answer; what is not supported is marked as a whole."""
 
-    verifier: Verifier
+    verifier: PairClassifier
     name: str = NAME
 
     @property
@@ -175,7 +175,7 @@ class SentenceDetector:
         """
         cut = [_sentences(item) for item in items]
         statements = [
-            Statement(claim.text, passages_of(item))
+            JudgedStatement(claim.text, passages_of(item))
             for item, claims in zip(items, cut, strict=True)
             for claim in claims
         ]
@@ -186,7 +186,7 @@ class SentenceDetector:
         ]
 
     def _annotation(
-        self, item: Item, sources: Sequence[Span], rulings: Sequence[Ruling | SpanlabError]
+        self, item: Item, sources: Sequence[Span], rulings: Sequence[PairVerdict | SpanlabError]
     ) -> Annotation:
         spans, claims, steps = list[Span](), list[Claim](), list[Step]()
         for number, (source, ruling) in enumerate(zip(sources, rulings, strict=True)):
@@ -205,11 +205,11 @@ class SentenceDetector:
                     note=ruling.reason,
                 )
             )
-            places: tuple[Place, ...] = ()
+            places: tuple[AnswerPlace, ...] = ()
             if ruling.verdict in HALLUCINATED:
                 marks = {"prob": ruling.prob, "note": ruling.reason, "evidence": found}
                 spans.append(source.model_copy(update=marks))
-                places = (Place(start=source.start, end=source.end),)
+                places = (AnswerPlace(start=source.start, end=source.end),)
             steps.append(
                 FactStep(
                     text=source.text,
@@ -222,7 +222,7 @@ class SentenceDetector:
             )
         return Annotation(
             annotator=self.name,
-            kind=Kind.DETECTOR,
+            kind=AnnotatorKind.DETECTOR,
             spans=tuple(spans),
             hard=tuple(Interval(start=span.start, end=span.end) for span in spans),
             claims=tuple(claims),

@@ -26,14 +26,14 @@ from spanlab.mappers import tokens
 Probabilities = NDArray[np.float64]
 
 
-class Words(NamedTuple):
+class RatedWords(NamedTuple):
     """The words of an answer, and how probable it is in [0, 1] that each is hallucinated."""
 
     places: tuple[Extent, ...]
     probs: Probabilities
 
 
-class Marked(NamedTuple):
+class MarkedExtent(NamedTuple):
     """Characters ``[start, end)`` with their probability; ``hard`` if taken for hallucinated."""
 
     start: int
@@ -42,7 +42,7 @@ class Marked(NamedTuple):
     hard: bool
 
 
-def rate_words(answer: str, lang: str, rated: Sequence[tuple[Extent, float]]) -> Words:
+def rate_words(answer: str, lang: str, rated: Sequence[tuple[Extent, float]]) -> RatedWords:
     """Return the words of an answer with their probabilities.
 
     Args:
@@ -62,13 +62,13 @@ def rate_words(answer: str, lang: str, rated: Sequence[tuple[Extent, float]]) ->
     counts = np.concatenate(([0], np.cumsum(known)))
     places = tuple(tokens(answer, lang))
     if not places:
-        return Words((), np.empty(0))
+        return RatedWords((), np.empty(0))
     starts, ends = np.array(places).T
     held_by = np.maximum(counts[ends] - counts[starts], 1)
-    return Words(places, np.clip((sums[ends] - sums[starts]) / held_by, 0.0, 1.0))
+    return RatedWords(places, np.clip((sums[ends] - sums[starts]) / held_by, 0.0, 1.0))
 
 
-def marked(answer: str, words: Words, floor: float, threshold: float) -> list[Marked]:
+def marked(answer: str, words: RatedWords, floor: float, threshold: float) -> list[MarkedExtent]:
     """Return the spans that words amount to, in order; none where all are below the floor."""
     probs: list[float] = words.probs.tolist()
     bands = [2 if prob >= threshold else 1 if prob >= floor else 0 for prob in probs]
@@ -80,5 +80,5 @@ def marked(answer: str, words: Words, floor: float, threshold: float) -> list[Ma
             lengths = [words.places[at].end - words.places[at].start for at in numbers]
             total = sum(probs[at] * size for at, size in zip(numbers, lengths, strict=True))
             prob = min(total / sum(lengths), 1.0)
-            found.append(Marked(start, end, round(prob, 3), band == 2))
+            found.append(MarkedExtent(start, end, round(prob, 3), band == 2))
     return found

@@ -30,11 +30,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spanlab.detectors.base import Kit
-from spanlab.detectors.common.claim_detector import ClaimDetector, Verified
-from spanlab.detectors.common.model_detector import Case
+from spanlab.detectors.base import DetectorKit
+from spanlab.detectors.common.claim_detector import ClaimDetector, ClaimJudgement
+from spanlab.detectors.common.model_detector import DetectionCase
 from spanlab.detectors.mermaid.entry import MermaidOptions
-from spanlab.detectors.mermaid.inquiry import Inquiry, Means, MermaidProgram
+from spanlab.detectors.mermaid.inquiry import ClaimInquiry, InquiryTools, MermaidProgram
 from spanlab.schema import RemarkStep
 from spanlab.single_flight import SingleFlight
 from spanlab.tools.mcp_servers import ServerState
@@ -45,15 +45,15 @@ class Mermaid(ClaimDetector):
 
     program: MermaidProgram
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: DetectorKit) -> None:
         self.options = MermaidOptions.model_validate(kit.spec.options)
         program = MermaidProgram(self.options)
         super().__init__(kit, program, guided="think", whole=self.options.claims == "answer")
-        self._means = Means(self.options, self.options.opened(kit))
+        self._means = InquiryTools(self.options, self.options.opened(kit))
         self._asking: SingleFlight[Sequence[ServerState]] = SingleFlight()
         self._servers: Sequence[ServerState] | None = None
 
-    async def prepare(self, case: Case) -> None:
+    async def prepare(self, case: DetectionCase) -> None:
         """Search for nothing yet: the agent does. The tools of servers are listed once."""
         listing, names = self.kit.tools, self.options.tools
         if self._servers is None:
@@ -66,9 +66,9 @@ class Mermaid(ClaimDetector):
             if server.problem is not None:
                 case.trace.append(RemarkStep(text=f"judged without its tools: {server.problem}"))
 
-    async def verify(self, case: Case, number: int, claim: str) -> Verified:
+    async def verify(self, case: DetectionCase, number: int, claim: str) -> ClaimJudgement:
         """Gather evidence for one claim and judge it."""
-        inquiry = Inquiry(self, case, claim, self._means)
+        inquiry = ClaimInquiry(self, case, claim, self._means)
         await inquiry.take_apart()
         await inquiry.recall()
         if inquiry.known.notes:
@@ -78,7 +78,7 @@ class Mermaid(ClaimDetector):
             async with inquiry.known.turn():
                 await inquiry.recall()
                 found = await inquiry.run()
-        return Verified(
+        return ClaimJudgement(
             verdict=found.execution.answer,
             reason=inquiry.reason or found.execution.thought,
             evidence=found.evidence(case.item),

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from spanlab.detectors.base import Detector, Kit
+from spanlab.detectors.base import Detector, DetectorKit
 from spanlab.detectors.common.claim_options import EXTRACTOR, ClaimsOption, claim_calls
 from spanlab.detectors.common.memory_options import MemoryOptions, MemoryUse
-from spanlab.detectors.entry import INSTRUCTION, JUDGE, Calls, Entry, Size
+from spanlab.detectors.entry import INSTRUCTION, JUDGE, CallEstimate, DetectorEntry, PromptSize
 from spanlab.detectors.spec import DetectorSpec
 
 _OBSERVATION = 1_000  # tokens that a call brings
@@ -43,31 +43,31 @@ class MermaidOptions(ClaimsOption, MemoryOptions):
     ] = 2
 
 
-def _create(kit: Kit) -> Detector:
+def _create(kit: DetectorKit) -> Detector:
     from spanlab.detectors.mermaid.detector import Mermaid
 
     return Mermaid(kit)
 
 
-def _calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
+def _calls(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
     options = MermaidOptions.model_validate(spec.options)
     claims, calls = claim_calls(size, options)
     yield from calls
     steps = options.steps
     if options.decompose:
-        yield Calls(claims, INSTRUCTION, 120)
+        yield CallEstimate(claims, INSTRUCTION, 120)
     # What the calls before a step brought is read again at every step.
-    yield Calls(claims * steps, INSTRUCTION + _OBSERVATION * steps // 2, 120)
-    yield Calls(claims, INSTRUCTION + _OBSERVATION * steps, 120)
+    yield CallEstimate(claims * steps, INSTRUCTION + _OBSERVATION * steps // 2, 120)
+    yield CallEstimate(claims, INSTRUCTION + _OBSERVATION * steps, 120)
 
 
-def _searches(size: Size, spec: DetectorSpec) -> int:
+def _searches(size: PromptSize, spec: DetectorSpec) -> int:
     options = MermaidOptions.model_validate(spec.options)
     claims, _ = claim_calls(size, options)
     return claims * options.steps
 
 
-ENTRY = Entry(
+ENTRY = DetectorEntry(
     name="mermaid",
     what="an agent with tools and a memory gathers evidence for every claim and judges it",
     needs="a model, up to 7 calls a claim, and a search; without one the item's passages",

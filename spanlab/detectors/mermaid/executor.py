@@ -23,7 +23,7 @@ Seen = TypeVar("Seen")  # an observation
 
 
 @dataclass(frozen=True)
-class Action:
+class ToolAction:
     """A call of a tool."""
 
     tool: str
@@ -31,19 +31,19 @@ class Action:
 
 
 @dataclass(frozen=True)
-class Thought(Generic[A]):
+class AgentThought(Generic[A]):
     """What the agent thinks, and what it does: an action, or an answer, which ends the loop.
 
     With both the answer counts; with neither nothing happens but that a step is used up.
     """
 
     text: str = ""
-    action: Action | None = None
+    action: ToolAction | None = None
     answer: A | None = None
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailedCall:
     """The observation of a call that failed, and why."""
 
     reason: str
@@ -53,7 +53,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Turn(Generic[Seen]):
+class AgentTurn(Generic[Seen]):
     """One step that did not end the loop.
 
     ``observation`` is None where the thought had no action. ``repeats`` is the 1-based number of
@@ -61,13 +61,13 @@ class Turn(Generic[Seen]):
     """
 
     thought: str
-    action: Action | None
-    observation: Seen | Failure | None
+    action: ToolAction | None
+    observation: Seen | FailedCall | None
     repeats: int | None = None
 
 
 @dataclass(frozen=True)
-class Execution(Generic[A, Seen]):
+class AgentRun(Generic[A, Seen]):
     """How a claim was judged.
 
     ``history`` are the steps before the answer, ``thought`` is what came with the answer, empty if
@@ -75,7 +75,7 @@ class Execution(Generic[A, Seen]):
     """
 
     answer: A
-    history: tuple[Turn[Seen], ...]
+    history: tuple[AgentTurn[Seen], ...]
     forced: bool
     thought: str = ""
 
@@ -83,12 +83,12 @@ class Execution(Generic[A, Seen]):
 async def execute(
     claim: str,
     *,
-    think: Callable[[str, Sequence[E], Sequence[Turn[Seen]], int], Awaitable[Thought[A]]],
+    think: Callable[[str, Sequence[E], Sequence[AgentTurn[Seen]], int], Awaitable[AgentThought[A]]],
     call: Callable[[str, Mapping[str, JsonValue]], Awaitable[Seen]],
     recalled: Sequence[E] = (),
     steps: int = STEPS,
-    conclude: Callable[[str, Sequence[E], Sequence[Turn[Seen]]], Awaitable[A]],
-) -> Execution[A, Seen]:
+    conclude: Callable[[str, Sequence[E], Sequence[AgentTurn[Seen]]], Awaitable[A]],
+) -> AgentRun[A, Seen]:
     """Gather evidence for a claim until it is judged; after ``steps`` steps an answer is forced.
 
     Args:
@@ -109,39 +109,39 @@ async def execute(
         ConfigurationError: a key, an address or a model's name is wrong.
         Exception: ``think`` or ``conclude`` failed.
     """
-    history: list[Turn[Seen]] = []
+    history: list[AgentTurn[Seen]] = []
     for step in range(steps):
         thought = await think(claim, recalled, tuple(history), steps - step)
         if thought.answer is not None:
-            return Execution(thought.answer, tuple(history), forced=False, thought=thought.text)
+            return AgentRun(thought.answer, tuple(history), forced=False, thought=thought.text)
         history.append(await _turn(thought, history, call))
     answer = await conclude(claim, recalled, tuple(history))
-    return Execution(answer, tuple(history), forced=True)
+    return AgentRun(answer, tuple(history), forced=True)
 
 
 async def _turn(
-    thought: Thought[A],
-    history: Sequence[Turn[Seen]],
+    thought: AgentThought[A],
+    history: Sequence[AgentTurn[Seen]],
     call: Callable[[str, Mapping[str, JsonValue]], Awaitable[Seen]],
-) -> Turn[Seen]:
+) -> AgentTurn[Seen]:
     action = thought.action
     if action is None:
-        return Turn(thought.text, None, None)
+        return AgentTurn(thought.text, None, None)
     for number, earlier in enumerate(history, start=1):
         if earlier.action is not None and _asked(earlier.action) == _asked(action):
             first = earlier.repeats or number
-            return Turn(thought.text, action, earlier.observation, repeats=first)
+            return AgentTurn(thought.text, action, earlier.observation, repeats=first)
     try:
-        observation: Seen | Failure = await call(action.tool, action.arguments)
+        observation: Seen | FailedCall = await call(action.tool, action.arguments)
     except (BudgetError, ConfigurationError):
         raise
     except TimeoutError as error:
-        observation = Failure(str(error) or f"{action.tool} gave no answer in time")
+        observation = FailedCall(str(error) or f"{action.tool} gave no answer in time")
     except Exception as error:  # noqa: BLE001 - other people's tools break in any way
-        observation = Failure(str(error) or type(error).__name__)
-    return Turn(thought.text, action, observation)
+        observation = FailedCall(str(error) or type(error).__name__)
+    return AgentTurn(thought.text, action, observation)
 
 
-def _asked(action: Action) -> tuple[str, str]:
+def _asked(action: ToolAction) -> tuple[str, str]:
     """Return the same for two calls that ask the same, in whatever order their arguments come."""
     return action.tool, json.dumps(dict(action.arguments), sort_keys=True)

@@ -11,14 +11,14 @@ from typing import Final
 import dspy
 from pydantic import JsonValue
 
-from spanlab.detectors.base import Kit
+from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.common.claim_detector import ClaimProgram
 from spanlab.detectors.common.context import joined as joined_pieces
 from spanlab.detectors.common.context import ranked, select
 from spanlab.detectors.common.evidence import (
     GIVEN,
-    Observed,
-    Remembered,
+    ClaimMemory,
+    ObservedPassage,
     about,
     noted,
     published_before,
@@ -26,9 +26,16 @@ from spanlab.detectors.common.evidence import (
     relevant,
     stance_of,
 )
-from spanlab.detectors.common.model_detector import Case, Modelled
+from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
 from spanlab.detectors.mermaid.entry import MermaidOptions
-from spanlab.detectors.mermaid.executor import Action, Execution, Failure, Thought, Turn, execute
+from spanlab.detectors.mermaid.executor import (
+    AgentRun,
+    AgentThought,
+    AgentTurn,
+    FailedCall,
+    ToolAction,
+    execute,
+)
 from spanlab.detectors.mermaid.prompts import (
     DecideNextStep,
     DecideNextStepOfFour,
@@ -40,8 +47,8 @@ from spanlab.detectors.mermaid.prompts import (
 from spanlab.entities import names_of
 from spanlab.errors import ToolError
 from spanlab.inbound import ABOUT, one_line
-from spanlab.memory import Memory
-from spanlab.retrievers import Given, Query
+from spanlab.memory import EvidenceMemory
+from spanlab.retrievers import GivenPassages, SearchQuery
 from spanlab.schema import Evidence, Item, Passage, RemarkStep, Step, ThoughtStep, Verdict
 from spanlab.tools import Tool, Toolbox, asked
 from spanlab.tools.base import OfItem
@@ -67,18 +74,20 @@ class MermaidProgram(ClaimProgram):
 
 
 @dataclass(frozen=True)
-class Means:
+class InquiryTools:
     """What all claims of a run are judged with; ``tools`` are those of servers."""
 
     options: MermaidOptions
-    memory: Memory
+    memory: EvidenceMemory
     tools: tuple[Tool, ...] = ()
 
 
-class Inquiry:
+class ClaimInquiry:
     """Asks the models and calls the tools about one claim."""
 
-    def __init__(self, detector: Modelled, case: Case, claim: str, means: Means) -> None:
+    def __init__(
+        self, detector: ModelDetector, case: DetectionCase, claim: str, means: InquiryTools
+    ) -> None:
         self._detector, self._options, self._memory = detector, means.options, means.memory
         self._program: MermaidProgram = detector.program
         self.case, self.claim = case, claim
@@ -90,7 +99,7 @@ class Inquiry:
         tools = [*own_tools(detector.kit, case, self._before), *means.tools]
         self._tools = Toolbox(tools, of_item, detector.kit.meter)
         self.parts: Decomposition | None = None
-        self.known = Remembered(means.memory, detector, case, claim)
+        self.known = ClaimMemory(means.memory, detector, case, claim)
         self.reason = ""
 
     async def take_apart(self) -> None:
@@ -107,7 +116,7 @@ class Inquiry:
         stated = self.parts.entities if self.parts is not None else ()
         await self.known.recall(stated or names_of(self.claim), self._before)
 
-    async def run(self) -> Trajectory:
+    async def run(self) -> ClaimTrajectory:
         """Gather evidence until the claim is judged, and keep what is worth keeping."""
         found = await execute(
             self.claim,
@@ -118,9 +127,11 @@ class Inquiry:
             conclude=self._conclude,
         )
         await self.known.keep(self._observed_anew(found))
-        return Trajectory(self.claim, self.parts, self.known, found)
+        return ClaimTrajectory(self.claim, self.parts, self.known, found)
 
-    def _observed_anew(self, found: Execution[Verdict, Seen]) -> Iterator[Observed]:
+    def _observed_anew(
+        self, found: AgentRun[Verdict, ToolObservation]
+    ) -> Iterator[ObservedPassage]:
         """Yield the passages that new calls brought."""
         for turn in found.history:
             seen = passages_of(turn)
@@ -128,11 +139,17 @@ class Inquiry:
                 tool = self._tools.tools[turn.action.tool]
                 query = asked(tool, turn.action.arguments)
                 for index in seen:
-                    yield Observed(self.case.item.passages[index], query, tool.name, tool.kind)
+                    yield ObservedPassage(
+                        self.case.item.passages[index], query, tool.name, tool.kind
+                    )
 
     async def _think(
-        self, _claim: str, recalled: Sequence[int], history: Sequence[Turn[Seen]], left: int
-    ) -> Thought[Verdict]:
+        self,
+        _claim: str,
+        recalled: Sequence[int],
+        history: Sequence[AgentTurn[ToolObservation]],
+        left: int,
+    ) -> AgentThought[Verdict]:
         said = await self._detector.ask(
             self._program.think,
             None,
@@ -141,13 +158,15 @@ class Inquiry:
             left=left,
         )
         step = said.step
-        action = None if step.action is None else Action(step.action.tool, step.action.arguments)
+        action = (
+            None if step.action is None else ToolAction(step.action.tool, step.action.arguments)
+        )
         two = self._options.classes == 2
         undecided = two and step.answer not in {"supported", "refuted"}
-        return Thought(step.thought, action, None if undecided else step.answer)
+        return AgentThought(step.thought, action, None if undecided else step.answer)
 
     async def _conclude(
-        self, _claim: str, recalled: Sequence[int], history: Sequence[Turn[Seen]]
+        self, _claim: str, recalled: Sequence[int], history: Sequence[AgentTurn[ToolObservation]]
     ) -> Verdict:
         said = await self._detector.ask(
             self._program.judge, None, **self._inputs(recalled, history)
@@ -156,7 +175,9 @@ class Inquiry:
         verdict: Verdict = said.ruling.verdict
         return verdict
 
-    def _inputs(self, recalled: Sequence[int], history: Sequence[Turn[Seen]]) -> dict[str, object]:
+    def _inputs(
+        self, recalled: Sequence[int], history: Sequence[AgentTurn[ToolObservation]]
+    ) -> dict[str, object]:
         return {
             "claim": self._about,
             "background": background(self.parts),
@@ -164,11 +185,13 @@ class Inquiry:
             "history": self._told(history) or "no steps yet",
         }
 
-    async def _call(self, name: str, arguments: Mapping[str, JsonValue]) -> Seen:
+    async def _call(self, name: str, arguments: Mapping[str, JsonValue]) -> ToolObservation:
         tool = self._tools.checked(name, arguments)
         query = asked(tool, arguments)
         if tool.kind == GIVEN:  # of another item the same call finds something else
-            return Seen(noted(self.case, tool.name, query, await self._tools.call(name, arguments)))
+            return ToolObservation(
+                noted(self.case, tool.name, query, await self._tools.call(name, arguments))
+            )
         about_it = [tool.name, tool.source, query, self.case.item.lang, str(self._before)]
         found = await self._memory.once(
             about_it,
@@ -176,25 +199,25 @@ class Inquiry:
             kind=tool.kind,
             seconds=tool.seconds,
         )
-        asked_for = Query(query, before=self._before)
+        asked_for = SearchQuery(query, before=self._before)
         found = tuple(filter(asked_for.admits, found))
         if tool.kind == WIKI and found and isinstance(title := arguments.get("title"), str):
             await self._memory.learn(title, found[0].title or title)
-        return Seen(noted(self.case, tool.source or name, query, found))
+        return ToolObservation(noted(self.case, tool.source or name, query, found))
 
-    def _told(self, history: Sequence[Turn[Seen]]) -> str:
+    def _told(self, history: Sequence[AgentTurn[ToolObservation]]) -> str:
         return "\n\n".join(
             f"Step {number}\nThought: {turn.thought}\n{self._observed(turn)}"
             for number, turn in enumerate(history, start=1)
         )
 
-    def _observed(self, turn: Turn[Seen]) -> str:
+    def _observed(self, turn: AgentTurn[ToolObservation]) -> str:
         if turn.action is None:
             return "No tool was called, and no answer given."
         called = json.dumps(dict(turn.action.arguments), ensure_ascii=False)
         if turn.repeats is not None:
             observed = f"the same call as in step {turn.repeats}: see there, and do something else"
-        elif isinstance(turn.observation, Seen):
+        elif isinstance(turn.observation, ToolObservation):
             observed = self._listed(turn.observation.passages) or NOTHING
         else:
             observed = f"failed: {turn.observation}"
@@ -232,7 +255,7 @@ SEARCH = "search"
 PAGE = "read_page"
 
 
-def own_tools(kit: Kit, case: Case, before: date | None) -> list[Tool]:
+def own_tools(kit: DetectorKit, case: DetectionCase, before: date | None) -> list[Tool]:
     """Return the search of a run, over the item's passages if it has none, and its pages.
 
     Args:
@@ -240,14 +263,14 @@ def own_tools(kit: Kit, case: Case, before: date | None) -> list[Tool]:
         case: the item, whose passages name the addresses that may be read.
         before: the day before which evidence must be published; None for any.
     """
-    given = tuple(case.item.passages) if isinstance(kit.retriever, Given) else None
+    given = tuple(case.item.passages) if isinstance(kit.retriever, GivenPassages) else None
 
     async def search(arguments: Mapping[str, JsonValue]) -> Sequence[Passage]:
         text = " ".join(str(arguments["query"]).split())
         if given is not None:
             best = ranked([passage.text for passage in given], text)
             return [given[index] for index in best[:HITS]]
-        query = Query(text, language=case.item.lang, k=HITS, before=before, item=case.item.id)
+        query = SearchQuery(text, language=case.item.lang, k=HITS, before=before, item=case.item.id)
         found = await kit.retriever.search(query)
         return [passage for passage in found.passages if query.admits(passage)][:HITS]
 
@@ -292,20 +315,20 @@ _QUOTED: Final = 8  # pieces of evidence of a claim at most
 
 
 @dataclass(frozen=True)
-class Seen:
+class ToolObservation:
     """An observation: the item's passages that a call brought, by 0-based index."""
 
     passages: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Trajectory:
+class ClaimTrajectory:
     """A claim, what it states, what was remembered of it, and how it was judged."""
 
     claim: str
     parts: Decomposition | None
-    known: Remembered
-    execution: Execution[Verdict, Seen]
+    known: ClaimMemory
+    execution: AgentRun[Verdict, ToolObservation]
 
     def evidence(self, item: Item) -> tuple[Evidence, ...]:
         """Quote the sentences of what was recalled and observed that speak of the claim."""
@@ -332,9 +355,9 @@ class Trajectory:
         return [*told, ThoughtStep(text=last, claim=number, round=len(history) + 1)]
 
 
-def passages_of(turn: Turn[Seen]) -> Sequence[int]:
+def passages_of(turn: AgentTurn[ToolObservation]) -> Sequence[int]:
     """Return the indices of the passages that a step brought; empty if it brought none."""
-    return turn.observation.passages if isinstance(turn.observation, Seen) else ()
+    return turn.observation.passages if isinstance(turn.observation, ToolObservation) else ()
 
 
 def background(parts: Decomposition | None) -> str:
@@ -351,14 +374,14 @@ def background(parts: Decomposition | None) -> str:
     return "; ".join(filter(None, (*triplets, topics))) or "nothing"
 
 
-def _step(turn: Turn[Seen], claim: int, at: int) -> ThoughtStep:
+def _step(turn: AgentTurn[ToolObservation], claim: int, at: int) -> ThoughtStep:
     called = turn.action.tool if turn.action else ""
     return ThoughtStep(
         text=turn.thought,
         tool="".join(filter(str.isprintable, called))[:200] or None,
         arguments=dict(turn.action.arguments) if turn.action else {},
         passages=tuple(passages_of(turn)),
-        failure=str(turn.observation) if isinstance(turn.observation, Failure) else None,
+        failure=str(turn.observation) if isinstance(turn.observation, FailedCall) else None,
         repeats=turn.repeats,
         claim=claim,
         round=at,

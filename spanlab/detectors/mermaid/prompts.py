@@ -13,7 +13,7 @@ from spanlab.lm.values import ReplyModel, Text, Texts
 from spanlab.schema import Verdict
 
 
-class Triplet(ReplyModel):
+class FactTriplet(ReplyModel):
     """What a claim states of something, as subject, relation and object."""
 
     subject: Text
@@ -25,7 +25,7 @@ class Triplet(ReplyModel):
 class Decomposition(ReplyModel):
     """What a claim states, and the words that name its topic."""
 
-    triplets: Annotated[list[Triplet], BeforeValidator(lambda value: value or [])]
+    triplets: Annotated[list[FactTriplet], BeforeValidator(lambda value: value or [])]
     topics: Texts
 
     @property
@@ -47,7 +47,7 @@ class DecomposeClaim(dspy.Signature):
     decomposition: Decomposition = dspy.OutputField(desc="triplets and topics")
 
 
-class Call(ReplyModel):
+class ToolCall(ReplyModel):
     """A tool, and the arguments that it is called with."""
 
     tool: Text
@@ -59,14 +59,14 @@ class Call(ReplyModel):
         return True
 
 
-class Step(ReplyModel):
+class AgentStep(ReplyModel):
     """A thought, and either the call of a tool or the answer.
 
     "action" is null where "answer" is given, and "answer" is null where a tool is called.
     """
 
     thought: Text
-    action: Annotated[Call | None, BeforeValidator(action)]
+    action: Annotated[ToolCall | None, BeforeValidator(action)]
     answer: Annotated[Verdict | None, BeforeValidator(answered)]
 
     @model_validator(mode="before")
@@ -90,7 +90,7 @@ class DecideNextStep(dspy.Signature):
     tools: str = dspy.InputField(desc="the tools that can be called, with their arguments")
     history: str = dspy.InputField(desc="the steps so far: thoughts, calls, what they brought")
     left: int = dspy.InputField(desc="steps that are left, this one included")
-    step: Step = dspy.OutputField(
+    step: AgentStep = dspy.OutputField(
         desc='"thought", "action" with "tool" and "arguments", or "answer"; one JSON object'
     )
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.detectors.offline.links import Column
-from spanlab.detectors.offline.passages import BREAK, Passages
-from spanlab.detectors.offline.words import Reading, WordKind, blocks
+from spanlab.detectors.offline.passages import BREAK, PassageWords
+from spanlab.detectors.offline.words import TokenizedText, WordKind, blocks
 
 Table = NDArray[np.float32]
 
@@ -21,7 +21,7 @@ _QUESTION = 0.35  # weight of the question's words in choosing a sentence
 _ONE_SIDE = 40  # places looked at for a neighbour
 
 
-class Aligned(NamedTuple):
+class AlignedAnswer(NamedTuple):
     """Features by name (one value per word), and for each word its ``best`` passage sentence.
 
     That is the sentence in which the word's neighbours stand, the question's words deciding ties.
@@ -31,10 +31,10 @@ class Aligned(NamedTuple):
     best: NDArray[np.int64]
 
 
-class Said(NamedTuple):
+class WeightedAnswer(NamedTuple):
     """The answer to align, its links to the passages, and the weight of each word."""
 
-    answer: Reading
+    answer: TokenizedText
     places: tuple[tuple[int, ...], ...]
     weight: Column
     new: Column  # 1 for words that the question does not hold
@@ -48,7 +48,7 @@ class QuestionText(NamedTuple):
     forms: frozenset[str]
 
 
-def align(said: Said, asked: QuestionText, passages: Passages) -> Aligned:
+def align(said: WeightedAnswer, asked: QuestionText, passages: PassageWords) -> AlignedAnswer:
     """Align an answer of at least one word with passages of at least one word."""
     unit = np.array(passages.sentence)
     relevance = _share(asked, unit, passages.n_sentences)
@@ -60,12 +60,12 @@ def align(said: Said, asked: QuestionText, passages: Passages) -> Aligned:
     columns = {
         name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns
     }
-    return Aligned(columns, np.concatenate([part.best for part in parts]))
+    return AlignedAnswer(columns, np.concatenate([part.best for part in parts]))
 
 
 def _block(
-    said: Said, part: slice, passages: Passages, relevance: Column, extra: Column
-) -> Aligned:
+    said: WeightedAnswer, part: slice, passages: PassageWords, relevance: Column, extra: Column
+) -> AlignedAnswer:
     places, weight = said.places[part], said.weight[part]
     rows = np.arange(len(places))
     sentence = np.array(said.answer.sentence[part])
@@ -104,7 +104,9 @@ def _block(
         "unsaid_names": extra[best, 1],
         "unsaid_words": extra[best, 2],
     }
-    return Aligned({name: np.asarray(c, dtype=np.float64) for name, c in columns.items()}, best)
+    return AlignedAnswer(
+        {name: np.asarray(c, dtype=np.float64) for name, c in columns.items()}, best
+    )
 
 
 def _incidence(places: Sequence[tuple[int, ...]], unit: NDArray[np.int64], n_units: int) -> Table:
@@ -117,7 +119,7 @@ def _incidence(places: Sequence[tuple[int, ...]], unit: NDArray[np.int64], n_uni
     return table
 
 
-def _chunks(places: Sequence[tuple[int, ...]], passages: Passages) -> Table:
+def _chunks(places: Sequence[tuple[int, ...]], passages: PassageWords) -> Table:
     """Words × stretches of the passages, each stretch overlapping half of its neighbours."""
     units = [(np.arange(len(passages)) + shift) // _CHUNK for shift in (0, _CHUNK // 2)]
     tables = [_incidence(places, unit, int(unit[-1]) + 1) for unit in units]
@@ -154,7 +156,7 @@ def _share(asked: QuestionText, unit: NDArray[np.int64], n_units: int) -> Column
     return np.asarray(asked.weight @ held / (asked.weight.sum() + 1e-6), dtype=np.float64)
 
 
-def _unsaid(answer: Reading, asked: QuestionText, passages: Passages) -> Column:
+def _unsaid(answer: TokenizedText, asked: QuestionText, passages: PassageWords) -> Column:
     """Numbers, names and other words per passage sentence that the answer does not mention."""
     known = frozenset(answer.forms) | asked.forms
     counts = [[0.0, 0.0, 0.0] for _ in range(passages.n_sentences)]
@@ -168,7 +170,7 @@ def _unsaid(answer: Reading, asked: QuestionText, passages: Passages) -> Column:
     return np.minimum(counts, 8.0)
 
 
-class Slot(NamedTuple):
+class PassageSlot(NamedTuple):
     """The word that a passage has between the neighbours of a word that is not there."""
 
     sides: int  # 1: two words on one side agree, 2: a word on either side
@@ -178,8 +180,8 @@ class Slot(NamedTuple):
 
 
 def slots(
-    answer: Reading, places: Sequence[tuple[int, ...]], passages: Passages
-) -> dict[int, Slot]:
+    answer: TokenizedText, places: Sequence[tuple[int, ...]], passages: PassageWords
+) -> dict[int, PassageSlot]:
     """Find for each word another one that takes its place in the passages.
 
     Returns:
@@ -191,12 +193,12 @@ def slots(
         same_kind = passages.kinds[place] == answer.kinds[at]
         return same_kind and passages.capital[place] == answer.capital(at)
 
-    found: dict[int, Slot] = {}
+    found: dict[int, PassageSlot] = {}
     for at in range(len(answer)):
         if answer.kinds[at] is WordKind.SIGN:
             continue
         candidates = [
-            Slot(sides, place, alike(at, place))
+            PassageSlot(sides, place, alike(at, place))
             for sides, place in _candidates(at, places)
             if 0 <= place < len(passages)
             and passages.kinds[place] != BREAK

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from spanlab.detectors.offline.lexicon import Months
+from spanlab.detectors.offline.lexicon import MonthNames
 from spanlab.detectors.offline.words import TokenRow, WordKind, fold
 
 _SIGNS = {
@@ -33,7 +33,7 @@ _NAMED = (
 
 
 @dataclass(frozen=True)
-class Date:
+class ParsedDate:
     """A date in a row of words.
 
     ``readings`` are the ways to read it (3/4/1889 has two): each maps year, month and day, as far
@@ -52,7 +52,7 @@ class Date:
         return range(min(known), max(known) + 1)
 
 
-class Match(NamedTuple):
+class DateMatch(NamedTuple):
     """A date compared with another: pairs of words that agree, and pairs that differ.
 
     ``whole`` are pairs for the date as a whole, if it is one date: all words but those that differ,
@@ -65,9 +65,9 @@ class Match(NamedTuple):
     whole: tuple[tuple[int, int], ...] = ()
 
 
-def dates(row: TokenRow, months: Months) -> list[Date]:
+def dates(row: TokenRow, months: MonthNames) -> list[ParsedDate]:
     """Find the dates (two parts of one at least) in a row of words, in order, without overlap."""
-    found: list[Date] = []
+    found: list[ParsedDate] = []
     at = 0
     while at < len(row.forms):
         if row.kinds[at] != WordKind.NUMBER and _month(row, at, months) is None:
@@ -80,10 +80,10 @@ def dates(row: TokenRow, months: Months) -> list[Date]:
     return found
 
 
-def match(date: Date, others: Sequence[Date]) -> Match | None:
+def match(date: ParsedDate, others: Sequence[ParsedDate]) -> DateMatch | None:
     """Compare a date with the one that agrees with it in most parts; None if none agrees in any."""
     best: tuple[int, int] | None = None
-    chosen, beside = Match({}, {}), date
+    chosen, beside = DateMatch({}, {}), date
     for other in others:
         for reading, places in zip(date.readings, date.places, strict=True):
             for its, its_places in zip(other.readings, other.places, strict=True):
@@ -92,24 +92,26 @@ def match(date: Date, others: Sequence[Date]) -> Match | None:
                 differ = {places[p]: its_places[p] for p in shared if reading[p] != its[p]}
                 rank = (len(same), -len(differ))
                 if same and (best is None or rank > best):
-                    best, chosen, beside = rank, Match(same, differ), other
+                    best, chosen, beside = rank, DateMatch(same, differ), other
     if best is None:
         return None
     signs = {sign: chosen.same[at] for sign, at in date.signs.items() if at in chosen.same}
     one_date = len(chosen.same) >= ONE_DATE or not chosen.other
     wrong = {*chosen.other, *(sign for sign, at in date.signs.items() if at in chosen.other)}
     whole = _whole(date, beside, wrong) if one_date else ()
-    return Match({**chosen.same, **signs}, chosen.other, whole)
+    return DateMatch({**chosen.same, **signs}, chosen.other, whole)
 
 
-def _whole(date: Date, other: Date, wrong: Collection[int]) -> tuple[tuple[int, int], ...]:
+def _whole(
+    date: ParsedDate, other: ParsedDate, wrong: Collection[int]
+) -> tuple[tuple[int, int], ...]:
     said, stands = date.words, other.words
     front = zip(said, stands, strict=False)
     back = zip(reversed(said), reversed(stands), strict=False)
     return tuple(pair for pair in (*front, *back) if pair[0] not in wrong)
 
 
-def _date(row: TokenRow, at: int, months: Months) -> tuple[Date | None, int]:
+def _date(row: TokenRow, at: int, months: MonthNames) -> tuple[ParsedDate | None, int]:
     """Return the date that begins at a number or month, and where to look for the next one."""
     if row.kinds[at] == WordKind.NUMBER:
         for reader in (_in_digits, _with_signs):
@@ -119,7 +121,7 @@ def _date(row: TokenRow, at: int, months: Months) -> tuple[Date | None, int]:
     return _with_name(row, at, months)
 
 
-def _in_digits(row: TokenRow, at: int) -> tuple[Date | None, int]:
+def _in_digits(row: TokenRow, at: int) -> tuple[ParsedDate | None, int]:
     """Read 31.03.1889, 1889-03-31, 3/31/1889 or 31. 3. 1889."""
     gaps = [(row.gap(n) or "").strip(_AROUND) for n in (at, at + 1) if n + 1 < len(row.forms)]
     if len(gaps) < 2 or gaps[0] != gaps[1] or gaps[0] not in _SEPARATORS:
@@ -134,10 +136,10 @@ def _in_digits(row: TokenRow, at: int) -> tuple[Date | None, int]:
             places.append({part: at + n for n, part in enumerate(order)})
     if not readings:
         return None, at + 1
-    return Date(tuple(readings), tuple(places), {}), at + 3
+    return ParsedDate(tuple(readings), tuple(places), {}), at + 3
 
 
-def _with_signs(row: TokenRow, at: int) -> tuple[Date | None, int]:
+def _with_signs(row: TokenRow, at: int) -> tuple[ParsedDate | None, int]:
     """Read 1889年3月31日, or two neighbouring parts of it."""
     reading: dict[str, int] = {}
     places: dict[str, int] = {}
@@ -154,14 +156,14 @@ def _with_signs(row: TokenRow, at: int) -> tuple[Date | None, int]:
         end += 2
     if len(reading) < 2:
         return None, at + 1
-    return Date((reading,), (places,), signs), end
+    return ParsedDate((reading,), (places,), signs), end
 
 
 def _sign(form: str) -> str | None:
     return next((part for sign, part in _SIGNS.items() if form.startswith(sign)), None)
 
 
-def _with_name(row: TokenRow, at: int, months: Months) -> tuple[Date | None, int]:
+def _with_name(row: TokenRow, at: int, months: MonthNames) -> tuple[ParsedDate | None, int]:
     """Read 31 March 1889, March 31st, 1889, 31 de marzo de 1889 and the like."""
     parts = list(_parts(row, at, months))
     for order in _NAMED:
@@ -170,7 +172,7 @@ def _with_name(row: TokenRow, at: int, months: Months) -> tuple[Date | None, int
             reading = {part: value for part, value, _ in used}
             places = {part: place for part, _, place in used}
             signs = {place + 1: place for place in places.values() if _has_ending(row, place)}
-            return Date((reading,), (places,), signs), max(*places.values(), *signs) + 1
+            return ParsedDate((reading,), (places,), signs), max(*places.values(), *signs) + 1
     return None, at + 1
 
 
@@ -182,7 +184,7 @@ def _has_ending(row: TokenRow, place: int) -> bool:
     return row.kinds[place + 1] == WordKind.LETTERS and len(row.forms[place + 1]) <= _LONGEST_LINK
 
 
-def _parts(row: TokenRow, at: int, months: Months) -> Iterator[tuple[str, int, int]]:
+def _parts(row: TokenRow, at: int, months: MonthNames) -> Iterator[tuple[str, int, int]]:
     """Yield part, number and place of up to three neighbouring words that can be of a date."""
     links = found = 0
     for place in range(at, len(row.forms)):
@@ -202,7 +204,7 @@ def _parts(row: TokenRow, at: int, months: Months) -> Iterator[tuple[str, int, i
             return
 
 
-def _part(row: TokenRow, place: int, months: Months) -> tuple[str, int]:
+def _part(row: TokenRow, place: int, months: MonthNames) -> tuple[str, int]:
     """Return which part of a date a word can be, and its number; an empty name if none."""
     value = _value(row, place)
     if value is not None:
@@ -211,7 +213,7 @@ def _part(row: TokenRow, place: int, months: Months) -> tuple[str, int]:
     return ("", 0) if month is None else ("month", month)
 
 
-def _month(row: TokenRow, at: int, months: Months) -> int | None:
+def _month(row: TokenRow, at: int, months: MonthNames) -> int | None:
     return months.number(row.forms[at]) if row.kinds[at] == WordKind.LETTERS else None
 
 

@@ -68,15 +68,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spanlab.detectors.offline.features import Described, asked, describe
+from spanlab.detectors.offline.features import AnswerFeatures, asked, describe
 from spanlab.detectors.offline.lexicon import base
 from spanlab.detectors.offline.model import SHIPPED, OfflineModel, load
-from spanlab.detectors.offline.passages import PassageTexts, Passed, read_passages
-from spanlab.detectors.offline.rivals import Rivals
+from spanlab.detectors.offline.passages import CopiedRuns, PassageTexts, read_passages
+from spanlab.detectors.offline.rivals import RivalFinder
 from spanlab.detectors.offline.sides import NOUN_CAPITALS
-from spanlab.detectors.offline.spans import Stretch, decided, stretches, together
+from spanlab.detectors.offline.spans import WordStretch, decided, stretches, together
 from spanlab.detectors.offline.words import WordKind, blocks, read
-from spanlab.schema import Annotation, Evidence, Interval, Item, Kind, Passage, Span, Status
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Evidence,
+    Interval,
+    Item,
+    Passage,
+    Span,
+    Status,
+)
 
 NAME = "offline"
 
@@ -106,11 +115,11 @@ class OfflineDetector:
             mark them, ``hard`` the characters that are taken for hallucinated; both may be empty.
         """
         texts = read_passages([passage.text for passage in item.passages])
-        passed = Passed(texts.readings)
+        passed = CopiedRuns(texts.readings)
         parts = [self._part(item, part, texts, passed) for part in _parts(item.answer)]
         return Annotation(
             annotator=NAME,
-            kind=Kind.DETECTOR,
+            kind=AnnotatorKind.DETECTOR,
             status=Status.DONE,
             spans=tuple(span for part in parts for span in part.spans),
             hard=tuple(interval for part in parts for interval in part.hard),
@@ -118,8 +127,8 @@ class OfflineDetector:
         )
 
     def _part(
-        self, item: Item, part: tuple[int, int], texts: PassageTexts, passed: Passed
-    ) -> _Judged:
+        self, item: Item, part: tuple[int, int], texts: PassageTexts, passed: CopiedRuns
+    ) -> _RatedPart:
         """Judge the characters ``[begin, end)`` of an answer as an answer of their own."""
         begin, end = part
         answer = item.answer[begin:end]
@@ -131,7 +140,7 @@ class OfflineDetector:
         nouns = base(item.lang) in NOUN_CAPITALS
         explainer = Explainer(described, item.passages, nouns=nouns)
 
-        def span(stretch: Stretch) -> Span:
+        def span(stretch: WordStretch) -> Span:
             why = explainer.explain(stretch)
             return Span(
                 start=begin + stretch.start,
@@ -142,7 +151,7 @@ class OfflineDetector:
                 evidence=why.quotes,
             )
 
-        return _Judged(
+        return _RatedPart(
             tuple(span(stretch) for stretch in found),
             tuple(
                 Interval(start=begin + first, end=begin + last) for first, last in decided(found)
@@ -150,7 +159,7 @@ class OfflineDetector:
         )
 
 
-class _Judged(NamedTuple):
+class _RatedPart(NamedTuple):
     """What was found in a part of an answer, in offsets of the whole."""
 
     spans: tuple[Span, ...]
@@ -191,7 +200,7 @@ _LONGEST_STRETCH = 30  # words of a stretch that are looked up
 _TELLING = 0.5  # weight from which a word is worth naming
 
 
-class Explanation(NamedTuple):
+class SpanExplanation(NamedTuple):
     """The note on a span and the quotes that go with it."""
 
     note: str | None
@@ -207,11 +216,13 @@ class Explainer:
         nouns: whether the language writes every noun with a capital.
     """
 
-    def __init__(self, described: Described, passages: Sequence[Passage], *, nouns: bool) -> None:
+    def __init__(
+        self, described: AnswerFeatures, passages: Sequence[Passage], *, nouns: bool
+    ) -> None:
         self._described, self._passages = described, passages
-        self._rivals = Rivals(described, nouns=nouns)
+        self._rivals = RivalFinder(described, nouns=nouns)
 
-    def explain(self, stretch: Stretch) -> Explanation:
+    def explain(self, stretch: WordStretch) -> SpanExplanation:
         """Explain a stretch.
 
         A number or name with a rival in the passages is contradicted: that sentence refutes it,
@@ -224,13 +235,13 @@ class Explainer:
             to two quotes; none without passages, or if nothing in them comes near.
         """
         if self._described.passages.empty:
-            return Explanation(None, ())
+            return SpanExplanation(None, ())
         refuting = self._refuting(stretch)
         if refuting:
-            return Explanation(None, refuting)
-        return Explanation(_missing(stretch, self._described), self._closest(stretch))
+            return SpanExplanation(None, refuting)
+        return SpanExplanation(_missing(stretch, self._described), self._closest(stretch))
 
-    def _refuting(self, stretch: Stretch) -> tuple[Evidence, ...]:
+    def _refuting(self, stretch: WordStretch) -> tuple[Evidence, ...]:
         """Quote the sentences that have rivals of a stretch's words."""
         answer, passages = self._described.answer, self._described.passages
         places: dict[tuple[int, int, int], tuple[int, list[str]]] = {}  # first position and notes
@@ -245,7 +256,7 @@ class Explainer:
             for position, notes in list(places.values())[:_MOST_QUOTES]
         )
 
-    def _closest(self, stretch: Stretch) -> tuple[Evidence, ...]:
+    def _closest(self, stretch: WordStretch) -> tuple[Evidence, ...]:
         described = self._described
         near, weight = described.near, described.weight
         at = max(_looked_at(stretch), key=lambda at: near[at] * weight[at])
@@ -278,11 +289,11 @@ class Explainer:
         )
 
 
-def _looked_at(stretch: Stretch) -> range:
+def _looked_at(stretch: WordStretch) -> range:
     return range(stretch.first, min(stretch.last + 1, stretch.first + _LONGEST_STRETCH))
 
 
-def _missing(stretch: Stretch, described: Described) -> str | None:
+def _missing(stretch: WordStretch, described: AnswerFeatures) -> str | None:
     answer = described.answer
     named: dict[str, None] = {}
     end = -1  # of the last sign named: signs in a row are one word

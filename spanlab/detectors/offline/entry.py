@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from spanlab.detectors.base import Kit, LocalDetector
-from spanlab.detectors.entry import Entry
+from spanlab.detectors.base import DetectorKit, LocalDetector
+from spanlab.detectors.entry import DetectorEntry
 
 
-def _create(_kit: Kit) -> LocalDetector:
+def _create(_kit: DetectorKit) -> LocalDetector:
     from spanlab.detectors.offline.detector import create
 
     return create()
 
 
-ENTRY = Entry(
+ENTRY = DetectorEntry(
     name="offline",
     what="marks words that passages and question do not support",
     needs="nothing; passages help",

@@ -9,15 +9,29 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.detectors.offline.alignment import QuestionText, Said, Slot, align, slots
+from spanlab.detectors.offline.alignment import (
+    PassageSlot,
+    QuestionText,
+    WeightedAnswer,
+    align,
+    slots,
+)
 from spanlab.detectors.offline.dates import dates
-from spanlab.detectors.offline.lexicon import Background
-from spanlab.detectors.offline.links import Column, Dated, Links, in_company, link, runs, with_dates
+from spanlab.detectors.offline.lexicon import WordBackground
+from spanlab.detectors.offline.links import (
+    Column,
+    DateLinks,
+    WordLinks,
+    in_company,
+    link,
+    runs,
+    with_dates,
+)
 from spanlab.detectors.offline.neighbours import (
     NEGATIONS,
     NO,
     YES,
-    Sides,
+    NeighbourFeatures,
     gaps,
     hiragana,
     neighbours,
@@ -26,8 +40,8 @@ from spanlab.detectors.offline.neighbours import (
     support,
     year,
 )
-from spanlab.detectors.offline.passages import Passages, PassageTexts, read_passages
-from spanlab.detectors.offline.words import Reading, WordKind, blank_citations, read
+from spanlab.detectors.offline.passages import PassageTexts, PassageWords, read_passages
+from spanlab.detectors.offline.words import TokenizedText, WordKind, blank_citations, read
 from spanlab.schema import Item
 
 MOST_PLACES = 64
@@ -38,7 +52,7 @@ _STRONG = 0.5  # weight from which a word without support is a sign that somethi
 
 
 @dataclass(frozen=True)
-class Described:
+class AnswerFeatures:
     """An answer's words with their features.
 
     ``table`` has one row per word and one column per name in ``names``. ``weight`` is how much
@@ -48,10 +62,10 @@ class Described:
     is the number of the passage sentence where the word's neighbours stand (none without passages).
     """
 
-    answer: Reading
-    passages: Passages
-    links: Links
-    slots: dict[int, Slot]
+    answer: TokenizedText
+    passages: PassageWords
+    links: WordLinks
+    slots: dict[int, PassageSlot]
     best: NDArray[np.int64]
     weight: Column
     known: Column
@@ -75,8 +89,8 @@ def asked(item: Item) -> str:
 
 
 def describe(
-    question: str, answer: str, passages: PassageTexts, lang: str, background: Background
-) -> Described:
+    question: str, answer: str, passages: PassageTexts, lang: str, background: WordBackground
+) -> AnswerFeatures:
     """Describe every word of an answer; an empty table if it has none.
 
     Args:
@@ -87,23 +101,28 @@ def describe(
         background: how common words are in general.
     """
     words = read(blank_citations(answer))
-    asked = Passages(read_passages([question]))
-    given = Passages(passages, frozenset(words.forms) | frozenset(asked.places))
+    asked = PassageWords(read_passages([question]))
+    given = PassageWords(passages, frozenset(words.forms) | frozenset(asked.places))
     if not len(words):
         nothing, links = np.zeros(0), link(words, given, MOST_PLACES)
-        return Described(
+        return AnswerFeatures(
             words, given, links, {}, nothing.astype(np.int64), nothing, nothing,
             nothing.astype(bool), frozenset(), frozenset(), frozenset(), (),
             np.zeros((0, 0), dtype=np.float32),
         )  # fmt: skip
-    return _Description(words, given, asked, lang, background).build()
+    return _FeatureBuilder(words, given, asked, lang, background).build()
 
 
-class _Description:
+class _FeatureBuilder:
     """The steps of a description, each adding columns."""
 
     def __init__(
-        self, words: Reading, given: Passages, asked: Passages, lang: str, background: Background
+        self,
+        words: TokenizedText,
+        given: PassageWords,
+        asked: PassageWords,
+        lang: str,
+        background: WordBackground,
     ) -> None:
         self._words, self._given, self._asked = words, given, asked
         self._often = background.of(lang)
@@ -123,9 +142,9 @@ class _Description:
         self._weight = self._weigh()
         self._columns: dict[str, Column] = {}
         self._best = np.zeros(0, dtype=np.int64)
-        self._slots: dict[int, Slot] = {}
+        self._slots: dict[int, PassageSlot] = {}
 
-    def build(self) -> Described:
+    def build(self) -> AnswerFeatures:
         """Add all columns, and return the description."""
         self._add_links()
         if not self._given.empty:
@@ -136,13 +155,13 @@ class _Description:
         self._add_around()
         names = tuple(self._columns)
         table = np.stack([self._columns[name] for name in names], axis=1).astype(np.float32)
-        return Described(
+        return AnswerFeatures(
             self._words, self._given, self._links, self._slots, self._best,
             self._weight, self._known, self._stop, self._stops,
             frozenset(self._asked.places), self._dated.confirmed, names, table,
         )  # fmt: skip
 
-    def _link(self, texts: Passages) -> tuple[Links, Dated]:
+    def _link(self, texts: PassageWords) -> tuple[WordLinks, DateLinks]:
         """Link words, then dates."""
         found = in_company(link(self._words, texts, MOST_PLACES), self._words, self._stop)
         said = dates(self._words.row(), self._months)
@@ -189,13 +208,13 @@ class _Description:
             np.array([max(0.1, 1 - 1.5 * self._often(form)) for form in forms]),
             frozenset(forms),
         )
-        said = Said(self._words, self._links.places, self._weight, 1 - self._asks.linked)
+        said = WeightedAnswer(self._words, self._links.places, self._weight, 1 - self._asks.linked)
         aligned = align(said, asked, self._given)
         self._columns.update(aligned.columns)
         self._best = aligned.best
         self._slots = slots(self._words, self._links.places, self._given)
         for at, place in self._dated.instead.items():
-            self._slots[at] = Slot(2, place, alike=True, date=True)
+            self._slots[at] = PassageSlot(2, place, alike=True, date=True)
         for name in ("slot_sides", "slot_alike"):
             self._columns[name] = np.zeros(len(self._words))
         for at, slot in self._slots.items():
@@ -220,7 +239,7 @@ class _Description:
         given = sum(form[0] == "#" for form in self._given.places)
         facts = (self._kinds == WordKind.NUMBER) | self._name()
         other = ~facts & ~self._stop & (self._frequency < _RARE)
-        sides = Sides(facts, other, known > 0, self._links.linked > 0)
+        sides = NeighbourFeatures(facts, other, known > 0, self._links.linked > 0)
         self._columns |= {
             "answer_doubt": np.full(count, doubt.sum() / weight.sum()),
             "answer_new_doubt": np.full(count, unsupported),

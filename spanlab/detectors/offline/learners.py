@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.detectors.offline.links import Column
-from spanlab.detectors.offline.raters import Numbers, Perceptrons, Rows, Trees, scaled
+from spanlab.detectors.offline.raters import (
+    Numbers,
+    PerceptronRater,
+    TrainingRows,
+    TreeRater,
+    scaled,
+)
 from spanlab.errors import missing_package
 
 if TYPE_CHECKING:
@@ -20,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Boosting:
+class BoostingSettings:
     """Settings of the trees: ``bags`` models, each on items drawn with replacement, averaged."""
 
     bags: int = 6
@@ -33,7 +39,9 @@ class Boosting:
     features: float = 0.25
 
 
-def boost(rows: Rows, how: Boosting, seed: int, on_bag: Callable[[], None]) -> Trees:
+def boost(
+    rows: TrainingRows, how: BoostingSettings, seed: int, on_bag: Callable[[], None]
+) -> TreeRater:
     """Fit the models and return their average as one sum of trees.
 
     The same ``seed`` gives the same trees; ``on_bag`` is called after each model.
@@ -48,7 +56,7 @@ def boost(rows: Rows, how: Boosting, seed: int, on_bag: Callable[[], None]) -> T
     return export(models, rows.names)
 
 
-def fit(rows: Rows, how: Boosting, seed: int) -> HistGradientBoostingRegressor:
+def fit(rows: TrainingRows, how: BoostingSettings, seed: int) -> HistGradientBoostingRegressor:
     """Fit one model, in one thread, so that sums are repeatable."""
     try:
         from sklearn.ensemble import HistGradientBoostingRegressor
@@ -71,7 +79,7 @@ def fit(rows: Rows, how: Boosting, seed: int) -> HistGradientBoostingRegressor:
     return model
 
 
-def export(models: list[HistGradientBoostingRegressor], names: tuple[str, ...]) -> Trees:
+def export(models: list[HistGradientBoostingRegressor], names: tuple[str, ...]) -> TreeRater:
     """Turn fitted models into one sum of trees that predicts their mean.
 
     Columns that no tree asks for are left out.
@@ -84,7 +92,7 @@ def export(models: list[HistGradientBoostingRegressor], names: tuple[str, ...]) 
     parts = [_tree(nodes, column, 1 / len(models)) for nodes in grown]
     roots = np.cumsum([0, *(len(part.value) for part in parts[:-1])])
     base = float(np.mean([model._baseline_prediction for model in models]))
-    return Trees(
+    return TreeRater(
         names=tuple(names[feature] for feature in used),
         roots=roots.astype(np.int32),
         feature=np.concatenate([part.feature for part in parts]).astype(np.int16),
@@ -130,7 +138,7 @@ _LEAST_SPREAD = 1e-3  # of a column that is nearly the same everywhere
 
 
 @dataclass(frozen=True)
-class Backpropagation:
+class PerceptronSettings:
     """Settings of the perceptrons: number of ``members``, each with its own initial weights."""
 
     members: int = 8
@@ -142,14 +150,14 @@ class Backpropagation:
 
 
 @dataclass(frozen=True)
-class Scale:
+class ColumnScale:
     """Mean and standard deviation of each column."""
 
     middle: Numbers
     spread: Numbers
 
     @classmethod
-    def of(cls, table: Numbers) -> Scale:
+    def of(cls, table: Numbers) -> ColumnScale:
         """Measure a table."""
         spread = table.std(axis=0, dtype=np.float64) + _LEAST_SPREAD
         middle = table.mean(axis=0, dtype=np.float64)
@@ -161,8 +169,8 @@ class Scale:
 
 
 def propagate(
-    rows: Rows, how: Backpropagation, seed: int, on_member: Callable[[], None]
-) -> Perceptrons:
+    rows: TrainingRows, how: PerceptronSettings, seed: int, on_member: Callable[[], None]
+) -> PerceptronRater:
     """Train perceptrons and return their mean; ``on_member`` is called after each.
 
     The same ``seed`` gives the same perceptrons, on machines whose linear algebra rounds alike.
@@ -170,7 +178,7 @@ def propagate(
     Raises:
         UsageError: scikit-learn is not installed.
     """
-    scale = Scale.of(rows.table)
+    scale = ColumnScale.of(rows.table)
     models = []
     for member in range(how.members):
         models.append(train(rows, scale, how, seed + member))
@@ -178,7 +186,9 @@ def propagate(
     return side_by_side(models, scale, rows.names)
 
 
-def train(rows: Rows, scale: Scale, how: Backpropagation, seed: int) -> MLPRegressor:
+def train(
+    rows: TrainingRows, scale: ColumnScale, how: PerceptronSettings, seed: int
+) -> MLPRegressor:
     """Train one perceptron, in one thread, so that sums are repeatable."""
     try:
         from sklearn.exceptions import ConvergenceWarning
@@ -203,10 +213,10 @@ def train(rows: Rows, scale: Scale, how: Backpropagation, seed: int) -> MLPRegre
 
 
 def side_by_side(
-    models: Sequence[MLPRegressor], scale: Scale, names: tuple[str, ...]
-) -> Perceptrons:
+    models: Sequence[MLPRegressor], scale: ColumnScale, names: tuple[str, ...]
+) -> PerceptronRater:
     """Turn trained perceptrons into one that gives their mean."""
-    return Perceptrons(
+    return PerceptronRater(
         names=names,
         middle=scale.middle,
         spread=scale.spread,

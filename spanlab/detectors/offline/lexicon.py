@@ -57,7 +57,7 @@ class Lexicon:
         """Return a language's stop words; none for a language without a list."""
         return _split(self.stops.get(lang, ""))
 
-    def month(self, lang: str) -> Months:
+    def month(self, lang: str) -> MonthNames:
         """Return the months' names: the language's own, English and foreign ones.
 
         A foreign name that is another month elsewhere (``listopad``) is left out.
@@ -65,7 +65,7 @@ class Lexicon:
         own = _pairs(self.months.get(lang, ""))
         english = _pairs(self.months.get("en", ""))
         stems = {} if lang == "en" else own
-        return Months(
+        return MonthNames(
             self._foreign | english | own,
             {name[:-1]: number for name, number in stems.items() if len(name) > _STEM} | stems,
         )
@@ -81,7 +81,7 @@ class Lexicon:
 
 
 @dataclass(frozen=True)
-class Months:
+class MonthNames:
     """Names of months with their numbers; ``stems`` are those that may take an ending."""
 
     names: Mapping[str, int]
@@ -170,7 +170,7 @@ def base(lang: str) -> str:
 
 
 @dataclass(frozen=True)
-class Background:
+class WordBackground:
     """The number of items of each language that hold each word.
 
     ``items`` has the number of items per language, ``counts`` the words' numbers of items. A
@@ -186,7 +186,7 @@ class Background:
         """Return the words of a language that carry no statement."""
         return self.lexicon.stop(base(lang))
 
-    def months(self, lang: str) -> Months:
+    def months(self, lang: str) -> MonthNames:
         """Return the names of months to expect beside a language."""
         return self.lexicon.month(base(lang))
 
@@ -228,17 +228,17 @@ class WordCounter:
             {code: self._items[code]}, {code: self._counts[code]}, self._lexicon, left_out=forms
         )
 
-    def whole(self) -> Background:
+    def whole(self) -> WordBackground:
         """Return the background of all items, without its rare words."""
         counts = {
             code: {form: n for form, n in sorted(counter.items()) if n >= _LEAST}
             for code, counter in sorted(self._counts.items())
         }
-        return Background(dict(sorted(self._items.items())), counts, self._lexicon)
+        return WordBackground(dict(sorted(self._items.items())), counts, self._lexicon)
 
 
 @dataclass(frozen=True)
-class _WithoutOne(Background):
+class _WithoutOne(WordBackground):
     left_out: frozenset[str] = frozenset()
 
     def of(self, lang: str) -> Callable[[str], float]:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import Prefix
 
-from spanlab.detectors.offline.dates import ONE_DATE, Date, match
-from spanlab.detectors.offline.passages import Passages
-from spanlab.detectors.offline.words import Reading, WordKind
+from spanlab.detectors.offline.dates import ONE_DATE, ParsedDate, match
+from spanlab.detectors.offline.passages import PassageWords
+from spanlab.detectors.offline.words import TokenizedText, WordKind
 
 Column = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ _TOO_LONG = 16  # characters of a number's form that is not compared by value
 
 
 @dataclass(frozen=True)
-class Links:
+class WordLinks:
     """How each word of an answer occurs in some texts, column by column.
 
     ``linked`` is 1 for a word that occurs there in some form; ``ratio``, ``prefix`` and
@@ -54,7 +54,7 @@ class Links:
     places: tuple[tuple[int, ...], ...]
 
 
-def link(answer: Reading, texts: Passages, most_places: int) -> Links:
+def link(answer: TokenizedText, texts: PassageWords, most_places: int) -> WordLinks:
     """Look up every word of an answer in ``texts``.
 
     At most ``most_places`` positions are kept per word: a very common word does not help to tell
@@ -64,24 +64,26 @@ def link(answer: Reading, texts: Passages, most_places: int) -> Links:
     table = np.array([rows[form] for form in answer.forms], dtype=np.float64).reshape(-1, 7)
     linked, exact, ratio, prefix, trigrams, inside, distance = table.T
     kept = tuple(places[form][:most_places] for form in answer.forms)
-    return Links(linked, exact, ratio, prefix, trigrams, inside, distance, kept)
+    return WordLinks(linked, exact, ratio, prefix, trigrams, inside, distance, kept)
 
 
-class Dated(NamedTuple):
+class DateLinks(NamedTuple):
     """Words of an answer's dates: positions that contradict them, and words that are confirmed."""
 
     instead: dict[int, int]
     confirmed: frozenset[int]
 
 
-def with_dates(links: Links, said: Sequence[Date], given: Sequence[Date]) -> tuple[Links, Dated]:
+def with_dates(
+    links: WordLinks, said: Sequence[ParsedDate], given: Sequence[ParsedDate]
+) -> tuple[WordLinks, DateLinks]:
     """Link the parts of dates, in whatever way they are written, and unlink contradicted ones.
 
     ``said`` are the answer's dates, ``given`` those of the texts.
     """
     matches = [found for found in (match(date, given) for date in said) if found is not None]
     if not matches:
-        return links, Dated({}, frozenset())
+        return links, DateLinks({}, frozenset())
     table = np.array([getattr(links, name) for name in _COLUMNS])
     places = list(links.places)
     instead: dict[int, int] = {}
@@ -98,11 +100,11 @@ def with_dates(links: Links, said: Sequence[Date], given: Sequence[Date]) -> tup
             places[at] = ()
             instead[at] = place
     columns = dict(zip(_COLUMNS, table, strict=True))
-    dated = Dated(instead, frozenset(confirmed) - frozenset(instead))
+    dated = DateLinks(instead, frozenset(confirmed) - frozenset(instead))
     return replace(links, places=tuple(places), **columns), dated
 
 
-def in_company(links: Links, answer: Reading, exempt: NDArray[np.bool_]) -> Links:
+def in_company(links: WordLinks, answer: TokenizedText, exempt: NDArray[np.bool_]) -> WordLinks:
     """Unlink signs that the texts hold, but beside other signs than in the answer.
 
     A single sign of a script without spaces is mostly a part of a word: its
@@ -122,7 +124,7 @@ def in_company(links: Links, answer: Reading, exempt: NDArray[np.bool_]) -> Link
     return replace(links, linked=linked, exact=exact, places=kept)
 
 
-class Runs(NamedTuple):
+class SharedRuns(NamedTuple):
     """Per word: the longest run of words it shares with the texts, and how far it reaches."""
 
     length: Column
@@ -130,12 +132,12 @@ class Runs(NamedTuple):
     right: Column
 
 
-def runs(places: Sequence[tuple[int, ...]]) -> Runs:
+def runs(places: Sequence[tuple[int, ...]]) -> SharedRuns:
     """Find for each word the longest stretch of words that the texts hold word for word."""
     table = np.zeros((3, len(places)))
     at = np.repeat(np.arange(len(places)), [len(found) for found in places])
     if not len(at):
-        return Runs(*table)
+        return SharedRuns(*table)
     ahead = np.array([place for found in places for place in found]) - at
     order = np.argsort(ahead * len(places) + at)  # the words of a run come one after the other
     at, ahead = at[order], ahead[order]
@@ -146,11 +148,11 @@ def runs(places: Sequence[tuple[int, ...]]) -> Runs:
     length = np.repeat(length, length)
     for row, found in zip(table, (length, left, length - left - 1), strict=True):
         np.maximum.at(row, at, found)
-    return Runs(*table)
+    return SharedRuns(*table)
 
 
 def _look_up(
-    asked: dict[str, WordKind], texts: Passages
+    asked: dict[str, WordKind], texts: PassageWords
 ) -> tuple[dict[str, tuple[float, ...]], dict[str, tuple[int, ...]]]:
     rows: dict[str, tuple[float, ...]] = {}
     places: dict[str, tuple[int, ...]] = {}
@@ -173,7 +175,7 @@ def _look_up(
 
 def _add_similar(
     asked: list[str],
-    texts: Passages,
+    texts: PassageWords,
     rows: dict[str, tuple[float, ...]],
     places: dict[str, tuple[int, ...]],
 ) -> None:
@@ -205,7 +207,7 @@ def _add_similar(
             places[form] = _all_places(same[row], texts)
 
 
-def _all_places(forms: list[str], texts: Passages) -> tuple[int, ...]:
+def _all_places(forms: list[str], texts: PassageWords) -> tuple[int, ...]:
     return tuple(sorted(place for form in forms for place in texts.places[form]))
 
 

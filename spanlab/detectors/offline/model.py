@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.detectors.offline.features import Described
-from spanlab.detectors.offline.lexicon import EMPTY, Background, Lexicon
+from spanlab.detectors.offline.features import AnswerFeatures
+from spanlab.detectors.offline.lexicon import EMPTY, Lexicon, WordBackground
 from spanlab.detectors.offline.links import Column
-from spanlab.detectors.offline.raters import Perceptrons, Trees
+from spanlab.detectors.offline.raters import PerceptronRater, TreeRater
 from spanlab.errors import InputError
 
 FORMAT = "spanlab-offline"
@@ -36,18 +36,18 @@ class WordProbabilities(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Raters:
+class ModeRaters:
     """The models of one mode, with passages or without.
 
     ``trees`` and ``share`` both learnt the share, by means so different that their mean errs less
     than either; ``anyone`` learnt the other number of ``WordProbabilities``.
     """
 
-    trees: Trees
-    share: Perceptrons
-    anyone: Perceptrons
+    trees: TreeRater
+    share: PerceptronRater
+    anyone: PerceptronRater
 
-    def rate(self, described: Described) -> WordProbabilities:
+    def rate(self, described: AnswerFeatures) -> WordProbabilities:
         """Rate each word of an answer."""
         trees, share, anyone = (
             np.clip(part.predict(described.table, described.names), 0.0, 1.0)
@@ -66,16 +66,16 @@ class Raters:
         )
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> Raters:
+    def of(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> ModeRaters:
         """Build the models from the result of ``arrays``.
 
         Raises:
             InputError: something is missing or damaged.
         """
         return cls(
-            Trees.of(arrays, f"{prefix}.trees"),
-            Perceptrons.of(arrays, f"{prefix}.share"),
-            Perceptrons.of(arrays, f"{prefix}.anyone"),
+            TreeRater.of(arrays, f"{prefix}.trees"),
+            PerceptronRater.of(arrays, f"{prefix}.share"),
+            PerceptronRater.of(arrays, f"{prefix}.anyone"),
         )
 
 
@@ -83,11 +83,11 @@ class Raters:
 class OfflineModel:
     """The result of training: ``given`` rates answers with passages, ``blind`` those without."""
 
-    given: Raters
-    blind: Raters
-    background: Background
+    given: ModeRaters
+    blind: ModeRaters
+    background: WordBackground
 
-    def rate(self, described: Described) -> WordProbabilities:
+    def rate(self, described: AnswerFeatures) -> WordProbabilities:
         """Rate each word of an answer."""
         if not described.names:
             return WordProbabilities(np.zeros(0), np.zeros(0))
@@ -174,8 +174,8 @@ def _build(arrays: Mapping[str, NDArray[np.generic]]) -> OfflineModel:
         counts[code][form] = int(count)
     known = arrays.get("lexicon")
     lexicon = EMPTY if known is None else Lexicon.parse(known.astype(np.uint8).tobytes())
-    background = Background(items, counts, lexicon)
-    return OfflineModel(Raters.of(arrays, "given"), Raters.of(arrays, "blind"), background)
+    background = WordBackground(items, counts, lexicon)
+    return OfflineModel(ModeRaters.of(arrays, "given"), ModeRaters.of(arrays, "blind"), background)
 
 
 def _zip(arrays: Mapping[str, NDArray[np.generic]]) -> bytes:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.detectors.offline.links import Column
-from spanlab.detectors.offline.words import Reading, fold
+from spanlab.detectors.offline.words import TokenizedText, fold
 
 _WIDTHS = (2, 6)  # standard deviations, in words
 
@@ -20,7 +20,7 @@ _OUTSIDE = -1.0  # beyond the answer's ends
 _MOST = 10.0  # facts are counted up to here
 
 
-class Sides(NamedTuple):
+class NeighbourFeatures(NamedTuple):
     """Per word: whether it is a number or name, other content, known at all, in the passages."""
 
     fact: NDArray[np.bool_]
@@ -29,7 +29,7 @@ class Sides(NamedTuple):
     linked: NDArray[np.bool_]
 
 
-def support(words: Sides, sentence: NDArray[np.int64]) -> dict[str, Column]:
+def support(words: NeighbourFeatures, sentence: NDArray[np.int64]) -> dict[str, Column]:
     """Return how many facts each word's sentence states, and what share is known (-1 for none).
 
     A sentence whose numbers and names are all in the passages is mostly right, even where its
@@ -134,7 +134,7 @@ def hiragana(form: str) -> bool:
     return "\u3041" <= form[0] <= "\u309f" and len(form) <= _MARKED
 
 
-def gaps(words: Reading) -> list[int]:
+def gaps(words: TokenizedText) -> list[int]:
     """Return the sort of gap before each word, and after the last one, as numbers from 0 to 7.
 
     They are nothing, space, other characters, comma, end of a sentence, line break, begin and

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.detectors.offline.words import Reading, TokenRow, blank_marks, read
+from spanlab.detectors.offline.words import TokenizedText, TokenRow, blank_marks, read
 
 MOST_WORDS = 2000  # of all passages together; Mu-SHROOM's have 100 to 1,500
 
@@ -45,7 +45,7 @@ class PassageTexts:
     """Texts read word by word, and the 0-based number that each was given under."""
 
     numbers: tuple[int, ...]
-    readings: tuple[Reading, ...]
+    readings: tuple[TokenizedText, ...]
 
     @cached_property
     def pieces(self) -> tuple[_Chunk, ...]:
@@ -77,7 +77,7 @@ def read_passages(texts: Sequence[str]) -> PassageTexts:
     return PassageTexts(numbers, tuple(_read(texts[n]) for n in numbers))
 
 
-class Passages:
+class PassageWords:
     """The words of some texts in one row, with a break after each text.
 
     Per position: ``text`` is the number of the text among those with words in them, ``word`` the
@@ -174,17 +174,17 @@ def _choose(given: PassageTexts, wanted: frozenset[str]) -> list[list[int]]:
     return [sorted(words) for words in chosen]
 
 
-def _read(text: str) -> Reading:
+def _read(text: str) -> TokenizedText:
     return _read_again(text) if len(text) <= _SHORT else read(blank_marks(text))
 
 
 @lru_cache(maxsize=16)
-def _read_again(text: str) -> Reading:
+def _read_again(text: str) -> TokenizedText:
     """Read a passage that several answers may be compared with one after the other."""
     return read(blank_marks(text))
 
 
-def _pieces(reading: Reading) -> list[range]:
+def _pieces(reading: TokenizedText) -> list[range]:
     """Cut a text into its sentences, and sentences into pieces."""
     found = []
     first = 0
@@ -199,17 +199,17 @@ def _pieces(reading: Reading) -> list[range]:
 _RUN = 8  # words: on Mu-SHROOM Corr falls by .001 from 8 on, by .007 from 5 on; IoU by nothing
 
 
-class Passed:
+class CopiedRuns:
     """What of an answer its passages have word for word: runs of ``_RUN`` words and sentences."""
 
-    def __init__(self, passages: Iterable[Reading]) -> None:
+    def __init__(self, passages: Iterable[TokenizedText]) -> None:
         self._known = frozenset(
             hash(reading.forms[first:last])
             for reading in passages
             for first, last in _runs(reading)
         )
 
-    def words(self, answer: Reading) -> NDArray[np.bool_]:
+    def words(self, answer: TokenizedText) -> NDArray[np.bool_]:
         """Say of each word of an answer whether it stands in such a run or sentence."""
         found = np.zeros(len(answer), dtype=bool)
         for first, last in _runs(answer):
@@ -218,7 +218,7 @@ class Passed:
         return found
 
 
-def _runs(text: Reading) -> Iterator[tuple[int, int]]:
+def _runs(text: TokenizedText) -> Iterator[tuple[int, int]]:
     """Yield the ``[first, last)`` of every run, and of every sentence too short for one."""
     for first in range(len(text) - _RUN + 1):
         yield first, first + _RUN

@@ -25,7 +25,7 @@ _TREE_FIELDS = {
 
 
 @dataclass(frozen=True)
-class Trees:
+class TreeRater:
     """A sum of regression trees.
 
     Node ``n`` asks whether column ``feature[n]`` is greater than ``threshold[n]``; the answer no
@@ -79,7 +79,7 @@ class Trees:
         return arrays_of(self, prefix, _TREE_FIELDS)
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> Trees:
+    def of(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> TreeRater:
         """Build trees from the result of ``arrays``, checked so that every node is sound.
 
         Raises:
@@ -124,7 +124,7 @@ Numbers = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Perceptrons:
+class PerceptronRater:
     """The mean of perceptrons with one hidden layer each, whose weights are concatenated.
 
     Their inputs are the columns less their ``middle``, divided by their ``spread``. ``inner``
@@ -177,7 +177,7 @@ class Perceptrons:
         return arrays_of(self, prefix, _LAYER_FIELDS)
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> Perceptrons:
+    def of(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> PerceptronRater:
         """Build perceptrons from the result of ``arrays``.
 
         Raises:
@@ -211,7 +211,7 @@ _EXPECTED = "a model of `spanlab train-offline` of this version"
 
 
 @dataclass(frozen=True)
-class Rows:
+class TrainingRows:
     """Words to learn from: features, shares, weights, and the item each comes from."""
 
     names: tuple[str, ...]
@@ -220,14 +220,14 @@ class Rows:
     weight: Column
     group: NDArray[np.int64]
 
-    def bag(self, seed: int) -> Rows:
+    def bag(self, seed: int) -> TrainingRows:
         """Return the words of items drawn with replacement, weighed by how often, 1 on average."""
         items = int(self.group.max()) + 1
         rng = np.random.default_rng(seed)
         drawn = np.bincount(rng.integers(0, items, items), minlength=items)
         weight = self.weight * drawn[self.group]
         used = weight > 0
-        return Rows(
+        return TrainingRows(
             self.names, self.table[used], self.target[used],
             weight[used] / weight[used].mean(), self.group[used],
         )  # fmt: skip

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from spanlab.detectors.offline.features import Described
+from spanlab.detectors.offline.features import AnswerFeatures
 from spanlab.detectors.offline.neighbours import year
-from spanlab.detectors.offline.sides import Side, both_sides
+from spanlab.detectors.offline.sides import WordSide, both_sides
 from spanlab.detectors.offline.words import readings
 
 # Set on Mu-SHROOM's validation set.
@@ -30,7 +30,7 @@ _SPELT = 0.8  # likeness in [0, 1] to a passage's word from which a word is a sl
 _ALIKE = 60  # rapidfuzz ratio in [0, 100] from which names may be spellings of one
 
 
-class Rival(NamedTuple):
+class RivalWords(NamedTuple):
     """Words of an answer, positions in its passages that say otherwise, and how well they fit."""
 
     said: range
@@ -38,7 +38,7 @@ class Rival(NamedTuple):
     fit: float
 
 
-class Rivals:
+class RivalFinder:
     """Finds the rivals of an answer's words.
 
     Args:
@@ -46,11 +46,11 @@ class Rivals:
         nouns: whether the language writes every noun with a capital, as German does.
     """
 
-    def __init__(self, described: Described, *, nouns: bool) -> None:
+    def __init__(self, described: AnswerFeatures, *, nouns: bool) -> None:
         self._described, self._places = described, described.links.places
         self._answer, self._passages = both_sides(described, nouns=nouns)
 
-    def of(self, words: range) -> Iterator[Rival]:
+    def of(self, words: range) -> Iterator[RivalWords]:
         """Yield the best rival of each number and name among these words that has one."""
         known, done = self._described.known, words.start
         for at in words:
@@ -68,7 +68,7 @@ class Rivals:
             if best is not None:
                 yield best
 
-    def _rivals(self, unit: range) -> Iterator[Rival]:
+    def _rivals(self, unit: range) -> Iterator[RivalWords]:
         slot = self._described.slots.get(unit.start)
         if date := slot is not None and slot.date:  # the other parts of the date agree
             runs = {range(slot.position, slot.position + 1)}
@@ -87,7 +87,7 @@ class Rivals:
             shares = self._shared(said, stands), self._shared_there(stands)
             fit = sum(shares) + beside / 5
             if fit >= _FIT and (date or min(shares) >= _SHARE):
-                yield Rival(said, stands, fit)
+                yield RivalWords(said, stands, fit)
 
     def _near(self, at: int, step: int) -> tuple[int, ...]:
         """Return where the word before or after one stands in the passages."""
@@ -205,13 +205,13 @@ class Rivals:
         return _share(passages, stands, weight, said.__contains__, 1)
 
 
-def _doubt(side: Side, at: int, known: bool) -> float:
+def _doubt(side: WordSide, at: int, known: bool) -> float:
     """Return how much a word counts that the other side may not know."""
     return 1.0 if known else 0.0 if side.number(at) else 0.5 if side.name(at) else 1.0
 
 
 def _share(
-    side: Side,
+    side: WordSide,
     run: range,
     weight: Callable[[int], float],
     held: Callable[[int], bool],

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from spanlab.detectors.offline.features import Described
+from spanlab.detectors.offline.features import AnswerFeatures
 from spanlab.detectors.offline.neighbours import year
 from spanlab.detectors.offline.passages import BREAK
 from spanlab.detectors.offline.words import WordKind
@@ -21,7 +21,7 @@ _SYMBOLS = frozenset("°′:")  # between the numbers of a time or a coordinate
 
 
 @dataclass(frozen=True)
-class Side:
+class WordSide:
     """Words in a row, by number; ``gap`` is the text after a word.
 
     ``nouns`` says that every noun begins with a capital, as in German.
@@ -120,11 +120,11 @@ class Side:
         )
 
 
-def both_sides(described: Described, *, nouns: bool) -> tuple[Side, Side]:
+def both_sides(described: AnswerFeatures, *, nouns: bool) -> tuple[WordSide, WordSide]:
     """Return an answer's words and those of its passages."""
     answer, passages = described.answer, described.passages
     capitals = [answer.capital(at) for at in range(len(answer))]
     return (
-        Side(*answer.row(), answer.sentence, capitals, described.stops, nouns),
-        Side(*passages.row(), passages.sentence, passages.capital, described.stops, nouns),
+        WordSide(*answer.row(), answer.sentence, capitals, described.stops, nouns),
+        WordSide(*passages.row(), passages.sentence, passages.capital, described.stops, nouns),
     )

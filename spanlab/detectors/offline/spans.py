@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.detectors.offline.features import Described
+from spanlab.detectors.offline.features import AnswerFeatures
 from spanlab.detectors.offline.links import Column
-from spanlab.detectors.offline.words import Reading, WordKind
+from spanlab.detectors.offline.words import TokenizedText, WordKind
 
 FLOOR = 0.35  # hallucinated from this probability on …
 
@@ -37,7 +37,7 @@ _FAINT = 0.2  # an answer all of whose words are below this probability is corre
 _BAND = 0.05  # words of one span differ by no more, so that its one probability speaks for all
 
 
-class Stretch(NamedTuple):
+class WordStretch(NamedTuple):
     """The words ``[first, last]``, their characters ``[start, end)``, and how they are rated."""
 
     first: int
@@ -48,7 +48,7 @@ class Stretch(NamedTuple):
     hard: bool
 
 
-def stretches(words: Reading, probs: Column, anyone: Column) -> list[Stretch]:
+def stretches(words: TokenizedText, probs: Column, anyone: Column) -> list[WordStretch]:
     """Join neighbouring words that are about equally probable.
 
     Characters between two words of a stretch belong to it, those between two stretches to the
@@ -68,7 +68,7 @@ def stretches(words: Reading, probs: Column, anyone: Column) -> list[Stretch]:
     loud = hard | (likely & (probs >= _QUIET * top))
     each, is_hard = probs.tolist(), hard.tolist()
     found = [
-        Stretch(
+        WordStretch(
             first,
             last,
             words.starts[first],
@@ -81,7 +81,7 @@ def stretches(words: Reading, probs: Column, anyone: Column) -> list[Stretch]:
     return _with_gaps(words.text, found)
 
 
-def decided(found: list[Stretch]) -> list[tuple[int, int]]:
+def decided(found: list[WordStretch]) -> list[tuple[int, int]]:
     """Return the hallucinated characters: hard stretches, touching ones joined."""
     merged: list[tuple[int, int]] = []
     last: int | None = None
@@ -109,16 +109,16 @@ def _runs(probs: list[float], hard: list[bool], loud: list[bool]) -> Iterator[tu
         yield first, len(probs) - 1
 
 
-def _mean(words: Reading, probs: Sequence[float], first: int, last: int) -> float:
+def _mean(words: TokenizedText, probs: Sequence[float], first: int, last: int) -> float:
     inside = range(first, last + 1)
     lengths = [words.ends[at] - words.starts[at] for at in inside]
     total = sum(probs[at] * length for at, length in zip(inside, lengths, strict=True))
     return round(total / sum(lengths), 3)
 
 
-def _with_gaps(text: str, found: list[Stretch]) -> list[Stretch]:
+def _with_gaps(text: str, found: list[WordStretch]) -> list[WordStretch]:
     """Let the less probable of two touching stretches reach up to the other."""
-    joined: list[Stretch] = []
+    joined: list[WordStretch] = []
     for stretch in found:
         before = joined[-1] if joined else None
         if before is None or before.last != stretch.first - 1:
@@ -139,7 +139,7 @@ _CONFIRMED = 0.5  # what is left of the probability of a part of a date that sta
 _WORD = 4  # signs that may be one word
 
 
-def together(described: Described, probs: Column) -> Column:
+def together(described: AnswerFeatures, probs: Column) -> Column:
     """Give the words of a unit one probability.
 
     A part of a date that the passages have is doubted less, whatever is beside it. Units
@@ -171,7 +171,7 @@ def together(described: Described, probs: Column) -> Column:
     return probs
 
 
-def _units(answer: Reading, unknown: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+def _units(answer: TokenizedText, unknown: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
     """Yield first and last word of every unit of at least two words."""
     first = 0
     for at in range(1, len(answer) + 1):
@@ -182,7 +182,7 @@ def _units(answer: Reading, unknown: NDArray[np.bool_]) -> Iterator[tuple[int, i
         first = at
 
 
-def _belong(answer: Reading, at: int) -> bool:
+def _belong(answer: TokenizedText, at: int) -> bool:
     """Return whether a word and the one before are parts of one name or of one word."""
     between = answer.text[answer.ends[at - 1] : answer.starts[at]]
     if answer.kinds[at] is WordKind.SIGN:
@@ -191,7 +191,7 @@ def _belong(answer: Reading, at: int) -> bool:
     return named and between in (" ", "-", "’", "'")
 
 
-def _touch(answer: Reading, first: int) -> bool:
+def _touch(answer: TokenizedText, first: int) -> bool:
     """Return whether three words have nothing between them."""
     return answer.ends[first - 2] == answer.starts[first - 1] and (
         answer.ends[first - 1] == answer.starts[first]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from spanlab.detectors.offline.lexicon import base
-from spanlab.detectors.offline.words import Reading, WordKind, blank_marks, read
+from spanlab.detectors.offline.words import TokenizedText, WordKind, blank_marks, read
 
 _SHORTEST, _LONGEST = 5, 60  # words of a sentence that may stand as an answer; signs count half
 _FEW = (1, 1, 2, 3)  # sentences of an answer, or errors in it: mostly one
@@ -25,7 +25,7 @@ _LIKE_US = (0.35, 0.97)  # share of a paraphrase's content words that the other 
 _CASELESS_FROM = 0.6  # the same where names cannot be told by a capital
 
 
-class Made(NamedTuple):
+class SyntheticAnswer(NamedTuple):
     """A synthetic answer, its passages, and ``wrong``, the characters of its errors."""
 
     answer: str
@@ -34,7 +34,7 @@ class Made(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Pool:
+class ReplacementPool:
     """Names, words and runs of signs from other items, to be put in where they do not belong."""
 
     names: tuple[str, ...]
@@ -42,7 +42,7 @@ class Pool:
     signs: tuple[str, ...]
 
     @classmethod
-    def of(cls, texts: Sequence[str]) -> Pool:
+    def of(cls, texts: Sequence[str]) -> ReplacementPool:
         """Collect names, words and signs from texts."""
         found: dict[str, list[str]] = {"name": [], "word": []}
         signs = []
@@ -56,7 +56,7 @@ class Pool:
         return cls(tuple(found["name"]), tuple(found["word"]), tuple(signs))
 
 
-def verbatim(passages: Sequence[str], lang: str, rng: random.Random) -> Made | None:
+def verbatim(passages: Sequence[str], lang: str, rng: random.Random) -> SyntheticAnswer | None:
     """Take one to three neighbouring sentences of a passage as an answer.
 
     Returns:
@@ -70,11 +70,13 @@ def verbatim(passages: Sequence[str], lang: str, rng: random.Random) -> Made | N
             first = rng.randrange(len(found))
             space = "" if base(lang) in ("zh", "ja", "th") else " "
             answer = space.join(found[first : first + rng.choice(_FEW)])
-            return Made(answer, tuple(passages) if rng.random() < 0.6 else (text,))
+            return SyntheticAnswer(answer, tuple(passages) if rng.random() < 0.6 else (text,))
     return None
 
 
-def injected(made: Made, pool: Pool, known: frozenset[str], rng: random.Random) -> Made | None:
+def injected(
+    made: SyntheticAnswer, pool: ReplacementPool, known: frozenset[str], rng: random.Random
+) -> SyntheticAnswer | None:
     """Put one to three errors into a right answer: other numbers, or names and words of ``pool``.
 
     ``known`` are forms that are no errors because question or passages have them.
@@ -92,12 +94,12 @@ def injected(made: Made, pool: Pool, known: frozenset[str], rng: random.Random) 
         wrong.append((len(answer), len(answer) + len(text)))
         answer += text
         done = end
-    return Made(answer + made.answer[done:], made.passages, tuple(wrong))
+    return SyntheticAnswer(answer + made.answer[done:], made.passages, tuple(wrong))
 
 
 def paraphrases(
     passages: Sequence[str], often: Callable[[str], float], rng: random.Random
-) -> list[Made]:
+) -> list[SyntheticAnswer]:
     """Find sentences of one passage that the other passages confirm in other words.
 
     The others have all numbers and names of such a sentence, but only part of its other content
@@ -115,7 +117,7 @@ def paraphrases(
         forms = frozenset(form for other in others for form in read(blank_marks(other)).forms)
         whole = "\n".join(_clean(other) for other in others)
         found += [
-            Made(sentence, others)
+            SyntheticAnswer(sentence, others)
             for sentence in _sentences(text)
             if sentence not in whole and _confirmed(read(sentence), forms, often)
         ]
@@ -123,7 +125,7 @@ def paraphrases(
     return found
 
 
-def _confirmed(words: Reading, forms: frozenset[str], often: Callable[[str], float]) -> bool:
+def _confirmed(words: TokenizedText, forms: frozenset[str], often: Callable[[str], float]) -> bool:
     facts = content = held = 0
     cased = False
     for at, form in enumerate(words.forms):
@@ -143,7 +145,7 @@ def _confirmed(words: Reading, forms: frozenset[str], often: Callable[[str], flo
 
 
 def _edits(
-    words: Reading, pool: Pool, known: frozenset[str], rng: random.Random
+    words: TokenizedText, pool: ReplacementPool, known: frozenset[str], rng: random.Random
 ) -> list[tuple[int, int, str]]:
     by_sort: dict[str, list[int]] = {}
     for at in range(len(words)):
@@ -167,7 +169,7 @@ def _edits(
 
 
 def _replacement(
-    words: Reading, at: int, sort: str, pool: Pool, rng: random.Random
+    words: TokenizedText, at: int, sort: str, pool: ReplacementPool, rng: random.Random
 ) -> tuple[int, str]:
     """Return where what is replaced ends, and what comes there (nothing if the pool is empty)."""
     written, end = _written(words, at), words.ends[at]
@@ -200,7 +202,7 @@ def _other_number(written: str, rng: random.Random) -> str:
     return "".join(characters)
 
 
-def _sort(words: Reading, at: int) -> str | None:
+def _sort(words: TokenizedText, at: int) -> str | None:
     if words.kinds[at] is WordKind.NUMBER:
         return "number"
     if words.kinds[at] is WordKind.SIGN:
@@ -212,7 +214,7 @@ def _sort(words: Reading, at: int) -> str | None:
     return "word" if length >= _SHORTEST and not words.capital(at) else None
 
 
-def _written(words: Reading, at: int) -> str:
+def _written(words: TokenizedText, at: int) -> str:
     return words.text[words.starts[at] : words.ends[at]]
 
 

@@ -13,17 +13,28 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.detectors.offline.features import Described, asked, describe
-from spanlab.detectors.offline.learners import Backpropagation, Boosting, boost, propagate
+from spanlab.detectors.offline.features import AnswerFeatures, asked, describe
+from spanlab.detectors.offline.learners import (
+    BoostingSettings,
+    PerceptronSettings,
+    boost,
+    propagate,
+)
 from spanlab.detectors.offline.lexicon import WordCounter, gather
 from spanlab.detectors.offline.links import Column
-from spanlab.detectors.offline.model import OfflineModel, Raters
+from spanlab.detectors.offline.model import ModeRaters, OfflineModel
 from spanlab.detectors.offline.passages import read_passages
-from spanlab.detectors.offline.raters import Rows
-from spanlab.detectors.offline.synthetic import Made, Pool, injected, paraphrases, verbatim
+from spanlab.detectors.offline.raters import TrainingRows
+from spanlab.detectors.offline.synthetic import (
+    ReplacementPool,
+    SyntheticAnswer,
+    injected,
+    paraphrases,
+    verbatim,
+)
 from spanlab.detectors.offline.words import read
 from spanlab.errors import InputError
-from spanlab.labels import Labels, Soft, labels_of
+from spanlab.labels import ItemLabels, SoftLabel, labels_of
 from spanlab.schema import Item, Record
 
 _LONG = re.compile(r"[A-Za-z0-9]{5,}")
@@ -47,7 +58,7 @@ def folds(
     count: int,
     *,
     annotator: str = "gold",
-    recipe: Recipe | None = None,
+    recipe: TrainingRecipe | None = None,
     on_progress: Progress = lambda task, done, total: None,
 ) -> Iterator[FoldModel]:
     """Train on all folds but one, for each fold in turn.
@@ -117,7 +128,7 @@ Progress = Callable[[str, int, int], None]  # what is being done, how far, of ho
 
 
 @dataclass(frozen=True)
-class Recipe:
+class TrainingRecipe:
     """Settings of a training; the defaults made the shipped model.
 
     ``boosting`` makes the trees, ``share`` the perceptrons that learn the same, ``anyone`` those
@@ -126,9 +137,9 @@ class Recipe:
     gives at most.
     """
 
-    boosting: Boosting = field(default_factory=Boosting)
-    share: Backpropagation = field(default_factory=Backpropagation)
-    anyone: Backpropagation = field(default_factory=lambda: Backpropagation(members=4))
+    boosting: BoostingSettings = field(default_factory=BoostingSettings)
+    share: PerceptronSettings = field(default_factory=PerceptronSettings)
+    anyone: PerceptronSettings = field(default_factory=lambda: PerceptronSettings(members=4))
     copies: int = 2
     verbatim: float = 0.003
     injected: float = 0.02
@@ -146,7 +157,7 @@ def train_offline(
     records: Sequence[Record],
     *,
     annotator: str = "gold",
-    recipe: Recipe | None = None,
+    recipe: TrainingRecipe | None = None,
     on_progress: Progress = lambda task, done, total: None,
 ) -> OfflineModel:
     """Train a model on labelled items; the same records and recipe give the same bytes.
@@ -162,7 +173,7 @@ def train_offline(
             (with passages) to learn from.
         UsageError: scikit-learn is not installed.
     """
-    recipe = recipe or Recipe()
+    recipe = recipe or TrainingRecipe()
     items = [(record.item, labels_of(record, annotator)) for record in records]
     with_passages = sum(bool(_texts(item)) for item, _ in items)
     if with_passages < _LEAST_ITEMS:
@@ -179,7 +190,7 @@ def train_offline(
         blind.append(examples.blind(item, labels))
         on_progress("reading", number, len(items))
     background = examples.counting.whole()
-    learning = _Learning(recipe, on_progress)
+    learning = _ModelTrainer(recipe, on_progress)
     return OfflineModel(learning.raters(given), learning.raters(blind), background)
 
 
@@ -202,14 +213,14 @@ class _Example(NamedTuple):
 
 
 @dataclass
-class _Learning:
+class _ModelTrainer:
     """Trains one part of the model after the other, and reports progress."""
 
-    recipe: Recipe
+    recipe: TrainingRecipe
     on_progress: Progress
     done: int = 0
 
-    def raters(self, examples: Sequence[_Example]) -> Raters:
+    def raters(self, examples: Sequence[_Example]) -> ModeRaters:
         """Train the models of one mode."""
         filled = [example for example in examples if len(example.share)]
         if not filled:
@@ -217,7 +228,7 @@ class _Learning:
         recipe = self.recipe
         shares = _rows(filled, [example.share for example in filled])
         anyone = _rows(filled, [example.anyone for example in filled])
-        return Raters(
+        return ModeRaters(
             boost(shares, recipe.boosting, recipe.seed, self._on_model),
             propagate(shares, recipe.share, recipe.seed, self._on_model),
             propagate(anyone, recipe.anyone, recipe.seed, self._on_model),
@@ -231,7 +242,7 @@ class _Learning:
 class _Examples:
     """Turns items into examples; nothing of an item is in its own background."""
 
-    def __init__(self, items: Sequence[Item], recipe: Recipe) -> None:
+    def __init__(self, items: Sequence[Item], recipe: TrainingRecipe) -> None:
         self._items, self._recipe = items, recipe
         self.counting = WordCounter(gather())
         self._own: dict[str, frozenset[str]] = {}
@@ -245,27 +256,29 @@ class _Examples:
             spoken = self._spoken.setdefault(item.lang, Counter())
             spoken.update({*read(item.question).forms, *read(item.answer).forms})
 
-    def given(self, item: Item, labels: Labels) -> Iterator[_Example]:
+    def given(self, item: Item, labels: ItemLabels) -> Iterator[_Example]:
         """Yield the labelled answer and the synthetic ones; none of an item without passages."""
         passages = _texts(item)
         if not passages:
             return
-        yield self._example(item, passages, labels, _Draw(1.0, _MOST_ROWS["real"]))
+        yield self._example(item, passages, labels, _WordSampler(1.0, _MOST_ROWS["real"]))
         for made, weight, rows in self._made(item, passages):
             right = replace(labels, soft=(), hard=(), raters=(), length=len(made.answer))
             answered = item.model_copy(update={"answer": made.answer})
-            draw = _Draw(weight, rows, made.wrong)
+            draw = _WordSampler(weight, rows, made.wrong)
             yield self._example(answered, made.passages, right, draw)
 
-    def blind(self, item: Item, labels: Labels) -> _Example:
+    def blind(self, item: Item, labels: ItemLabels) -> _Example:
         """Return the labelled answer as it is seen without passages."""
-        return self._example(item, (), labels, _Draw(1.0, _MOST_ROWS["blind"]))
+        return self._example(item, (), labels, _WordSampler(1.0, _MOST_ROWS["blind"]))
 
-    def _made(self, item: Item, passages: tuple[str, ...]) -> Iterator[tuple[Made, float, int]]:
+    def _made(
+        self, item: Item, passages: tuple[str, ...]
+    ) -> Iterator[tuple[SyntheticAnswer, float, int]]:
         recipe, rng = self._recipe, self._random(item, "made")
         peers = self._peers[item.lang]
         others = [peer for peer in rng.sample(peers, min(_OTHERS, len(peers))) if peer is not item]
-        pool = Pool.of([p.text for other in others for p in other.passages[:1]])
+        pool = ReplacementPool.of([p.text for other in others for p in other.passages[:1]])
         own = self._own[item.id]
         passages = self._own_language(item, passages)
         short, long = _MOST_ROWS["made"], _MOST_ROWS["paraphrase"]
@@ -295,12 +308,12 @@ class _Examples:
         return tuple(text for text, share in zip(passages, shares, strict=True) if share >= least)
 
     def _example(
-        self, item: Item, passages: tuple[str, ...], labels: Labels, draw: _Draw
+        self, item: Item, passages: tuple[str, ...], labels: ItemLabels, draw: _WordSampler
     ) -> _Example:
         background = self.counting.without(item.lang, self._own[item.id])
         seen = describe(asked(item), item.answer, read_passages(passages), item.lang, background)
         count = len(seen.answer)
-        soft = [Soft(start, end, 1.0) for start, end in draw.wrong] or labels.soft
+        soft = [SoftLabel(start, end, 1.0) for start, end in draw.wrong] or labels.soft
         share = _shares(seen, soft)
         anyone = _shares(seen, [part._replace(prob=float(part.prob > 0)) for part in soft])
         rows = draw.choose(share, self._random(item, item.answer))
@@ -313,7 +326,7 @@ class _Examples:
         return random.Random(hashlib.sha256(key.encode()).digest())
 
 
-class _Draw(NamedTuple):
+class _WordSampler(NamedTuple):
     """The words of an answer to learn from: those around errors first, then a random sample."""
 
     weight: float
@@ -332,7 +345,7 @@ class _Draw(NamedTuple):
         return np.array(sorted(near | set(drawn)), dtype=np.int64)
 
 
-def _shares(seen: Described, soft: Sequence[Soft]) -> Column:
+def _shares(seen: AnswerFeatures, soft: Sequence[SoftLabel]) -> Column:
     """Mean probability of each word's characters."""
     edges = np.zeros(len(seen.answer.text) + 1)
     for start, end, prob in soft:
@@ -344,10 +357,10 @@ def _shares(seen: Described, soft: Sequence[Soft]) -> Column:
     return np.asarray((total[ends] - total[starts]) / (ends - starts), dtype=np.float64)
 
 
-def _rows(examples: Sequence[_Example], targets: Sequence[Column]) -> Rows:
+def _rows(examples: Sequence[_Example], targets: Sequence[Column]) -> TrainingRows:
     numbers: dict[str, int] = {}
     groups = [numbers.setdefault(example.item, len(numbers)) for example in examples]
-    return Rows(
+    return TrainingRows(
         names=examples[0].names,
         table=np.concatenate([example.table for example in examples]),
         target=np.concatenate(targets),

@@ -78,7 +78,7 @@ class WordKind(IntEnum):
 
 
 @dataclass(frozen=True)
-class Reading:
+class TokenizedText:
     """A text with its words, column by column, and the ``(start, end)`` of its sentences.
 
     ``forms`` are the words as they are compared (a number begins with ``#``); ``sentence`` is the
@@ -110,7 +110,7 @@ class Reading:
         return self.text[self.starts[number]].isupper()
 
 
-def read(text: str) -> Reading:
+def read(text: str) -> TokenizedText:
     """Cut ``text`` into words (none of spaces and punctuation alone) and sentences.
 
     The text is not normalised; offsets count its code points.
@@ -121,7 +121,7 @@ def read(text: str) -> Reading:
     sentences = _sentences(text)
     first = [bisect_left(starts, begin) for begin, _ in sentences]
     counts = [after - at for at, after in pairwise([*first, len(places)])]
-    return Reading(
+    return TokenizedText(
         text=text,
         starts=starts,
         ends=tuple([end for _, end in places]),
@@ -132,7 +132,7 @@ def read(text: str) -> Reading:
     )
 
 
-def blocks(reading: Reading, size: int) -> Iterator[tuple[int, int]]:
+def blocks(reading: TokenizedText, size: int) -> Iterator[tuple[int, int]]:
     """Cut a text into ``[first, last)`` ranges of at most ``size`` words, none if it has no word.
 
     At ends of sentences, or where there is none in the second half of a block, anywhere.

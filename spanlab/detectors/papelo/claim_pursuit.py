@@ -11,16 +11,16 @@ from urllib.parse import quote
 import dspy
 
 from spanlab.detectors.common.claim_detector import ClaimProgram
-from spanlab.detectors.common.evidence import Remembered, about, published_before, searched_for
-from spanlab.detectors.common.model_detector import Case, Modelled
-from spanlab.detectors.common.seq2seq import Rewriter
+from spanlab.detectors.common.evidence import ClaimMemory, about, published_before, searched_for
+from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
+from spanlab.detectors.common.seq2seq import TextRewriter
 from spanlab.detectors.papelo.entry import PapeloOptions
 from spanlab.detectors.papelo.prompts import (
     AnswerFrom,
     AskAll,
     AskFirst,
     AskNext,
-    JudgeClaim,
+    JudgeByQuestions,
     JudgeClaimOfFour,
     ParaphraseQuestion,
     PickDocument,
@@ -30,9 +30,9 @@ from spanlab.detectors.papelo.prompts import (
 from spanlab.detectors.papelo.pursuit import (
     HITS,
     SNIPPET,
-    Answered,
-    Pair,
-    Pursuit,
+    PursuitResult,
+    QuestionAnswer,
+    SourcedAnswer,
     answering,
     ask_at_once,
     names_in,
@@ -45,7 +45,7 @@ from spanlab.detectors.papelo.pursuit import (
 )
 from spanlab.entities import names_of
 from spanlab.errors import PageError, RefusedPageError
-from spanlab.retrievers import Given, Query
+from spanlab.retrievers import GivenPassages, SearchQuery
 from spanlab.schema import Passage, PassageQuote, Retrieval, Verdict, joined
 
 PAGES: Final = "pages"  # the retriever that pages which were read are noted under
@@ -71,7 +71,7 @@ class PapeloProgram(ClaimProgram):
         self.paraphrase = dspy.Predict(ParaphraseQuestion)
         self.pick = dspy.Predict(PickDocument)
         self.answer = dspy.Predict(AnswerFrom)
-        self.judge = dspy.Predict(JudgeClaim if options.classes == 2 else JudgeClaimOfFour)
+        self.judge = dspy.Predict(JudgeByQuestions if options.classes == 2 else JudgeClaimOfFour)
 
 
 class _TooNewError(RefusedPageError):
@@ -92,22 +92,22 @@ class ClaimPursuit:
 
     def __init__(
         self,
-        detector: Modelled,
+        detector: ModelDetector,
         program: PapeloProgram,
         options: PapeloOptions,
-        case: Case,
-        known: Remembered,
-        rewriter: Rewriter | None = None,
+        case: DetectionCase,
+        known: ClaimMemory,
+        rewriter: TextRewriter | None = None,
     ) -> None:
         self._detector, self._program, self._options = detector, program, options
         self._case, self._claim, self._rewriter = case, known.claim, rewriter
         self._about = about(case.item, known.claim)
         self._before = published_before(case.item)
-        self._known, self._answers = known, dict[str, Answered]()
+        self._known, self._answers = known, dict[str, SourcedAnswer]()
         self._refused: dict[int, RefusedPageError] = {}
         self.reason = ""
 
-    async def pursue(self) -> Pursuit[Answered, Verdict]:
+    async def pursue(self) -> PursuitResult[SourcedAnswer, Verdict]:
         """Ask, answer and judge; ``reason`` says why the verdict was given.
 
         Returns:
@@ -115,9 +115,9 @@ class ClaimPursuit:
             whatever a model makes of that, and whichever verdicts were asked for.
         """
         await self._known.recall(names_of(self._claim), self._before)
-        if isinstance(self._detector.kit.retriever, Given) and not self._case.item.passages:
+        if isinstance(self._detector.kit.retriever, GivenPassages) and not self._case.item.passages:
             self.reason = _NO_SEARCH
-            return Pursuit((), 0, None, OPEN)
+            return PursuitResult((), 0, None, OPEN)
         found = await self._pursued()
         if not any(pair.answer.passages for pair in found.pairs):
             self.reason = _NOTHING_FOUND
@@ -126,7 +126,7 @@ class ClaimPursuit:
         await self._known.keep(searched_for(self._case.item, read))
         return found
 
-    async def _pursued(self) -> Pursuit[Answered, Verdict]:
+    async def _pursued(self) -> PursuitResult[SourcedAnswer, Verdict]:
         options = self._options
         ways: dict[str, Callable[[str], Awaitable[Sequence[str]]] | None] = {
             "paraphrase": self._paraphrases,
@@ -164,7 +164,9 @@ class ClaimPursuit:
         said = await self._detector.ask(self._program.first, claim=self._about)
         return asked(said.question or "", self._case.item.lang) or self._claim
 
-    async def _follow(self, _claim: str, pairs: Sequence[Pair[Answered]]) -> str | bool:
+    async def _follow(
+        self, _claim: str, pairs: Sequence[QuestionAnswer[SourcedAnswer]]
+    ) -> str | bool:
         said = await self._detector.ask(
             self._program.follow, claim=self._about, pairs=_listed(pairs)
         )
@@ -179,7 +181,7 @@ class ClaimPursuit:
     async def _repeated(self, question: str) -> list[str]:
         return [question]
 
-    async def _judge(self, _claim: str, pairs: Sequence[Pair[Answered]]) -> Verdict:
+    async def _judge(self, _claim: str, pairs: Sequence[QuestionAnswer[SourcedAnswer]]) -> Verdict:
         if not any(pair.answer.passages for pair in pairs):
             return OPEN  # nothing to judge by, of which no model is asked
         said = await self._detector.ask(
@@ -189,13 +191,13 @@ class ClaimPursuit:
         verdict: Verdict = said.ruling.verdict
         return verdict
 
-    async def _answer(self, claim: str, question: str) -> Answered:
+    async def _answer(self, claim: str, question: str) -> SourcedAnswer:
         """Answer a question; one that was asked in the same words is not asked again."""
         if question not in self._answers:
             self._answers[question] = await self._found(claim, question)
         return self._answers[question]
 
-    async def _found(self, claim: str, question: str) -> Answered:
+    async def _found(self, claim: str, question: str) -> SourcedAnswer:
         searched = f"{claim} {question}"
         recalled = tuple(self._known.notes)
         if recalled and self._options.documents == "one":
@@ -208,17 +210,17 @@ class ClaimPursuit:
             searched = names
             hits = await self._search(names)
         if not (recalled or hits):
-            return Answered(NOTHING, searched, remark="the search found nothing")
+            return SourcedAnswer(NOTHING, searched, remark="the search found nothing")
         return await self._from(question, searched, (*recalled, *hits))
 
-    async def _from(self, question: str, searched: str, hits: tuple[int, ...]) -> Answered:
+    async def _from(self, question: str, searched: str, hits: tuple[int, ...]) -> SourcedAnswer:
         """Answer a question from some passages of the item, or from the best one of them.
 
         Where the page of the best one may not be read, the next best is picked. If none is, the
         refused one is read by its snippet, unless it is too new to be read at all.
         """
         if self._options.documents == "many":
-            return Answered(
+            return SourcedAnswer(
                 await self._answered(question, self._listed(hits, searched)), searched, hits
             )
         rests_on: tuple[int, ...] = ()
@@ -245,7 +247,7 @@ class ClaimPursuit:
         if (hit := next(readable, None)) is not None:
             found = await self._read(question, searched, hit, page=False)
             return replace(found, remark=self._remark(hits, "read by its snippet"))
-        return Answered(text, searched, rests_on, remark=self._remark(hits))
+        return SourcedAnswer(text, searched, rests_on, remark=self._remark(hits))
 
     def _listed(self, hits: Sequence[int], searched: str) -> str:
         item = self._case.item
@@ -259,12 +261,14 @@ class ClaimPursuit:
         return "; ".join(dict.fromkeys(filter(None, (*refused, last)))) or None
 
     async def _search(self, text: str) -> tuple[int, ...]:
-        query = Query(text, language=self._case.item.lang, k=HITS, before=self._before)
+        query = SearchQuery(text, language=self._case.item.lang, k=HITS, before=self._before)
         found = await self._case.retrieve(self._detector.kit.retriever, query)
         kept = [each for each in found if self._case.item.passages[each].text.strip()]
         return tuple(kept[:HITS])
 
-    async def _read(self, question: str, searched: str, hit: int, *, page: bool = True) -> Answered:
+    async def _read(
+        self, question: str, searched: str, hit: int, *, page: bool = True
+    ) -> SourcedAnswer:
         """Answer from the window of a page, or from the snippet where there is none.
 
         Raises:
@@ -289,7 +293,7 @@ class ClaimPursuit:
         )
         text = await self._answered(question, found)
         sentence = answering(self._case.item, read, text)
-        return Answered(text, searched, rests_on, read, sentence, remark)
+        return SourcedAnswer(text, searched, rests_on, read, sentence, remark)
 
     async def _window(self, snippet: Passage) -> tuple[tuple[int], PassageQuote]:
         """Read a page, unless the item has what was read of it before.
@@ -327,7 +331,7 @@ class ClaimPursuit:
             raise PageError("there is nothing to read pages with")
         page = await pages.read(snippet.url)
         dated = snippet.model_copy(update={"date": snippet.date or page.date})
-        if not Query("", before=self._before).admits(dated):
+        if not SearchQuery("", before=self._before).admits(dated):
             raise _TooNewError(f"the page says that it is from {page.date}, after the claim")
         part = window(page.text, snippet.text, self._case.item.lang)
         if part is None:
@@ -342,7 +346,7 @@ class ClaimPursuit:
         return (said.answer or "").strip() or NOTHING
 
 
-def _listed(pairs: Sequence[Pair[Answered]]) -> str:
+def _listed(pairs: Sequence[QuestionAnswer[SourcedAnswer]]) -> str:
     return "\n".join(
         f"{number}. {pair.question}\n{quoted(pair.answer.text)}"
         for number, pair in enumerate(pairs, start=1)

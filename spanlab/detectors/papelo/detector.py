@@ -33,14 +33,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spanlab.detectors.base import Kit
-from spanlab.detectors.common.claim_detector import ClaimDetector, Verified
-from spanlab.detectors.common.evidence import Remembered, quote, stance_of
-from spanlab.detectors.common.model_detector import Case
-from spanlab.detectors.common.seq2seq import Rewriter
+from spanlab.detectors.base import DetectorKit
+from spanlab.detectors.common.claim_detector import ClaimDetector, ClaimJudgement
+from spanlab.detectors.common.evidence import ClaimMemory, quote, stance_of
+from spanlab.detectors.common.model_detector import DetectionCase
+from spanlab.detectors.common.seq2seq import TextRewriter
 from spanlab.detectors.papelo.claim_pursuit import OPEN, ClaimPursuit, PapeloProgram
 from spanlab.detectors.papelo.entry import PapeloOptions
-from spanlab.detectors.papelo.pursuit import Answered, Pursuit
+from spanlab.detectors.papelo.pursuit import PursuitResult, SourcedAnswer
 from spanlab.errors import NoEvidenceError
 from spanlab.extents import Extent
 from spanlab.schema import Evidence, Item, PairStep, PassageQuote, Step, Verdict
@@ -51,25 +51,25 @@ class Papelo(ClaimDetector):
 
     program: PapeloProgram
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: DetectorKit) -> None:
         self.options = PapeloOptions.model_validate(kit.spec.options)
         program = PapeloProgram(self.options)
         chosen = self.options.first_model
-        self._rewriter = Rewriter.load(chosen) if chosen else None
+        self._rewriter = TextRewriter.load(chosen) if chosen else None
         self._memory = self.options.opened(kit)
         super().__init__(kit, program, guided="judge", whole=self.options.claims == "answer")
 
-    async def prepare(self, case: Case) -> None:
+    async def prepare(self, case: DetectionCase) -> None:
         """Search for nothing yet: every question is searched for by itself."""
 
-    async def verify(self, case: Case, number: int, claim: str) -> Verified:
+    async def verify(self, case: DetectionCase, number: int, claim: str) -> ClaimJudgement:
         """Pursue one claim; see ``claim_pursuit``.
 
         Raises:
             NoEvidenceError: nothing was found, and only two verdicts were asked for.
             SpanlabError: a model or the search failed.
         """
-        known = Remembered(self._memory, self, case, claim)
+        known = ClaimMemory(self._memory, self, case, claim)
         pursuit = ClaimPursuit(self, self.program, self.options, case, known, self._rewriter)
         found = await pursuit.pursue()
         verdict = _verdict(found.verdict)
@@ -79,7 +79,7 @@ class Papelo(ClaimDetector):
             raise NoEvidenceError(
                 f"{pursuit.reason}; with two verdict classes there is none for that"
             )
-        return Verified(
+        return ClaimJudgement(
             verdict=verdict,
             reason=pursuit.reason,
             evidence=_evidence(case.item, found, verdict),
@@ -93,7 +93,7 @@ def _verdict(said: Verdict | bool) -> Verdict:
     return said
 
 
-def _steps(found: Pursuit[Answered, Verdict], claim: int) -> Iterator[Step]:
+def _steps(found: PursuitResult[SourcedAnswer, Verdict], claim: int) -> Iterator[Step]:
     """Yield the pairs in order; the one that settled the claim says so."""
     for at, pair in enumerate(found.pairs, start=1):
         said = pair.answer
@@ -113,7 +113,7 @@ def _steps(found: Pursuit[Answered, Verdict], claim: int) -> Iterator[Step]:
 
 
 def _evidence(
-    item: Item, found: Pursuit[Answered, Verdict], verdict: Verdict
+    item: Item, found: PursuitResult[SourcedAnswer, Verdict], verdict: Verdict
 ) -> tuple[Evidence, ...]:
     """Quote what was read, each part once, with what was asked of it.
 
@@ -137,7 +137,7 @@ def _evidence(
     )
 
 
-def _read(item: Item, answer: Answered) -> Iterator[PassageQuote]:
+def _read(item: Item, answer: SourcedAnswer) -> Iterator[PassageQuote]:
     if answer.window is not None:
         yield answer.window
         return

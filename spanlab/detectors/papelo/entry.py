@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from spanlab.detectors.base import Detector, Kit
+from spanlab.detectors.base import Detector, DetectorKit
 from spanlab.detectors.common.claim_options import EXTRACTOR, ClaimsOption, claim_calls
 from spanlab.detectors.common.memory_options import MemoryOptions
-from spanlab.detectors.entry import INSTRUCTION, JUDGE, Calls, Entry, Size
+from spanlab.detectors.entry import INSTRUCTION, JUDGE, CallEstimate, DetectorEntry, PromptSize
 from spanlab.detectors.spec import DetectorSpec
 
 _HITS = 1_000  # tokens of ten search results
@@ -84,34 +84,34 @@ class PapeloOptions(ClaimsOption, MemoryOptions):
     ] = True
 
 
-def _create(kit: Kit) -> Detector:
+def _create(kit: DetectorKit) -> Detector:
     from spanlab.detectors.papelo.detector import Papelo
 
     return Papelo(kit)
 
 
-def _calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
+def _calls(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
     options = PapeloOptions.model_validate(spec.options)
     claims, calls = claim_calls(size, options)
     yield from calls
     pairs = claims * options.n
     if not options.first_model:
-        yield Calls(claims, INSTRUCTION, 40)  # the first question
+        yield CallEstimate(claims, INSTRUCTION, 40)  # the first question
     # The best document; once more for one whose page may not be read, which few are.
-    yield Calls(pairs, INSTRUCTION + _HITS, 80)
-    yield Calls(pairs, INSTRUCTION + _WINDOW, 80)  # the answer
-    yield Calls(pairs, INSTRUCTION + 100 * options.n, 60)  # the next question
-    yield Calls(claims * (options.n // 2), INSTRUCTION, 100)  # paraphrases
-    yield Calls(claims, INSTRUCTION + 100 * options.n, 120)  # the verdict
+    yield CallEstimate(pairs, INSTRUCTION + _HITS, 80)
+    yield CallEstimate(pairs, INSTRUCTION + _WINDOW, 80)  # the answer
+    yield CallEstimate(pairs, INSTRUCTION + 100 * options.n, 60)  # the next question
+    yield CallEstimate(claims * (options.n // 2), INSTRUCTION, 100)  # paraphrases
+    yield CallEstimate(claims, INSTRUCTION + 100 * options.n, 120)  # the verdict
 
 
-def _searches(size: Size, spec: DetectorSpec) -> int:
+def _searches(size: PromptSize, spec: DetectorSpec) -> int:
     options = PapeloOptions.model_validate(spec.options)
     claims, _ = claim_calls(size, options)
     return claims * options.n * 2  # again with the names alone, where nothing is found
 
 
-ENTRY = Entry(
+ENTRY = DetectorEntry(
     name="papelo",
     what="every claim is pursued on the web, question by question, and judged by the answers",
     needs="a model, 10 to 20 calls a claim, and a search; without one the item's passages",

@@ -55,7 +55,7 @@ def settled(value: object) -> Settled:
     return read.get(text, "open")
 
 
-class Next(ReplyModel):
+class NextQuestion(ReplyModel):
     """What the answers so far show of the claim, and the next question where that is open."""
 
     claim_is: Annotated[Settled, BeforeValidator(settled)]
@@ -73,7 +73,7 @@ class AskNext(dspy.Signature):
 
     claim: str = dspy.InputField(desc="the claim, and who said it when, where known")
     pairs: str = dspy.InputField(desc="questions and answers so far")
-    next: Next = dspy.OutputField(
+    next: NextQuestion = dspy.OutputField(
         desc="whether the claim is true, false or open, and the next question"
     )
 
@@ -91,7 +91,7 @@ def number(value: object) -> int | None:
     return int(found.group()) if found else None
 
 
-class Picked(ReplyModel):
+class PickedDocument(ReplyModel):
     """The answer to the question, and the number of the one document that answers it best."""
 
     answer: Text
@@ -107,7 +107,7 @@ class PickDocument(dspy.Signature):
 
     question: str = dspy.InputField(desc="the question")
     documents: str = dspy.InputField(desc="search results, numbered, with title, site and date")
-    picked: Picked = dspy.OutputField(desc="the answer and the number of the document")
+    picked: PickedDocument = dspy.OutputField(desc="the answer and the number of the document")
 
 
 class AnswerFrom(dspy.Signature):
@@ -123,7 +123,7 @@ class AnswerFrom(dspy.Signature):
     answer: str = dspy.OutputField(desc="the answer, in the language of the question")
 
 
-class JudgeClaim(dspy.Signature):
+class JudgeByQuestions(dspy.Signature):
     """Judge a claim by the questions that were resolved about it.
 
     "supported" if the answers bear it out, "refuted" if they contradict it. Where they leave it

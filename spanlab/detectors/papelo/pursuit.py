@@ -34,7 +34,7 @@ _WORD = re.compile(r"[^\W_]+(?:[-'’.][^\W_]+)*")
 
 
 @dataclass(frozen=True)
-class Answered:
+class SourcedAnswer:
     """An answer, the passages it rests on (0-based indices of the item's), and how it was found.
 
     ``window`` is what was read of the one document, None if the answer rests on the search
@@ -148,7 +148,7 @@ V = TypeVar("V")
 _T = TypeVar("_T")
 
 
-class Pair(NamedTuple, Generic[A]):
+class QuestionAnswer(NamedTuple, Generic[A]):
     """A question and its answer."""
 
     question: str
@@ -156,14 +156,14 @@ class Pair(NamedTuple, Generic[A]):
 
 
 @dataclass(frozen=True)
-class Pursuit(Generic[A, V]):
+class PursuitResult(Generic[A, V]):
     """What was asked and answered about a claim, and what it amounts to.
 
     The first ``asked`` pairs are questions, those after them fill up. ``early`` is the verdict
     that ended the questions, None if none did.
     """
 
-    pairs: tuple[Pair[A], ...]
+    pairs: tuple[QuestionAnswer[A], ...]
     asked: int
     early: bool | None
     verdict: V | bool
@@ -173,13 +173,13 @@ async def pursue(  # noqa: PLR0913 - the steps of algorithm 1, by their names
     claim: str,
     *,
     first: Callable[[str], Awaitable[str]],
-    follow: Callable[[str, Sequence[Pair[A]]], Awaitable[str | bool]],
+    follow: Callable[[str, Sequence[QuestionAnswer[A]]], Awaitable[str | bool]],
     answer: Callable[[str, str], Awaitable[A]],
     paraphrase: Callable[[str], Awaitable[Sequence[str]]] | None,
-    verdict: Callable[[str, Sequence[Pair[A]]], Awaitable[V]],
+    verdict: Callable[[str, Sequence[QuestionAnswer[A]]], Awaitable[V]],
     n: int = PAIRS,
     late: bool = True,
-) -> Pursuit[A, V]:
+) -> PursuitResult[A, V]:
     """Ask about a claim until it is settled, ask the same in other words, and judge.
 
     Args:
@@ -199,11 +199,11 @@ async def pursue(  # noqa: PLR0913 - the steps of algorithm 1, by their names
     Returns:
         All pairs in order, the early verdict and the last one.
     """
-    pairs: list[Pair[A]] = []
+    pairs: list[QuestionAnswer[A]] = []
     early: bool | None = None
     question = await first(claim)
     while len(pairs) < n and early is None:
-        pairs.append(Pair(question, await answer(claim, question)))
+        pairs.append(QuestionAnswer(question, await answer(claim, question)))
         said = await follow(claim, tuple(pairs))
         if isinstance(said, bool):
             early = said
@@ -214,8 +214,8 @@ async def pursue(  # noqa: PLR0913 - the steps of algorithm 1, by their names
         again = await _again([pair.question for pair in pairs], n, paraphrase)
         pairs += await _answered(claim, again, answer)
     if early is not None and not late:
-        return Pursuit(tuple(pairs), asked, early, early)
-    return Pursuit(tuple(pairs), asked, early, await verdict(claim, tuple(pairs)))
+        return PursuitResult(tuple(pairs), asked, early, early)
+    return PursuitResult(tuple(pairs), asked, early, await verdict(claim, tuple(pairs)))
 
 
 async def ask_at_once(
@@ -224,9 +224,9 @@ async def ask_at_once(
     questions: Callable[[str], Awaitable[Sequence[str]]],
     answer: Callable[[str, str], Awaitable[A]],
     paraphrase: Callable[[str], Awaitable[Sequence[str]]] | None,
-    verdict: Callable[[str, Sequence[Pair[A]]], Awaitable[V]],
+    verdict: Callable[[str, Sequence[QuestionAnswer[A]]], Awaitable[V]],
     n: int = PAIRS,
-) -> Pursuit[A, V]:
+) -> PursuitResult[A, V]:
     """Ask all questions about a claim at once, without follow-up questions (AllAtOnce, §3.2).
 
     Args:
@@ -245,15 +245,15 @@ async def ask_at_once(
     pairs = await _answered(claim, asked, answer)
     if paraphrase is not None:
         pairs += await _answered(claim, await _again(asked, n, paraphrase), answer)
-    return Pursuit(tuple(pairs), len(asked), None, await verdict(claim, tuple(pairs)))
+    return PursuitResult(tuple(pairs), len(asked), None, await verdict(claim, tuple(pairs)))
 
 
 async def _answered(
     claim: str, questions: Sequence[str], answer: Callable[[str, str], Awaitable[A]]
-) -> list[Pair[A]]:
+) -> list[QuestionAnswer[A]]:
     """Answer several questions at the same time."""
     answers = await together(*(_awaited(answer(claim, each)) for each in questions))
-    return list(map(Pair, questions, answers))
+    return list(map(QuestionAnswer, questions, answers))
 
 
 async def _again(

@@ -40,7 +40,7 @@ V = TypeVar("V", bound=StepVerdict)
 
 
 @dataclass(frozen=True)
-class Attempt(Generic[S, V]):
+class StepAttempt(Generic[S, V]):
     """A step as it was generated and what the verifier said; ``at`` is its number, from 1."""
 
     at: int
@@ -71,7 +71,7 @@ class TakenStep(Generic[S, V]):
 
 
 @dataclass(frozen=True)
-class Trajectory(Generic[S, V]):
+class ReasoningTrajectory(Generic[S, V]):
     """A reasoning.
 
     Attributes:
@@ -83,7 +83,7 @@ class Trajectory(Generic[S, V]):
     """
 
     steps: tuple[TakenStep[S, V], ...]
-    attempts: tuple[Attempt[S, V], ...]
+    attempts: tuple[StepAttempt[S, V], ...]
     answer: str
     forced: bool
     calls: int
@@ -96,7 +96,7 @@ async def control(
     conclude: Callable[[tuple[S, ...]], Awaitable[S]],
     steps: int = STEPS,
     retries: int = RETRIES,
-) -> Trajectory[S, V]:
+) -> ReasoningTrajectory[S, V]:
     """Reason step by step; every step is verified before the next one is taken.
 
     Args:
@@ -114,13 +114,13 @@ async def control(
     """
     accepted: tuple[S, ...] = ()
     taken: list[TakenStep[S, V]] = []
-    attempts: list[Attempt[S, V]] = []
+    attempts: list[StepAttempt[S, V]] = []
     feedback: V | None = None
     while len(taken) < steps:
         for _ in range(retries + 1):
             step = await generate(accepted, feedback)
             feedback = verdict = await verify(accepted, step)
-            attempts.append(Attempt(len(taken) + 1, step, verdict))
+            attempts.append(StepAttempt(len(taken) + 1, step, verdict))
             if verdict.error is None:
                 break
         accepted = (*accepted, step)
@@ -128,11 +128,13 @@ async def control(
         answer = final_answer(text_of(step))
         if answer is not None:
             calls = 2 * len(attempts)
-            return Trajectory(tuple(taken), tuple(attempts), answer, forced=False, calls=calls)
+            return ReasoningTrajectory(
+                tuple(taken), tuple(attempts), answer, forced=False, calls=calls
+            )
     step = await conclude(accepted)
     text = text_of(step)
     answer = final_answer(text)
-    return Trajectory(
+    return ReasoningTrajectory(
         (*taken, TakenStep(step, None)),
         tuple(attempts),
         text.strip() if answer is None else answer,

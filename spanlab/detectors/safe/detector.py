@@ -31,24 +31,24 @@ from typing import Final
 
 import dspy
 
-from spanlab.detectors.base import Kit
-from spanlab.detectors.common.context import Context, asked, context
+from spanlab.detectors.base import DetectorKit
+from spanlab.detectors.common.context import PromptContext, asked, context
 from spanlab.detectors.common.evidence import evidence
-from spanlab.detectors.common.model_detector import Case, Modelled, strongest
+from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector, strongest
 from spanlab.detectors.safe.entry import ENTRY, SafeOptions
 from spanlab.detectors.safe.prompts import verifying_prompt
 from spanlab.detectors.safe.steps import ErrorType, ReasoningStep, StepKind, steps_in
-from spanlab.detectors.safe.verifier import Verified, verified
+from spanlab.detectors.safe.verifier import VerifiedStep, verified
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.lm.meter import together
-from spanlab.mappers import Quote, map_quotes
+from spanlab.mappers import ModelQuote, map_quotes
 from spanlab.runtime import wait
 from spanlab.schema import (
     Annotation,
+    AnswerPlace,
     Evidence,
     Item,
-    Place,
     ReasoningTraceStep,
     RemarkStep,
     Span,
@@ -100,19 +100,19 @@ class SafeProgram(dspy.Module):
         return dspy.Prediction(verdicts=await together(*work, at_once=STEPS_AT_ONCE))
 
 
-class Safe(Modelled):
+class Safe(ModelDetector):
     """Verifies the steps of answers."""
 
     program: SafeProgram
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: DetectorKit) -> None:
         # A tuned program may have the generator's prompts, too.
         own = {name: each for name, each in (kit.prompts or {}).items() if name in ENTRY.prompts}
         kit = replace(kit, prompts=own or None)
         super().__init__(kit, SafeProgram(searches=searches(kit.spec)), guided="verify")
         self.options = SafeOptions.model_validate(kit.spec.options)
 
-    async def steps(self, case: Case) -> Annotation:
+    async def steps(self, case: DetectionCase) -> Annotation:
         """Verify every step of the item's answer."""
         # 1. Steps, and passages to verify them by.
         steps = steps_in(case.item.answer, case.item.lang)
@@ -123,7 +123,7 @@ class Safe(Modelled):
         case.trace.extend(asked(item, self.kit.retriever.name))
         # 2. and 3. Verdicts.
         work = (self._verdict(item, shown, steps[: number + 1]) for number in range(len(steps)))
-        verdicts: list[Verified | SpanlabError] = await together(*work, at_once=STEPS_AT_ONCE)
+        verdicts: list[VerifiedStep | SpanlabError] = await together(*work, at_once=STEPS_AT_ONCE)
         failures = [each for each in verdicts if isinstance(each, SpanlabError)]
         if len(failures) == len(steps):
             raise failures[0]
@@ -133,7 +133,7 @@ class Safe(Modelled):
 
     async def try_with(
         self, item: Item, number: str, predictors: Mapping[str, dspy.Module]
-    ) -> Verified:
+    ) -> VerifiedStep:
         """Verify a step with other predictors, as an optimiser tries them.
 
         Args:
@@ -144,7 +144,7 @@ class Safe(Modelled):
         Raises:
             SpanlabError: it could not be verified.
         """
-        case = Case(item)
+        case = DetectionCase(item)
         await case.retrieve(self.kit.retriever)
         steps = steps_in(item.answer, item.lang)[: int(number)]
         other, shown = self.with_predictors(predictors), self._context(case.item)
@@ -164,15 +164,15 @@ class Safe(Modelled):
         """Mark the wrong steps; see ``Tunable``."""
         return self._marked(item, self._context(item), prediction.verdicts)
 
-    def expected(self, item: Item, quotes: Sequence[Quote]) -> Mapping[str, object]:
+    def expected(self, item: Item, quotes: Sequence[ModelQuote]) -> Mapping[str, object]:
         """Return nothing: spans do not say why a step is wrong; see ``Tunable``."""
         return {}
 
-    def _context(self, item: Item) -> Context:
+    def _context(self, item: Item) -> PromptContext:
         return context(item, self.kit.retriever.name, self.kit.spec.context)
 
     def _marked(
-        self, item: Item, shown: Context, verdicts: Sequence[Verified | SpanlabError]
+        self, item: Item, shown: PromptContext, verdicts: Sequence[VerifiedStep | SpanlabError]
     ) -> Annotation:
         spans: list[Span] = []
         trace: list[ReasoningTraceStep | RemarkStep] = []
@@ -187,8 +187,8 @@ class Safe(Modelled):
         return self.annotation(spans=strongest(spans), trace=trace)
 
     async def _verdict(
-        self, item: Item, shown: Context, steps: Sequence[ReasoningStep]
-    ) -> Verified | SpanlabError:
+        self, item: Item, shown: PromptContext, steps: Sequence[ReasoningStep]
+    ) -> VerifiedStep | SpanlabError:
         async def ask(listed: str) -> dspy.Prediction:
             return await self.ask(
                 self.program.verify, passages=shown.text, question=item.question, steps=listed
@@ -207,7 +207,7 @@ def searches(spec: DetectorSpec) -> bool:
     return spec.retriever is not None and spec.retriever.kind != "given"
 
 
-def quoted(item: Item, shown: Context, verdict: Verified) -> tuple[Evidence, ...]:
+def quoted(item: Item, shown: PromptContext, verdict: VerifiedStep) -> tuple[Evidence, ...]:
     """Return the sentence of the passages that settles a step; none if it is not there."""
     if not verdict.sentence or not shown.passages:
         return ()
@@ -218,7 +218,7 @@ def quoted(item: Item, shown: Context, verdict: Verified) -> tuple[Evidence, ...
 def marked(
     item: Item,
     step: ReasoningStep,
-    verdict: Verified,
+    verdict: VerifiedStep,
     quotes: tuple[Evidence, ...],
     *,
     words: bool,
@@ -236,7 +236,7 @@ def marked(
         return []
     places = [(step.start, step.end)]
     if words and verdict.error in _WORDS_ARE_WRONG and verdict.words:
-        named = [Quote(text) for text in verdict.words if text.strip()]
+        named = [ModelQuote(text) for text in verdict.words if text.strip()]
         found = map_quotes(step.text, named)
         places += [(step.start + each.start, step.start + each.end) for each in found.spans]
     note = " ".join(part for part in (verdict.diagnosis, verdict.guidance) if part)
@@ -248,7 +248,7 @@ def marked(
 
 
 def traced(
-    number: int, step: ReasoningStep, verdict: Verified, quotes: tuple[Evidence, ...] = ()
+    number: int, step: ReasoningStep, verdict: VerifiedStep, quotes: tuple[Evidence, ...] = ()
 ) -> ReasoningTraceStep:
     """Return a step of the answer with what was said of it, for the trace."""
     error = verdict.error
@@ -261,5 +261,5 @@ def traced(
         diagnosis=verdict.diagnosis,
         guidance=verdict.guidance,
         passages=tuple(dict.fromkeys(quote.passage for quote in quotes)),
-        places=(Place(start=step.start, end=step.end),),
+        places=(AnswerPlace(start=step.start, end=step.end),),
     )

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from spanlab.detectors.base import Detector, Kit
-from spanlab.detectors.entry import JUDGE, Calls, Entry, Options, Size
+from spanlab.detectors.base import Detector, DetectorKit
+from spanlab.detectors.entry import JUDGE, CallEstimate, DetectorEntry, DetectorOptions, PromptSize
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.lm import ModelOptions
 
@@ -20,7 +20,7 @@ _VERDICT = 150  # tokens
 _ATTEMPTS = 10 * (1 + 3)  # steps, each with its revisions (§4.1)
 
 
-class SafeOptions(Options):
+class SafeOptions(DetectorOptions):
     """What of a wrong step is marked."""
 
     words: Annotated[
@@ -33,25 +33,25 @@ class SafeOptions(Options):
     ] = True
 
 
-def _create(kit: Kit) -> Detector:
+def _create(kit: DetectorKit) -> Detector:
     from spanlab.detectors.safe.detector import Safe
 
     return Safe(kit)
 
 
-def _calls(size: Size, _spec: DetectorSpec) -> Iterable[Calls]:
+def _calls(size: PromptSize, _spec: DetectorSpec) -> Iterable[CallEstimate]:
     if not size.answer:  # a question to reason about: each attempt is written and verified
         shown = _INSTRUCTION + size.passages + size.question + 10 * _STEP
-        yield Calls(_ATTEMPTS, shown, _VERDICT)
+        yield CallEstimate(_ATTEMPTS, shown, _VERDICT)
         refused = 3 * (_STEP + _VERDICT)  # what of the attempts before is shown
-        yield Calls(_ATTEMPTS + 1, shown + refused, _STEP, GENERATOR)
+        yield CallEstimate(_ATTEMPTS + 1, shown + refused, _STEP, GENERATOR)
         return
     steps = max(size.answer // _STEP, 1)
     shown = _INSTRUCTION + size.passages + size.question + size.answer // 2
-    yield Calls(steps, shown, _VERDICT)
+    yield CallEstimate(steps, shown, _VERDICT)
 
 
-ENTRY = Entry(
+ENTRY = DetectorEntry(
     name="safe",
     what="every step of an answer that reasons is verified, and its error named",
     needs="a model, one call a step; passages",

@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import Final, Literal
 
 from spanlab.detectors.common.context import context
-from spanlab.detectors.safe.prompts import Ruling, SearchRuling, verifying_prompt
+from spanlab.detectors.safe.prompts import SearchRuling, StepRuling, verifying_prompt
 from spanlab.detectors.safe.steps import (
     IDEAL,
     ErrorType,
@@ -24,10 +24,16 @@ from spanlab.detectors.safe.steps import (
     spans_on,
     steps_in,
 )
-from spanlab.detectors.safe.teacher import NOTHING_TAUGHT, HardCase, Taught, TaughtError, injected
+from spanlab.detectors.safe.teacher import (
+    NOTHING_TAUGHT,
+    HardCase,
+    TaughtError,
+    TaughtItem,
+    injected,
+)
 from spanlab.detectors.safe.verifier import CITATION, cited, listed, renumbered
 from spanlab.lm.adapters import ChatAnswers
-from spanlab.schema import Annotation, Item, Kind, ReasoningTraceStep, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, ReasoningTraceStep, Record, Span, Status
 from spanlab.text import terms
 
 Origin = Literal["reviewed", "corrected", "ideal", "injected"]
@@ -56,7 +62,7 @@ class VerifierExample:
 
 
 @dataclass(frozen=True)
-class _Judged:
+class _JudgedStep:
     """What is right to say of a step."""
 
     error: ErrorType | None
@@ -73,7 +79,7 @@ def examples_of(
     annotators: Sequence[str] = (),
     *,
     seed: int | None = 0,
-    taught: Taught = NOTHING_TAUGHT,
+    taught: TaughtItem = NOTHING_TAUGHT,
 ) -> Iterator[VerifierExample]:
     """Yield the examples that an item gives.
 
@@ -116,7 +122,7 @@ def examples_of(
 
 
 def _put_in(item: Item, put: TaughtError) -> VerifierExample:
-    told = _Judged(put.error, put.diagnosis, put.guidance, put.step.kind or _KIND)
+    told = _JudgedStep(put.error, put.diagnosis, put.guidance, put.step.kind or _KIND)
     return _example(item, [*put.before, put.step], told, "injected")
 
 
@@ -157,7 +163,7 @@ def _counted(record: Record, annotators: Sequence[str]) -> list[Annotation]:
     done = [each for each in record.annotations if each.status is Status.DONE]
     if annotators:
         return [each for each in done if each.annotator in annotators]
-    judged = [each for each in done if each.kind in {Kind.PERSON, Kind.GOLD}]
+    judged = [each for each in done if each.kind in {AnnotatorKind.PERSON, AnnotatorKind.GOLD}]
     return judged or [each for each in done if each.annotator == IDEAL]
 
 
@@ -175,8 +181,8 @@ def _judged(
     step: ReasoningStep,
     annotation: Annotation,
     verifier: ReasoningTraceStep | None,
-    taught: Taught,
-) -> _Judged:
+    taught: TaughtItem,
+) -> _JudgedStep:
     spans = spans_on(step, annotation.spans)
     kind = step.kind or StepKind.ATTRIBUTION
     error = error_marked(step, spans)
@@ -189,7 +195,7 @@ def _judged(
     else:
         notes = (span.note for span in spans if span.note and span.label == error)
         diagnosis, guidance = next(notes, f"The step is wrong: {error}."), _MEND
-    return _Judged(error, diagnosis, guidance, kind, _sentence(spans), _words(step, spans))
+    return _JudgedStep(error, diagnosis, guidance, kind, _sentence(spans), _words(step, spans))
 
 
 def _sentence(spans: Sequence[Span]) -> str:
@@ -206,7 +212,7 @@ def _without_evidence(
     right: Sequence[ReasoningStep],
     said: Mapping[int, ReasoningTraceStep],
     dice: random.Random,
-) -> tuple[Item, list[ReasoningStep], _Judged] | None:
+) -> tuple[Item, list[ReasoningStep], _JudgedStep] | None:
     """Take the passage away that a right step cites, so that what the step states is missing.
 
     Returns:
@@ -226,7 +232,7 @@ def _without_evidence(
     told = said.get(right[at - 1].start) if at else None
     due = told.guidance if told is not None and told.error is None else ""
     query = due if due not in {"", _NEXT} else text
-    judged = _Judged(
+    judged = _JudgedStep(
         ErrorType.MISSING_EVIDENCE,
         "No passage says this.",
         f"Search for what is missing: {query}",
@@ -262,7 +268,7 @@ def _cited_without(step: ReasoningStep, gone: int) -> ReasoningStep:
 
 
 def _example(
-    item: Item, steps: Sequence[ReasoningStep], judged: _Judged, origin: Origin
+    item: Item, steps: Sequence[ReasoningStep], judged: _JudgedStep, origin: Origin
 ) -> VerifierExample:
     passages = context(item, "given", _BUDGET).text
     adapter = ChatAnswers()
@@ -280,7 +286,7 @@ def _example(
         "sentence": judged.sentence,
         "words": judged.words,
     }
-    said = SearchRuling(**ruling, query=judged.query) if searches else Ruling(**ruling)
+    said = SearchRuling(**ruling, query=judged.query) if searches else StepRuling(**ruling)
     reply = adapter.format_assistant_message_content(prompt, {"ruling": said})
     return VerifierExample(
         item.id,

@@ -22,7 +22,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from spanlab.detectors.safe.verifier import period
-from spanlab.entities import Edge
+from spanlab.entities import EntityEdge
 from spanlab.lm.meter import together
 from spanlab.scorers import score_answer
 from spanlab.text import terms
@@ -38,7 +38,7 @@ _SAME: Final = frozenset(
 )
 
 
-class Unverifiable(StrEnum):
+class GroundingFailure(StrEnum):
     """Why the passages of a question do not lead to its answer."""
 
     NO_FACTS = "no facts"  # the passages give no relation
@@ -48,7 +48,7 @@ class Unverifiable(StrEnum):
     ONE_SIDE = "one side missing"  # of two things to compare
 
 
-class Proposal(NamedTuple):
+class PathProposal(NamedTuple):
     """A path that a model proposes: whether there is one, its relations' indices, and why."""
 
     valid: bool
@@ -57,7 +57,7 @@ class Proposal(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Grounding:
+class GroundingResult:
     """What the passages of a question came to.
 
     Attributes:
@@ -69,16 +69,16 @@ class Grounding:
         gleaned: rounds in which facts were looked for again, of the passage that took most.
     """
 
-    edges: tuple[Edge, ...]
+    edges: tuple[EntityEdge, ...]
     passages: tuple[int, ...]
     path: tuple[int, ...]
-    reason: Unverifiable | None
+    reason: GroundingFailure | None
     explanation: str
     gleaned: int
 
 
 @dataclass(frozen=True)
-class Asked:
+class BenchmarkQuestion:
     """A question with its right answers and the titles of its passages."""
 
     question: str
@@ -87,14 +87,14 @@ class Asked:
 
 
 async def ground(
-    asked: Asked,
+    asked: BenchmarkQuestion,
     passages: int,
     *,
-    extract: Callable[[int], Awaitable[Iterable[Edge]]],
-    glean: Callable[[int, Sequence[Edge]], Awaitable[Iterable[Edge]]],
-    resolve: Callable[[Sequence[str], Sequence[Edge]], Awaitable[Iterable[Sequence[str]]]],
-    discover: Callable[[Sequence[Edge], str], Awaitable[Proposal]],
-) -> Grounding:
+    extract: Callable[[int], Awaitable[Iterable[EntityEdge]]],
+    glean: Callable[[int, Sequence[EntityEdge]], Awaitable[Iterable[EntityEdge]]],
+    resolve: Callable[[Sequence[str], Sequence[EntityEdge]], Awaitable[Iterable[Sequence[str]]]],
+    discover: Callable[[Sequence[EntityEdge], str], Awaitable[PathProposal]],
+) -> GroundingResult:
     """Verify that the passages of a question lead to its answer.
 
     Args:
@@ -106,7 +106,7 @@ async def ground(
         discover: a path through the facts; told what was wrong with the path before, if anything.
     """
 
-    async def facts(passage: int) -> tuple[list[Edge], int]:
+    async def facts(passage: int) -> tuple[list[EntityEdge], int]:
         found = dict.fromkeys(await extract(passage))
         for number in range(1, GLEANED + 1):
             more = [edge for edge in await glean(passage, list(found)) if edge not in found]
@@ -116,20 +116,20 @@ async def ground(
         return list(found), GLEANED
 
     extracted = await together(*map(facts, range(passages)))
-    stated: dict[Edge, int] = {}
+    stated: dict[EntityEdge, int] = {}
     for passage, (edges, _) in enumerate(extracted):
         for edge in edges:
             stated.setdefault(edge, passage)
     gleaned = max((rounds for _, rounds in extracted), default=0)
     if not stated:
-        return Grounding((), (), (), Unverifiable.NO_FACTS, "", gleaned)
+        return GroundingResult((), (), (), GroundingFailure.NO_FACTS, "", gleaned)
     # One name for every entity.
     names = list(dict.fromkeys(name for edge in stated for name in (edge.subject, edge.object)))
     said = [(edge.subject, edge.object) for edge in stated if key(edge.relation) in _SAME]
     known = canonical(names, [*said, *await resolve(names, list(stated))])
-    resolved: dict[Edge, int] = {}
+    resolved: dict[EntityEdge, int] = {}
     for edge, passage in stated.items():
-        renamed = Edge(known[edge.subject], edge.relation, known[edge.object])
+        renamed = EntityEdge(known[edge.subject], edge.relation, known[edge.object])
         resolved.setdefault(renamed, passage)
     edges = tuple(resolved)
     # A path, and whether it is one.
@@ -141,19 +141,19 @@ async def ground(
         proposal = await discover(edges, flaw)
         path = tuple(dict.fromkeys(at for at in proposal.relations if 0 <= at < len(edges)))
         if not (proposal.valid and path):
-            reason, flaw = Unverifiable.NO_PATH, proposal.explanation
+            reason, flaw = GroundingFailure.NO_PATH, proposal.explanation
             break
         found = flaw_in_path([edges[at] for at in path], asked, aliases)
         if found is None:
             stands = tuple(resolved.values())
-            return Grounding(edges, stands, path, None, proposal.explanation, gleaned)
+            return GroundingResult(edges, stands, path, None, proposal.explanation, gleaned)
         reason, flaw = found
-    return Grounding(edges, tuple(resolved.values()), (), reason, flaw, gleaned)
+    return GroundingResult(edges, tuple(resolved.values()), (), reason, flaw, gleaned)
 
 
 def flaw_in_path(
-    path: Sequence[Edge], asked: Asked, aliases: Mapping[str, Sequence[str]]
-) -> tuple[Unverifiable, str] | None:
+    path: Sequence[EntityEdge], asked: BenchmarkQuestion, aliases: Mapping[str, Sequence[str]]
+) -> tuple[GroundingFailure, str] | None:
     """Return what is wrong with a path as the evidence of an answer.
 
     Facts are links in both directions. A chain leads from what the question names to the answer.
@@ -177,23 +177,23 @@ def flaw_in_path(
     derived = all(map(_is_derived, asked.answers))
     if not (reached or derived):
         answers = " or ".join(asked.answers)
-        return Unverifiable.NOT_REACHED, f"the relations do not mention {answers}"
+        return GroundingFailure.NOT_REACHED, f"the relations do not mention {answers}"
     loose = parts if derived or compares else reached
     hanging = [part for part in loose if part & named]
     if not hanging or ((derived or compares) and len(hanging) < len(loose)):
         stray = next(part for part in loose if not part & named)
         names = ", ".join(sorted(stray))
-        return Unverifiable.BROKEN, f"nothing connects the question with: {names}"
+        return GroundingFailure.BROKEN, f"nothing connects the question with: {names}"
     if compares or all(answer.casefold() in {"yes", "no"} for answer in asked.answers):
         titles = {key(title) for title in asked.titles if _is_named((title,), asked.question)}
         missing = titles - {key(alias) for name in named for alias in aliases[name]}
         if len(named) < 2 and missing:
             names = ", ".join(sorted(missing))
-            return Unverifiable.ONE_SIDE, f"nothing is said of: {names}"
+            return GroundingFailure.ONE_SIDE, f"nothing is said of: {names}"
     return None
 
 
-def _parts(path: Iterable[Edge]) -> list[set[str]]:
+def _parts(path: Iterable[EntityEdge]) -> list[set[str]]:
     """Return the entities of a path, those that it connects together."""
     parts: list[set[str]] = []
     for edge in path:
@@ -215,7 +215,7 @@ def _name_words(name: str) -> set[str]:
     return set() if is_generic(bare) else set(terms(key(bare) if not period(bare) else bare))
 
 
-def _is_answer(names: Iterable[str], asked: Asked) -> bool:
+def _is_answer(names: Iterable[str], asked: BenchmarkQuestion) -> bool:
     return any(_matches(name, answer) for name in names for answer in asked.answers)
 
 

@@ -15,9 +15,9 @@ from typing import Annotated, Final
 import dspy
 from pydantic import JsonValue
 
-from spanlab.detectors.base import Kit
+from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.common.context import passage_shown
-from spanlab.detectors.common.model_detector import Case, Modelled
+from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
 from spanlab.detectors.safe.grounding import plain
 from spanlab.detectors.safe.steps import (
     BENCHMARK,
@@ -33,7 +33,7 @@ from spanlab.detectors.safe.steps import (
 from spanlab.detectors.safe.verifier import CITATION, cited, flaw_in
 from spanlab.errors import InputError, UnparsableAnswerError
 from spanlab.lm.parsing import PROSE
-from spanlab.schema import Annotation, Item, Place, ReasoningTraceStep
+from spanlab.schema import Annotation, AnswerPlace, Item, ReasoningTraceStep
 from spanlab.scorers import score_answer
 from spanlab.text import STEM, terms
 
@@ -91,7 +91,7 @@ class IdealProgram(dspy.Module):
 
 
 @dataclass(frozen=True)
-class Trajectory:
+class IdealTrajectory:
     """A plan and the steps that carry it out, or what is wrong with the last attempt."""
 
     plan: tuple[ReasoningStep, ...]
@@ -105,7 +105,7 @@ async def carried_out(
     take: Callable[[Sequence[ReasoningStep], str], Awaitable[Sequence[ReasoningStep]]],
     flaw: Callable[[Sequence[ReasoningStep], Sequence[ReasoningStep]], str | None],
     again: int = AGAIN,
-) -> Trajectory:
+) -> IdealTrajectory:
     """Return a plan with its steps, both asked for again while something is wrong with them.
 
     Args:
@@ -126,7 +126,7 @@ async def carried_out(
             break
         objections.append(wrong)
     if wrong is not None:
-        return Trajectory(tuple(entries), (), wrong)
+        return IdealTrajectory(tuple(entries), (), wrong)
     objections = []
     for _ in range(again + 1):
         steps = await take(entries, "\n".join(objections))
@@ -134,7 +134,7 @@ async def carried_out(
         if wrong is None:
             break
         objections.append(wrong)
-    return Trajectory(tuple(entries), tuple(steps), wrong)
+    return IdealTrajectory(tuple(entries), tuple(steps), wrong)
 
 
 def flaw_in_plan(plan: Sequence[ReasoningStep]) -> str | None:
@@ -228,16 +228,16 @@ def _has_digit(word: str) -> bool:
     return any(map(str.isdigit, word))
 
 
-class IdealTrajectories(Modelled):
+class IdealTrajectories(ModelDetector):
     """Has ideal reasonings written: the item that it returns has the steps as its answer."""
 
     program: IdealProgram
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: DetectorKit) -> None:
         super().__init__(replace(kit, prompts=None), IdealProgram(), guided="steps")
         self.name = IDEAL
 
-    async def steps(self, case: Case) -> Annotation:
+    async def steps(self, case: DetectionCase) -> Annotation:
         """Have a reasoning written for the item's question.
 
         Raises:
@@ -257,7 +257,7 @@ class IdealTrajectories(Modelled):
         case.item = item.model_copy(update={"answer": answer})
         return self.annotation(trace=list(_told(found.plan, places)))
 
-    async def _trajectory(self, item: Item) -> Trajectory:
+    async def _trajectory(self, item: Item) -> IdealTrajectory:
         gold = supporting(item)
         passages = "\n\n".join(
             passage_shown(item.passages[at], at + 1, item.passages[at].text) for at in gold
@@ -330,5 +330,5 @@ def _told(
             does=str(step.kind),
             diagnosis=said,
             guidance=guidance,
-            places=(Place(start=step.start, end=step.end),),
+            places=(AnswerPlace(start=step.start, end=step.end),),
         )

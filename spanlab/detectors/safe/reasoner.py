@@ -16,14 +16,14 @@ from typing import Annotated, Final, Literal, NamedTuple
 import dspy
 from pydantic import Field, JsonValue
 
-from spanlab.detectors.base import Kit
-from spanlab.detectors.common.context import Context, context
-from spanlab.detectors.common.model_detector import Case, Modelled, strongest
-from spanlab.detectors.entry import JUDGE, Options
-from spanlab.detectors.safe.controller import RETRIES, STEPS, Trajectory, control
+from spanlab.detectors.base import DetectorKit
+from spanlab.detectors.common.context import PromptContext, context
+from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector, strongest
+from spanlab.detectors.entry import JUDGE, DetectorOptions
+from spanlab.detectors.safe.controller import RETRIES, STEPS, ReasoningTrajectory, control
 from spanlab.detectors.safe.detector import SafeProgram, marked, quoted, searches, traced
 from spanlab.detectors.safe.entry import ANSWER_JUDGE, GENERATOR
-from spanlab.detectors.safe.prompts import Conclude, JudgeAnswer, TakeNextStep
+from spanlab.detectors.safe.prompts import ConcludeReasoning, JudgeAnswer, TakeNextStep
 from spanlab.detectors.safe.steps import (
     ErrorType,
     ReasoningStep,
@@ -32,14 +32,14 @@ from spanlab.detectors.safe.steps import (
     right_answers,
     written,
 )
-from spanlab.detectors.safe.verifier import Verified, listed, verified
+from spanlab.detectors.safe.verifier import VerifiedStep, listed, verified
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
-from spanlab.retrievers import Query
+from spanlab.retrievers import SearchQuery
 from spanlab.schema import (
     Annotation,
+    AnswerPlace,
     Evidence,
     Item,
-    Place,
     QueryStep,
     ReasoningTraceStep,
     RemarkStep,
@@ -59,10 +59,10 @@ SELF_VERIFIED: Final = "self-verification"  # signs what the generator says of i
 NO_FEEDBACK: Final = "(none yet)"
 
 
-_UNVERIFIED: Final = Verified(None, "", "")
+_UNVERIFIED: Final = VerifiedStep(None, "", "")
 
 
-class ReasonOptions(Options):
+class ReasonOptions(DetectorOptions):
     """How a question is reasoned about."""
 
     verification: Annotated[
@@ -81,7 +81,7 @@ class ReasonOptions(Options):
     )
 
 
-class Answered(NamedTuple):
+class ReasonedAnswer(NamedTuple):
     """The final answer to a question as ``verdict``, and the steps to it as ``reason``."""
 
     verdict: str
@@ -94,11 +94,11 @@ class ReasoningProgram(SafeProgram):
     def __init__(self, *, searches: bool) -> None:
         super().__init__(searches=searches)
         self.next = dspy.Predict(TakeNextStep)
-        self.conclude = dspy.Predict(Conclude)
+        self.conclude = dspy.Predict(ConcludeReasoning)
         self.judge = dspy.Predict(JudgeAnswer)
 
 
-class Reasoner(Modelled):
+class StepReasoner(ModelDetector):
     """Answers an item's question: the item that it returns has the steps as its answer.
 
     Args:
@@ -108,32 +108,36 @@ class Reasoner(Modelled):
 
     program: ReasoningProgram
 
-    def __init__(self, kit: Kit, options: ReasonOptions) -> None:
+    def __init__(self, kit: DetectorKit, options: ReasonOptions) -> None:
         super().__init__(kit, ReasoningProgram(searches=searches(kit.spec)), guided="verify")
         self.options = options
         if options.verification == "self":
             self.name = SELF_VERIFIED
 
-    async def steps(self, case: Case) -> Annotation:
+    async def steps(self, case: DetectionCase) -> Annotation:
         """Reason about the item's question; its answer, if it has one, is not looked at."""
-        thinking = _Reasoning(self, case)
+        thinking = _ReasoningCalls(self, case)
         found = await self._controlled(thinking)
         case.item = case.item.model_copy(
             update={"meta": {**case.item.meta, "reasoning": await self._outcome(case, found)}}
         )
         return self._told(case, thinking, found)
 
-    async def try_with(self, item: Item, _: str, predictors: Mapping[str, dspy.Module]) -> Answered:
+    async def try_with(
+        self, item: Item, _: str, predictors: Mapping[str, dspy.Module]
+    ) -> ReasonedAnswer:
         """Answer an item's question with other predictors, as an optimiser tries them.
 
         Raises:
             SpanlabError: a model gave no answer that can be used.
         """
         other = self.with_predictors(predictors)
-        found = await other._controlled(_Reasoning(other, Case(item)))
-        return Answered(found.answer, "\n".join(taken.text for taken in found.steps))
+        found = await other._controlled(_ReasoningCalls(other, DetectionCase(item)))
+        return ReasonedAnswer(found.answer, "\n".join(taken.text for taken in found.steps))
 
-    async def _controlled(self, thinking: _Reasoning) -> Trajectory[ReasoningStep, Verified]:
+    async def _controlled(
+        self, thinking: _ReasoningCalls
+    ) -> ReasoningTrajectory[ReasoningStep, VerifiedStep]:
         case = thinking.case
         case.item = case.item.model_copy(update={"answer": ""})
         if not case.item.passages and self.searches:
@@ -146,7 +150,9 @@ class Reasoner(Modelled):
             retries=self.options.retries,
         )
 
-    async def _outcome(self, case: Case, found: Trajectory[ReasoningStep, Verified]) -> JsonValue:
+    async def _outcome(
+        self, case: DetectionCase, found: ReasoningTrajectory[ReasoningStep, VerifiedStep]
+    ) -> JsonValue:
         """Return what the item's ``meta`` keeps of a reasoning."""
         said: dict[str, JsonValue] = {
             "verification": self.options.verification,
@@ -177,17 +183,20 @@ class Reasoner(Modelled):
         """Whether there is somebody to search for what the passages lack."""
         return searches(self.kit.spec)
 
-    async def search(self, case: Case, text: str) -> tuple[int, ...]:
+    async def search(self, case: DetectionCase, text: str) -> tuple[int, ...]:
         """Search for evidence, and return the indices of the passages that are new."""
         before = len(case.item.passages)
-        query = Query(text, language=case.item.lang, k=FOUND)
+        query = SearchQuery(text, language=case.item.lang, k=FOUND)
         found = await case.retrieve(self.kit.retriever, query)
         new = tuple(index for index in found if index >= before)
         case.trace.append(QueryStep(text=text, retriever=self.kit.retriever.name, passages=new))
         return new
 
     def _told(
-        self, case: Case, thinking: _Reasoning, found: Trajectory[ReasoningStep, Verified]
+        self,
+        case: DetectionCase,
+        thinking: _ReasoningCalls,
+        found: ReasoningTrajectory[ReasoningStep, VerifiedStep],
     ) -> Annotation:
         """Write the steps into the item's answer, and say which of them are wrong."""
         answer, places = written(
@@ -209,23 +218,23 @@ class Reasoner(Modelled):
 
 
 @dataclass
-class _Reasoning:
+class _ReasoningCalls:
     """The callables of one controlled reasoning; ``tried`` has the attempts at each step."""
 
-    reasoner: Reasoner
-    case: Case
-    tried: defaultdict[int, list[tuple[str, Verified]]] = field(
+    reasoner: StepReasoner
+    case: DetectionCase
+    tried: defaultdict[int, list[tuple[str, VerifiedStep]]] = field(
         default_factory=lambda: defaultdict(list)
     )
 
     @property
-    def shown(self) -> Context:
+    def shown(self) -> PromptContext:
         """The passages as prompts show them."""
         kit = self.reasoner.kit
         return context(self.case.item, kit.retriever.name, kit.spec.context)
 
     async def generate(
-        self, accepted: Sequence[ReasoningStep], feedback: Verified | None
+        self, accepted: Sequence[ReasoningStep], feedback: VerifiedStep | None
     ) -> ReasoningStep:
         told = self._feedback(accepted, feedback)
         return await self._written(self.reasoner.program.next, accepted, feedback=told)
@@ -236,7 +245,7 @@ class _Reasoning:
         self.case.trace.append(_attempt(len(accepted) + 1, 1, step, _UNVERIFIED))
         return step
 
-    async def verify(self, accepted: Sequence[ReasoningStep], step: ReasoningStep) -> Verified:
+    async def verify(self, accepted: Sequence[ReasoningStep], step: ReasoningStep) -> VerifiedStep:
         verdict = await self._verdict(accepted, step)
         number = len(accepted) + 1
         tried = self.tried[number]
@@ -261,7 +270,9 @@ class _Reasoning:
         )
         return first_step(said.step or "") or ReasoningStep(0, 0, "")
 
-    async def _verdict(self, accepted: Sequence[ReasoningStep], step: ReasoningStep) -> Verified:
+    async def _verdict(
+        self, accepted: Sequence[ReasoningStep], step: ReasoningStep
+    ) -> VerifiedStep:
         how, shown = self.reasoner.options.verification, self.shown
         if how == "none":
             return _UNVERIFIED
@@ -277,14 +288,14 @@ class _Reasoning:
 
         return await verified(step, accepted, len(shown.passages), ask, free=how == "safe")
 
-    async def _with_evidence(self, verdict: Verified, query: str) -> Verified:
+    async def _with_evidence(self, verdict: VerifiedStep, query: str) -> VerifiedStep:
         """Search for what is missing, and tell the generator what came of it."""
         new = await self.reasoner.search(self.case, query)
         names = ", ".join(str(index + 1) for index in new)
         told = f"New passages were found: {names}." if new else f"Nothing was found for “{query}”."
-        return Verified(**{**vars(verdict), "guidance": f"{told} {verdict.guidance}".strip()})
+        return VerifiedStep(**{**vars(verdict), "guidance": f"{told} {verdict.guidance}".strip()})
 
-    def _feedback(self, accepted: Sequence[ReasoningStep], verdict: Verified | None) -> str:
+    def _feedback(self, accepted: Sequence[ReasoningStep], verdict: VerifiedStep | None) -> str:
         """Return what the generator is told: every attempt at the step, or the last verdict.
 
         With the last attempt alone one that repeats would be answered by the same prompt, and so
@@ -296,7 +307,7 @@ class _Reasoning:
         blocks = [f"Wrong: {text}\n{self._said(of_it)}" for text, of_it in refused]
         return "\n\n".join(blocks) or self._said(verdict)
 
-    def _said(self, verdict: Verified) -> str:
+    def _said(self, verdict: VerifiedStep) -> str:
         shown = self.reasoner.options.feedback
         lines: list[str] = []
         if verdict.error is not None and shown != "guidance":
@@ -312,7 +323,7 @@ def _attempt(
     number: int,
     attempt: int,
     step: ReasoningStep,
-    verdict: Verified,
+    verdict: VerifiedStep,
     quotes: tuple[Evidence, ...] = (),
 ) -> ReasoningTraceStep:
     told = traced(number, step, verdict, quotes)
@@ -328,7 +339,7 @@ def _placed(trace: Sequence[Step], places: Sequence[ReasoningStep]) -> list[Step
     for at, step in enumerate(trace):
         if isinstance(step, ReasoningTraceStep) and last[step.number] == at:
             place = places[step.number - 1]
-            kept = {"stands": True, "places": (Place(start=place.start, end=place.end),)}
+            kept = {"stands": True, "places": (AnswerPlace(start=place.start, end=place.end),)}
             told.append(step.model_copy(update=kept))
         else:
             told.append(step)

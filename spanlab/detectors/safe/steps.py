@@ -205,7 +205,7 @@ class ErrorType(StrEnum):
     LOGICAL_FALLACY = "Logical Fallacy"  # does not follow from the steps before
 
     @property
-    def family(self) -> Family:
+    def family(self) -> ErrorFamily:
         """The group that the error belongs to."""
         return _FAMILIES[self]
 
@@ -227,7 +227,7 @@ PROCEDURAL: Final = (
 )
 
 
-class Family(StrEnum):
+class ErrorFamily(StrEnum):
     """The groups of errors."""
 
     PROCEDURAL = "Procedural"
@@ -237,10 +237,10 @@ class Family(StrEnum):
 
 
 _FAMILIES: Final = {
-    **dict.fromkeys(PROCEDURAL, Family.PROCEDURAL),
-    **dict.fromkeys(ATTRIBUTION, Family.ATTRIBUTION),
-    ErrorType.LOGICAL_FALLACY: Family.LOGICAL,
-    ErrorType.WRONG_CONCLUSION: Family.FINAL_ANSWER,
+    **dict.fromkeys(PROCEDURAL, ErrorFamily.PROCEDURAL),
+    **dict.fromkeys(ATTRIBUTION, ErrorFamily.ATTRIBUTION),
+    ErrorType.LOGICAL_FALLACY: ErrorFamily.LOGICAL,
+    ErrorType.WRONG_CONCLUSION: ErrorFamily.FINAL_ANSWER,
 }
 
 
@@ -271,7 +271,7 @@ def first_error(kind: StepKind, found: Collection[ErrorType]) -> ErrorType | Non
         logical fallacy. A final answer is never useless. None if nothing is wrong.
     """
     in_order = (error for error in _ORDER[kind] if error in found)
-    false = any(error.family is not Family.PROCEDURAL for error in found)
+    false = any(error.family is not ErrorFamily.PROCEDURAL for error in found)
     return next(in_order, _OF_THE_KIND[kind] if false else None)
 
 

@@ -259,7 +259,7 @@ _MADE: Final = {  # what the teacher is told to do, and with steps of which kind
 }
 
 
-class Corrupted(ReplyModel):
+class CorruptedStep(ReplyModel):
     """A wrong step, what is wrong with it, and how to mend it."""
 
     step: Text
@@ -283,7 +283,7 @@ class InjectError(dspy.Signature):
     question: str = dspy.InputField(desc="what the reasoning answers")
     steps: str = dspy.InputField(desc="the right steps up to the one to replace, which is the last")
     error: str = dspy.InputField(desc="the error that the new step has")
-    corrupted: Corrupted = dspy.OutputField(desc="step, diagnosis and guidance")
+    corrupted: CorruptedStep = dspy.OutputField(desc="step, diagnosis and guidance")
 
 
 class Feedback(ReplyModel):
@@ -336,14 +336,14 @@ class TaughtError:
 
 
 @dataclass(frozen=True)
-class Taught:
+class TaughtItem:
     """What a teacher made of an item: wrong steps, and feedback on hard cases by their key."""
 
     errors: Sequence[TaughtError] = ()
     feedback: Mapping[tuple[int, ErrorType | None], Feedback] = field(default_factory=dict)
 
 
-NOTHING_TAUGHT: Final = Taught()
+NOTHING_TAUGHT: Final = TaughtItem()
 
 
 Teach = Callable[[dspy.Module, dict[str, str]], Awaitable[dspy.Prediction]]

@@ -32,7 +32,7 @@ NO_STEPS = "(none yet)"
 
 
 @dataclass(frozen=True)
-class Verified:
+class VerifiedStep:
     """What is said of a step.
 
     ``kind`` is what the step does, as it says itself or as the verifier sees it. ``sentence`` is
@@ -67,7 +67,7 @@ async def verified(
     ask: Callable[[str], Awaitable[dspy.Prediction]],
     *,
     free: bool = True,
-) -> Verified:
+) -> VerifiedStep:
     """Verify a step, without a model where its error is certain.
 
     Args:
@@ -83,10 +83,10 @@ async def verified(
     flaw = flaw_in(step, earlier, passages) if free else None
     if flaw is not None:
         kind = step.kind or StepKind.ATTRIBUTION
-        return Verified(flaw.error, flaw.diagnosis, flaw.guidance, kind, free=True)
+        return VerifiedStep(flaw.error, flaw.diagnosis, flaw.guidance, kind, free=True)
     ruling = (await ask(listed([*earlier, step]))).ruling
     kind = step.kind or ruling.kind or StepKind.ATTRIBUTION
-    return Verified(
+    return VerifiedStep(
         first_error(kind, ruling.errors),
         ruling.diagnosis.strip(),
         ruling.guidance.strip(),
@@ -103,7 +103,7 @@ def listed(steps: Sequence[ReasoningStep]) -> str:
 
 
 @dataclass(frozen=True)
-class Flaw:
+class StepFlaw:
     """An error with the rule that a step breaks, and how to mend it."""
 
     error: ErrorType
@@ -111,7 +111,9 @@ class Flaw:
     guidance: str
 
 
-def flaw_in(step: ReasoningStep, earlier: Sequence[ReasoningStep], passages: int) -> Flaw | None:
+def flaw_in(
+    step: ReasoningStep, earlier: Sequence[ReasoningStep], passages: int
+) -> StepFlaw | None:
     """Return what is certainly wrong with a step.
 
     Args:
@@ -128,13 +130,15 @@ def flaw_in(step: ReasoningStep, earlier: Sequence[ReasoningStep], passages: int
     if error is None:
         return None
     known = found.get(error) or next(iter(found.values()))
-    return Flaw(error, known.diagnosis, known.guidance)
+    return StepFlaw(error, known.diagnosis, known.guidance)
 
 
-def _flaws(step: ReasoningStep, earlier: Sequence[ReasoningStep], passages: int) -> Iterator[Flaw]:
+def _flaws(
+    step: ReasoningStep, earlier: Sequence[ReasoningStep], passages: int
+) -> Iterator[StepFlaw]:
     if step.kind is StepKind.FINAL_ANSWER:
         if not final_answer(step.text):
-            yield Flaw(
+            yield StepFlaw(
                 ErrorType.WRONG_CONCLUSION,
                 "A final answer has a value: this one has none.",
                 "Give the value that the steps lead to, as ####ANSWER: <value>.",
@@ -143,14 +147,14 @@ def _flaws(step: ReasoningStep, earlier: Sequence[ReasoningStep], passages: int)
     words = _words(step.text)
     for number, other in enumerate(earlier, start=1):
         if words and _words(other.text) == words:
-            yield Flaw(
+            yield StepFlaw(
                 ErrorType.REDUNDANCY,
                 f"A step says something new: this one repeats step {number} word for word.",
                 f"Do not repeat step {number}; take the next action.",
             )
             break
     if not words or _PLAN.match(step.text):
-        yield Flaw(
+        yield StepFlaw(
             ErrorType.INEFFICIENCY,
             "A step states one fact or draws one conclusion: this one has no subject, relation "
             "and object.",
@@ -158,7 +162,7 @@ def _flaws(step: ReasoningStep, earlier: Sequence[ReasoningStep], passages: int)
         )
     missing = [number for number in cited(step.text) if not 0 < number <= passages]
     if missing and passages:
-        yield Flaw(
+        yield StepFlaw(
             ErrorType.UNSUPPORTED,
             f"A step cites a passage that exists: there is no passage {missing[0]} "
             f"(there are {passages}).",
@@ -166,7 +170,7 @@ def _flaws(step: ReasoningStep, earlier: Sequence[ReasoningStep], passages: int)
         )
     wrong = next(wrong_results(step.text), None)
     if wrong is not None:
-        yield Flaw(
+        yield StepFlaw(
             ErrorType.LOGICAL_FALLACY,
             f"What can be recomputed has to be right: {wrong}",
             f"Correct this: {wrong}",
@@ -290,13 +294,13 @@ _CONCLUDED = re.compile(
 )
 
 
-class Period(NamedTuple):
+class DatePeriod(NamedTuple):
     """The first and the last day that a date may mean."""
 
     first: date
     last: date
 
-    def precedes(self, other: Period) -> bool:
+    def precedes(self, other: DatePeriod) -> bool:
         """Say whether every day of this one is before every day of the other."""
         return self.last < other.first
 
@@ -315,7 +319,7 @@ def wrong_results(text: str) -> Iterator[str]:
         yield from _conclusion(text[named[1].end() :], named)
 
 
-def period(text: str) -> Period | None:
+def period(text: str) -> DatePeriod | None:
     """Return the days that a date means, such as "10 April 1930" or "1930"; None for others."""
     return _period(text) if _ONE_DATE.fullmatch(text.strip()) else None
 
@@ -373,7 +377,7 @@ def _number(text: str) -> Decimal:
     return Decimal(text.rstrip(",").replace(",", "").replace("−", "-"))
 
 
-def _period(text: str) -> Period:
+def _period(text: str) -> DatePeriod:
     """Read a date; where there is no such day it is the whole year."""
     year = max(int(re.findall(r"\d{4}", text)[0]), 1)
     iso = re.fullmatch(r"\d{4}-(\d{2})-(\d{2})", text)
@@ -385,7 +389,7 @@ def _period(text: str) -> Period:
         elif month and number:
             day = date(year, _MONTHS[month[0].casefold()], int(number[0]))
         else:
-            return Period(date(year, 1, 1), date(year, 12, 31))
+            return DatePeriod(date(year, 1, 1), date(year, 12, 31))
     except ValueError:
-        return Period(date(year, 1, 1), date(year, 12, 31))
-    return Period(day, day)
+        return DatePeriod(date(year, 1, 1), date(year, 12, 31))
+    return DatePeriod(day, day)

@@ -8,8 +8,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from spanlab.detectors.base import Detector, Kit
-from spanlab.detectors.entry import INSTRUCTION, JUDGE, THINKING, Calls, Entry, Options, Size
+from spanlab.detectors.base import Detector, DetectorKit
+from spanlab.detectors.entry import (
+    INSTRUCTION,
+    JUDGE,
+    THINKING,
+    CallEstimate,
+    DetectorEntry,
+    DetectorOptions,
+    PromptSize,
+)
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.lm import ModelOptions
 from spanlab.schema import Probability
@@ -22,7 +30,7 @@ _EXAMPLE = 420  # tokens of the longest worked example, with the rule
 _FACT = 14  # tokens of an answer that make one fact
 
 
-class UnsupportedOptions(Options):
+class UnsupportedOptions(DetectorOptions):
     """What counts as unsupported."""
 
     unsupported: Annotated[
@@ -74,47 +82,47 @@ class RevisionOptions(UnsupportedOptions):
     ] = None
 
 
-def _extract(kit: Kit) -> Detector:
+def _extract(kit: DetectorKit) -> Detector:
     from spanlab.detectors.ucsc.extract import SpanExtraction, UcscExtract
 
     return UcscExtract(kit, SpanExtraction(reasoning=kit.spec.reasoning), guided="extract")
 
 
-def _extract_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
-    yield Calls(1, size.whole + _EXAMPLE, 60 + size.answer // 2 + spec.reasoning * THINKING)
+def _extract_calls(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
+    yield CallEstimate(1, size.whole + _EXAMPLE, 60 + size.answer // 2 + spec.reasoning * THINKING)
 
 
-def _revise(kit: Kit) -> Detector:
-    from spanlab.detectors.ucsc.revise import Revision, UcscRevise
+def _revise(kit: DetectorKit) -> Detector:
+    from spanlab.detectors.ucsc.revise import AnswerReviser, UcscRevise
 
-    return UcscRevise(kit, Revision(reasoning=kit.spec.reasoning), guided="revise")
-
-
-def _revise_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
-    yield Calls(1, size.whole + _EXAMPLE, 20 + size.answer + spec.reasoning * THINKING)
+    return UcscRevise(kit, AnswerReviser(reasoning=kit.spec.reasoning), guided="revise")
 
 
-def _kg(kit: Kit) -> Detector:
-    from spanlab.detectors.ucsc.facts import UcscKg, Verification
+def _revise_calls(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
+    yield CallEstimate(1, size.whole + _EXAMPLE, 20 + size.answer + spec.reasoning * THINKING)
+
+
+def _kg(kit: DetectorKit) -> Detector:
+    from spanlab.detectors.ucsc.facts import FactVerifier, UcscKg
 
     options = GraphOptions.model_validate(kit.spec.options)
-    program = Verification(reasoning=kit.spec.reasoning, unverified=options.unverified)
+    program = FactVerifier(reasoning=kit.spec.reasoning, unverified=options.unverified)
     return UcscKg(kit, program, guided="check")
 
 
-def _kg_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
+def _kg_calls(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
     if size.passages:
         asked = INSTRUCTION + size.passages + size.question
-        yield Calls(1, asked, min(size.passages, 2000))
-    yield Calls(1, INSTRUCTION + size.question + size.answer, 50 + 3 * size.answer)
+        yield CallEstimate(1, asked, min(size.passages, 2000))
+    yield CallEstimate(1, INSTRUCTION + size.question + size.answer, 50 + 3 * size.answer)
     facts = min(max(size.answer // _FACT, 1), MAX_FACTS)
     seen = INSTRUCTION + _EXAMPLE + size.question + min(size.passages, 600)
     checks = facts * (MAX_ROUNDS if size.passages else 1)
-    yield Calls(checks, seen, 80 + spec.reasoning * THINKING)
-    yield Calls(facts, INSTRUCTION + size.question + size.answer, 30)
+    yield CallEstimate(checks, seen, 80 + spec.reasoning * THINKING)
+    yield CallEstimate(facts, INSTRUCTION + size.question + size.answer, 30)
 
 
-EXTRACT = Entry(
+EXTRACT = DetectorEntry(
     name="ucsc-extract",
     what="a model quotes what the passages do not support",
     needs="a model, one call an item; passages or a retriever help",
@@ -125,7 +133,7 @@ EXTRACT = Entry(
     prompts=("extract",),
     estimate=_extract_calls,
 )
-KG = Entry(
+KG = DetectorEntry(
     name="ucsc-kg",
     what="a model checks the answer's facts against a graph of the passages",
     needs="a model, 2 calls an item and 1 to 5 a fact; passages or a retriever",
@@ -136,7 +144,7 @@ KG = Entry(
     prompts=("graph", "facts", "check", "words"),
     estimate=_kg_calls,
 )
-REVISE = Entry(
+REVISE = DetectorEntry(
     name="ucsc-revise",
     what="a model corrects the answer with the fewest changes",
     needs="a model (best a reasoning one), one call an item; passages or a retriever help",
@@ -147,7 +155,7 @@ REVISE = Entry(
     prompts=("revise",),
     estimate=_revise_calls,
 )
-UCSC = Entry(
+UCSC = DetectorEntry(
     name="ucsc",
     what="five of these vote, as in the paper",
     needs="the models of its members, five calls an item; passages or a retriever help",

@@ -28,8 +28,8 @@ from spanlab.detectors.common.context import readable
 from spanlab.detectors.common.evidence import evidence
 from spanlab.detectors.common.model_detector import quote_steps, span_of
 from spanlab.detectors.ucsc.entries import QuoteOptions
-from spanlab.detectors.ucsc.system import Part, UcscDetector, show_examples
-from spanlab.mappers import Quote, map_quotes
+from spanlab.detectors.ucsc.system import UcscDetector, UnsupportedPart, show_examples
+from spanlab.mappers import ModelQuote, map_quotes
 from spanlab.schema import Annotation, Item
 
 
@@ -38,9 +38,9 @@ class UcscExtract(UcscDetector):
 
     def mark(self, item: Item, prediction: dspy.Prediction) -> Annotation:
         """Put every quote at its place."""
-        parts: Sequence[Part] = prediction.parts or ()
+        parts: Sequence[UnsupportedPart] = prediction.parts or ()
         quotes = [
-            Quote(part.text, part.probability, part.reason or None, part.before or None)
+            ModelQuote(part.text, part.probability, part.reason or None, part.before or None)
             for part in parts
             if part.text.strip()
         ]
@@ -53,10 +53,10 @@ class UcscExtract(UcscDetector):
         ]
         return self.annotation(spans=spans, trace=quote_steps(quotes, found))
 
-    def expected(self, item: Item, quotes: Sequence[Quote]) -> Mapping[str, object]:
+    def expected(self, item: Item, quotes: Sequence[ModelQuote]) -> Mapping[str, object]:
         """Return the gold spans as the program should quote them."""
         parts = [
-            Part(
+            UnsupportedPart(
                 text=quote.text,
                 before=quote.before,
                 reason=quote.reason or self._reason(item, quote.text),
@@ -96,7 +96,7 @@ class FindUnsupported(dspy.Signature):
     question: str = dspy.InputField(desc="what was asked")
     answer: str = dspy.InputField(desc="the answer to check; only its words may be copied")
     rule: str = dspy.InputField(desc="what counts as unsupported")
-    parts: list[Part] = dspy.OutputField(desc="the hallucinated words in order")
+    parts: list[UnsupportedPart] = dspy.OutputField(desc="the hallucinated words in order")
 
 
 # MIPROv2 shows this source to the model that writes prompts; a generic class would say less.

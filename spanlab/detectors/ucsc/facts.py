@@ -4,7 +4,7 @@ After Huang et al. 2025, "UCSC at SemEval-2025 Task 3: Context, Models and Promp
 Automated Hallucination Detection in LLM Output", knowledge-graph verification.
 
 1. Context is retrieved for the question (``system``).
-2. Detection (``Verification``):
+2. Detection (``FactVerifier``):
    a. the context becomes entities and relations, a multigraph: one call;
    b. the answer becomes atomic facts, each with the words it came from: one call;
    c. each fact is checked by querying the graph, in at most ``MAX_ROUNDS`` calls: the model names
@@ -34,12 +34,12 @@ import dspy
 
 from spanlab.claims import NameWrongWords, placed, wrong_words
 from spanlab.detectors.common.context import NOTHING_FOUND
-from spanlab.detectors.common.model_detector import Case, places_of, span_of, strongest
+from spanlab.detectors.common.model_detector import DetectionCase, places_of, span_of, strongest
 from spanlab.detectors.ucsc.entries import MAX_FACTS, MAX_ROUNDS, UNVERIFIED, GraphOptions
-from spanlab.detectors.ucsc.system import Fact, Judgement, UcscDetector, show_examples
-from spanlab.entities import Edge, Graph, Relation, edges_of
+from spanlab.detectors.ucsc.system import AtomicFact, FactJudgement, UcscDetector, show_examples
+from spanlab.entities import EntityEdge, EntityGraph, EntityRelation, edges_of
 from spanlab.lm.meter import keep, together
-from spanlab.mappers import Quote, QuoteMapping, map_quotes
+from spanlab.mappers import ModelQuote, QuoteMapping, map_quotes
 from spanlab.runtime import wait
 from spanlab.schema import Annotation, Claim, FactStep, Item, RelationStep, RemarkStep, Span, Step
 
@@ -54,12 +54,12 @@ class UcscKg(UcscDetector):
         'are certain of it yourself, else "not-enough-evidence".',
     }
 
-    def partial_steps(self, case: Case) -> Iterator[Step]:
+    def partial_steps(self, case: DetectionCase) -> Iterator[Step]:
         """Return the relations of the graph and the facts that were checked before."""
         for result in case.partial:
-            if isinstance(result, Edge):
+            if isinstance(result, EntityEdge):
                 yield RelationStep(**result._asdict())
-            elif isinstance(result, Checked):
+            elif isinstance(result, CheckedFact):
                 yield _step(result, self._map(case.item, result))
 
     def mark(self, item: Item, prediction: dspy.Prediction) -> Annotation:
@@ -80,7 +80,7 @@ class UcscKg(UcscDetector):
             trace=[*relations, *left_out, *facts],
         )
 
-    def _map(self, item: Item, checked: Checked) -> QuoteMapping:
+    def _map(self, item: Item, checked: CheckedFact) -> QuoteMapping:
         judgement = checked.judgement
         prob = judgement.confidence
         if judgement.verdict != "refuted":
@@ -90,10 +90,10 @@ class UcscKg(UcscDetector):
         return placed(item.answer, source, checked.words, prob=prob, lang=item.lang, floor=floor)
 
 
-def _claim(item: Item, checked: Checked) -> Claim:
+def _claim(item: Item, checked: CheckedFact) -> Claim:
     """Return a fact as a claim; ``prob`` is how sure its verdict is."""
     sentence = checked.fact.sentence
-    found = map_quotes(item.answer, [Quote(sentence)]) if sentence.strip() else None
+    found = map_quotes(item.answer, [ModelQuote(sentence)]) if sentence.strip() else None
     source = span_of(item.answer, found.spans[0]) if found and found.spans else None
     return Claim(
         text=checked.fact.fact,
@@ -103,7 +103,7 @@ def _claim(item: Item, checked: Checked) -> Claim:
     )
 
 
-def _step(checked: Checked, found: QuoteMapping) -> FactStep:
+def _step(checked: CheckedFact, found: QuoteMapping) -> FactStep:
     return FactStep(
         text=checked.fact.fact,
         verdict=checked.judgement.verdict,
@@ -132,7 +132,9 @@ class BuildGraph(dspy.Signature):
 
     passages: str = dspy.InputField(desc="what was found on the question, numbered")
     question: str = dspy.InputField(desc="what was asked")
-    relations: list[Relation] = dspy.OutputField(desc="the relations, most important ones first")
+    relations: list[EntityRelation] = dspy.OutputField(
+        desc="the relations, most important ones first"
+    )
 
 
 class ListFacts(dspy.Signature):
@@ -146,7 +148,7 @@ class ListFacts(dspy.Signature):
 
     question: str = dspy.InputField(desc="what was asked")
     answer: str = dspy.InputField(desc="the answer to take apart")
-    facts: list[Fact] = dspy.OutputField(desc="the facts in the order of the answer")
+    facts: list[AtomicFact] = dspy.OutputField(desc="the facts in the order of the answer")
 
 
 class CheckFact(dspy.Signature):
@@ -166,20 +168,20 @@ class CheckFact(dspy.Signature):
     seen: str = dspy.InputField(desc="the relations looked up so far")
     rule: str = dspy.InputField(desc="the verdict if the relations say nothing of the fact")
     rounds_left: int = dspy.InputField(desc="how often you may still look up; at 0 decide")
-    judgement: Judgement = dspy.OutputField(desc="what to look up next, or the verdict")
+    judgement: FactJudgement = dspy.OutputField(desc="what to look up next, or the verdict")
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedFact:
     """A fact with its verdict, what was looked up for it, and the words that state it if false."""
 
-    fact: Fact
-    judgement: Judgement
+    fact: AtomicFact
+    judgement: FactJudgement
     looked_up: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
 
 
-class Verification(dspy.Module):
+class FactVerifier(dspy.Module):
     """The model's part: graph, facts, verdicts, and the words that state false facts.
 
     Args:
@@ -208,8 +210,8 @@ class Verification(dspy.Module):
     ) -> dspy.Prediction:
         """Return ``relations`` (`Edge`), ``checked`` (`Checked`) and ``remarks``, all lists."""
         # a, b. The graph of the passages and the facts of the answer, at the same time.
-        graph: Graph
-        facts: list[Fact]
+        graph: EntityGraph
+        facts: list[AtomicFact]
         graph, facts = await together(
             self._graph(passages, question), self._facts(question, answer)
         )
@@ -221,25 +223,25 @@ class Verification(dspy.Module):
         remarks = [f"{left_out} more facts were not checked"] if left_out else []
         return dspy.Prediction(relations=list(graph.edges), checked=checked, remarks=remarks)
 
-    async def _graph(self, passages: str, question: str) -> Graph:
+    async def _graph(self, passages: str, question: str) -> EntityGraph:
         if passages == NOTHING_FOUND:
-            return Graph([])
+            return EntityGraph([])
         built = await self.graph.acall(passages=passages, question=question)
-        graph = Graph(edges_of(built.relations or []))
+        graph = EntityGraph(edges_of(built.relations or []))
         for edge in graph.edges:
             keep(edge)
         return graph
 
-    async def _facts(self, question: str, answer: str) -> list[Fact]:
+    async def _facts(self, question: str, answer: str) -> list[AtomicFact]:
         listed = await self.facts.acall(question=question, answer=answer)
-        facts: list[Fact] = listed.facts or []
+        facts: list[AtomicFact] = listed.facts or []
         return [fact for fact in facts if fact.fact.strip()]
 
-    async def _checked(self, fact: Fact, asking: CheckContext) -> Checked:
+    async def _checked(self, fact: AtomicFact, asking: CheckContext) -> CheckedFact:
         judgement, looked_up = await self._judged(fact, asking)
         wrong = {"refuted", "not-enough-evidence"} if self.unverified else {"refuted"}
         if judgement.verdict not in wrong:
-            return keep(Checked(fact, judgement, looked_up))
+            return keep(CheckedFact(fact, judgement, looked_up))
         named = await self.words.acall(
             question=asking.question,
             answer=asking.answer,
@@ -247,10 +249,12 @@ class Verification(dspy.Module):
             claim=fact.fact,
             reason=judgement.reason,
         )
-        return keep(Checked(fact, judgement, looked_up, wrong_words(named)))
+        return keep(CheckedFact(fact, judgement, looked_up, wrong_words(named)))
 
-    async def _judged(self, fact: Fact, asking: CheckContext) -> tuple[Judgement, tuple[str, ...]]:
-        seen: dict[Edge, None] = {}
+    async def _judged(
+        self, fact: AtomicFact, asking: CheckContext
+    ) -> tuple[FactJudgement, tuple[str, ...]]:
+        seen: dict[EntityEdge, None] = {}
         names: dict[str, None] = {}
         rounds = MAX_ROUNDS if asking.graph.edges else 1
         for rounds_left in reversed(range(rounds)):
@@ -262,7 +266,7 @@ class Verification(dspy.Module):
                 rule=asking.rule,
                 rounds_left=rounds_left,
             )
-            judgement: Judgement = said.judgement
+            judgement: FactJudgement = said.judgement
             new = [name for name in judgement.look_up if name not in names]
             if not new or not rounds_left:
                 break
@@ -277,7 +281,7 @@ class CheckContext:
 
     question: str
     answer: str
-    graph: Graph
+    graph: EntityGraph
     rule: str
 
     @property
@@ -286,7 +290,7 @@ class CheckContext:
         return "; ".join(self.graph.entities[:MAX_NAMES]) or NOTHING_FOUND
 
 
-def _seen(edges: Iterable[Edge], names: Iterable[str]) -> str:
+def _seen(edges: Iterable[EntityEdge], names: Iterable[str]) -> str:
     found = "\n".join(f"- {edge}" for edge in edges)
     asked = ", ".join(names)
     if found:

@@ -4,7 +4,7 @@ After Huang et al. 2025, "UCSC at SemEval-2025 Task 3: Context, Models and Promp
 Automated Hallucination Detection in LLM Output", minimal-cost revision.
 
 1. Context is retrieved for the question (``system``).
-2. A reasoning model corrects the answer with the fewest changes: one call (``Revision``).
+2. A reasoning model corrects the answer with the fewest changes: one call (``AnswerReviser``).
 3. Words that were deleted or replaced, by minimum edit distance, are the hallucination
    (``UcscRevise.mark``).
 
@@ -94,7 +94,7 @@ An earlier reply to this was no corrected answer. Refuse nothing and explain not
 answer itself, with the wrong words replaced or deleted."""
 
 
-class Revision(dspy.Module):
+class AnswerReviser(dspy.Module):
     """The model's part: one call that corrects the answer; another if it does something else.
 
     Args:

@@ -14,11 +14,11 @@ from typing import ClassVar, Final
 import dspy
 from pydantic import Field
 
-from spanlab.detectors.common.context import Context, asked, context
+from spanlab.detectors.common.context import PromptContext, asked, context
 from spanlab.detectors.common.evidence import explained
-from spanlab.detectors.common.model_detector import Case, Modelled
+from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
 from spanlab.lm.values import Judged, Prob, ReplyModel, Text, Texts, has, named
-from spanlab.mappers import Quote, load
+from spanlab.mappers import ModelQuote, load
 from spanlab.schema import Annotation, Demo, Item, RemarkStep
 
 RULES: Mapping[str, str] = {  # what is unsupported, by the option of that name
@@ -32,12 +32,12 @@ RULES: Mapping[str, str] = {  # what is unsupported, by the option of that name
 NO_ANSWER = "the answer is empty: there is nothing to check"
 
 
-class UcscDetector(Modelled):
+class UcscDetector(ModelDetector):
     """Retrieve context, let a model find what the answer says beyond it, map that to spans."""
 
     rules: ClassVar[Mapping[str, str]] = RULES
 
-    async def steps(self, case: Case) -> Annotation:
+    async def steps(self, case: DetectionCase) -> Annotation:
         """Take an item through the system's steps."""
         if not case.item.answer.strip():
             return self.annotation(note=NO_ANSWER)
@@ -64,14 +64,14 @@ class UcscDetector(Modelled):
     def mark(self, item: Item, prediction: dspy.Prediction) -> Annotation:
         """Map what the program said to spans; see ``Tunable``."""
 
-    def expected(self, item: Item, quotes: Sequence[Quote]) -> Mapping[str, object]:
+    def expected(self, item: Item, quotes: Sequence[ModelQuote]) -> Mapping[str, object]:
         """Return what a perfect program gives, where labels say so; see ``Tunable``."""
         return {}
 
-    def _context(self, item: Item) -> Context:
+    def _context(self, item: Item) -> PromptContext:
         return context(item, self.kit.retriever.name, self.kit.spec.context)
 
-    def _inputs(self, item: Item, read: Context) -> Mapping[str, str]:
+    def _inputs(self, item: Item, read: PromptContext) -> Mapping[str, str]:
         # Without passages everything would be unsupported by them.
         given = self.kit.spec.options.get("unsupported", "certain") if read.passages else "certain"
         texts = {"passages": read.text, "question": item.question, "answer": item.answer}
@@ -196,7 +196,7 @@ EXAMPLES: Final[Mapping[str, Demo]] = {
 }
 
 
-class Part(ReplyModel):
+class UnsupportedPart(ReplyModel):
     """Words copied from the answer, why they are wrong, how likely a reader marks them (0 to 1)."""
 
     text: Text = Field(description="the words, letter by letter")
@@ -213,7 +213,7 @@ class Part(ReplyModel):
         return has(given, "text")
 
 
-class Fact(ReplyModel):
+class AtomicFact(ReplyModel):
     """An atomic fact, understandable by itself, and the words copied from the answer behind it."""
 
     fact: Text = Field(description="what it states, in the language of the answer")
@@ -225,7 +225,7 @@ class Fact(ReplyModel):
         return has(given, "fact")
 
 
-class Judgement(ReplyModel):
+class FactJudgement(ReplyModel):
     """Names to look up next, or none and why, the verdict, and how sure it is from 0 to 1."""
 
     look_up: Texts = Field(description="a list of names, empty to decide")

@@ -36,12 +36,12 @@ from typing import Final, NamedTuple
 import dspy
 
 from spanlab.claims import sub_claims
-from spanlab.detectors.base import Kit
-from spanlab.detectors.common.claim_detector import ClaimDetector, ClaimProgram, Verified
+from spanlab.detectors.base import DetectorKit
+from spanlab.detectors.common.claim_detector import ClaimDetector, ClaimJudgement, ClaimProgram
 from spanlab.detectors.common.claim_options import EXTRACTOR
 from spanlab.detectors.common.context import ranked
-from spanlab.detectors.common.evidence import Remembered, evidence, quote, searched_for, stance_of
-from spanlab.detectors.common.model_detector import Case
+from spanlab.detectors.common.evidence import ClaimMemory, evidence, quote, searched_for, stance_of
+from spanlab.detectors.common.model_detector import DetectionCase
 from spanlab.detectors.entry import JUDGE
 from spanlab.detectors.veritrail.entry import (
     ClaimOptions,
@@ -50,11 +50,11 @@ from spanlab.detectors.veritrail.entry import (
     VeriTrailOptions,
 )
 from spanlab.detectors.veritrail.evidence import (
-    JudgeClaim,
-    Judged,
-    Selected,
+    ClaimRuling,
+    JudgeByEvidence,
+    NodeSentence,
+    SelectedEvidence,
     SelectEvidence,
-    Sentence,
     agreed,
     chosen,
     closest_fitting,
@@ -62,13 +62,13 @@ from spanlab.detectors.veritrail.evidence import (
     numbered,
     room_of,
 )
-from spanlab.detectors.veritrail.trail import NOTHING_CHOSEN, Asking, Trail
-from spanlab.detectors.veritrail.walk import Round, Walk, WalkVerdict, walk
+from spanlab.detectors.veritrail.trail import NOTHING_CHOSEN, TrailModels, TrailReader
+from spanlab.detectors.veritrail.walk import WalkResult, WalkRound, WalkVerdict, walk
 from spanlab.entities import names_of
 from spanlab.extents import Extent
 from spanlab.lm import Usage
 from spanlab.lm.meter import LETTERS_PER_TOKEN, together
-from spanlab.schema import Evidence, Graph, Item, TrailStep, passage_id, process_of, roots_of
+from spanlab.schema import Evidence, Item, ProcessGraph, TrailStep, passage_id, process_of, roots_of
 
 SAMPLED: Final = 0.2  # temperature of several answers to one question (appendix E.3)
 
@@ -79,7 +79,7 @@ class VeriTrailProgram(ClaimProgram):
     def __init__(self) -> None:
         super().__init__()
         self.select = dspy.Predict(SelectEvidence)
-        self.judge = dspy.Predict(JudgeClaim)
+        self.judge = dspy.Predict(JudgeByEvidence)
 
 
 class ProcessDetector(ClaimDetector):
@@ -88,12 +88,12 @@ class ProcessDetector(ClaimDetector):
     program: VeriTrailProgram
 
     def __init__(
-        self, kit: Kit, program: VeriTrailProgram, *, guided: str, options: ClaimOptions
+        self, kit: DetectorKit, program: VeriTrailProgram, *, guided: str, options: ClaimOptions
     ) -> None:
         self.answering = options
         super().__init__(kit, program, guided=guided, whole=options.claims == "answer")
 
-    async def prepare(self, case: Case) -> None:
+    async def prepare(self, case: DetectionCase) -> None:
         """Retrieve passages, unless the item says how its answer was made."""
         if case.item.process is None:
             await super().prepare(case)
@@ -117,19 +117,19 @@ class ProcessDetector(ClaimDetector):
 class VeriTrail(ProcessDetector):
     """Follows claims through the process that made an answer."""
 
-    def __init__(self, kit: Kit, program: VeriTrailProgram, *, guided: str) -> None:
+    def __init__(self, kit: DetectorKit, program: VeriTrailProgram, *, guided: str) -> None:
         self.options = VeriTrailOptions.model_validate(kit.spec.options)
         super().__init__(kit, program, guided=guided, options=self.options)
         self._memory = self.options.opened(kit)
 
-    async def verify(self, case: Case, number: int, claim: str) -> Verified:
+    async def verify(self, case: DetectionCase, number: int, claim: str) -> ClaimJudgement:
         """Follow one claim; what the memory holds about its names is one more source."""
-        known = Remembered(self._memory, self, case, claim)
+        known = ClaimMemory(self._memory, self, case, claim)
         if case.item.process is None:
             await known.recall(names_of(claim))
         item, process = case.item, process_of(case.item)
         room = room_of(self.kit.models[JUDGE].window)
-        trail = Trail(await self.asking(item, claim), process, item.lang, self.options, room)
+        trail = TrailReader(await self.asking(item, claim), process, item.lang, self.options, room)
         found = await walk(process, select=trail.select, judge=trail.judge, q=self.options.q)
         read = {node for step in found.rounds for node in step.checked}
         sizes = await asyncio.to_thread(process.sizes)
@@ -137,7 +137,7 @@ class VeriTrail(ProcessDetector):
         self.kit.meter.note("", Usage(texts_read=len(read), texts=texts))
         quotes = _evidence(item, trail, found.verdict, known)
         await known.keep(searched_for(item, (each.passage for each in quotes)))
-        return Verified(
+        return ClaimJudgement(
             verdict=found.verdict,
             reason=trail.judged.reason,
             support=trail.judged.support,
@@ -155,13 +155,13 @@ class AskingModels:
         self._samples = detector.answering.samples
         self._agreeing = min(detector.answering.agreeing, self._samples)
 
-    async def choose(self, found: Sequence[Sentence]) -> Selected:
+    async def choose(self, found: Sequence[NodeSentence]) -> SelectedEvidence:
         """Choose the sentences that enough answers chose."""
         program = self._detector.program
         said = await self._answers(program.select, sentences=numbered(found))
         return agreed(found, [chosen(found, each) for each in said], self._agreeing)
 
-    async def rule(self, evidence: Sequence[str]) -> Judged:
+    async def rule(self, evidence: Sequence[str]) -> ClaimRuling:
         """Judge as enough answers do."""
         shown = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(evidence, start=1))
         said = await self._answers(self._detector.program.judge, evidence=shown)
@@ -181,7 +181,7 @@ class AskingModels:
 
 
 def _evidence(
-    item: Item, trail: Trail, verdict: WalkVerdict, known: Remembered
+    item: Item, trail: TrailReader, verdict: WalkVerdict, known: ClaimMemory
 ) -> tuple[Evidence, ...]:
     """Return what was chosen of an item's passages; the closest sentence if there is nothing."""
     if item.process is not None:
@@ -196,7 +196,7 @@ def _evidence(
     return quoted or evidence(item, range(len(item.passages)), known.claim)
 
 
-class Baseline(ProcessDetector):
+class TrailBaseline(ProcessDetector):
     """Judges claims on texts that are chosen without a model.
 
     Args:
@@ -206,12 +206,14 @@ class Baseline(ProcessDetector):
         method: how the texts are chosen.
     """
 
-    def __init__(self, kit: Kit, program: VeriTrailProgram, *, guided: str, method: Method) -> None:
+    def __init__(
+        self, kit: DetectorKit, program: VeriTrailProgram, *, guided: str, method: Method
+    ) -> None:
         kind = ClaimOptions if method == "whole" else RetrievalOptions
         self._options, self._method = kind.model_validate(kit.spec.options), method
         super().__init__(kit, program, guided=guided, options=self._options)
 
-    async def verify(self, case: Case, number: int, claim: str) -> Verified:
+    async def verify(self, case: DetectionCase, number: int, claim: str) -> ClaimJudgement:
         """Judge one claim."""
         item, process = case.item, process_of(case.item)
         options = self._options
@@ -224,7 +226,7 @@ class Baseline(ProcessDetector):
         else:
             found = await _judged_at_once(process, reader)
         passages = range(len(item.passages)) if item.process is None else ()
-        return Verified(
+        return ClaimJudgement(
             verdict=found.verdict,
             reason=reader.judged.reason,
             support=reader.judged.support,
@@ -247,10 +249,10 @@ class Baseline(ProcessDetector):
         )
 
 
-class _Judgement(NamedTuple):
+class _NodeJudgement(NamedTuple):
     """A verdict, the nodes whose texts it was given on, and what did not fit."""
 
-    judged: Judged
+    judged: ClaimRuling
     nodes: tuple[str, ...]
     remark: str | None
 
@@ -259,18 +261,18 @@ class _Judgement(NamedTuple):
 class _Reader:
     """Chooses the texts closest to a claim, and has it judged on them, within a prompt's size."""
 
-    asking: Asking
-    process: Graph
+    asking: TrailModels
+    process: ProcessGraph
     claim: str
     k: int | None  # None: all
     room: float  # estimated tokens of all texts in a prompt
-    judgements: list[_Judgement] = field(default_factory=list)
+    judgements: list[_NodeJudgement] = field(default_factory=list)
 
     @property
-    def judged(self) -> Judged:
+    def judged(self) -> ClaimRuling:
         """The latest verdict; not supported where nothing was read."""
         last = self.judgements[-1:]
-        return last[0].judged if last else Judged("not-supported", NOTHING_CHOSEN)
+        return last[0].judged if last else ClaimRuling("not-supported", NOTHING_CHOSEN)
 
     async def select(self, nodes: tuple[str, ...]) -> Sequence[str]:
         """Return the nodes whose texts come closest to the claim."""
@@ -282,7 +284,7 @@ class _Reader:
         texts = {node: self.process.by_id[node].text for node in ranked_nodes}
         shown = closest_fitting(texts, self.room)
         judged = await self.asking.rule(list(shown.shown.values()))
-        self.judgements.append(_Judgement(judged, tuple(shown.shown), shown.remark(self.room)))
+        self.judgements.append(_NodeJudgement(judged, tuple(shown.shown), shown.remark(self.room)))
         return judged.verdict
 
     def _ranked(self, nodes: Sequence[str]) -> list[str]:
@@ -290,11 +292,11 @@ class _Reader:
         return [nodes[index] for index in ranked(texts, self.claim)]
 
 
-async def _judged_at_once(process: Graph, reader: _Reader) -> Walk:
+async def _judged_at_once(process: ProcessGraph, reader: _Reader) -> WalkResult:
     """Judge a claim on its process's roots, without tracing it."""
     found = await asyncio.to_thread(roots_of, process)
     roots = tuple(node.id for node in found)
     if not roots:
-        return Walk("not-supported", ())
+        return WalkResult("not-supported", ())
     verdict = await reader.judge(tuple(await reader.select(roots)))
-    return Walk(verdict, (Round(roots, roots, verdict),))
+    return WalkResult(verdict, (WalkRound(roots, roots, verdict),))

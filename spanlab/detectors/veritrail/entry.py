@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from spanlab.detectors.base import Detector, Kit
+from spanlab.detectors.base import Detector, DetectorKit
 from spanlab.detectors.common.claim_options import EXTRACTOR, ClaimsOption, claim_calls
 from spanlab.detectors.common.memory_options import MemoryOptions
-from spanlab.detectors.entry import INSTRUCTION, JUDGE, Calls, Entry, Size
+from spanlab.detectors.entry import INSTRUCTION, JUDGE, CallEstimate, DetectorEntry, PromptSize
 from spanlab.detectors.spec import DetectorSpec
 
 Method = Literal["retrieval", "whole", "traced"]
@@ -82,31 +82,31 @@ class RetrievalOptions(ClaimOptions):
     ] = 15
 
 
-def _create(kit: Kit) -> Detector:
+def _create(kit: DetectorKit) -> Detector:
     from spanlab.detectors.veritrail.detector import VeriTrail, VeriTrailProgram
 
     return VeriTrail(kit, VeriTrailProgram(), guided="judge")
 
 
-def _calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
+def _calls(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
     yield from _judging(size, spec)
     options = VeriTrailOptions.model_validate(spec.options)
     prompts = max(-(-size.passages // (_SENTENCE * options.sentences)), 1)
     again = claim_calls(size, options).claims * options.samples
-    yield Calls(prompts * again, INSTRUCTION + size.passages // prompts, 120)
+    yield CallEstimate(prompts * again, INSTRUCTION + size.passages // prompts, 120)
 
 
-def _judging(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
+def _judging(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
     """Yield the calls of what all these detectors do: claims, their parts, verdicts and words."""
     known = ClaimOptions.model_fields.keys() & spec.options.keys()
     options = ClaimOptions.model_validate({name: spec.options[name] for name in known})
     claims, calls = claim_calls(size, options)
     yield from calls
-    yield Calls(_PARTS * claims, INSTRUCTION + size.question + size.answer, 60, EXTRACTOR)
-    yield Calls(claims * options.samples, INSTRUCTION + size.passages, 150)
+    yield CallEstimate(_PARTS * claims, INSTRUCTION + size.question + size.answer, 60, EXTRACTOR)
+    yield CallEstimate(claims * options.samples, INSTRUCTION + size.passages, 150)
 
 
-VERITRAIL = Entry(
+VERITRAIL = DetectorEntry(
     name="veritrail",
     what="every claim is followed back to its sources, through all that lies between",
     needs="a model, 3 calls a sentence and 5 or more a claim; passages or an item's process",
@@ -119,15 +119,15 @@ VERITRAIL = Entry(
 )
 
 
-def _baseline(name: str, method: Method, what: str, options: type[ClaimOptions]) -> Entry:
+def _baseline(name: str, method: Method, what: str, options: type[ClaimOptions]) -> DetectorEntry:
     """Return what one of the paper's baselines says of itself (§4.2, appendix E.1)."""
 
-    def create(kit: Kit) -> Detector:
-        from spanlab.detectors.veritrail.detector import Baseline, VeriTrailProgram
+    def create(kit: DetectorKit) -> Detector:
+        from spanlab.detectors.veritrail.detector import TrailBaseline, VeriTrailProgram
 
-        return Baseline(kit, VeriTrailProgram(), guided="judge", method=method)
+        return TrailBaseline(kit, VeriTrailProgram(), guided="judge", method=method)
 
-    return Entry(
+    return DetectorEntry(
         name=name,
         what=f"baseline: {what}",
         needs="a model, 3 calls a sentence and 4 or more a claim; passages or an item's process",

@@ -39,14 +39,14 @@ def walk_verdict(value: object) -> WalkVerdict:
     raise ValueError(f"the verdict {str(value)[:60]!r} is none of the three")
 
 
-class Ruling(ReplyModel):
+class EvidenceRuling(ReplyModel):
     """Why, and the verdict: "supported", "not-supported" or "inconclusive"."""
 
     reason: Text
     verdict: Annotated[WalkVerdict, BeforeValidator(walk_verdict)]
 
 
-class JudgeClaim(dspy.Signature):
+class JudgeByEvidence(dspy.Signature):
     """Decide whether evidence strongly implies every part of a claim.
 
     "supported": a careful reader would take the whole claim from the evidence, without guessing.
@@ -63,10 +63,10 @@ class JudgeClaim(dspy.Signature):
     evidence: str = dspy.InputField(desc="texts and summaries, numbered")
     claim: str = dspy.InputField(desc="the claim")
     parts: str = dspy.InputField(desc="what the claim says, part by part")
-    ruling: Ruling = dspy.OutputField(desc="the reason, part by part, then the verdict")
+    ruling: EvidenceRuling = dspy.OutputField(desc="the reason, part by part, then the verdict")
 
 
-class Judged(NamedTuple):
+class ClaimRuling(NamedTuple):
     """A verdict, why, and the share of answers that said "supported"; None for a single answer."""
 
     verdict: WalkVerdict
@@ -74,7 +74,7 @@ class Judged(NamedTuple):
     support: float | None = None
 
 
-def majority(answers: Sequence[Ruling], least: int) -> Judged:
+def majority(answers: Sequence[EvidenceRuling], least: int) -> ClaimRuling:
     """Return the verdict that most answers give.
 
     Args:
@@ -86,14 +86,14 @@ def majority(answers: Sequence[Ruling], least: int) -> Judged:
         answer's that gives the verdict.
     """
     if len(answers) == 1:
-        return Judged(answers[0].verdict, answers[0].reason)
+        return ClaimRuling(answers[0].verdict, answers[0].reason)
     counts = Counter(each.verdict for each in answers)
     (first, most), *others = counts.most_common()
     tied = most < least or (bool(others) and others[0][1] == most)
     verdict: WalkVerdict = "inconclusive" if tied else first
     reasons = [each.reason for each in answers if each.verdict == verdict]
     support = counts["supported"] / len(answers)
-    return Judged(verdict, reasons[0] if reasons else "the answers disagree", support)
+    return ClaimRuling(verdict, reasons[0] if reasons else "the answers disagree", support)
 
 
 _KEPT_FREE: Final = 2_000  # tokens of the instruction, the claim, its parts, and the answer
@@ -114,7 +114,7 @@ def room_of(window: int | None) -> float:
     return float("inf") if window is None else max(_CAUTION * window - _KEPT_FREE, 1.0)
 
 
-def largest(selected: Sequence[Selected], most: int) -> Sequence[Selected]:
+def largest(selected: Sequence[SelectedEvidence], most: int) -> Sequence[SelectedEvidence]:
     """Return the selections, in order, with most sentences together, at most ``most``.
 
     Where those that fit as a whole leave room, the first of the others fills it with its first
@@ -134,7 +134,7 @@ def largest(selected: Sequence[Selected], most: int) -> Sequence[Selected]:
     return [fit[index] for index in sorted(fit)]
 
 
-def part_of(selected: Selected, most: int) -> Selected:
+def part_of(selected: SelectedEvidence, most: int) -> SelectedEvidence:
     """Return the first ``most`` sentences of a selection; they are their own summary."""
     sentences = selected.sentences[:most]
     return replace(selected, sentences=sentences, summary=" ".join(each.text for each in sentences))
@@ -238,7 +238,7 @@ class SelectEvidence(dspy.Signature):
     summary: str = dspy.OutputField(desc='what they say on the claim; "none" if none is chosen')
 
 
-class Sentence(NamedTuple):
+class NodeSentence(NamedTuple):
     """Characters ``[start, end)`` of a node's text."""
 
     node: str
@@ -248,30 +248,30 @@ class Sentence(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Selected:
+class SelectedEvidence:
     """What one prompt chose: sentences in order, their summary, and ids that nobody gave."""
 
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[NodeSentence, ...]
     summary: str
     unknown: int = 0
 
 
-def sentences_of(nodes: Sequence[ProcessNode], lang: str) -> list[Sentence]:
+def sentences_of(nodes: Sequence[ProcessNode], lang: str) -> list[NodeSentence]:
     """Return the sentences of nodes, in order."""
     return [
-        Sentence(node.id, place.start, place.end, node.text[slice(*place)])
+        NodeSentence(node.id, place.start, place.end, node.text[slice(*place)])
         for node in nodes
         for place in sentences(node.text, lang)
     ]
 
 
-def batches(found: Sequence[Sentence], most: int) -> Iterator[Sequence[Sentence]]:
+def batches(found: Sequence[NodeSentence], most: int) -> Iterator[Sequence[NodeSentence]]:
     """Yield the sentences in groups of at most ``most``."""
     for start in range(0, len(found), most):
         yield found[start : start + most]
 
 
-def numbered(found: Sequence[Sentence]) -> str:
+def numbered(found: Sequence[NodeSentence]) -> str:
     """Show sentences as a prompt does: numbered from 1, texts parted by a line of dashes."""
     lines = enumerate(found, start=1)
     texts = groupby(lines, key=lambda line: line[1].node)
@@ -280,15 +280,17 @@ def numbered(found: Sequence[Sentence]) -> str:
     )
 
 
-def chosen(found: Sequence[Sentence], prediction: dspy.Prediction) -> Selected:
+def chosen(found: Sequence[NodeSentence], prediction: dspy.Prediction) -> SelectedEvidence:
     """Read what a predictor of `SelectEvidence` returned for these sentences."""
     numbers = {_number(each) for each in prediction.chosen or ()}
     known = [each for index, each in enumerate(found, start=1) if index in numbers]
     summary = (prediction.summary or "").strip()
-    return Selected(tuple(known), summary if known else "", len(numbers) - len(known))
+    return SelectedEvidence(tuple(known), summary if known else "", len(numbers) - len(known))
 
 
-def agreed(found: Sequence[Sentence], answers: Sequence[Selected], least: int) -> Selected:
+def agreed(
+    found: Sequence[NodeSentence], answers: Sequence[SelectedEvidence], least: int
+) -> SelectedEvidence:
     """Return the sentences that at least ``least`` answers chose.
 
     Args:
@@ -303,7 +305,7 @@ def agreed(found: Sequence[Sentence], answers: Sequence[Selected], least: int) -
     kept = tuple(each for each in found if votes[each] >= least)
     closest = min(answers, key=lambda each: len(set(each.sentences).symmetric_difference(kept)))
     unknown = sum(each.unknown for each in answers)
-    return Selected(kept, closest.summary if kept else "", unknown)
+    return SelectedEvidence(kept, closest.summary if kept else "", unknown)
 
 
 def _number(text: object) -> int | None:

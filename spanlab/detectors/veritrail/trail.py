@@ -10,51 +10,51 @@ from typing import Final, Protocol
 
 from spanlab.detectors.veritrail.entry import VeriTrailOptions
 from spanlab.detectors.veritrail.evidence import (
-    Judged,
-    Selected,
-    Sentence,
+    ClaimRuling,
+    NodeSentence,
+    SelectedEvidence,
     batches,
     fitting,
     largest,
     sentences_of,
 )
-from spanlab.detectors.veritrail.walk import Round, WalkVerdict
+from spanlab.detectors.veritrail.walk import WalkRound, WalkVerdict
 from spanlab.lm import count_tokens
 from spanlab.lm.meter import together
-from spanlab.schema import Graph, NodeQuote, ProcessNode, Step, TrailStep
+from spanlab.schema import NodeQuote, ProcessGraph, ProcessNode, Step, TrailStep
 
 RERUNS: Final = 3  # of a selection among what was selected; the paper leaves the number open
 NOTHING_CHOSEN: Final = "nothing that was read settles the claim"
 
 
-class Asking(Protocol):
+class TrailModels(Protocol):
     """What a trail asks of models."""
 
-    async def choose(self, found: Sequence[Sentence]) -> Selected:
+    async def choose(self, found: Sequence[NodeSentence]) -> SelectedEvidence:
         """Choose the sentences that settle the claim; all fit one prompt."""
         ...
 
-    async def rule(self, evidence: Sequence[str]) -> Judged:
+    async def rule(self, evidence: Sequence[str]) -> ClaimRuling:
         """Judge the claim on texts and summaries."""
         ...
 
 
 @dataclass(frozen=True)
-class _Notes:
+class _RoundNotes:
     """What a round left: its selections, by roots and others, and what was made of them."""
 
-    roots: tuple[Selected, ...]
-    others: tuple[Selected, ...]
-    judged: Judged
+    roots: tuple[SelectedEvidence, ...]
+    others: tuple[SelectedEvidence, ...]
+    judged: ClaimRuling
     unknown: int  # ids that models returned and nobody had given
     remark: str | None = None  # what did not fit
 
     @property
-    def sentences(self) -> list[Sentence]:
+    def sentences(self) -> list[NodeSentence]:
         return [each for chosen in (*self.others, *self.roots) for each in chosen.sentences]
 
 
-class Trail:
+class TrailReader:
     """Selects and judges for one claim, and remembers both.
 
     Args:
@@ -67,15 +67,15 @@ class Trail:
 
     def __init__(
         self,
-        asking: Asking,
-        process: Graph,
+        asking: TrailModels,
+        process: ProcessGraph,
         lang: str,
         options: VeriTrailOptions,
         room: float = inf,
     ) -> None:
         self._asking, self._process, self._lang, self._options = asking, process, lang, options
         self._room = room
-        self._rounds: list[_Notes] = []
+        self._rounds: list[_RoundNotes] = []
 
     async def select(self, nodes: tuple[str, ...]) -> set[str]:
         """Return those of the nodes that hold evidence."""
@@ -85,9 +85,11 @@ class Trail:
             self._among(self._sentences(known, roots=True), asked.root_sentences),
             self._among(self._sentences(known, roots=False), asked.sentences),
         )
-        nothing = Judged("not-supported", NOTHING_CHOSEN)  # no soft score without verdicts (E.3)
+        nothing = ClaimRuling(
+            "not-supported", NOTHING_CHOSEN
+        )  # no soft score without verdicts (E.3)
         unknown = sum(each.unknown for each in (*roots, *others))
-        self._rounds.append(_Notes(_filled(roots), _filled(others), nothing, unknown))
+        self._rounds.append(_RoundNotes(_filled(roots), _filled(others), nothing, unknown))
         return {sentence.node for sentence in self._rounds[-1].sentences}
 
     async def judge(self, nodes: tuple[str, ...]) -> WalkVerdict:
@@ -118,16 +120,20 @@ class Trail:
         return whole, parts
 
     @property
-    def judged(self) -> Judged:
+    def judged(self) -> ClaimRuling:
         """The latest verdict, why, and its soft score; not supported where nothing was read."""
-        return self._rounds[-1].judged if self._rounds else Judged("not-supported", NOTHING_CHOSEN)
+        return (
+            self._rounds[-1].judged
+            if self._rounds
+            else ClaimRuling("not-supported", NOTHING_CHOSEN)
+        )
 
     @property
-    def quotes(self) -> list[Sentence]:
+    def quotes(self) -> list[NodeSentence]:
         """All sentences that were chosen, in the order of the rounds."""
         return [each for notes in self._rounds for each in notes.sentences]
 
-    def steps(self, rounds: Sequence[Round], claim: int) -> tuple[Step, ...]:
+    def steps(self, rounds: Sequence[WalkRound], claim: int) -> tuple[Step, ...]:
         """Return the rounds of a walk as steps of a trace, for the claim of this number."""
         return tuple(
             TrailStep(
@@ -144,17 +150,17 @@ class Trail:
             for number, (each, notes) in enumerate(zip(rounds, self._rounds, strict=True), start=1)
         )
 
-    def _sentences(self, nodes: Sequence[ProcessNode], *, roots: bool) -> list[Sentence]:
+    def _sentences(self, nodes: Sequence[ProcessNode], *, roots: bool) -> list[NodeSentence]:
         return sentences_of([node for node in nodes if roots is not bool(node.sources)], self._lang)
 
-    async def _among(self, found: Sequence[Sentence], most: int) -> list[Selected]:
+    async def _among(self, found: Sequence[NodeSentence], most: int) -> list[SelectedEvidence]:
         prompts = (self._asking.choose(batch) for batch in batches(found, most))
-        selected: list[Selected] = await together(*prompts)
+        selected: list[SelectedEvidence] = await together(*prompts)
         return selected
 
     async def _fitting(
-        self, selected: Sequence[Selected], shown: int, most: int
-    ) -> Sequence[Selected]:
+        self, selected: Sequence[SelectedEvidence], shown: int, most: int
+    ) -> Sequence[SelectedEvidence]:
         """Select again among what was selected until a verdict can rest on it (§3.1.3)."""
         for _ in range(RERUNS):
             found = [sentence for each in selected for sentence in each.sentences]
@@ -167,11 +173,11 @@ class Trail:
         return largest(selected, most)
 
 
-def _filled(selected: Sequence[Selected]) -> tuple[Selected, ...]:
+def _filled(selected: Sequence[SelectedEvidence]) -> tuple[SelectedEvidence, ...]:
     return tuple(each for each in selected if each.sentences)
 
 
-def _by_node(selected: Iterable[Selected]) -> dict[str, list[str]]:
+def _by_node(selected: Iterable[SelectedEvidence]) -> dict[str, list[str]]:
     """Return the texts of chosen sentences by the node that they stand in."""
     found: dict[str, list[str]] = {}
     for sentence in (sentence for chosen in selected for sentence in chosen.sentences):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from spanlab.errors import UsageError
-from spanlab.schema import Graph
+from spanlab.schema import ProcessGraph
 
 WalkVerdict = Literal["supported", "not-supported", "inconclusive"]
 SUPPORTED: Final[WalkVerdict] = "supported"
@@ -20,7 +20,7 @@ NOT_SUPPORTED: Final[WalkVerdict] = "not-supported"
 
 
 @dataclass(frozen=True)
-class Round:
+class WalkRound:
     """One round: the nodes that were read, those of them that gave evidence, and the verdict."""
 
     checked: tuple[str, ...]
@@ -29,7 +29,7 @@ class Round:
 
 
 @dataclass(frozen=True)
-class Walk:
+class WalkResult:
     """The final verdict on a claim and how it came about.
 
     ``error_stages`` are the stages, earliest first, where what is not supported came in; empty
@@ -37,17 +37,17 @@ class Walk:
     """
 
     verdict: WalkVerdict
-    rounds: tuple[Round, ...]
+    rounds: tuple[WalkRound, ...]
     error_stages: tuple[str, ...] = ()
 
 
 async def walk(
-    process: Graph,
+    process: ProcessGraph,
     *,
     select: Callable[[tuple[str, ...]], Awaitable[Iterable[str]]],
     judge: Callable[[tuple[str, ...]], Awaitable[WalkVerdict]],
     q: int = 1,
-) -> Walk:
+) -> WalkResult:
     """Follow a claim from the answer towards the sources until its verdict stands.
 
     Args:
@@ -66,7 +66,7 @@ async def walk(
     """
     if q < 1:
         raise UsageError(f"q is {q}: it takes at least 1 round to call a claim not supported")
-    rounds: list[Round] = []
+    rounds: list[WalkRound] = []
     roots: dict[str, None] = {}  # that gave evidence
     known: set[str] = set()
     candidates: Sequence[str] = process.terminal.sources
@@ -76,17 +76,19 @@ async def walk(
         yielded = tuple(each for each in checked if each in chosen)
         evidence = (*yielded, *roots)
         verdict = await judge(evidence) if evidence else NOT_SUPPORTED
-        rounds.append(Round(checked, yielded, verdict))
+        rounds.append(WalkRound(checked, yielded, verdict))
         roots.update(dict.fromkeys(each for each in yielded if not process.by_id[each].sources))
         if [each.verdict for each in rounds[-q:]] == [NOT_SUPPORTED] * q:
             break
         followed = checked if verdict == NOT_SUPPORTED else yielded
         candidates = [source for each in followed for source in process.by_id[each].sources]
     final = rounds[-1].verdict if roots else NOT_SUPPORTED
-    return Walk(final, tuple(rounds), _error_stages(process, final, rounds))
+    return WalkResult(final, tuple(rounds), _error_stages(process, final, rounds))
 
 
-def _error_stages(process: Graph, verdict: WalkVerdict, rounds: Sequence[Round]) -> tuple[str, ...]:
+def _error_stages(
+    process: ProcessGraph, verdict: WalkVerdict, rounds: Sequence[WalkRound]
+) -> tuple[str, ...]:
     """Return where what is not supported came in (§3.2)."""
     if verdict != NOT_SUPPORTED:
         return ()

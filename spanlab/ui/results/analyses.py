@@ -21,7 +21,7 @@ from spanlab.workflows.comparison_tables import claim_measures, claim_table
 from spanlab.workflows.item_fields import fields_of, model_field
 from spanlab.workflows.managing import DatasetSummary, Store
 from spanlab.workflows.rates import MEASURES as RATES
-from spanlab.workflows.rates import Group, Rates, rates, usual
+from spanlab.workflows.rates import RateGroup, RateReport, rates, usual
 from spanlab.workflows.reasoning_results import (
     MethodResult,
     ReasoningResults,
@@ -179,10 +179,10 @@ def show_rates(summary: DatasetSummary) -> None:
         show_table(pair)
 
 
-def _lowest_first(found: Rates, measure: str) -> Rates:
+def _lowest_first(found: RateReport, measure: str) -> RateReport:
     """Return the groups by one of their rates; those that lack it come last."""
 
-    def place(group: Group) -> tuple[bool, float, str]:
+    def place(group: RateGroup) -> tuple[bool, float, str]:
         rate: MeanInterval | None = getattr(group.rates, measure)
         return rate is None, rate.mean if rate else 0.0, group.value
 
@@ -254,7 +254,7 @@ def _seen(summary: DatasetSummary) -> tuple[object, ...]:
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _count_rates(
     dataset: str, field: str, names: tuple[str, ...], seen: tuple[object, ...], _store: Store
-) -> Rates:
+) -> RateReport:
     """Count now, or return what any session has counted; ``seen`` tells changes."""
     with progress("Counting", None) as advance:
         return rates(_store, dataset, field, names, advance)

@@ -13,7 +13,7 @@ from spanlab.ui.results.charts import MOST_COLOURS
 from spanlab.ui.results.tables import show_table
 from spanlab.ui.reviewer import seen_store
 from spanlab.workflows.campaign import (
-    Finished,
+    FinishedItem,
     agreement_over_time,
     agreement_table,
     day_table,
@@ -28,10 +28,10 @@ _MOST = 20  # people in a chart
 _NO_LOG = "Imported annotations do not say when they were made."
 
 
-class _Asked(NamedTuple):
+class _CampaignChoice(NamedTuple):
     summary: DatasetSummary
     people: tuple[str, ...]
-    finished: tuple[Finished, ...]
+    finished: tuple[FinishedItem, ...]
 
 
 def show_campaign(summary: DatasetSummary, chosen: Collection[str]) -> None:
@@ -44,10 +44,10 @@ def show_campaign(summary: DatasetSummary, chosen: Collection[str]) -> None:
     view = st.segmented_control(
         "Show", list(_VIEWS), default=first, required=True, key="spanlab.campaign"
     )
-    _VIEWS[view](_Asked(summary, people, found))
+    _VIEWS[view](_CampaignChoice(summary, people, found))
 
 
-def _plan(asked: _Asked) -> None:
+def _plan(asked: _CampaignChoice) -> None:
     plan = plan_of(seen_store(asked.summary), asked.summary)
     if plan is None:
         st.info(
@@ -63,7 +63,7 @@ def _plan(asked: _Asked) -> None:
     )
 
 
-def _by_day(asked: _Asked) -> None:
+def _by_day(asked: _CampaignChoice) -> None:
     table = day_table(asked.finished)
     if not table.rows:
         _say_nothing("None of the annotators chosen has pressed Done in Review yet.")
@@ -78,7 +78,7 @@ def _by_day(asked: _Asked) -> None:
     show_table(table)
 
 
-def _labels(asked: _Asked) -> None:
+def _labels(asked: _CampaignChoice) -> None:
     found = campaign_of(asked.summary)
     if found is None:
         return
@@ -89,7 +89,7 @@ def _labels(asked: _Asked) -> None:
     show_table(label_table(labels), drawn=label_shares(labels, _MOST, MOST_COLOURS))
 
 
-def _agreement(asked: _Asked) -> None:
+def _agreement(asked: _CampaignChoice) -> None:
     found = campaign_of(asked.summary)
     if found is None:
         return
@@ -108,7 +108,7 @@ def _agreement(asked: _Asked) -> None:
     show_table(table)
 
 
-def _times(asked: _Asked) -> None:
+def _times(asked: _CampaignChoice) -> None:
     paces = pace(asked.finished)
     if not paces:
         _say_nothing("No time has been measured yet for the people chosen.")
@@ -122,7 +122,7 @@ def _times(asked: _Asked) -> None:
     show_table(pace_table(paces), drawn=pace_table(most))
 
 
-_VIEWS: dict[str, Callable[[_Asked], None]] = {
+_VIEWS: dict[str, Callable[[_CampaignChoice], None]] = {
     "Plan": _plan,
     "Items by day": _by_day,
     "Labels": _labels,

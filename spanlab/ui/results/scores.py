@@ -8,7 +8,7 @@ from html import escape
 import streamlit as st
 
 from spanlab.results import ONE_ITEM, MeanInterval, ResultTable, counted, figure
-from spanlab.schema import Kind
+from spanlab.schema import AnnotatorKind
 from spanlab.ui.chart_style import HEAT, INK
 from spanlab.ui.common import plain
 from spanlab.ui.results.charts import pair_chart
@@ -16,7 +16,7 @@ from spanlab.ui.results.dots import best, ranked
 from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_table
 from spanlab.workflows.comparing import METRICS, DatasetComparison, clustered
 from spanlab.workflows.comparison_tables import (
-    Scored,
+    ScoredAnnotator,
     calibration_table,
     label_table,
     language_table,
@@ -82,7 +82,7 @@ def show_scores(comparison: DatasetComparison, chosen: Collection[str]) -> None:
         _show_labels(comparison.reference or "", labels)
 
 
-def _choose_metric(scores: Sequence[Scored]) -> tuple[str, bool]:
+def _choose_metric(scores: Sequence[ScoredAnnotator]) -> tuple[str, bool]:
     """Ask for the metric, and whether its chart is divided by language."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         metric = st.segmented_control(
@@ -156,7 +156,7 @@ def show_agreement(comparison: DatasetComparison, chosen: Collection[str]) -> No
     (table,) = comparison.tables()
     show_table(table, icon=":material/group:")
     if table.rows:
-        people = {name for name, kind in comparison.kinds.items() if kind is Kind.PERSON}
+        people = {name for name, kind in comparison.kinds.items() if kind is AnnotatorKind.PERSON}
         _show_pairs(comparison, chosen, people)
 
 

@@ -17,9 +17,9 @@ import streamlit as st
 from pydantic import JsonValue
 from streamlit.components.v2.types import ComponentRenderer
 
-from spanlab.schema import DatasetSettings, Label
-from spanlab.ui.span_editor.exchange import Answer, ReviewQueue, Sent, exchange
-from spanlab.ui.span_editor.keys import ADJUDICATION_KEYS, KEYS, Key
+from spanlab.schema import DatasetSettings, SpanLabel
+from spanlab.ui.span_editor.exchange import EditorMessage, EditorReply, ReviewQueue, exchange
+from spanlab.ui.span_editor.keys import ADJUDICATION_KEYS, KEYS, EditorKey
 from spanlab.ui.span_editor.markdown import markdown_tree
 from spanlab.ui.span_editor.modules import script
 from spanlab.ui.span_editor.payload import PALETTE
@@ -27,10 +27,10 @@ from spanlab.ui.span_editor.payload import PALETTE
 __all__ = [
     "KEYS",
     "PALETTE",
-    "Answer",
-    "Key",
+    "EditorKey",
+    "EditorMessage",
+    "EditorReply",
     "ReviewQueue",
-    "Sent",
     "editor",
     "exchange",
     "sent",
@@ -63,7 +63,7 @@ function remember(reviewer) {
 
 
 def editor(
-    labels: Sequence[Label], settings: DatasetSettings, *, adjudicating: bool = False
+    labels: Sequence[SpanLabel], settings: DatasetSettings, *, adjudicating: bool = False
 ) -> None:
     """Mount the editor.
 
@@ -108,7 +108,7 @@ def unsaved(dataset: str, renamed: str | None) -> None:
     _component("spanlab_unsaved", script("unsaved.js"), style)(key="span_unsaved", data=data)
 
 
-def sent() -> Sent:
+def sent() -> EditorMessage:
     """Return what the editor last sent over the wire; nothing before it has said anything.
 
     Raises:
@@ -116,7 +116,7 @@ def sent() -> Sent:
     """
     state = st.session_state.get(_WIRE_KEY)
     outbox = state.get("outbox") if isinstance(state, Mapping) else None
-    return Sent.read(outbox or {})
+    return EditorMessage.read(outbox or {})
 
 
 def _component(name: str, js: str, css: str | None) -> ComponentRenderer:

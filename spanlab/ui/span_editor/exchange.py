@@ -15,7 +15,7 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.errors import NotFoundError, SpanlabError, UsageError
-from spanlab.schema import Cursor, Order, QueueQuery, Status
+from spanlab.schema import Order, QueueCursor, QueueQuery, Status
 from spanlab.ui.span_editor.payload import item_payload, item_row, trace_payload
 from spanlab.workflows import review, tracing
 from spanlab.workflows.evidence import AddedEvidence, add_evidence
@@ -91,11 +91,11 @@ class ItemsWanted(BaseModel):
     label: str | None = None
     order: Order | None = None
     reverse: bool = False
-    after: Cursor | None = None
-    before: Cursor | None = None
+    after: QueueCursor | None = None
+    before: QueueCursor | None = None
 
 
-class Sent(BaseModel):
+class EditorMessage(BaseModel):
     """What the editor says: unacknowledged writes, where it is, what it has."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", str_min_length=0)
@@ -114,7 +114,7 @@ class Sent(BaseModel):
     standing: bool = True
 
     @classmethod
-    def read(cls, message: object) -> Sent:
+    def read(cls, message: object) -> EditorMessage:
         """Return a message of the editor as it arrived; nothing in it is trusted.
 
         Raises:
@@ -131,20 +131,20 @@ class Sent(BaseModel):
 
 
 @dataclass(frozen=True)
-class Answer:
+class EditorReply:
     """What Python says back; ``open`` is the item that the editor shows from here on."""
 
     open: str | None
     json: dict[str, JsonValue]
 
 
-def exchange(store: Store, place: ReviewQueue, sent: Sent) -> Answer:
+def exchange(store: Store, place: ReviewQueue, sent: EditorMessage) -> EditorReply:
     """Apply what was sent and answer with what the editor lacks.
 
     Args:
         store: the annotation database.
         place: where the page's widgets and the URL say that the reviewer is.
-        sent: what arrived; an editor that knows nothing yet sends ``Sent()``.
+        sent: what arrived; an editor that knows nothing yet sends ``EditorMessage()``.
 
     Raises:
         NotFoundError: the dataset was deleted meanwhile.
@@ -152,7 +152,7 @@ def exchange(store: Store, place: ReviewQueue, sent: Sent) -> Answer:
     outcomes = apply_writes(store, sent.writes, place.reviewer, adjudicating=place.adjudicating)
     here = sent.place == place.id
     added = _add(store, place, sent.evidence) if here and sent.evidence else None
-    item, about = _item_to_show(store, place, sent if here else Sent())
+    item, about = _item_to_show(store, place, sent if here else EditorMessage())
     answer: dict[str, JsonValue] = {
         "attempt": sent.attempt,
         "place": {
@@ -185,11 +185,11 @@ def exchange(store: Store, place: ReviewQueue, sent: Sent) -> Answer:
     if item is not None and (sent.standing or not here):
         stands = review.standing(store, place.dataset, place.query, item)
         answer["standing"] = {"item": item, **asdict(stands)}
-    return Answer(item, answer)
+    return EditorReply(item, answer)
 
 
 def _item_to_show(
-    store: Store, place: ReviewQueue, sent: Sent
+    store: Store, place: ReviewQueue, sent: EditorMessage
 ) -> tuple[str | None, dict[str, JsonValue]]:
     """Return the item to show, with what the editor lacks of it.
 
@@ -201,14 +201,16 @@ def _item_to_show(
             try:
                 return item, _about(store, place, sent, item)
             except NotFoundError:
-                sent = Sent()
+                sent = EditorMessage()
     first = review.first_item(store, place.dataset, place.query)
     if first is None:
         return None, {"items": [], "versions": {}, "near": {}, "taken": None}
-    return first, _about(store, place, Sent(), first)
+    return first, _about(store, place, EditorMessage(), first)
 
 
-def _about(store: Store, place: ReviewQueue, sent: Sent, item: str) -> dict[str, JsonValue]:
+def _about(
+    store: Store, place: ReviewQueue, sent: EditorMessage, item: str
+) -> dict[str, JsonValue]:
     """Return the items, versions and neighbours that the editor lacks at ``item``."""
     wanted = [name for name in (item, sent.ahead) if name and name not in sent.have]
     known = [item] if sent.check and item in sent.have else []
@@ -287,7 +289,7 @@ def _find(store: Store, place: ReviewQueue, item: str) -> Review:
     )
 
 
-def _shown_anew(store: Store, place: ReviewQueue, sent: Sent) -> list[JsonValue]:
+def _shown_anew(store: Store, place: ReviewQueue, sent: EditorMessage) -> list[JsonValue]:
     """Return the items just finished or reopened, where that decides what is shown of others."""
     decided = {str(write.get("item")) for write in sent.writes if _is_status(write)}
     if not place.query.shown_when_done:

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from spanlab.schema import Annotation, Claim, Evidence, QueueRow, RevisionStep, Span, Step
 from spanlab.workflows.review import Review
 from spanlab.workflows.suggestions import suggestions
-from spanlab.workflows.tracing import Traced, revision_pieces
+from spanlab.workflows.tracing import TracedAnnotation, revision_pieces
 from spanlab.workflows.trails import trails
 
 # Of labels without a colour of their own, by their places; the colour-blind tell them apart, too.
@@ -60,7 +60,7 @@ def item_row(row: QueueRow) -> dict[str, JsonValue]:
     }
 
 
-def trace_payload(traced: Traced) -> dict[str, JsonValue]:
+def trace_payload(traced: TracedAnnotation) -> dict[str, JsonValue]:
     """Return an annotation's trace as JSON; a revision comes as what it did to the answer."""
     annotation = traced.annotation
     return {
@@ -72,7 +72,7 @@ def trace_payload(traced: Traced) -> dict[str, JsonValue]:
     }
 
 
-def _step(step: Step, traced: Traced) -> dict[str, JsonValue]:
+def _step(step: Step, traced: TracedAnnotation) -> dict[str, JsonValue]:
     if not isinstance(step, RevisionStep):
         return step.model_dump(mode="json")
     pieces = revision_pieces(traced.item.answer, step.text, traced.item.lang)

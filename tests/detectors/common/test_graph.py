@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from spanlab.entities import MOST_RELATIONS, Edge, Graph
+from spanlab.entities import MOST_RELATIONS, EntityEdge, EntityGraph
 
 EDGES = [
-    Edge("Marie Curie", "born in", "Warsaw"),
-    Edge("Marie Curie", "worked in", "Paris"),
-    Edge("Marie Curie", "died in", "Passy"),
-    Edge("Pierre Curie", "born in", "Paris"),
+    EntityEdge("Marie Curie", "born in", "Warsaw"),
+    EntityEdge("Marie Curie", "worked in", "Paris"),
+    EntityEdge("Marie Curie", "died in", "Passy"),
+    EntityEdge("Pierre Curie", "born in", "Paris"),
 ]
 
 
@@ -28,20 +28,20 @@ EDGES = [
     ],
 )
 def test_names_are_found(name: str, found: list[int]) -> None:
-    assert Graph(EDGES).look_up([name]) == tuple(EDGES[index] for index in found)
+    assert EntityGraph(EDGES).look_up([name]) == tuple(EDGES[index] for index in found)
 
 
 def test_the_same_relation_counts_once_and_different_ones_all_stay() -> None:
-    edges = [Edge("A", "met", "B"), Edge("A", "met", "B"), Edge("A", "knew", "B")]
-    graph = Graph(edges)
-    assert graph.edges == (Edge("A", "met", "B"), Edge("A", "knew", "B"))
+    edges = [EntityEdge("A", "met", "B"), EntityEdge("A", "met", "B"), EntityEdge("A", "knew", "B")]
+    graph = EntityGraph(edges)
+    assert graph.edges == (EntityEdge("A", "met", "B"), EntityEdge("A", "knew", "B"))
     assert graph.entities == ("A", "B")
 
 
 def test_a_look_up_is_bounded() -> None:
-    graph = Graph(Edge("hub", "has", f"spoke {number}") for number in range(100))
+    graph = EntityGraph(EntityEdge("hub", "has", f"spoke {number}") for number in range(100))
     assert len(graph.look_up(["hub"])) == MOST_RELATIONS
 
 
 def test_an_empty_graph_knows_nothing() -> None:
-    assert Graph([]).look_up(["anything"]) == ()
+    assert EntityGraph([]).look_up(["anything"]) == ()

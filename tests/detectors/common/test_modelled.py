@@ -12,12 +12,12 @@ from pydantic import ValidationError
 
 from spanlab.datasets import dumps
 from spanlab.datasets.formats.jsonl import loads
-from spanlab.detectors import DetectorSpec, Finding, build, installed
+from spanlab.detectors import DetectorResult, DetectorSpec, build, installed
 from spanlab.lm import Meter, ModelChoice
 from spanlab.retrievers import SearchSpec
 from spanlab.schema import CallsStep, Item, QueryStep, Record, RemarkStep, Status
 from spanlab.settings import Settings
-from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 from spanlab.workflows.choosing import DetectorSelection, specifications
 
 ITEM = Item(id="a", question="Who built it?", answer="Ada Smith did.")
@@ -25,9 +25,9 @@ PACKAGE = '''
 import dspy
 
 from spanlab.lm.meter import keep, together
-from spanlab.detectors.common.model_detector import Modelled
-from spanlab.detectors.entry import Entry
-from spanlab.retrievers import Query
+from spanlab.detectors.common.model_detector import ModelDetector
+from spanlab.detectors.entry import DetectorEntry
+from spanlab.retrievers import SearchQuery
 from spanlab.schema.trace import QueryStep, RemarkStep
 from spanlab.workflows.choosing import DetectorSelection, specifications
 
@@ -39,7 +39,7 @@ class Program(dspy.Module):
         self.judge = dspy.Predict("answer -> verdict")
 
 
-class Hopping(Modelled):
+class Hopping(ModelDetector):
     """Looks two claims up at once, each in two rounds, and judges the answer."""
 
     async def steps(self, case):
@@ -52,7 +52,7 @@ class Hopping(Modelled):
         for turn in (1, 2):
             about = {"answer": case.item.answer, "number": f"{number}.{turn}"}
             said = await self.ask(self.program.extract, role="extractor", **about)
-            found = await case.retrieve(retriever, Query(said.query))
+            found = await case.retrieve(retriever, SearchQuery(said.query))
             where = {"claim": number, "round": turn, "tool": "search"}
             case.trace.append(
                 QueryStep(text=said.query, retriever=retriever.name, passages=found, **where)
@@ -67,7 +67,7 @@ def create(kit):
     return Hopping(kit, Program(), guided="judge")
 
 
-ENTRY = Entry(
+ENTRY = DetectorEntry(
     name="hopping", what="hops", needs="models", create=create, roles=("judge", "extractor")
 )
 '''
@@ -93,13 +93,13 @@ class World:
     """A search API and a model in one; the model asks for what it is told to look up."""
 
     def __init__(self) -> None:
-        self.verdict: Reply = say_fields(verdict="false")
+        self.verdict: ScriptedReply = say_fields(verdict="false")
         self.asked: dict[str, tuple[str, Any]] = {}
 
-    def __call__(self, ask: Ask) -> Reply:
+    def __call__(self, ask: ModelRequest) -> ScriptedReply:
         if ask.method == "GET":
             sought = ask.path.partition("q=")[2]
-            return Reply(
+            return ScriptedReply(
                 body={"results": [{"text": f"on {sought}"}, {"text": "on all"}]}, delay=0.05
             )
         role = "extractor" if "`[[ ## query ## ]]`" in ask.text else "judge"
@@ -110,7 +110,7 @@ class World:
         return say_fields(query=number)
 
 
-def detect(server: ModelServer, home: Path, **more: Any) -> Finding:
+def detect(server: ModelServer, home: Path, **more: Any) -> DetectorResult:
     spec = DetectorSpec(
         detector="hopping", retriever=SearchSpec(url=f"{server.url}/s?q={{query}}"), **more
     )

@@ -12,9 +12,9 @@ import tiny_encoders as tiny
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanlab.detectors import DetectorSpec, Finding, build, detector
-from spanlab.detectors.common.onnx_model import Network
-from spanlab.detectors.common.tokenizing import Tokens
+from spanlab.detectors import DetectorResult, DetectorSpec, build, detector
+from spanlab.detectors.common.onnx_model import OnnxClassifier
+from spanlab.detectors.common.tokenizing import TokenWindow
 from spanlab.detectors.encoder.detector import EncoderDetector
 from spanlab.runtime import wait
 from spanlab.schema import Annotation, Item, Passage, Status
@@ -39,7 +39,7 @@ def loaded(folder: Path, **options: Any) -> EncoderDetector:
     return found
 
 
-async def _together(made: Any, these: list[Item]) -> list[Finding]:
+async def _together(made: Any, these: list[Item]) -> list[DetectorResult]:
     return list(await asyncio.gather(*map(made.detect, these)))
 
 
@@ -64,7 +64,7 @@ def test_a_batch_is_bounded_by_rows_and_tokens_and_holds_rows_of_about_one_lengt
             asked.append((rows, width))
             return [np.zeros((rows, width, 2), np.float32)]
 
-    network = Network(
+    network = OnnxClassifier(
         Counting(),
         tmp_path,
         "tokens",
@@ -74,7 +74,7 @@ def test_a_batch_is_bounded_by_rows_and_tokens_and_holds_rows_of_about_one_lengt
         0,
     )
     rows = [
-        Tokens([1] * (1 + number % 64 * 16), [0] * (1 + number % 64 * 16), {})
+        TokenWindow([1] * (1 + number % 64 * 16), [0] * (1 + number % 64 * 16), {})
         for number in range(640)
     ]
     rated = network.rate(rows, 32)
@@ -95,10 +95,10 @@ def test_without_a_mask_only_rows_of_one_length_are_together(tmp_path: Path) -> 
             seen.append(len(given["input_ids"]))
             return [np.zeros((*given["input_ids"].shape, 2), np.float32)]
 
-    network = Network(
+    network = OnnxClassifier(
         Unmasked(), tmp_path, "tokens", {"input_ids": np.int64}, "logits", ("a", "b"), 0
     )
-    network.rate([Tokens([7] * size, [0] * size, {}) for size in (3, 5, 3, 5, 3)], 32)
+    network.rate([TokenWindow([7] * size, [0] * size, {}) for size in (3, 5, 3, 5, 3)], 32)
     assert seen == [2, 3]
 
 

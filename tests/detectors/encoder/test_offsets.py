@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from spanlab.detectors.common.tokenizing import Tokenizing
+from spanlab.detectors.common.tokenizing import CheckpointTokenizer
 
 SCRIPTS = {
     "Latin": "The tower, built 1889: façade.",
@@ -35,11 +35,11 @@ TOKENIZERS: dict[str, Callable[[], Tokenizer]] = {
 }
 
 
-def tokenizing(name: str, limit: int = 10_000) -> Tokenizing:
-    return Tokenizing(TOKENIZERS[name](), limit, "tiny")
+def tokenizing(name: str, limit: int = 10_000) -> CheckpointTokenizer:
+    return CheckpointTokenizer(TOKENIZERS[name](), limit, "tiny")
 
 
-def check_tiles(read: Tokenizing, answer: str) -> None:
+def check_tiles(read: CheckpointTokenizer, answer: str) -> None:
     """Every visible character is held by a token, and tokens stand in the answer's order."""
     places = list(read.pair("What? 塔 👩‍👩‍👧", answer).places.values())
     held = {at for place in places for at in range(place.start, place.end)}

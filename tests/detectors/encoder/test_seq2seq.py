@@ -16,14 +16,14 @@ from pathlib import Path
 import pytest
 import tiny_encoders as tiny
 
-from spanlab.detectors.common.seq2seq import Rewriter
+from spanlab.detectors.common.seq2seq import TextRewriter
 from spanlab.errors import InputError
 
 WRITTEN = "when was the tower built ?"
 
 
 def test_a_checkpoint_writes_until_its_end_or_its_limit(tmp_path: Path) -> None:
-    made = Rewriter.load(str(tiny.write_rewriter(tmp_path, WRITTEN)))
+    made = TextRewriter.load(str(tiny.write_rewriter(tmp_path, WRITTEN)))
     assert made.rewrite("question: the tower was built in 1984 .") == WRITTEN
     assert made.rewrite("the tower", most=3) == "when was the"
     with pytest.raises(InputError, match="the text has 602 tokens, and the model reads 512"):
@@ -84,7 +84,7 @@ def test_a_checkpoint_that_cannot_be_used_is_refused(name: str, tmp_path: Path) 
     folder = tiny.write_rewriter(tmp_path, WRITTEN)
     spoil(folder)
     with pytest.raises(InputError, match=message):
-        Rewriter.load(str(folder))
+        TextRewriter.load(str(folder))
 
 
 def test_without_torch_the_extra_that_brings_it_is_named(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_without_torch_the_extra_that_brings_it_is_named(tmp_path: Path) -> None
     missing.mkdir()
     (missing / "torch.py").write_text('raise ModuleNotFoundError("not installed", name="torch")')
     folder = in_torch(tiny.write_rewriter(tmp_path, WRITTEN))
-    load = "import sys, spanlab.detectors.common.seq2seq as s; s.Rewriter.load(sys.argv[1])"
+    load = "import sys, spanlab.detectors.common.seq2seq as s; s.TextRewriter.load(sys.argv[1])"
     done = subprocess.run(
         [sys.executable, "-c", load, str(folder)],
         env=os.environ | {"PYTHONPATH": str(missing)},

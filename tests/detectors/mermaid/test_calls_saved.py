@@ -15,7 +15,7 @@ from spanlab.retrievers import SearchSpec
 from spanlab.schema import Item, RecallStep, Step
 from spanlab.settings import Settings
 from spanlab.storage.memories import MemoryStore
-from spanlab.testing import Ask, ModelServer, Reply, say_fields
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 
 # 20 towns with nine claims each, and 20 with one: a search for each town, 40, instead of 200.
 TOWNS = [f"Aldmere {chr(65 + n % 26)}{chr(97 + n // 26)}ville" for n in range(40)]
@@ -32,17 +32,17 @@ class Towns:
     def __init__(self) -> None:
         self.searched: list[str] = []
 
-    def __call__(self, ask: Ask) -> Reply:
+    def __call__(self, ask: ModelRequest) -> ScriptedReply:
         (query,) = parse_qs(urlsplit(ask.path).query)["q"]
         self.searched.append(query)
         town = re.findall(r"Aldmere \w+ville", query)[0]
         hit = {"title": town, "url": f"https://{len(self.searched)}.example/", "content": ""}
-        return Reply(
+        return ScriptedReply(
             body={"results": [hit | {"content": f"The tower of {town} has steps. It rains."}]}
         )
 
 
-def think(ask: Ask) -> Reply:
+def think(ask: ModelRequest) -> ScriptedReply:
     """Search for the claim unless something is known, then answer."""
     prompt = ask.messages[-1]["content"]
     claim = re.findall(r"The tower of (Aldmere \w+ville) has \d+ steps\.", prompt)[0]

@@ -9,33 +9,33 @@ import pytest
 from pydantic import JsonValue
 
 from spanlab.detectors.mermaid.executor import (
-    Action,
-    Execution,
-    Failure,
-    Thought,
-    Turn,
+    AgentRun,
+    AgentThought,
+    AgentTurn,
+    FailedCall,
+    ToolAction,
     execute,
 )
 from spanlab.errors import BudgetError, ConfigurationError, ToolError, UnavailableError
 
 CLAIM = "The tower is from 1889."
-LOOK = Action("search", {"query": "tower"})
-OTHER = Action("search", {"query": "1889"})
+LOOK = ToolAction("search", {"query": "tower"})
+OTHER = ToolAction("search", {"query": "1889"})
 
 
 class Agent:
     """Thinks what it is told to, one thought after the other; the last one stays."""
 
-    def __init__(self, *thoughts: Thought[bool], fails: Mapping[str, Exception] | None = None):
+    def __init__(self, *thoughts: AgentThought[bool], fails: Mapping[str, Exception] | None = None):
         self.thoughts, self.fails = thoughts, fails or {}
         self.left: list[int] = []
-        self.seen: list[tuple[Turn[str], ...]] = []
+        self.seen: list[tuple[AgentTurn[str], ...]] = []
         self.called: list[tuple[str, dict[str, JsonValue]]] = []
         self.concluded = 0
 
     async def think(
-        self, claim: str, recalled: Sequence[str], history: Sequence[Turn[str]], left: int
-    ) -> Thought[bool]:
+        self, claim: str, recalled: Sequence[str], history: Sequence[AgentTurn[str]], left: int
+    ) -> AgentThought[bool]:
         assert (claim, recalled) == (CLAIM, ("known",))
         self.left.append(left)
         self.seen.append(tuple(history))
@@ -48,13 +48,13 @@ class Agent:
         return f"{tool} {len(self.called)}"
 
     async def conclude(
-        self, claim: str, recalled: Sequence[str], history: Sequence[Turn[str]]
+        self, claim: str, recalled: Sequence[str], history: Sequence[AgentTurn[str]]
     ) -> bool:
         assert (claim, recalled) == (CLAIM, ("known",))
         self.concluded += 1
         return len(history) > 3
 
-    def run(self, steps: int = 5) -> Execution[bool, str]:
+    def run(self, steps: int = 5) -> AgentRun[bool, str]:
         return asyncio.run(
             execute(
                 CLAIM,
@@ -68,29 +68,31 @@ class Agent:
 
 
 def test_an_answer_at_once_calls_nothing() -> None:
-    agent = Agent(Thought("I know it", answer=True))
-    assert agent.run() == Execution(True, (), forced=False, thought="I know it")
+    agent = Agent(AgentThought("I know it", answer=True))
+    assert agent.run() == AgentRun(True, (), forced=False, thought="I know it")
     assert (agent.called, agent.concluded, agent.left) == ([], 0, [5])
 
 
 def test_an_answer_that_is_false_is_an_answer_and_goes_before_an_action() -> None:
-    agent = Agent(Thought("no", action=LOOK, answer=False))
-    assert agent.run() == Execution(False, (), forced=False, thought="no")
+    agent = Agent(AgentThought("no", action=LOOK, answer=False))
+    assert agent.run() == AgentRun(False, (), forced=False, thought="no")
     assert agent.called == []
 
 
 def test_what_was_observed_is_shown_before_the_next_thought() -> None:
-    agent = Agent(Thought("look", LOOK), Thought("more", OTHER), Thought("so", answer=True))
+    agent = Agent(
+        AgentThought("look", LOOK), AgentThought("more", OTHER), AgentThought("so", answer=True)
+    )
     found = agent.run()
-    first, second = Turn("look", LOOK, "search 1"), Turn("more", OTHER, "search 2")
-    assert found == Execution(True, (first, second), forced=False, thought="so")
+    first, second = AgentTurn("look", LOOK, "search 1"), AgentTurn("more", OTHER, "search 2")
+    assert found == AgentRun(True, (first, second), forced=False, thought="so")
     assert agent.seen == [(), (first,), (first, second)]
     assert agent.left == [5, 4, 3]
 
 
 @pytest.mark.parametrize("steps", [0, 1, 3, 5])
 def test_after_the_last_step_an_answer_is_forced(steps: int) -> None:
-    agent = Agent(*(Thought("look", Action("search", {"query": n})) for n in range(9)))
+    agent = Agent(*(AgentThought("look", ToolAction("search", {"query": n})) for n in range(9)))
     found = agent.run(steps)
     assert (found.forced, found.answer, found.thought) == (True, steps > 3, "")
     assert (len(found.history), len(agent.called), agent.concluded) == (steps, steps, 1)
@@ -98,9 +100,14 @@ def test_after_the_last_step_an_answer_is_forced(steps: int) -> None:
 
 
 def test_the_same_call_is_answered_from_the_history_and_says_so() -> None:
-    same = Action("search", {"b": 1, "a": 2})
-    turned = Action("search", {"a": 2, "b": 1})
-    agent = Agent(Thought("1", same), Thought("2", OTHER), Thought("3", turned), Thought("4", same))
+    same = ToolAction("search", {"b": 1, "a": 2})
+    turned = ToolAction("search", {"a": 2, "b": 1})
+    agent = Agent(
+        AgentThought("1", same),
+        AgentThought("2", OTHER),
+        AgentThought("3", turned),
+        AgentThought("4", same),
+    )
     found = agent.run(4)
     assert [turn.repeats for turn in found.history] == [None, None, 1, 1]
     assert [turn.observation for turn in found.history] == ["search 1", "search 2"] + [
@@ -121,15 +128,15 @@ def test_the_same_call_is_answered_from_the_history_and_says_so() -> None:
 )
 def test_a_tool_that_fails_is_an_observation(error: Exception, reason: str) -> None:
     agent = Agent(
-        Thought("look", LOOK),
-        Thought("again", LOOK),
-        Thought("so", answer=True),
+        AgentThought("look", LOOK),
+        AgentThought("again", LOOK),
+        AgentThought("so", answer=True),
         fails={"search": error},
     )
     found = agent.run()
     assert found.history == (
-        Turn("look", LOOK, Failure(reason)),
-        Turn("again", LOOK, Failure(reason), repeats=1),
+        AgentTurn("look", LOOK, FailedCall(reason)),
+        AgentTurn("again", LOOK, FailedCall(reason), repeats=1),
     )
     assert (found.answer, len(agent.called)) == (True, 1)
 
@@ -137,9 +144,9 @@ def test_a_tool_that_fails_is_an_observation(error: Exception, reason: str) -> N
 @pytest.mark.parametrize("error", [BudgetError("no more"), ConfigurationError("wrong key")])
 def test_what_ends_the_run_ends_the_loop(error: Exception) -> None:
     with pytest.raises(type(error)):
-        Agent(Thought("look", LOOK), fails={"search": error}).run()
+        Agent(AgentThought("look", LOOK), fails={"search": error}).run()
 
 
 def test_a_thought_without_action_or_answer_uses_up_a_step() -> None:
-    agent = Agent(Thought("hm"), Thought("so", answer=True))
-    assert agent.run().history == (Turn("hm", None, None),)
+    agent = Agent(AgentThought("hm"), AgentThought("so", answer=True))
+    assert agent.run().history == (AgentTurn("hm", None, None),)

@@ -17,7 +17,7 @@ from spanlab.retrievers import SearchSpec
 from spanlab.retrievers.addresses import ALLOWED
 from spanlab.schema import Item, Passage, RecallStep, RemarkStep, ThoughtStep
 from spanlab.settings import Settings
-from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 
 CLAIM = "The tower of Aldmere was built in 1989."
 ITEM = Item(id="tower", lang="en", answer=CLAIM)
@@ -39,15 +39,15 @@ class Web:
         self.page = "<p>The tower of Aldmere was a gift of the guilds in 1889.</p>"
         server.script(self.answer)
 
-    def answer(self, ask: Ask) -> Reply:
+    def answer(self, ask: ModelRequest) -> ScriptedReply:
         parts = urlsplit(ask.path)
         if parts.path == "/search":
             (query,) = parse_qs(parts.query)["q"]
             self.searched.append(query)
             hit = {"title": "Towers", "url": f"{self.root}/tower", "content": HIT}
-            return Reply(body={"results": [hit] if "nothing" not in query else []})
+            return ScriptedReply(body={"results": [hit] if "nothing" not in query else []})
         if parts.path == "/tower":
-            return Reply(body=self.page.encode(), headers={"Content-Type": "text/html"})
+            return ScriptedReply(body=self.page.encode(), headers={"Content-Type": "text/html"})
         return fail(404, "no such page")
 
 
@@ -66,7 +66,7 @@ class Model:
         self.prompts: list[str] = []
         self.judged: list[str] = []
 
-    def __call__(self, ask: Ask) -> Reply:
+    def __call__(self, ask: ModelRequest) -> ScriptedReply:
         prompt = ask.messages[-1]["content"]
         wanted = re.findall(r"`\[\[ ## (\w+) ## \]\]`", prompt)[0]
         if wanted == "step":
@@ -225,7 +225,7 @@ def test_an_answer_is_read_in_all_spellings(
 def test_without_the_decomposer_the_names_in_the_claim_are_remembered_by(
     model_server: ModelServer, make: Make, web: Web
 ) -> None:
-    def think(ask: Ask) -> Reply:
+    def think(ask: ModelRequest) -> ScriptedReply:
         known = ask.text.split("[[ ## known ## ]]")[1].split("[[ ## ")[0]
         is_new = "nothing" in known and "no steps yet" in ask.text
         return say_fields(step=search("Aldmere") if is_new else {"answer": "True"})
@@ -249,7 +249,7 @@ def test_what_was_found_of_a_common_noun_is_recalled_and_what_is_of_another_name
         "Aldmere has steps.": ("Aldmere", "steps"),
     }
 
-    def think(ask: Ask) -> Reply:
+    def think(ask: ModelRequest) -> ScriptedReply:
         prompt = ask.messages[-1]["content"]
         claim = next(each for each in stated if each in prompt)
         if "## decomposition ## ]]`" in prompt:

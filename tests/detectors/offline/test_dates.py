@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.detectors.offline.dates import Date, dates, match
+from spanlab.detectors.offline.dates import ParsedDate, dates, match
 from spanlab.detectors.offline.model import load
 from spanlab.detectors.offline.words import read
 
 
-def found(text: str, lang: str = "en") -> list[Date]:
+def found(text: str, lang: str = "en") -> list[ParsedDate]:
     return dates(read(text).row(), load().background.months(lang))
 
 

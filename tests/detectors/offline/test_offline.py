@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from offline_answers import LIGHTHOUSE, annotate, marked, probable
 
-from spanlab.schema import Annotation, Kind, Status
+from spanlab.schema import Annotation, AnnotatorKind, Status
 
 BRIDGE = "Die Fehmarnsundbrücke ist 963,40 Meter lang und wurde am 30. April 1963 eröffnet."
 HANGZHOU = "杭州湾跨海大桥全长36公里，于2008年5月1日通车，连接嘉兴和宁波。"
@@ -223,7 +223,7 @@ def test_an_answer_without_words_is_done_without_spans(
 
 def test_it_signs_as_a_detector() -> None:
     annotation = annotate("It opened in 1871.", LIGHTHOUSE)
-    assert (annotation.annotator, annotation.kind) == ("offline", Kind.DETECTOR)
+    assert (annotation.annotator, annotation.kind) == ("offline", AnnotatorKind.DETECTOR)
 
 
 @pytest.mark.parametrize(

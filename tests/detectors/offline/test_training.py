@@ -14,23 +14,25 @@ from numpy.typing import NDArray
 
 from spanlab.detectors.offline.detector import OfflineDetector
 from spanlab.detectors.offline.learners import (
-    Backpropagation,
-    Boosting,
-    Scale,
+    BoostingSettings,
+    ColumnScale,
+    PerceptronSettings,
     export,
     fit,
     side_by_side,
     train,
 )
 from spanlab.detectors.offline.model import SHIPPED, digest, load, parse
-from spanlab.detectors.offline.raters import Rows
-from spanlab.detectors.offline.training import Recipe, folds, subjects, train_offline
+from spanlab.detectors.offline.raters import TrainingRows
+from spanlab.detectors.offline.training import TrainingRecipe, folds, subjects, train_offline
 from spanlab.errors import InputError
-from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
-from spanlab.workflows.training import Card
+from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
+from spanlab.workflows.training import ModelCard
 
-FEW = Backpropagation(members=2, hidden=4, rounds=3)
-SMALL = Recipe(Boosting(bags=2, trees=5, least_words=5), share=FEW, anyone=FEW, copies=1)
+FEW = PerceptronSettings(members=2, hidden=4, rounds=3)
+SMALL = TrainingRecipe(
+    BoostingSettings(bags=2, trees=5, least_words=5), share=FEW, anyone=FEW, copies=1
+)
 PLACES = ("Skagen", "Gedser", "Ribe", "Esbjerg", "Odense", "Viborg", "Randers", "Horsens", "Vejle")
 
 
@@ -54,7 +56,7 @@ def record(number: int) -> Record:
         passages=(Passage(text=text), Passage(text=more)),
     )
     return Record(
-        item=item, annotations=(Annotation(annotator="gold", kind=Kind.GOLD, spans=wrong),)
+        item=item, annotations=(Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=wrong),)
     )
 
 
@@ -80,8 +82,8 @@ def test_trees_give_what_scikit_learn_gives(leaves: int) -> None:
     table = rng.normal(size=(3000, 6)).astype(np.float32)
     table[:, 5] = rng.integers(0, 3, 3000)
     target = np.clip(table[:, 0] * table[:, 1] + (table[:, 5] == 1), 0, 1).astype(np.float64)
-    rows = Rows(tuple("abcdef"), table, target, np.ones(3000), np.arange(3000) // 10)
-    how = Boosting(bags=2, trees=20, depth=9, leaves=leaves, features=0.5, least_words=10)
+    rows = TrainingRows(tuple("abcdef"), table, target, np.ones(3000), np.arange(3000) // 10)
+    how = BoostingSettings(bags=2, trees=20, depth=9, leaves=leaves, features=0.5, least_words=10)
     models = [fit(rows, how, seed) for seed in range(how.bags)]
     expected = np.mean([model.predict(table) for model in models], axis=0)
     trees = export(models, rows.names)
@@ -95,8 +97,8 @@ def test_perceptrons_give_what_scikit_learn_gives() -> None:
     table = rng.normal(size=(3000, 6)).astype(np.float32) * 10 + 5
     table[:, 5] = 1.0  # a column that is the same everywhere
     target = np.clip(table[:, 0] / 20 + (table[:, 1] > 5), 0, 1).astype(np.float64)
-    rows = Rows(tuple("abcdef"), table, target, np.ones(3000), np.arange(3000) // 10)
-    scale = Scale.of(table)
+    rows = TrainingRows(tuple("abcdef"), table, target, np.ones(3000), np.arange(3000) // 10)
+    scale = ColumnScale.of(table)
     models = [train(rows, scale, FEW, seed) for seed in range(3)]
     seen = scale.apply(table).astype(np.float64)
     expected = np.mean([model.predict(seen) for model in models], axis=0)
@@ -111,15 +113,17 @@ def test_perceptrons_give_what_scikit_learn_gives() -> None:
 def test_trees_that_ask_nothing_give_the_mean_everywhere() -> None:
     one = np.ones(40)
     table = np.zeros((40, 2), dtype=np.float32)
-    rows = Rows(("a", "b"), table, 0.25 * one, one, np.arange(40))
-    trees = export([fit(rows, Boosting(least_words=30), 0)], rows.names)
+    rows = TrainingRows(("a", "b"), table, 0.25 * one, one, np.arange(40))
+    trees = export([fit(rows, BoostingSettings(least_words=30), 0)], rows.names)
     assert trees.names == ()
     assert trees.predict(table[:3], rows.names) == pytest.approx([0.25] * 3)
 
 
 def test_a_small_model_learns_that_a_contradicted_year_is_wrong() -> None:
-    more = Backpropagation(members=1, hidden=8, rounds=60)
-    how = Recipe(Boosting(bags=1, trees=40, least_words=5), share=more, anyone=more, copies=1)
+    more = PerceptronSettings(members=1, hidden=8, rounds=60)
+    how = TrainingRecipe(
+        BoostingSettings(bags=1, trees=40, least_words=5), share=more, anyone=more, copies=1
+    )
     detector = OfflineDetector(train_offline(records(60), recipe=how))
     unseen = record(100).item
     (hard,) = detector.annotate(unseen).hard or ()
@@ -175,10 +179,11 @@ def test_without_scikit_learn_the_extra_is_named() -> None:
     code = (
         "import sys; sys.modules['sklearn'] = None\n"
         "import numpy as np\n"
-        "from spanlab.detectors.offline.learners import Boosting, fit\n"
-        "from spanlab.detectors.offline.raters import Rows\n"
+        "from spanlab.detectors.offline.learners import BoostingSettings, fit\n"
+        "from spanlab.detectors.offline.raters import TrainingRows\n"
         "one = np.ones(1)\n"
-        "fit(Rows(('a',), one[:, None], one, one, one.astype(int)), Boosting(), 0)\n"
+        "rows = TrainingRows(('a',), one[:, None], one, one, one.astype(int))\n"
+        "fit(rows, BoostingSettings(), 0)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "UsageError: training needs scikit-learn: pip install 'spanlab[train]'" in done.stderr
@@ -197,7 +202,7 @@ def test_detecting_needs_neither_scikit_learn_nor_spacy() -> None:
 
 def test_the_shipped_model_is_small_and_is_the_one_of_its_card() -> None:
     data = SHIPPED.read_bytes()
-    card = Card.model_validate_json(SHIPPED.with_suffix(".json").read_text(encoding="utf-8"))
+    card = ModelCard.model_validate_json(SHIPPED.with_suffix(".json").read_text(encoding="utf-8"))
     assert len(data) == card.size < 2_000_000
     assert digest(data) == card.sha256
     assert card.command.startswith("spanlab train-offline ")

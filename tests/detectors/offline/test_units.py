@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spanlab.detectors.offline.features import Described, describe
-from spanlab.detectors.offline.lexicon import Background, Lexicon
+from spanlab.detectors.offline.features import AnswerFeatures, describe
+from spanlab.detectors.offline.lexicon import Lexicon, WordBackground
 from spanlab.detectors.offline.passages import read_passages
 from spanlab.detectors.offline.spans import decided, stretches, together
 from spanlab.detectors.offline.words import read
 
-STOPS = Background({}, {}, Lexicon({"en": "and the", "zh": "和"}, {}))
+STOPS = WordBackground({}, {}, Lexicon({"en": "and the", "zh": "和"}, {}))
 
 
-def described(answer: str, passage: str, lang: str) -> Described:
+def described(answer: str, passage: str, lang: str) -> AnswerFeatures:
     return describe("", answer, read_passages([passage]), lang, STOPS)
 
 

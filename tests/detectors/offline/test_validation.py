@@ -8,11 +8,11 @@ from spanlab.datasets import ReadOptions, read
 from spanlab.detectors.offline.model import SHIPPED
 from spanlab.labels import labels_of
 from spanlab.scorers import mark_all, mark_none, score
-from spanlab.workflows.training import Card
+from spanlab.workflows.training import ModelCard
 
 
 def test_cross_validated_it_beats_marking_everything_and_marking_nothing(shared: Path) -> None:
-    card = Card.model_validate_json(SHIPPED.with_suffix(".json").read_text(encoding="utf-8"))
+    card = ModelCard.model_validate_json(SHIPPED.with_suffix(".json").read_text(encoding="utf-8"))
     options = ReadOptions(on_warning=lambda message: None)
     files = sorted((shared / "mushroom" / "val").glob("*.jsonl"))
     golds = [labels_of(record, "gold") for file in files for record in read(file, options)]
@@ -27,7 +27,7 @@ def test_cross_validated_it_beats_marking_everything_and_marking_nothing(shared:
 
 
 def test_it_reaches_what_was_asked_of_it() -> None:
-    card = Card.model_validate_json(SHIPPED.with_suffix(".json").read_text(encoding="utf-8"))
+    card = ModelCard.model_validate_json(SHIPPED.with_suffix(".json").read_text(encoding="utf-8"))
     own, _, none = card.scores
     assert own.iou.mean >= 0.55
     assert own.corr.mean >= 0.57

@@ -42,7 +42,7 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.settings import Settings
-from spanlab.testing import Ask, ModelServer, Reply, fail
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail
 
 
 @pytest.fixture
@@ -133,7 +133,9 @@ def test_the_answer_is_given_from_the_window_with_title_site_and_date(
 
 OTHER = ITEM.model_copy(update={"id": "other", "answer": "The tower of Aldmere is new."})
 TOO_NEW = html('<meta property="article:published_time" content="2021-03-01"><p>Trees are green.')
-FORBIDDEN = Reply(body=b"User-agent: *\nDisallow: /trees", headers={"Content-Type": "text/plain"})
+FORBIDDEN = ScriptedReply(
+    body=b"User-agent: *\nDisallow: /trees", headers={"Content-Type": "text/plain"}
+)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +152,7 @@ FORBIDDEN = Reply(body=b"User-agent: *\nDisallow: /trees", headers={"Content-Typ
 )
 def test_after_a_page_that_may_not_be_read_the_next_document_is_picked(
     path: str,
-    reply: Reply,
+    reply: ScriptedReply,
     reason: str,
     model_server: ModelServer,
     make: Make,
@@ -193,7 +195,7 @@ def test_a_forbidden_page_is_read_by_its_snippet_for_the_question_that_it_was_pi
     site.pages["/robots.txt"] = FORBIDDEN
     model = PursuitModel(OPEN, SETTLED, document="1")
 
-    def answer(ask: Ask) -> Reply:
+    def answer(ask: ModelRequest) -> ScriptedReply:
         reply = model(ask)
         model.document = "none" if "picked" in model.wanted else "1"
         return reply
@@ -420,7 +422,7 @@ def test_four_classes_can_be_told_apart_and_the_early_verdict_be_kept(
     ],
 )
 def test_without_the_page_its_snippet_is_read(
-    reply: Reply,
+    reply: ScriptedReply,
     options: dict[str, object],
     remark: str | None,
     model_server: ModelServer,

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.detectors.papelo.pursuit import Pair, Pursuit, align, ask_at_once, pursue
+from spanlab.detectors.papelo.pursuit import (
+    PursuitResult,
+    QuestionAnswer,
+    align,
+    ask_at_once,
+    pursue,
+)
 
 
 class Script:
@@ -26,7 +32,7 @@ class Script:
     async def first(self, claim: str) -> str:
         return f"is it so that {claim}?"
 
-    async def follow(self, _claim: str, pairs: Sequence[Pair[str]]) -> str | bool:
+    async def follow(self, _claim: str, pairs: Sequence[QuestionAnswer[str]]) -> str | bool:
         self.followed.append(len(pairs))
         return self.follows[len(pairs) - 1]
 
@@ -42,11 +48,11 @@ class Script:
         self.paraphrased.append(question)
         return [f"{question} ({number})" for number in range(1, self.ways + 1)]
 
-    async def verdict(self, _claim: str, pairs: Sequence[Pair[str]]) -> str:
+    async def verdict(self, _claim: str, pairs: Sequence[QuestionAnswer[str]]) -> str:
         self.judged.append(len(pairs))
         return "refuted"
 
-    def run(self, n: int = 5, *, late: bool = True, fill: bool = True) -> Pursuit[str, str]:
+    def run(self, n: int = 5, *, late: bool = True, fill: bool = True) -> PursuitResult[str, str]:
         found = pursue(
             "x",
             first=self.first,
@@ -59,7 +65,7 @@ class Script:
         )
         return asyncio.run(found)
 
-    def run_at_once(self, questions: str, *, fill: bool) -> Pursuit[str, str]:
+    def run_at_once(self, questions: str, *, fill: bool) -> PursuitResult[str, str]:
         async def all_of(_claim: str) -> list[str]:
             return list(questions)
 

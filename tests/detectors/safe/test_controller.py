@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from spanlab.detectors.safe.controller import Trajectory, control
+from spanlab.detectors.safe.controller import ReasoningTrajectory, control
 
 FINAL = "####ANSWER: Ada (Final Answer)"
 
@@ -45,7 +45,7 @@ class Script:
         self.concluded.append(accepted)
         return "####ANSWER: forced"
 
-    def run(self, **limits: int) -> Trajectory[str, Said]:
+    def run(self, **limits: int) -> ReasoningTrajectory[str, Said]:
         return asyncio.run(
             control(generate=self.generate, verify=self.verify, conclude=self.conclude, **limits)
         )

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from spanlab.detectors.safe.steps import ErrorType, Family, StepKind, first_error
+from spanlab.detectors.safe.steps import ErrorFamily, ErrorType, StepKind, first_error
 
 A, L, F = StepKind.ATTRIBUTION, StepKind.LOGICAL, StepKind.FINAL_ANSWER
 OVER, OFF = ErrorType.OVERTHINKING, ErrorType.OFF_TOPIC
@@ -64,10 +64,10 @@ def test_conflicts_end_as_the_protocol_says(
 
 def test_every_error_has_its_family() -> None:
     families = {
-        Family.PROCEDURAL: {OVER, OFF, REDUNDANT, INEFFICIENT},
-        Family.ATTRIBUTION: {CONTRADICTORY, MISSING, UNSUPPORTED, MISS, PREMATURE},
-        Family.LOGICAL: {FALLACY},
-        Family.FINAL_ANSWER: {WRONG},
+        ErrorFamily.PROCEDURAL: {OVER, OFF, REDUNDANT, INEFFICIENT},
+        ErrorFamily.ATTRIBUTION: {CONTRADICTORY, MISSING, UNSUPPORTED, MISS, PREMATURE},
+        ErrorFamily.LOGICAL: {FALLACY},
+        ErrorFamily.FINAL_ANSWER: {WRONG},
     }
     for family, errors in families.items():
         assert {error for error in ErrorType if error.family is family} == errors

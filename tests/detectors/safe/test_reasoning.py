@@ -11,10 +11,18 @@ from tuned_programs import tuned_program
 
 import spanlab
 from spanlab.errors import UsageError
-from spanlab.programs import Programs
+from spanlab.programs import ProgramRegistry
 from spanlab.retrievers import Bm25Spec
 from spanlab.retrievers.building import build
-from spanlab.schema import Item, Passage, Predictor, QueryStep, ReasoningTraceStep, Record, Status
+from spanlab.schema import (
+    Item,
+    Passage,
+    QueryStep,
+    ReasoningTraceStep,
+    Record,
+    Status,
+    TunedPredictor,
+)
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer, say
 
@@ -219,10 +227,11 @@ def test_a_tuned_program_has_prompts_of_the_verifier_and_of_the_generator(
     model_server: ModelServer,
 ) -> None:
     tuned = {
-        name: Predictor(instruction=f"Tuned to {name}.") for name in ("verify", "next", "conclude")
+        name: TunedPredictor(instruction=f"Tuned to {name}.")
+        for name in ("verify", "next", "conclude")
     }
     program = tuned_program("both", detector="safe").model_copy(update={"predictors": tuned})
-    programs = Programs(Settings.read().programs)
+    programs = ProgramRegistry(Settings.read().programs)
     programs.save(program)
     programs.choose("safe", "both")
     model_server.script(ReasoningScript({"": [BUILT]}))

@@ -9,7 +9,7 @@ import pytest
 from detector_cases import Make, detect
 
 from spanlab.schema import Annotation, Item, Passage, ReasoningTraceStep, RemarkStep, Status
-from spanlab.testing import Ask, ModelServer, Reply, say, say_fields
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say, say_fields
 
 STEPS = (
     "According to Passage 1, the tower is in Rome.",
@@ -36,7 +36,7 @@ ITEM = Item(
 RIGHT: dict[str, object] = {"diagnosis": "fine", "errors": [], "guidance": "go on"}
 
 
-def ruling(ask: Ask) -> dict[str, object]:
+def ruling(ask: ModelRequest) -> dict[str, object]:
     """Say what is wrong with the last step that a prompt shows."""
     number, text = re.findall(r"^Step (\d+): (.*)$", ask.messages[-1]["content"], re.M)[-1]
     said: dict[str, dict[str, object]] = {
@@ -57,7 +57,7 @@ def ruling(ask: Ask) -> dict[str, object]:
     return said.get(number, RIGHT)
 
 
-def verifier(ask: Ask) -> Reply:
+def verifier(ask: ModelRequest) -> ScriptedReply:
     return say_fields(ruling=ruling(ask))
 
 
@@ -115,7 +115,7 @@ def test_words_are_left_alone_where_that_is_chosen(model_server: ModelServer, ma
 def test_an_answer_without_steps_is_verified_sentence_by_sentence(
     model_server: ModelServer, make: Make
 ) -> None:
-    def script(ask: Ask) -> Reply:
+    def script(ask: ModelRequest) -> ScriptedReply:
         asked = ask.messages[-1]["content"].rstrip()
         wrong = asked.endswith("Rome.")
         kind = "Attribution" if wrong else "Logical step"
@@ -136,7 +136,7 @@ def test_an_answer_without_steps_is_verified_sentence_by_sentence(
 def test_an_unreadable_reply_is_asked_for_once_more_and_then_fails_its_step(
     model_server: ModelServer, make: Make, errors: object
 ) -> None:
-    def script(ask: Ask) -> Reply:
+    def script(ask: ModelRequest) -> ScriptedReply:
         lines = re.findall(r"^Step (\d+):", ask.messages[-1]["content"], re.M)
         return say_fields(ruling={**RIGHT, "errors": errors if lines[-1] == "2" else []})
 

@@ -13,7 +13,7 @@ import pytest
 from detector_cases import TOWER, Make, detect
 from model_fixtures import KEY
 
-from spanlab.detectors import Finding
+from spanlab.detectors import DetectorResult
 from spanlab.detectors.ucsc.system import EXAMPLES
 from spanlab.errors import BudgetError
 from spanlab.lm import Budget, Meter, ModelChoice, language_model
@@ -48,7 +48,7 @@ def test_called_with_an_item_it_returns_what_detecting_returns(extract: Any) -> 
     awaited = asyncio.run(extract.acall(item=TOWER))
     found = detect(extract)
     assert isinstance(called, dspy.Prediction)
-    assert isinstance(found, Finding)
+    assert isinstance(found, DetectorResult)
     for prediction in (called, awaited):
         assert prediction.item == found.item == TOWER
         assert prediction.annotation.spans == found.annotation.spans

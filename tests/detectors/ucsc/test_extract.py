@@ -11,9 +11,9 @@ from detector_cases import ANSWER, TOWER, Make, detect
 
 from spanlab.detectors import Tunable
 from spanlab.lm import Budget, Meter
-from spanlab.mappers import Quote
+from spanlab.mappers import ModelQuote
 from spanlab.schema import CallsStep, Passage, QueryStep, QuoteStep, RemarkStep, Status
-from spanlab.testing import ModelServer, Reply, fail, in_turn, say, say_fields
+from spanlab.testing import ModelServer, ScriptedReply, fail, in_turn, say, say_fields
 
 YEAR = {"text": "1989", "reason": "it was 1889", "probability": 0.9}
 
@@ -131,7 +131,7 @@ BROKEN = [
 
 @pytest.mark.parametrize("broken", BROKEN)
 def test_an_answer_that_cannot_be_read_is_asked_for_once_more_as_json(
-    broken: Reply, model_server: ModelServer, make: Make
+    broken: ScriptedReply, model_server: ModelServer, make: Make
 ) -> None:
     """Broken JSON from a model ends neither the run nor in a KeyError."""
     model_server.script(in_turn(broken, say(json.dumps({"parts": [YEAR]}))))
@@ -142,7 +142,7 @@ def test_an_answer_that_cannot_be_read_is_asked_for_once_more_as_json(
 
 @pytest.mark.parametrize("broken", BROKEN)
 def test_an_answer_that_stays_broken_fails_the_item_with_a_reason(
-    broken: Reply, model_server: ModelServer, make: Make
+    broken: ScriptedReply, model_server: ModelServer, make: Make
 ) -> None:
     """A failed judgement is a state with a reason, and the trace keeps the rest."""
     model_server.script(lambda ask: broken)
@@ -249,7 +249,7 @@ def test_an_optimiser_finds_the_program_its_inputs_and_the_right_answer(
     assert isinstance(detector, Tunable)
     assert [name for name, _ in detector.program.named_predictors()] == ["extract"]
     assert list(detector.inputs(TOWER)) == ["passages", "question", "answer", "rule"]
-    expected = detector.expected(TOWER, [Quote("1989", 0.75)])
+    expected = detector.expected(TOWER, [ModelQuote("1989", 0.75)])
     said = detector.mark(TOWER, dspy.Prediction(**expected))
     assert [(span.text, span.prob) for span in said.spans] == [("1989", 0.75)]
 
@@ -257,7 +257,9 @@ def test_an_optimiser_finds_the_program_its_inputs_and_the_right_answer(
 def test_the_right_answer_of_a_demonstration_carries_a_reason(make: Make) -> None:
     detector: Any = make("ucsc-extract")
     sentence = ANSWER.replace("1989", "1889").replace("Ada Smith", "Gustave Eiffel")
-    parts = detector.expected(TOWER, [Quote(sentence), Quote("Zeppelin"), Quote("1989", 0.5, "so")])
+    parts = detector.expected(
+        TOWER, [ModelQuote(sentence), ModelQuote("Zeppelin"), ModelQuote("1989", 0.5, "so")]
+    )
     assert [part.reason for part in parts["parts"]] == [
         "the passages say: “The tower was built in 1889 by Gustave Eiffel in Paris.”",
         "the passages do not say so",

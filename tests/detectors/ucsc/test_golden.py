@@ -16,7 +16,7 @@ from spanlab.detectors import DetectorSpec, build
 from spanlab.lm import Meter, ModelChoice
 from spanlab.schema import Annotation, Item, Passage, Record, Retrieval, Status
 from spanlab.settings import Settings
-from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 
 GOLDEN = Path(__file__).with_name("golden.jsonl")
 LONG = "Many words stand here. " * 90 + "The tower was built in 1889 by Gustave Eiffel in Paris."
@@ -48,7 +48,7 @@ CASES = [
 ]
 
 
-def script(ask: Ask) -> Reply:
+def script(ask: ModelRequest) -> ScriptedReply:
     """Answer every prompt of the three detectors, always the same to the same."""
     prompt = ask.messages[-1]["content"]
     if "the failing one" in prompt:

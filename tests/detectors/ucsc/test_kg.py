@@ -10,10 +10,10 @@ from detector_cases import ANSWER, TOWER, Make, detect
 
 from spanlab.detectors.building import apply_program
 from spanlab.detectors.ucsc.entries import MAX_ROUNDS
-from spanlab.detectors.ucsc.facts import Verification
+from spanlab.detectors.ucsc.facts import FactVerifier
 from spanlab.errors import InputError
-from spanlab.schema import FactStep, Predictor, RelationStep, Status
-from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
+from spanlab.schema import FactStep, RelationStep, Status, TunedPredictor
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 
 BUILT = "The tower was built in 1989."
 BUILDER = "The tower was built by Ada Smith."
@@ -37,7 +37,7 @@ class Verifier:
         self.rounds_wanted = changes.get("rounds_wanted", 1)
         self.checks: list[str] = []
 
-    def __call__(self, ask: Ask) -> Reply:
+    def __call__(self, ask: ModelRequest) -> ScriptedReply:
         prompt = ask.messages[-1]["content"]
         if "`[[ ## relations ## ]]`" in prompt:
             return say_fields(relations=self.relations)
@@ -166,9 +166,9 @@ def test_a_failure_on_the_way_fails_the_item_with_the_reason(
     """A failed judgement is a state."""
     verifier = Verifier()
 
-    def script(ask: Ask) -> Reply:
+    def script(ask: ModelRequest) -> ScriptedReply:
         broken = "`[[ ## judgement ## ]]`" in ask.messages[-1]["content"]
-        return Reply(500, {"error": {"message": "on fire"}}) if broken else verifier(ask)
+        return ScriptedReply(500, {"error": {"message": "on fire"}}) if broken else verifier(ask)
 
     model_server.script(script)
     said = detect(make("ucsc-kg")).annotation
@@ -184,10 +184,10 @@ def test_the_trace_of_a_failed_item_has_what_was_gathered_before(
     """What was paid for until the failure can be read."""
     verifier = Verifier()
 
-    def script(ask: Ask) -> Reply:
+    def script(ask: ModelRequest) -> ScriptedReply:
         prompt = ask.messages[-1]["content"]
         if PLACE in prompt and "`[[ ## judgement ## ]]`" in prompt:
-            return Reply(500, {"error": {"message": "on fire"}}, delay=1.0)
+            return ScriptedReply(500, {"error": {"message": "on fire"}}, delay=1.0)
         return verifier(ask)
 
     model_server.script(script)
@@ -208,10 +208,10 @@ def test_the_graph_is_kept_if_the_facts_cannot_be_listed(
 ) -> None:
     verifier = Verifier()
 
-    def script(ask: Ask) -> Reply:
+    def script(ask: ModelRequest) -> ScriptedReply:
         listing = "`[[ ## facts ## ]]`" in ask.messages[-1]["content"]
         if listing:
-            return Reply(500, {"error": {"message": "on fire"}}, delay=1.0)
+            return ScriptedReply(500, {"error": {"message": "on fire"}}, delay=1.0)
         return verifier(ask)
 
     model_server.script(script)
@@ -247,7 +247,7 @@ def test_what_could_not_be_verified_is_marked_if_asked_for_and_half_as_likely_at
 ) -> None:
     verifier = Verifier(facts=[{"fact": BUILT, "sentence": ANSWER}])
 
-    def script(ask: Ask) -> Reply:
+    def script(ask: ModelRequest) -> ScriptedReply:
         if "`[[ ## judgement ## ]]`" in ask.text:
             return say_fields(judgement={"verdict": "not enough evidence", "confidence": 0.9})
         return verifier(ask)
@@ -262,8 +262,8 @@ def test_what_could_not_be_verified_is_marked_if_asked_for_and_half_as_likely_at
 
 
 def test_programs_from_before_claims_were_shared_keep_their_demonstrations() -> None:
-    program = Verification()
-    earlier = Predictor(
+    program = FactVerifier()
+    earlier = TunedPredictor(
         instruction="Name the words.",
         demos=({"fact": BUILT, "sentence": ANSWER, "words": [{"text": "1989"}]},),
     )

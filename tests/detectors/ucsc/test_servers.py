@@ -17,7 +17,7 @@ from spanlab.errors import SpanlabError
 from spanlab.extents import Extent, intersection, length
 from spanlab.labels import hard_of
 from spanlab.lm import Meter, ModelChoice
-from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.settings import Settings
 from spanlab.testing import MODES, ModelServer
 
@@ -81,7 +81,7 @@ def test_a_mode_ends_in_the_spans_that_were_meant_or_in_a_failure(
     words = MODES[mode].fails_with
     for detector in DETECTORS:
         for record, found in zip(records, said(detector, mode), strict=True):
-            meant = next(each for each in record.annotations if each.kind is Kind.GOLD)
+            meant = next(each for each in record.annotations if each.kind is AnnotatorKind.GOLD)
             failed = isinstance(found, SpanlabError) or found.status is Status.FAILED
             if words:
                 note = str(found) if isinstance(found, SpanlabError) else found.note

@@ -13,10 +13,10 @@ import pytest
 from spanlab.claims import sub_claims
 from spanlab.detectors.veritrail.entry import VeriTrailOptions
 from spanlab.detectors.veritrail.evidence import (
-    Judged,
-    Ruling,
-    Selected,
-    Sentence,
+    ClaimRuling,
+    EvidenceRuling,
+    NodeSentence,
+    SelectedEvidence,
     agreed,
     batches,
     chosen,
@@ -24,7 +24,7 @@ from spanlab.detectors.veritrail.evidence import (
     largest,
     majority,
 )
-from spanlab.detectors.veritrail.trail import NOTHING_CHOSEN, RERUNS, Trail
+from spanlab.detectors.veritrail.trail import NOTHING_CHOSEN, RERUNS, TrailReader
 from spanlab.detectors.veritrail.walk import WalkVerdict, walk
 from spanlab.schema import Process, ProcessNode, TrailStep
 
@@ -86,11 +86,13 @@ def test_at_most_twenty_attempts_are_made() -> None:
     assert len(calls) == 20
 
 
-FOUND = [Sentence("n", start, start + 2, text) for start, text in ((0, "A."), (3, "B."), (6, "C."))]
+FOUND = [
+    NodeSentence("n", start, start + 2, text) for start, text in ((0, "A."), (3, "B."), (6, "C."))
+]
 
 
-def picked(*indices: int, summary: str = "said", unknown: int = 0) -> Selected:
-    return Selected(tuple(FOUND[index] for index in indices), summary, unknown)
+def picked(*indices: int, summary: str = "said", unknown: int = 0) -> SelectedEvidence:
+    return SelectedEvidence(tuple(FOUND[index] for index in indices), summary, unknown)
 
 
 # what the model returned: which sentences that means, and how many ids nobody had given
@@ -154,7 +156,7 @@ MAJORITIES: Mapping[str, tuple[list[WalkVerdict], int, WalkVerdict, float | None
 def test_a_verdict_passes_if_enough_answers_give_it(
     answers: list[WalkVerdict], least: int, verdict: WalkVerdict, support: float | None
 ) -> None:
-    found = majority([Ruling(reason=each, verdict=each) for each in answers], least)
+    found = majority([EvidenceRuling(reason=each, verdict=each) for each in answers], least)
     assert (found.verdict, found.support) == (verdict, support)
 
 
@@ -171,7 +173,7 @@ LARGEST: Mapping[str, tuple[list[int], int, list[tuple[str, int]]]] = {
 def test_the_largest_part_that_fits_is_kept(
     sizes: list[int], most: int, kept: list[tuple[str, int]]
 ) -> None:
-    given = [Selected((FOUND[0],) * size, f"{place}") for place, size in enumerate(sizes)]
+    given = [SelectedEvidence((FOUND[0],) * size, f"{place}") for place, size in enumerate(sizes)]
     assert [(each.summary, len(each.sentences)) for each in largest(given, most)] == kept
 
 
@@ -205,18 +207,18 @@ class Scripted:
         self, words: Sequence[str], verdicts: Sequence[WalkVerdict] = (), unknown: int = 0
     ) -> None:
         self.words, self.verdicts, self.unknown = words, list(verdicts), unknown
-        self.shown: list[tuple[Sentence, ...]] = []
+        self.shown: list[tuple[NodeSentence, ...]] = []
         self.judged: list[tuple[str, ...]] = []
 
-    async def choose(self, found: Sequence[Sentence]) -> Selected:
+    async def choose(self, found: Sequence[NodeSentence]) -> SelectedEvidence:
         self.shown.append(tuple(found))
         kept = tuple(each for each in found if any(word in each.text for word in self.words))
         said = f"summary of {', '.join(each.text for each in kept)}" if kept else ""
-        return Selected(kept, said, self.unknown)
+        return SelectedEvidence(kept, said, self.unknown)
 
-    async def rule(self, evidence: Sequence[str]) -> Judged:
+    async def rule(self, evidence: Sequence[str]) -> ClaimRuling:
         self.judged.append(tuple(evidence))
-        return Judged(self.verdicts.pop(0) if self.verdicts else YES, "so")
+        return ClaimRuling(self.verdicts.pop(0) if self.verdicts else YES, "so")
 
 
 # Two sources, of which the answer read one itself, and a summary of the other.
@@ -231,7 +233,7 @@ SMALL = Process(
 
 
 def trailed(asking: Scripted, process: Process = SMALL, **options: int) -> tuple[TrailStep, ...]:
-    trail = Trail(asking, process, "en", VeriTrailOptions.model_validate(options))
+    trail = TrailReader(asking, process, "en", VeriTrailOptions.model_validate(options))
     found = asyncio.run(walk(process, select=trail.select, judge=trail.judge))
     steps = trail.steps(found.rounds, 0)
     return tuple(step for step in steps if isinstance(step, TrailStep))

@@ -9,7 +9,7 @@ from trail_answers import BUILDER, BUILT, PLACE, SUMMARISED, TRUE, TrailAnswers
 from spanlab.lm import ModelChoice
 from spanlab.retrievers import SearchSpec
 from spanlab.schema import FactStep, Passage, RemarkStep, Status, TrailStep
-from spanlab.testing import Ask, ModelServer, Reply, fail
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail
 from spanlab.workflows.trails import trails
 
 
@@ -93,7 +93,7 @@ def test_without_anything_to_read_a_claim_is_not_supported(
 def test_a_claim_that_fails_is_one_failed_claim(model_server: ModelServer, make: Make) -> None:
     model = TrailAnswers()
 
-    def fails(ask: Ask) -> Reply:
+    def fails(ask: ModelRequest) -> ScriptedReply:
         if "`[[ ## chosen ## ]]`" in ask.text and BUILDER in ask.text:
             return fail(400, "content_filter")
         return model(ask)
@@ -240,7 +240,7 @@ def test_sources_that_were_found_before_are_recalled(model_server: ModelServer, 
     model_server.script(TrailAnswers(claims=(PLACE,)))
     hit = {"title": "Paris", "url": "https://a.example/", "content": f"{PLACE} It rains."}
     bare = TOWER.model_copy(update={"passages": ()})
-    with ModelServer(lambda ask: Reply(body={"results": [hit]})) as search:
+    with ModelServer(lambda ask: ScriptedReply(body={"results": [hit]})) as search:
         spec = SearchSpec(url=f"{search.url}/search?q={{query}}")
         detect(make("veritrail", retriever=spec, options={"memory": "on"}), bare)
     found = detect(make("veritrail", options={"memory": "read-only"}), bare)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spanlab.detectors.veritrail.walk import Round, Walk, WalkVerdict, walk
+from spanlab.detectors.veritrail.walk import WalkResult, WalkRound, WalkVerdict, walk
 from spanlab.errors import UsageError
 from spanlab.schema import Process, ProcessNode
 
@@ -41,7 +41,7 @@ CHAIN = Process(
 
 def walked(
     process: Process, yields: Iterable[str], verdicts: Iterable[WalkVerdict], q: int = 1
-) -> tuple[Walk, list[tuple[str, ...]]]:
+) -> tuple[WalkResult, list[tuple[str, ...]]]:
     """Walk with scripted answers; return also what was judged."""
     said = iter(verdicts)
     judged: list[tuple[str, ...]] = []
@@ -129,9 +129,9 @@ CASES: Mapping[str, tuple[Any, ...]] = {
 def test_a_walk_by_hand(case: tuple[Any, ...]) -> None:
     process, yields, verdicts, q, verdict, rounds, stages = case
     found, _ = walked(process, yields, verdicts, q)
-    assert found == Walk(
+    assert found == WalkResult(
         verdict,
-        tuple(Round(tuple(checked), tuple(gave), said) for checked, gave, said in rounds),
+        tuple(WalkRound(tuple(checked), tuple(gave), said) for checked, gave, said in rounds),
         tuple(stages),
     )
 
@@ -143,7 +143,7 @@ def test_roots_that_gave_evidence_are_judged_in_every_later_round() -> None:
 
 def test_an_answer_made_from_nothing_is_not_supported() -> None:
     alone = Process(nodes=(ProcessNode(id="end", text="answer", stage="answer"),))
-    assert walked(alone, "", [])[0] == Walk("not-supported", (), ("answer",))
+    assert walked(alone, "", [])[0] == WalkResult("not-supported", (), ("answer",))
 
 
 def test_at_least_one_verdict_must_end_it() -> None:
