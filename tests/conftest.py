@@ -60,10 +60,19 @@ sys.path.append(str(_ROOT))
 collect_ignore = [] if find_spec("torch") else ["cli/test_trained_questions.py"]
 pytest_plugins = ["model_fixtures", "postgres"]
 
+_LONGEST = {
+    "test_accessibility.py",
+    "test_many_annotators.py",
+    "test_readme.py",
+    "test_reasoning.py",
+    "test_train_offline.py",
+    "test_wheel.py",
+}
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest test, so that no worker is left with it in the end."""
-    items.sort(key=lambda item: item.path.name != "test_readme.py")
+    """Begin with the longest tests, so that no worker is left with them in the end."""
+    items.sort(key=lambda item: item.path.name not in _LONGEST)
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ _TYPES: dict[str, Any] = {
 
 
 class OptionsWithout:
-    """Leaves options of a model to the command, by their keywords: ``Annotated[Model, OptionsWithout(…)]``."""
+    """Leaves options of a model to the command: ``Annotated[Model, OptionsWithout("key")]``."""
 
     def __init__(self, *keywords: str) -> None:
         self.keywords = frozenset(keywords)

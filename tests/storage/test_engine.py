@@ -13,7 +13,7 @@ from commands import run_here
 
 from spanlab.errors import StoreError, UsageError
 from spanlab.settings import Settings
-from spanlab.storage import Store
+from spanlab.storage import Store, upgrade
 from spanlab.storage.engine import Database
 
 
@@ -90,7 +90,10 @@ def test_a_missing_driver_names_the_extra_to_install() -> None:
     assert "pip install 'spanlab[postgres]'" in done.stderr
 
 
-def test_a_server_that_is_not_there_is_named_without_its_password(tmp_path: Path) -> None:
+def test_a_server_that_is_not_there_is_named_without_its_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upgrade, "_AWAY_SECONDS", 0.0)  # it is waited for in test_jobs.py
     url = f"postgresql://me:secret@/db?host={tmp_path}"
     with pytest.raises(StoreError, match=r"postgresql\+psycopg://me:\*\*\*@/db") as caught:
         Store.open(Settings(home=tmp_path, database_url=url))
