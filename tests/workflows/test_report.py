@@ -102,5 +102,5 @@ def test_figures_are_of_what_goes_into_the_report(report: Callable[..., str]) ->
         annotators=("one",),
     )
     assert "of 1 item (en 1)" in text
-    assert "according to one" in text
+    assert "Marked by one" in text
     assert "gold" not in text
