@@ -245,4 +245,4 @@ def start_embedded_worker(settings: Settings | None = None) -> None:
     """
     from spanlab.jobs import embedded
 
-    embedded.start(settings)
+    embedded.start_embedded(settings)

@@ -7,7 +7,7 @@ import logging
 import threading
 
 from spanlab.errors import SpanlabError
-from spanlab.jobs import worker
+from spanlab.jobs.worker import WorkerRole, start, stop
 from spanlab.runtime import switch_threads_often
 from spanlab.settings import Settings
 
@@ -19,7 +19,7 @@ _STARTED = threading.Event()
 _LOCK = threading.Lock()
 
 
-def start(settings: Settings | None) -> None:
+def start_embedded(settings: Settings | None) -> None:
     """See ``spanlab.jobs.start_embedded_worker``."""
     with _LOCK:
         if _STARTED.is_set():
@@ -34,11 +34,11 @@ def start(settings: Settings | None) -> None:
 def _start(settings: Settings) -> None:
     switch_threads_often()
     # Detectors that ask no model compute: in a process of their own they leave the pages alone.
-    role = worker.WorkerRole(NAME, processes=1)
+    role = WorkerRole(NAME, processes=1)
     try:
-        worker.start(settings, role)
+        start(settings, role)
     except SpanlabError as error:
         log.error("the app does not work on jobs: %s", error)
         _STARTED.clear()  # the next page tries again
     else:
-        atexit.register(worker.stop)
+        atexit.register(stop)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spanlab.jobs import leases
 from spanlab.jobs.job_store import JOBS, PARTS, JobStore
 from spanlab.jobs.kinds import KINDS
+from spanlab.jobs.leases import acquire
 
 _OWN = "own."
 
@@ -27,7 +27,7 @@ def requeue_abandoned(where: JobStore, me: str = "") -> None:
         StoreError: the database cannot be reached.
     """
     for name in sorted(_busy(where) - {me}):
-        lease = leases.acquire(where.settings, name)
+        lease = acquire(where.settings, name)
         if lease is None:
             continue
         try:

@@ -85,13 +85,13 @@ def calibrate(
     items, unread = list[_RatedItem](), 0
     labelled = _labelled(records, annotator)
     while batch := list(islice(labelled, made.batch)):
-        for (record, shares), read in zip(
+        for (record, shares), rated in zip(
             batch, made.rate([record.item for record, _ in batch]), strict=True
         ):
-            if isinstance(read, SpanlabError):
+            if isinstance(rated, SpanlabError):
                 unread += 1
             else:
-                items.append(_item(read.words, shares, record.item.answer))
+                items.append(_item(rated.words, shares, record.item.answer))
         on_progress(len(items) + unread)
     if len(items) < LEAST:
         raise UsageError(

@@ -66,7 +66,7 @@ def revision_pieces(answer: str, revised: str, lang: str) -> tuple[DiffPiece, ..
         the answer, those that stayed or came in the revision. A deletion precedes the insertion
         that replaces it. Empty if both texts are empty.
     """
-    return tuple(_joined(_pieces(answer, revised, lang)))
+    return tuple(_join_pieces(_pieces(answer, revised, lang)))
 
 
 def _pieces(answer: str, revised: str, lang: str) -> Iterator[DiffPiece]:
@@ -106,7 +106,7 @@ def _common_space(old: str, new: str) -> int:
     return next(apart, min(len(old), len(new)))
 
 
-def _joined(pieces: Iterator[DiffPiece]) -> Iterator[DiffPiece]:
+def _join_pieces(pieces: Iterator[DiffPiece]) -> Iterator[DiffPiece]:
     """Join neighbours of one kind; between two kept pieces, deletions precede insertions."""
     filled = (piece for piece in pieces if piece.text)
     for same, group in groupby(filled, key=lambda piece: piece.tag == "same"):
