@@ -167,8 +167,8 @@ def _memory(settings: Settings, choice: MemoryChoice) -> EvidenceMemory:
 
 
 async def _tools(settings: Settings, names: str) -> Sequence[ServerState]:
-    from spanlab.tools.config import chosen_servers
     from spanlab.tools.mcp_servers import server_states
+    from spanlab.tools.toolbox import chosen_servers
 
     return await server_states(chosen_servers(settings, names))
 

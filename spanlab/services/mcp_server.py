@@ -1,18 +1,38 @@
-"""spanlab as an MCP server: what it offers, as tools for assistants, editors and agents."""
+"""Detectors, verification, scores and sources as MCP tools."""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, Final
 
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 
+from spanlab.errors import ConfigurationError, SpanlabError, UsageError
+from spanlab.lm import Meter
 from spanlab.lm.meter import reporting
+from spanlab.redaction import redact
+from spanlab.retrievers import (
+    Bm25Spec,
+    Retriever,
+    RetrieverSpec,
+    SearchQuery,
+    SearchSpec,
+    WebSpec,
+    retriever,
+)
+from spanlab.retrievers.base import PER_SEARCH
+from spanlab.retrievers.papers import PAPERS
+from spanlab.retrievers.provider import ProviderName, SearchService
+from spanlab.retrievers.providers import WEB
+from spanlab.retrievers.wikipedia import Wikipedia
 from spanlab.schema import UNDETERMINED, Passage, Span, storable_escapes
 from spanlab.services.offers import (
     ClaimRequest,
@@ -21,8 +41,8 @@ from spanlab.services.offers import (
     ScoreRequest,
     ServiceOffers,
 )
-from spanlab.services.source_tools import add_sources, refusals
 from spanlab.settings import Settings
+from spanlab.tools.toolbox import LONGEST
 
 _ABOUT = """Finds the hallucinated spans of an LLM's answer and verifies claims.
 Offsets are code points of the answer, the end exclusive; evidence names passages by index."""
@@ -86,9 +106,17 @@ def _pass_lines(given: int, write_end: int) -> None:
 
 
 _MARKS = "Find the parts of an answer that {} contradict or do not support."
+
+
 _JUDGES = "Say whether {} support or refute a claim, with the evidence."
+
+
 _GIVEN = "the passages given"
+
+
 _SEARCHED = "the passages given, or what is found by a search,"
+
+
 GivenPassages = list[str | Passage] | None
 
 
@@ -172,3 +200,139 @@ def _spans(answer: str, given: list[dict[str, Any]]) -> tuple[Span, ...]:
         )
     except (KeyError, TypeError):
         raise ValueError("a span has a start and an end, as numbers") from None
+
+
+_MOST: Final = 20  # passages of a search
+
+
+Server = MCPServer[Any]
+
+
+Shown = list[dict[str, Any]]
+
+
+Named = Mapping[str, tuple[str, RetrieverSpec]]  # what is searched, by the tool's name
+
+
+def add_sources(
+    server: Server, names: Iterable[str], settings: Settings, corpus: Path | None = None
+) -> None:
+    """Add the tools of some sources to a server.
+
+    Args:
+        server: the server.
+        names: which sources.
+        settings: what was fetched is kept below ``settings.home``.
+        corpus: the index that is searched as ``corpus``.
+
+    Raises:
+        UsageError: something that a source needs is missing.
+        InputError: the index cannot be used.
+    """
+    for name in names:
+        if name not in _ADD:
+            raise UsageError(f"no source is called {name!r} (there are: {', '.join(_ADD)})")
+        _ADD[name](server, settings, corpus)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Tell errors of ours to whoever has called a tool, without keys."""
+    try:
+        yield
+    except (SpanlabError, ValueError) as error:
+        raise ToolError(redact(str(error))) from None
+
+
+def shown(passages: Iterable[Passage]) -> Shown:
+    """Return passages as the JSON Lines of spanlab have them."""
+    cut = (each.model_copy(update={"text": each.text[:LONGEST]}) for each in passages)
+    return [each.model_dump(mode="json", exclude_defaults=True) for each in cut]
+
+
+def _wikipedia(server: Server, settings: Settings, _corpus: Path | None) -> None:
+    wiki = Wikipedia(settings)
+    _add_searches(server, settings, {"wikipedia": ("Wikipedia", SearchSpec(provider="wikipedia"))})
+
+    async def section(title: str, section: str, language: str = "") -> Shown:
+        """Read one section of a Wikipedia article, by its heading."""
+        with refusals():
+            return shown([await wiki.section(title, section, language or UNDETERMINED)])
+
+    async def related(title: str, language: str = "") -> Shown:
+        """List Wikipedia articles on related topics, with a sentence of each."""
+        with refusals():
+            return shown(await wiki.related(title, language or UNDETERMINED))
+
+    server.add_tool(section, "wikipedia_section")
+    server.add_tool(related, "wikipedia_related")
+    for name, about, read in (
+        ("summary", "Read the introduction of a Wikipedia article.", wiki.summary),
+        ("article", "Read a whole Wikipedia article.", wiki.article),
+        ("sections", "List the headings of a Wikipedia article.", wiki.sections),
+        ("facts", "Read the key facts (infobox) of a Wikipedia article.", wiki.facts),
+    ):
+        server.add_tool(_reading(read), f"wikipedia_{name}", description=about)
+
+
+def _reading(read: Callable[[str, str], Awaitable[Passage]]) -> Callable[..., Awaitable[Shown]]:
+    async def tool(title: str, language: str = "") -> Shown:
+        with refusals():
+            return shown([await read(title, language or UNDETERMINED)])
+
+    return tool
+
+
+def _search(server: Server, settings: Settings, _corpus: Path | None) -> None:
+    others: Named = {
+        "api": ("a search API", SearchSpec()),
+        "model": ("the web, with a model that does so,", WebSpec()),
+    }
+    _add_searches(server, settings, {**_named(WEB), **others})
+
+
+def _papers(server: Server, settings: Settings, _corpus: Path | None) -> None:
+    _add_searches(server, settings, _named(PAPERS))
+
+
+def _corpus(server: Server, settings: Settings, corpus: Path | None) -> None:
+    if corpus is None:
+        raise UsageError("no corpus is named: give --corpus, an index of `spanlab index`")
+    _add_searches(server, settings, {"passages": ("a corpus", Bm25Spec(corpus=corpus))})
+
+
+def _named(providers: Mapping[ProviderName, SearchService]) -> Named:
+    return {name: (each.title, SearchSpec(provider=name)) for name, each in providers.items()}
+
+
+def _add_searches(server: Server, settings: Settings, named: Named) -> None:
+    """Add a tool for each of some retrievers, as far as they are set up here."""
+    missing: list[str] = []
+    for name, (title, spec) in named.items():
+        try:
+            tool = _searching(retriever(spec, Meter(), settings))
+        except (UsageError, ConfigurationError) as error:
+            missing.append(str(error))
+        else:
+            called = f"search_{name.replace('-', '_')}"
+            server.add_tool(tool, called, description=f"Search {title} for a query.")
+    if len(missing) == len(named):
+        raise UsageError("; ".join(missing))
+
+
+def _searching(found: Retriever) -> Callable[..., Awaitable[Shown]]:
+    async def tool(query: str, k: int = PER_SEARCH, language: str = "", before: str = "") -> Shown:
+        with refusals():
+            day = date.fromisoformat(before) if before else None
+            asked = SearchQuery(query, language or UNDETERMINED, max(1, min(k, _MOST)), day)
+            return shown((await found.search(asked)).passages)
+
+    return tool
+
+
+_ADD: Final[Mapping[str, Callable[[Server, Settings, Path | None], None]]] = {
+    "wikipedia": _wikipedia,
+    "search": _search,
+    "papers": _papers,
+    "corpus": _corpus,
+}

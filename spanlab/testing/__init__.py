@@ -34,7 +34,6 @@ content, errors under status 200 and so on.
 
 from __future__ import annotations
 
-from spanlab.testing.in_background import InBackground
 from spanlab.testing.modes import MODES, ServerMode
 from spanlab.testing.replies import (
     ModelRequest,
@@ -47,7 +46,7 @@ from spanlab.testing.replies import (
     say,
     say_fields,
 )
-from spanlab.testing.server import ModelServer
+from spanlab.testing.server import InBackground, ModelServer
 
 __all__ = [
     "MODES",

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from spanlab.testing.forms import FORMS, THOUGHTS
-from spanlab.testing.replies import ModelRequest, ScriptedReply, fail
+from spanlab.testing.replies import FORMS, THOUGHTS, ModelRequest, ScriptedReply, fail
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
-"""What a scripted model is asked, what it replies, and the ways to script it."""
+"""What a scripted model is asked and replies, in which form."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -142,3 +143,134 @@ def rules(*pairs: tuple[str, ScriptedReply | Script], otherwise: ScriptedReply |
         return reply(ask) if callable(reply) else reply
 
     return script
+
+
+_SECTION = re.compile(r"^\[\[ ## (\w+) ## \]\]\n?", re.MULTILINE)
+
+
+def fields_of(text: str) -> dict[str, Any]:
+    """Return the fields of a meant answer, in marked sections or JSON; {} for any other text."""
+    pieces = _SECTION.split(text)[1:]
+    if pieces:
+        pairs = zip(pieces[::2], pieces[1::2], strict=True)
+        return {name: _value(said.strip()) for name, said in pairs if name != "completed"}
+    found = _value(text)
+    return found if isinstance(found, dict) else {}
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _fields(write: Callable[[dict[str, Any]], str]) -> Callable[[str], str]:
+    """Write the fields of a meant answer; what has none stays as it is."""
+
+    def form(text: str) -> str:
+        fields = fields_of(text)
+        return write(fields) if fields else text
+
+    return form
+
+
+def _only_list(write: Callable[[list[Any]], str]) -> Callable[[str], str]:
+    """Write the list of an answer that is nothing but one list; others stay as they are."""
+
+    def form(text: str) -> str:
+        values = list(fields_of(text).values())
+        alone = len(values) == 1 and isinstance(values[0], list)
+        return write(values[0]) if alone else text
+
+    return form
+
+
+def _only_text(form: str) -> Callable[[str], str]:
+    """Write the text of an answer that is nothing but one text; others stay as they are."""
+
+    def write(text: str) -> str:
+        values = list(fields_of(text).values())
+        alone = len(values) == 1 and isinstance(values[0], str)
+        return form.format(values[0]) if alone else text
+
+    return write
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _fenced(text: str, language: str = "json") -> str:
+    return f"```{language}\n{text}\n```"
+
+
+def _sections(marker: str) -> Callable[[dict[str, Any]], str]:
+    def write(fields: dict[str, Any]) -> str:
+        texts = {k: v if isinstance(v, str) else _json(v) for k, v in fields.items()}
+        return "\n\n".join(marker.format(name=name, text=text) for name, text in texts.items())
+
+    return write
+
+
+def _in_python(value: Any) -> str:
+    """Write objects as calls of their class, as Python prints them."""
+    if isinstance(value, list):
+        return "[" + ", ".join(_in_python(each) for each in value) + "]"
+    if isinstance(value, dict):
+        return "Part(" + ", ".join(f"{k}={_in_python(v)}" for k, v in value.items()) + ")"
+    return repr(value)
+
+
+Form = Callable[[str], str]
+
+
+FORMS: Mapping[str, Form] = {
+    "json": _fields(_json),
+    "fenced-json": _fields(lambda fields: _fenced(_json(fields))),
+    "json-in-words": _fields(lambda fields: f"Here it is:\n{_json(fields)}\nI hope this helps!"),
+    "indented-json": _fields(lambda fields: json.dumps(fields, indent=2)),
+    "trailing-comma": _fields(lambda fields: _json(fields)[:-1] + ",}"),
+    "bare-list": _only_list(_json),
+    "fenced-list": _only_list(lambda values: _fenced(_json(values))),
+    "other-key": _only_list(lambda values: _json({"result": values})),
+    "python-objects": _only_list(_in_python),
+    "python-literals": _fields(repr),
+    "no-end-marker": _fields(_sections("[[ ## {name} ## ]]\n{text}")),
+    "inline-markers": _fields(_sections("[[ ## {name} ## ]] {text}")),
+    "bold-markers": _fields(_sections("**[[ ## {name} ## ]]**\n{text}")),
+    "heading-names": _fields(_sections("### {name}\n{text}")),
+    "tags": _fields(_sections("<{name}>\n{text}\n</{name}>")),
+    "lines": _only_list(lambda values: "\n".join(map(_json, values)) or "[]"),
+    "list-in-words": _only_list(lambda values: f"As [1] says:\n{_json(values)}\nThat is all."),
+    "bare-text": _only_text("{}"),
+    "tagged-text": _only_text("<corrected_answer>\n{}\n</corrected_answer>"),
+    "text-in-words": _only_text("Sure! Here is the corrected answer:\n\n{}\n\nI changed little."),
+    "bold-names": _fields(_sections("**{name}:** {text}")),
+    "crlf": lambda text: text.replace("\n", "\r\n"),
+}
+
+
+_DRAFT = '[[ ## parts ## ]]\n[{"text": "The"}]\n\nWait. {"parts": [{"text": "was"}]} Or not.'
+
+
+THOUGHTS: Mapping[str, Form] = {
+    "think": lambda text: f"<think>\nIt is 42, I think.\n</think>\n\n{text}",
+    "think-closed": lambda text: f"It is 42, I think.\n</think>\n\n{text}",
+    "think-draft": lambda text: f"<think>\n{_DRAFT}\n</think>\n{text}",
+    "think-closed-draft": lambda text: f"{_DRAFT}\n</think>\n{text}",
+    "think-empty": lambda text: f"<think>\n\n</think>\n\n{text}",
+    "thinking": lambda text: f"<thinking>{_DRAFT}</thinking>{text}",
+    "thought": lambda text: f"<thought>{_DRAFT}</thought>{text}",
+    "reasoning-tag": lambda text: f"<reasoning>{_DRAFT}</reasoning>\n{text}",
+    "think-brackets": lambda text: f"[THINK]{_DRAFT}[/THINK]{text}",
+    "seed-think": lambda text: f"<seed:think>{_DRAFT}</seed:think>{text}",
+    "kimi-think": lambda text: f"◁think▷{_DRAFT}◁/think▷{text}",
+    "cohere-think": lambda text: f"<|START_THINKING|>{_DRAFT}<|END_THINKING|>{text}",
+    "channels-bare": lambda text: f"analysisWe say {_DRAFT}assistantfinal{text}",
+    "end-of-turn": lambda text: f"{text}<|im_end|>",
+    "channels": lambda text: (
+        f"<|channel|>analysis<|message|>{_DRAFT}<|end|>"
+        f"<|start|>assistant<|channel|>final<|message|>{text}"
+    ),
+}

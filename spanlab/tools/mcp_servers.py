@@ -22,8 +22,7 @@ from spanlab.inbound import bounding, is_end, one_line, reason_of, reply_limit
 from spanlab.redaction import bound_logs, redact, remember
 from spanlab.schema import Passage, storable
 from spanlab.tools import guard
-from spanlab.tools.base import OfItem, Tool
-from spanlab.tools.config import ToolServer
+from spanlab.tools.toolbox import OfItem, Tool, ToolServer
 
 if TYPE_CHECKING:
     from mcp import Client

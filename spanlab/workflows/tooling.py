@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from spanlab.runtime import wait
 from spanlab.settings import Settings
-from spanlab.tools.config import chosen_servers, tool_servers
 from spanlab.tools.mcp_servers import ServerState, server_states
+from spanlab.tools.toolbox import chosen_servers, tool_servers
 
 __all__ = ["ServerState", "server_names", "states_of"]
 

@@ -28,7 +28,7 @@ from spanlab.testing import (
     in_turn,
     say,
 )
-from spanlab.testing.forms import FORMS, THOUGHTS
+from spanlab.testing.replies import FORMS, THOUGHTS
 
 Choose = Callable[..., ModelChoice]
 ALL = {"temperature": 0.2, "max_tokens": 500, "seed": 42, "reasoning_effort": "low"}

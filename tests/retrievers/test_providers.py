@@ -30,8 +30,7 @@ from spanlab.retrievers.providers import PROVIDERS, WEB
 from spanlab.retrievers.search import SearchApi
 from spanlab.schema import Passage
 from spanlab.settings import Settings
-from spanlab.testing import ModelServer, ScriptedReply, fail
-from spanlab.testing.replies import caller_with
+from spanlab.testing import ModelServer, ScriptedReply, caller_with, fail
 
 MAY = SearchQuery("tower\nheight", language="de", before=date(2024, 5, 1))
 WIKI = {

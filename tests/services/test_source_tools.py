@@ -22,8 +22,8 @@ from spanlab.services.mcp_server import mcp_server
 from spanlab.settings import Settings
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply
 from spanlab.tools import Toolbox
-from spanlab.tools.config import ToolServer
 from spanlab.tools.mcp_servers import server_states
+from spanlab.tools.toolbox import ToolServer
 
 TEXT = """The tower is iron.
 

@@ -23,9 +23,8 @@ from wire import HOSTILE, MIB, Wire, as_json, endless, head, wire
 from spanlab.errors import InputError, SpanlabError, UsageError
 from spanlab.settings import Settings
 from spanlab.tools import Toolbox
-from spanlab.tools.base import LONGEST
-from spanlab.tools.config import ToolServer, chosen_servers
 from spanlab.tools.mcp_servers import ServerConnection, server_states
+from spanlab.tools.toolbox import LONGEST, ToolServer, chosen_servers
 
 SERVER = Path(__file__).with_name("strange_server.py")
 ALLOWED = ("look_up", "key", "huge", "binary", "broken", "dies", "hangs", "breeds", "says")
@@ -206,7 +205,7 @@ def test_what_a_server_prints_is_logged_without_keys_and_not_for_ever(
 
 _WORKER = """
 import asyncio, sys
-from spanlab.tools.config import ToolServer
+from spanlab.tools.toolbox import ToolServer
 from spanlab.tools.mcp_servers import server_states
 async def run():
     (state,) = await server_states({"s": ToolServer.model_validate_json(sys.argv[1])})

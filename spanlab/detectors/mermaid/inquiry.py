@@ -51,7 +51,7 @@ from spanlab.memory import EvidenceMemory
 from spanlab.retrievers import GivenPassages, SearchQuery
 from spanlab.schema import Evidence, Item, Passage, RemarkStep, Step, ThoughtStep, Verdict
 from spanlab.tools import Tool, Toolbox, asked
-from spanlab.tools.base import OfItem
+from spanlab.tools.toolbox import OfItem
 
 _SHOWN: Final = 4_000  # characters of an observation in the prompt
 
