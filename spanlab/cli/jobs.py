@@ -28,10 +28,10 @@ def list_jobs(
     """
     from spanlab import jobs
     from spanlab.cli import output
-    from spanlab.jobs import job_store, recovery
+    from spanlab.jobs import job_store, leases
     from spanlab.jobs.summary import job_table
 
-    recovery.requeue_abandoned(job_store.of(None))  # what nobody works on any more is not running
+    leases.requeue_abandoned(job_store.of(None))  # what nobody works on any more is not running
     output.write_tables([job_table(jobs.jobs(limit, page - 1))])
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from optimizers.request import Optimisation
-    from spanlab.jobs.earlier import OtherSettings
+    from spanlab.jobs.control import OtherSettings
     from spanlab.settings import Settings
 
 __all__ = [
@@ -110,9 +110,9 @@ def other_settings(
     Returns:
         Those detectors with what differs; none of whose runs nothing is known.
     """
-    from spanlab.jobs import earlier, job_store
+    from spanlab.jobs import control, job_store
 
-    return earlier.other_settings(job_store.of(settings), request, created)
+    return control.other_settings(job_store.of(settings), request, created)
 
 
 def jobs(limit: int = 50, page: int = 0, settings: Settings | None = None) -> list[JobView]:
@@ -243,6 +243,6 @@ def start_embedded_worker(settings: Settings | None = None) -> None:
 
     It returns at once; what goes wrong while the worker starts is in the process's log.
     """
-    from spanlab.jobs import embedded
+    from spanlab.jobs import worker
 
-    embedded.start_embedded(settings)
+    worker.start_embedded(settings)

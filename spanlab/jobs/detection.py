@@ -21,14 +21,11 @@ from dbos import DBOS, SetWorkflowID
 
 from spanlab.errors import NotFoundError, SpanlabError
 from spanlab.jobs import job_store, worker
-from spanlab.jobs.earlier import refuse_same
+from spanlab.jobs.control import refuse_same
 from spanlab.jobs.job_store import JOBS
-from spanlab.jobs.kinds import KINDS
 from spanlab.jobs.parts import work_on
-from spanlab.jobs.rows import progress_of, summed
-from spanlab.jobs.session_keys import queue_for
-from spanlab.jobs.steps import interrupted, step
-from spanlab.jobs.views import JobState
+from spanlab.jobs.steps import interrupted, queue_for, step
+from spanlab.jobs.views import KINDS, JobState, progress_of, summed
 from spanlab.settings import Settings
 from spanlab.workflows.running import unfinished_positions
 from spanlab.workflows.runs import RunProgress, RunRequest

@@ -21,9 +21,17 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from spanlab.errors import NotFoundError, StoreError
 from spanlab.jobs import database
-from spanlab.jobs.kinds import KINDS, Kind
-from spanlab.jobs.rows import SHOWN, PartState, log_of, view_of, with_parts
-from spanlab.jobs.views import JobState, JobView
+from spanlab.jobs.views import (
+    KINDS,
+    SHOWN,
+    JobState,
+    JobView,
+    Kind,
+    PartState,
+    log_of,
+    view_of,
+    with_parts,
+)
 from spanlab.schema import SearchCurve, storable
 from spanlab.settings import Settings
 from spanlab.workflows.runs import RunProgress

@@ -1,4 +1,4 @@
-"""Leases of workers' names: one living process holds each, and others can tell whether it does.
+"""Names that workers hold while they live, and what the dead had begun.
 
 On PostgreSQL a name is a session's advisory lock, which the server takes back when the session
 ends or its host falls silent. On SQLite it is a lock on a file, which goes with the process.
@@ -7,6 +7,7 @@ ends or its host falls silent. On SQLite it is a lock on a file, which goes with
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from typing import Protocol
 from urllib.parse import quote
 from zlib import crc32
@@ -17,8 +18,67 @@ from sqlalchemy.exc import SQLAlchemyError
 from spanlab.errors import StoreError
 from spanlab.jobs import database
 from spanlab.jobs.database import alone, is_sqlite
+from spanlab.jobs.job_store import JOBS, PARTS, JobStore
+from spanlab.jobs.views import KINDS
 from spanlab.settings import Settings
 from spanlab.storage.engine import in_words, is_lock
+
+_OWN = "own."
+
+
+def own_queue(name: str) -> str:
+    """Return the queue of a worker that works alone."""
+    return f"{_OWN}{name}"
+
+
+def requeue_abandoned(where: JobStore, me: str = "") -> None:
+    """Queue again what workers had begun that have died: nobody holds their names any more.
+
+    Args:
+        where: the jobs.
+        me: the name of who asks, who is alive; empty for who is no worker.
+
+    Raises:
+        StoreError: the database cannot be reached.
+    """
+    for name in sorted(_busy(where) - {me}):
+        lease = acquire(where.settings, name)
+        if lease is None:
+            continue
+        try:
+            requeue(where, name)
+        finally:
+            lease.release()
+
+
+def requeue(where: JobStore, name: str) -> None:
+    """Queue everything that the worker ``name`` had begun, or kept for itself, for all workers.
+
+    Whoever calls this holds the name.
+    """
+    begun = where.rows(status="PENDING", executor_id=name, load_output=False)
+    kept = where.rows(status="ENQUEUED", queue_name=own_queue(name), load_output=False)
+    jobs = {each.workflow for each in KINDS.values()}
+    rows = [*begun, *kept]
+    _queue(where, (row.workflow_id for row in rows if row.name in jobs), JOBS)
+    _queue(where, (row.workflow_id for row in rows if row.name not in jobs), PARTS)
+    for row in begun:
+        if row.name in jobs:
+            where.note(row.workflow_id, f"{name} stopped; the job is queued again")
+
+
+def _queue(where: JobStore, ids: Iterable[str], queue: str) -> None:
+    listed = list(ids)
+    if listed:
+        where.resume(listed, queue)
+
+
+def _busy(where: JobStore) -> set[str]:
+    """Return who has begun something, or has a queue of its own."""
+    rows = where.rows(status="PENDING", load_output=False)
+    begun = {row.executor_id for row in rows if row.executor_id}
+    return begun | {queue.removeprefix(_OWN) for queue in where.queues() if queue.startswith(_OWN)}
+
 
 _WORKERS = 730_215  # first half of the PostgreSQL advisory locks that stand for workers
 

@@ -24,13 +24,11 @@ from optimizers.estimates import planned
 from optimizers.request import Optimisation
 from spanlab.errors import SpanlabError, UsageError
 from spanlab.jobs import job_store, worker
-from spanlab.jobs.earlier import refuse_same
+from spanlab.jobs.control import refuse_same
 from spanlab.jobs.job_store import JOBS
-from spanlab.jobs.kinds import KINDS
 from spanlab.jobs.rate_limiter import JobCalls
-from spanlab.jobs.rows import curve_of, progress_of
-from spanlab.jobs.session_keys import queue_for
-from spanlab.jobs.steps import interrupted, step
+from spanlab.jobs.steps import interrupted, queue_for, step
+from spanlab.jobs.views import KINDS, curve_of, progress_of
 from spanlab.labels import ItemLabels
 from spanlab.lm import Meter, Usage
 from spanlab.programs import ProgramRegistry

@@ -12,8 +12,7 @@ from spanlab.detectors.ensemble import Ensemble
 from spanlab.errors import StoreError
 from spanlab.jobs import worker
 from spanlab.jobs.rate_limiter import JobCalls, SharedBudget, stop_reason
-from spanlab.jobs.rows import PartState
-from spanlab.jobs.views import JobState
+from spanlab.jobs.views import JobState, PartState
 from spanlab.jobs.worker import Worker
 from spanlab.lm import Meter, Usage
 from spanlab.workflows.running import DatasetRun, ItemBatch

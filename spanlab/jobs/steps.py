@@ -1,20 +1,27 @@
-"""Steps of jobs: kept by DBOS, and indifferent to a database that is away for a while."""
+"""Steps of a job that are done once, and keys that a session hands over."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from dbos import DBOS, error
 
-from spanlab.errors import StoreError
+from spanlab.errors import StoreError, UsageError
 from spanlab.jobs import worker
+from spanlab.lm.secrets import KEY_IS_GONE, is_lent, lent_names
 
 P = ParamSpec("P")
+
+
 R = TypeVar("R")
+
+
 Step = Callable[P, Coroutine[Any, Any, R]]
+
 
 _PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds before another attempt; then a refusal is final
 
@@ -55,3 +62,24 @@ def interrupted() -> BaseException:
     Nothing is kept of the step then: whoever begins it anew goes on.
     """
     return error.DBOSWorkflowCancelledError("this work is not this worker's any more")
+
+
+def queue_for(asked: dict[str, Any], shared: str) -> str:
+    """Return the queue for a request's job or parts.
+
+    Args:
+        asked: the request as JSON.
+        shared: the queue for what any worker may do.
+
+    Returns:
+        That queue, or this process's own if the request needs a key that is here alone.
+
+    Raises:
+        UsageError: the key is gone, or this process does not work on jobs.
+    """
+    names = lent_names(json.dumps(asked))
+    if not names:
+        return shared
+    if not all(map(is_lent, names)):
+        raise UsageError(KEY_IS_GONE)
+    return worker.current().own_queue

@@ -1,18 +1,64 @@
-"""What people see of a job."""
+"""What people see of a job: its kind, its state, how far it is, and why it ended.
+
+A job's attributes are ``title``, ``progress``, ``details`` (what a search has found), ``stop``
+("pause" or "cancel" if somebody stopped it; ``wish`` in jobs of earlier versions) and
+``log.<when>`` for each line of its log. Its parts are child workflows, whose attributes tell what
+they have done.
+
+A kind's module registers its workflows with DBOS when it is imported, which a worker does before
+it starts. The workflow takes one JSON object, the job's request, and ends with its result.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
-from spanlab.jobs.kinds import Kind
-from spanlab.schema import SearchCurve, SearchTrial
+from pydantic import TypeAdapter
+
+from spanlab.jobs.database import NOT_JSON
+from spanlab.lm import Usage
+from spanlab.schema import SearchCurve
 from spanlab.workflows.runs import FailedItem, RunProgress
 
-__all__ = ["JobState", "JobView", "LogLine", "SearchTrial"]
+if TYPE_CHECKING:
+    from dbos import WorkflowStatus
+
+
+Kind = Literal["detect", "optimise"]
+
+
+@dataclass(frozen=True)
+class JobKind:
+    """A kind of job: the name of its workflow and the module that has it."""
+
+    workflow: str
+    module: str
+
+
+KINDS: dict[Kind, JobKind] = {
+    "detect": JobKind("spanlab.detect", "spanlab.jobs.detection"),
+    "optimise": JobKind("spanlab.optimise", "spanlab.jobs.optimisation"),
+}
+
+
+def kind_of(workflow: str) -> Kind:
+    """Return the kind of job that a workflow name stands for.
+
+    Raises:
+        KeyError: no kind has this workflow.
+    """
+    return {each.workflow: kind for kind, each in KINDS.items()}[workflow]
+
+
+def load() -> None:
+    """Import the modules of all kinds, so that DBOS knows their workflows."""
+    for each in KINDS.values():
+        import_module(each.module)
 
 
 class JobState(StrEnum):
@@ -63,3 +109,155 @@ class JobView:
     def is_over(self) -> bool:
         """Whether nothing more will happen unless somebody asks for it."""
         return self.state in {JobState.DONE, JobState.FAILED, JobState.CANCELLED}
+
+
+SHOWN = 200  # failures and log lines that a job's page gets
+
+
+_PROGRESS = TypeAdapter(RunProgress)
+
+
+_STATES = {
+    "DELAYED": JobState.QUEUED,
+    "ENQUEUED": JobState.QUEUED,
+    "PENDING": JobState.RUNNING,
+    "SUCCESS": JobState.DONE,
+    "ERROR": JobState.FAILED,
+    "CANCELLED": JobState.CANCELLED,
+    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": JobState.FAILED,
+}
+
+
+@dataclass(frozen=True)
+class PartState:
+    """What a part of a job has done; ``error`` if it broke."""
+
+    state: JobState
+    error: str | None = None
+    done: int = 0
+    usage: Usage = field(default_factory=Usage)
+    failures: tuple[FailedItem, ...] = ()
+    stopped: str | None = None
+
+    @property
+    def failed(self) -> int:
+        """How many items a detector failed on."""
+        return len({failure.item_id for failure in self.failures})
+
+    def attributes(self) -> dict[str, Any]:
+        """Return it as the attributes of the part's workflow."""
+        return {
+            "done": self.done,
+            "usage": asdict(self.usage),
+            "failures": [[f.item_id, f.detector, f.reason] for f in self.failures],
+            "stopped": self.stopped,
+        }
+
+    @classmethod
+    def of(cls, row: WorkflowStatus) -> PartState:
+        """Read the attributes of a part's workflow, which may have none yet."""
+        said = row.attributes or {}
+        return cls(
+            state=_STATES[row.status],
+            error=_error(row),
+            done=said.get("done", 0),
+            usage=Usage(**said.get("usage", {})),
+            failures=tuple(FailedItem(*each) for each in said.get("failures", ())),
+            stopped=said.get("stopped"),
+        )
+
+
+def summed(before: RunProgress, parts: Sequence[PartState]) -> RunProgress:
+    """Return the progress that the parts of a job amount to, with total and rate as before."""
+    failures = [failure for part in parts for failure in part.failures]
+    done = sum(part.done for part in parts)
+    return replace(
+        before,
+        done=done,
+        failed=sum(part.failed for part in parts),
+        usage=sum((part.usage for part in parts), Usage()),
+        remaining=(before.total - done) / before.rate if before.rate > 0 else None,
+        stopped=next((part.stopped for part in parts if part.stopped), before.stopped),
+        last_failures=tuple(failures[::-1][:5]),
+    )
+
+
+def still(progress: RunProgress) -> RunProgress:
+    """Return the progress of a job that nobody works on."""
+    return replace(progress, rate=0.0, remaining=None)
+
+
+def with_parts(view: JobView, parts: Sequence[PartState]) -> JobView:
+    """Return a job with what its parts have done and used; as it is if it has none."""
+    if not parts:
+        return view
+    progress = summed(view.progress, parts)
+    return replace(view, progress=progress if view.state is JobState.RUNNING else still(progress))
+
+
+def view_of(row: WorkflowStatus) -> JobView:
+    """Return a job as its row alone has it, without failures and log."""
+    said = row.attributes or {}
+    state = _STATES[row.status]
+    if state is JobState.CANCELLED and "pause" in (said.get("stop"), said.get("wish")):
+        state = JobState.PAUSED
+    progress = progress_of(row)
+    created = _time(row.created_at)
+    return JobView(
+        id=row.workflow_id,
+        kind=kind_of(row.name),
+        title=str(said.get("title", row.workflow_id)),
+        state=state,
+        created=created or datetime.now(UTC),
+        started=None if progress.started is None else _time(int(progress.started * 1000)),
+        ended=None if state is JobState.PAUSED else _time(row.completed_at),
+        progress=progress if state is JobState.RUNNING else still(progress),
+        error=_error(row),
+        search=curve_of(row),
+        models=tuple(dict.fromkeys(_models(row.input))),
+        request=row.input["args"][0] if isinstance(row.input, dict) else None,
+    )
+
+
+def _models(asked: object) -> Iterator[str]:
+    """Yield the names of the models in a request, wherever in it they stand."""
+    if isinstance(asked, dict):
+        name = asked.get("model")
+        if isinstance(name, str) and name:
+            yield name
+        for inner in asked.values():
+            yield from _models(inner)
+    elif isinstance(asked, list | tuple):
+        for inner in asked:
+            yield from _models(inner)
+
+
+def curve_of(row: WorkflowStatus) -> SearchCurve | None:
+    """Return what a job's search had found when that was last written down; None for no search."""
+    details = (row.attributes or {}).get("details")
+    return None if details is None else SearchCurve.model_validate(details)
+
+
+def progress_of(row: WorkflowStatus) -> RunProgress:
+    """Return how far a job was when that was last written down."""
+    return _PROGRESS.validate_python((row.attributes or {}).get("progress") or {})
+
+
+def _error(row: WorkflowStatus) -> str | None:
+    """Return why a job or part failed; None if it did not."""
+    if any(isinstance(value, str) for value in (row.input, row.output, row.error)):
+        return NOT_JSON  # DBOS gives the text of what it did not read; ours is no text
+    return None if row.error is None else str(row.error) or type(row.error).__name__
+
+
+def _time(milliseconds: int | None) -> datetime | None:
+    return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def log_of(row: WorkflowStatus) -> tuple[LogLine, ...]:
+    """Return the last lines of a job's log, the newest last."""
+    said = row.attributes or {}
+    lines = sorted((int(key[4:]), text) for key, text in said.items() if key.startswith("log."))
+    return tuple(
+        LogLine(datetime.fromtimestamp(when / 1e9, UTC), str(text)) for when, text in lines[-SHOWN:]
+    )

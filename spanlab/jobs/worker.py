@@ -1,8 +1,9 @@
-"""One process at work on jobs: DBOS under a stable name, with an eye on the others."""
+"""A process at work on jobs: a command, or a thread of the app."""
 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import logging
 import threading
 import time
@@ -14,30 +15,85 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from spanlab.errors import SpanlabError, UsageError
-from spanlab.jobs import database, job_store, kinds, leases, recovery
+from spanlab.jobs import database, job_store, leases, views
 from spanlab.jobs.job_store import JOBS, PARTS
 from spanlab.processes import executor_of
+from spanlab.runtime import switch_threads_often
 from spanlab.settings import Settings
 from spanlab.storage import Store
-
-_WATCH_SECONDS = 2.0  # between two looks at the own lease and at the others'
-_SURE_SECONDS = 5.0  # after which a worker that the database has not heard asks no model
-_LOOK_SECONDS = 0.2  # between two looks at whether the lease is lost
-_GRACE_SECONDS = 150.0  # a model call may take that long; it is paid, so its answer is awaited
-_NAME_LENGTH = 200  # of a worker, percent-encoded
-_JOBS_AT_ONCE = 4  # jobs a worker follows; their parts are what is work
-_OWN_AT_ONCE = 32  # jobs with keys of browser sessions, and their parts
-_PARTS_AT_ONCE = 4  # enough that the next one is there while the last answers of one come in
-# How often a worker looks for work; it costs a processor some 4 ms and its database three queries.
-_POLL_SECONDS = 0.25
-_POLL_SECONDS_ALONE = 0.1  # for as long as a command runs
 
 if TYPE_CHECKING:
     from dbos import WorkflowStatus
 
     from spanlab.jobs.parts import ResourceCache
 
+
 log = logging.getLogger(__name__)
+
+
+NAME = "app"
+
+
+_STARTED = threading.Event()
+
+
+_LOCK = threading.Lock()
+
+
+def start_embedded(settings: Settings | None) -> None:
+    """See ``spanlab.jobs.start_embedded_worker``."""
+    with _LOCK:
+        if _STARTED.is_set():
+            return
+        _STARTED.set()
+    thread = threading.Thread(
+        target=_start, args=(settings or Settings.read(),), name="spanlab-worker", daemon=True
+    )
+    thread.start()
+
+
+def _start(settings: Settings) -> None:
+    switch_threads_often()
+    # Detectors that ask no model compute: in a process of their own they leave the pages alone.
+    role = WorkerRole(NAME, processes=1)
+    try:
+        start(settings, role)
+    except SpanlabError as error:
+        log.error("the app does not work on jobs: %s", error)
+        _STARTED.clear()  # the next page tries again
+    else:
+        atexit.register(stop)
+
+
+_WATCH_SECONDS = 2.0  # between two looks at the own lease and at the others'
+
+
+_SURE_SECONDS = 5.0  # after which a worker that the database has not heard asks no model
+
+
+_LOOK_SECONDS = 0.2  # between two looks at whether the lease is lost
+
+
+_GRACE_SECONDS = 150.0  # a model call may take that long; it is paid, so its answer is awaited
+
+
+_NAME_LENGTH = 200  # of a worker, percent-encoded
+
+
+_JOBS_AT_ONCE = 4  # jobs a worker follows; their parts are what is work
+
+
+_OWN_AT_ONCE = 32  # jobs with keys of browser sessions, and their parts
+
+
+_PARTS_AT_ONCE = 4  # enough that the next one is there while the last answers of one come in
+
+
+# How often a worker looks for work; it costs a processor some 4 ms and its database three queries.
+_POLL_SECONDS = 0.25
+
+
+_POLL_SECONDS_ALONE = 0.1  # for as long as a command runs
 
 
 @dataclass(frozen=True)
@@ -96,7 +152,7 @@ class Worker:
     @property
     def own_queue(self) -> str:
         """The queue of what it alone works on: given to it, or with a key that it alone has."""
-        return recovery.own_queue(self.name)
+        return leases.own_queue(self.name)
 
     @property
     def jobs_queue(self) -> str:
@@ -148,13 +204,13 @@ class Worker:
         """
         from dbos import DBOS
 
-        kinds.load()
+        views.load()
         database.prepare(self.settings)
         self.store = Store.open(self.settings)
         self._heard = time.monotonic()
         self.name, self._lease = leases.acquire_free(self.settings, self.role.name)
-        recovery.requeue(self.jobs, self.name)
-        recovery.requeue_abandoned(self.jobs, self.name)
+        leases.requeue(self.jobs, self.name)
+        leases.requeue_abandoned(self.jobs, self.name)
         self.executor = executor_of(self.role.processes)
         DBOS(config=database.config(self.settings, self.name, brief=self.role.alone))
         queues = sorted({self.jobs_queue, self.parts_queue, self.own_queue})
@@ -188,7 +244,7 @@ class Worker:
         DBOS.destroy(workflow_completion_timeout_sec=0)
         self.executor.shutdown(wait=False, cancel_futures=True)
         try:
-            recovery.requeue(self.jobs, self.name)
+            leases.requeue(self.jobs, self.name)
         except SpanlabError as error:
             log.warning("%s leaves to the others what it was at: %s", self.name, error)
         self._lease.release()
@@ -209,7 +265,7 @@ class Worker:
                 database.check_space(self.settings)
                 if self._lease.is_held():
                     self._heard = asked
-                    recovery.requeue_abandoned(self.jobs, self.name)
+                    leases.requeue_abandoned(self.jobs, self.name)
                 else:
                     self._come_back()
                 told = ""
@@ -229,7 +285,7 @@ class Worker:
                     self._let_calls_end(self.cut_off)  # others would make them again
                     self.cut_off += 1  # what was begun meanwhile is handed back too
                     asked = time.monotonic()
-                    recovery.requeue(self.jobs, self.name)
+                    leases.requeue(self.jobs, self.name)
                     self._lease, self._heard = lease, asked
                     log.warning("%s is back", self.name)
                     return
@@ -241,6 +297,8 @@ class Worker:
 
 
 _CURRENT: list[Worker] = []
+
+
 _STARTING = threading.Lock()
 
 

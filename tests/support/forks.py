@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from spanlab.cli import main
-from spanlab.jobs.kinds import KINDS
+from spanlab.jobs.views import KINDS
 
 _FORKING = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload(
