@@ -4,5 +4,5 @@ offers ────── detections, verdicts on claims, passages and scores, t
 http_api ──── the same as a JSON API with a key and limits
 traces ────── what exporters of OpenTelemetry send there, into a dataset
 api_jobs ──── its detections of many answers, as durable jobs
-mcp_server ── the same as tools for assistants, and sources of evidence (source_tools)
+mcp_server ── the same as tools for assistants, and tool servers as sources of evidence
 """
