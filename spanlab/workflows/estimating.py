@@ -10,6 +10,10 @@ from spanlab.workflows.running import unfinished_positions
 from spanlab.workflows.runs import RunRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spanlab.detectors.spec import DetectorSpec
+    from spanlab.schema import Item
     from spanlab.storage import Store
 
 _SAMPLE = 200  # items from which the estimate is made
@@ -31,6 +35,16 @@ class RunEstimate:
     cost: float | None
     unpriced: tuple[str, ...] = ()
     searches: int = 0
+
+    def __add__(self, other: RunEstimate) -> RunEstimate:
+        """Return what both come to together."""
+        known = self.cost is not None and other.cost is not None
+        names = ("items", "sampled", "calls", "input_tokens", "output_tokens", "searches")
+        return RunEstimate(
+            **{name: getattr(self, name) + getattr(other, name) for name in names},
+            cost=(self.cost or 0.0) + (other.cost or 0.0) if known else None,
+            unpriced=tuple(dict.fromkeys((*self.unpriced, *other.unpriced))),
+        )
 
 
 @dataclass
@@ -71,14 +85,25 @@ def estimate(store: Store, request: RunRequest) -> RunEstimate:
     todo = unfinished_positions(store, request)
     step = max(len(todo) / _SAMPLE, 1.0)
     places = [int(todo[int(at * step)]) for at in range(min(len(todo), _SAMPLE))]
-    sums = _CallSums()
     items = [record.item for record in store.records_at(request.dataset, places)] if places else []
+    return estimate_items(items, len(todo), request.specs)
+
+
+def estimate_items(
+    items: Sequence[Item], total: int, specs: Sequence[DetectorSpec]
+) -> RunEstimate:
+    """Estimate what detectors ask of models for ``total`` items, from some of them.
+
+    Raises:
+        UsageError: no detector is called like one of these.
+    """
+    sums = _CallSums()
     for item in items:
-        for call in asked_of(item, request.specs):
+        for call in asked_of(item, specs):
             sums.add(call)
-    share = len(todo) / len(items) if items else 0.0
+    share = total / len(items) if items else 0.0
     return RunEstimate(
-        items=len(todo),
+        items=total,
         sampled=len(items),
         calls=round(sums.calls * share),
         input_tokens=round(sums.asked * share),

@@ -112,7 +112,7 @@ def score_step_files(
     common = [name for name in gold if name in predicted]
     for name in common:
         item, right = gold[name]
-        pairs.update(_pairs(item, right, predicted[name][1]))
+        pairs.update(step_pairs(item, right, predicted[name][1]))
     if not pairs:
         raise InputError(
             "no step is in both files",
@@ -134,7 +134,8 @@ def _annotations(
     return found
 
 
-def _pairs(item: Item, gold: Annotation, said: Annotation) -> list[tuple[str, str]]:
+def step_pairs(item: Item, gold: Annotation, said: Annotation) -> list[tuple[str, str]]:
+    """Return each step's type of error by the gold annotation and by another one."""
     from spanlab.detectors.safe.steps import error_marked, steps_in
 
     return [

@@ -75,17 +75,20 @@ class FileRun:
         self.outcomes = FileRunCounts()
 
     @classmethod
-    def of(cls, request: RunRequest, settings: Settings | None = None) -> FileRun:
+    def of(
+        cls, request: RunRequest, settings: Settings | None = None, meter: Meter | None = None
+    ) -> FileRun:
         """Build the detectors of a request.
 
         Args:
             request: which detectors, how many items at once, and the budget.
             settings: where answers of models are cached; None reads the environment.
+            meter: counts the model calls of several runs; None makes one for this.
 
         Raises:
             UsageError: a detector cannot be built as it was asked for.
         """
-        meter = Meter(request.budget, concurrency=request.concurrency)
+        meter = meter or Meter(request.budget, concurrency=request.concurrency)
         executor = executor_of(processes_of(request))
         ensemble = ensemble_of(request, meter, settings or Settings.read(), executor)
         if not any(asks_models(spec.detector) for spec in request.specs):

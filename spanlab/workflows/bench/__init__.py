@@ -1,0 +1,1 @@
+"""Detectors × datasets in one table that can be made again: cards, plan, cells, table."""

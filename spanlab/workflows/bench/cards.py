@@ -1,0 +1,253 @@
+"""Cards of datasets: where one is to be had, how it is read, and what is scored on it; no data.
+
+A package brings cards by an entry point of the group ``spanlab.cards`` whose object is the path of
+a TOML file like ``cards.toml`` beside this one; ``--cards FILE`` names one.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import file_digest
+from importlib.metadata import entry_points
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, ValidationError
+
+from spanlab.datasets import ReadOptions, read
+from spanlab.datasets.contexts import ContextFiles
+from spanlab.errors import InputError, UsageError
+from spanlab.labels import vote
+from spanlab.options import problem
+from spanlab.results import ResultTable, columns_of, counted
+from spanlab.schema import Annotation, AnnotatorKind, FrozenModel, Item, Name, Record, Status
+
+GROUP: Final = "spanlab.cards"
+_PACKAGE: Final = Path(__file__).parents[2]  # where the samples lie
+_SPANS: Final = ("iou", "corr", "max_iou", "precision", "recall", "f1", "span_f1")
+_VERDICTS: Final = ("macro_f1", "balanced_accuracy", "accuracy", "auroc")
+
+
+class DatasetCard(FrozenModel):
+    """What is known of a dataset.
+
+    ``files`` are patterns below a folder of ``--data``, where leading folders may be missing;
+    ``sha256`` are hashes by file name, of the files that were looked at. ``contexts`` is a pattern
+    of folders with passages by item id. Of the items ``first`` so many count, those of whose
+    ``meta`` every field of ``where`` has one of its values. Only spans with one of ``labels``, or a
+    finer one (``Unwanted.Intrinsic``), count as hallucinated; without any, all do. ``verdicts``
+    maps finer ones to coarser ones. ``reference`` is the gold annotation, or the majority of the
+    people. The first of ``metrics`` is tested. ``builtin`` comes with spanlab.
+    """
+
+    name: Name
+    title: str
+    licence: str
+    source: str
+    level: Literal["spans", "claims", "answers", "steps"] = "spans"
+    files: tuple[str, ...] = ()
+    sha256: Mapping[str, str] = {}
+    reader: str = "auto"
+    contexts: str = ""
+    where: Mapping[str, tuple[str, ...]] = {}
+    labels: tuple[str, ...] = ()
+    verdicts: Mapping[str, str] = {}
+    reference: Literal["gold", "people"] = "gold"
+    split: str = ""
+    first: Annotated[int, Field(ge=1)] | None = None
+    metrics: tuple[str, ...] = ()
+    submission: Literal["mushroom", "averitec", "verdicts"] | None = None
+    builtin: bool = False
+    about: str = ""
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """The metrics, the one that is tested first."""
+        usual = _SPANS[:3] if self.level == "spans" else _VERDICTS[:3]
+        return self.metrics or usual
+
+    def with_metric(self, metric: str) -> DatasetCard:
+        """Return the card with another metric tested.
+
+        Raises:
+            UsageError: it is none of this dataset.
+        """
+        known = _SPANS if self.level == "spans" else _VERDICTS[:1]
+        if metric not in known:
+            raise UsageError(f"{self.name} has no test of {metric!r} (it has {', '.join(known)})")
+        others = (name for name in self.scores if name != metric)
+        return self.model_copy(update={"metrics": (metric, *others)})
+
+
+@dataclass(frozen=True)
+class BenchItem:
+    """An item without annotations, its reference, and what people say of it."""
+
+    item: Item
+    reference: Annotation
+    people: tuple[Annotation, ...]
+
+    @property
+    def record(self) -> Record:
+        """The item with its reference and people, as scorers read labels from it."""
+        return Record(item=self.item, annotations=(self.reference, *self.people))
+
+
+@dataclass(frozen=True)
+class FoundDataset:
+    """A card with the files that were found for it; ``changed`` are those of another version."""
+
+    card: DatasetCard
+    files: tuple[Path, ...]
+    contexts: tuple[Path, ...]
+    sha256: Mapping[str, str]
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Names of files whose hash is not that of the card."""
+        known = self.card.sha256
+        return tuple(name for name, sha in self.sha256.items() if known.get(name, sha) != sha)
+
+    def items(self, limit: int | None = None) -> list[BenchItem]:
+        """Return the items that have a reference.
+
+        Args:
+            limit: at most so many.
+
+        Raises:
+            InputError: a file is wrong, an id occurs twice, or no item is left.
+        """
+        most = min((n for n in (limit, self.card.first) if n is not None), default=None)
+        found = list(islice(self._items(), most))
+        ids = [each.item.id for each in found]
+        if not ids or len(set(ids)) < len(ids):
+            twice = next((name for name in ids if ids.count(name) > 1), None)
+            what = "no item has a reference" if twice is None else "an item id occurs twice"
+            raise InputError(f"{self.card.name}: {what}", found=twice)
+        return found
+
+    def _items(self) -> Iterator[BenchItem]:
+        contexts = [ContextFiles(folder) for folder in self.contexts]
+        options = ReadOptions(format=self.card.reader, on_warning=lambda remark: None)
+        for file in self.files:
+            for record in read(file, options):
+                if self._is_meant(record.item):
+                    for source in contexts:
+                        record = source.add(record)  # noqa: PLW2901 - with its passages
+                    yield from self._referenced(record)
+
+    def _is_meant(self, item: Item) -> bool:
+        return all(str(item.meta.get(key)) in values for key, values in self.card.where.items())
+
+    def _referenced(self, record: Record) -> Iterator[BenchItem]:
+        said = [self._mapped(a) for a in record.annotations if a.status is Status.DONE]
+        people = tuple(a for a in said if a.kind is AnnotatorKind.PERSON)
+        if self.card.reference == "people":
+            references = [vote(record.item, people, name="people")] if people else []
+        else:
+            references = [a for a in said if a.kind is AnnotatorKind.GOLD]
+        for reference in references[:1]:
+            yield BenchItem(record.item, reference, people)
+
+    def _mapped(self, said: Annotation) -> Annotation:
+        changes: dict[str, object] = {}
+        if self.card.labels:
+            kept = [s for s in said.spans if _is_below(s.label, self.card.labels)]
+            changes = {"spans": tuple(kept), "hard": None}
+        if self.card.verdicts:
+            changes["claims"] = tuple(
+                claim.model_copy(update={"verdict": self.verdict(claim.verdict)})
+                for claim in said.claims
+            )
+        return said.model_copy(update=changes)
+
+    def verdict(self, verdict: str | None) -> str | None:
+        """Return what a verdict counts as in this dataset."""
+        return verdict and self.card.verdicts.get(verdict, verdict)
+
+
+def cards(files: Iterable[Path] = ()) -> dict[str, DatasetCard]:
+    """Return all cards by name: spanlab's, those of other packages, and those of TOML files.
+
+    Raises:
+        UsageError: a file is no TOML, a card is wrong, or two have the same name.
+    """
+    paths = [Path(__file__).with_name("cards.toml")]
+    paths += [Path(point.load()) for point in sorted(entry_points(group=GROUP))]
+    found: dict[str, DatasetCard] = {}
+    for path in (*paths, *files):
+        for card in _read(path):
+            if card.name in found:
+                raise UsageError(f"{path}: a card called {card.name!r} is there already")
+            found[card.name] = card
+    return found
+
+
+def find(card: DatasetCard, roots: Sequence[Path]) -> FoundDataset | None:
+    """Return a dataset where its files lie below one of these folders, else None.
+
+    Raises:
+        UsageError: a folder is none.
+    """
+    for root in (_PACKAGE,) if card.builtin else roots:
+        if not root.is_dir():
+            raise UsageError(f"--data: {root} is no folder")
+        files = [path for pattern in card.files for path in _below(root, pattern)]
+        if files:
+            folders = _below(root, card.contexts) if card.contexts else []
+            sums = {path.name: _sha256(path) for path in files}
+            return FoundDataset(card, tuple(files), tuple(folders), sums)
+    return None
+
+
+def list_cards(known: Iterable[DatasetCard], roots: Sequence[Path]) -> ResultTable:
+    """Return a table of all cards: what was found, and where what is missing can be had."""
+    rows = []
+    for card in known:
+        found = find(card, roots)
+        state = "missing" if found is None else counted(len(found.files), "file")
+        if found is not None and found.changed:
+            state += f", {len(found.changed)} of another version"
+        rows.append((card.name, state, card.level, card.split, card.licence, card.source))
+    return ResultTable(
+        key="cards",
+        title="Datasets",
+        columns=tuple(
+            columns_of("text", "Name", "Found", "Level", "Split", "Licence", "Where it can be had")
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _read(path: Path) -> list[DatasetCard]:
+    try:
+        with path.open("rb") as stream:
+            content = tomllib.load(stream)
+        return [DatasetCard.model_validate(each) for each in content["dataset"]]
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+    except (KeyError, TypeError):
+        raise UsageError(f"{path}: a file of cards has tables [[dataset]]") from None
+    except ValidationError as error:
+        raise UsageError(f"{path}: {problem(error)}") from None
+
+
+def _below(root: Path, pattern: str) -> list[Path]:
+    """Return what matches a pattern below a folder, which may be one of those that it names."""
+    parts = Path(pattern).parts
+    for at in range(len(parts)):
+        if matches := sorted(root.glob("/".join(parts[at:]))):
+            return matches
+    return []
+
+
+def _is_below(label: str | None, labels: Iterable[str]) -> bool:
+    return label is not None and any(f"{label}.".startswith(f"{each}.") for each in labels)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return file_digest(stream, "sha256").hexdigest()
