@@ -56,6 +56,9 @@ COMMANDS: Final = {
         "detectors:detectors", "List the detectors: what each does and what it needs."
     ),
     "tools": _CommandPlace("tools:tools", "Start tool servers, to see which tools they offer."),
+    "bench": _CommandPlace(
+        "bench:bench", "Compare detectors on datasets: one table with controls and tests."
+    ),
     "check-model": _CommandPlace(
         "check_model:check_model", "Ask a model one call of each kind: what its endpoint can do."
     ),

@@ -89,9 +89,7 @@ def estimate(store: Store, request: RunRequest) -> RunEstimate:
     return estimate_items(items, len(todo), request.specs)
 
 
-def estimate_items(
-    items: Sequence[Item], total: int, specs: Sequence[DetectorSpec]
-) -> RunEstimate:
+def estimate_items(items: Sequence[Item], total: int, specs: Sequence[DetectorSpec]) -> RunEstimate:
     """Estimate what detectors ask of models for ``total`` items, from some of them.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What a benchmark is asked: detectors, datasets, controls, repeats, budget; and what it may cost."""
+"""What a benchmark is asked: detectors, datasets, controls, repeats; and what it may cost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from pydantic import Field, ValidationError
 
 from spanlab.detectors import Spec, asks_models
-from spanlab.detectors.spec import DetectorSpec, EnsembleSpec
+from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import UsageError
 from spanlab.lm import Budget
 from spanlab.options import problem
@@ -236,7 +236,8 @@ def planned(fields: Mapping[str, Any]) -> BenchPlan:
         plan = BenchPlan.model_validate(fields)
     except ValidationError as error:
         raise UsageError(problem(error)) from None
-    names = [each.name for each in (*plan.systems, *plan.predictions)] + list(CONTROLS.values())
+    rows: list[BenchSystem | BenchPredictions] = [*plan.systems, *plan.predictions]
+    names = [*(row.name for row in rows), *CONTROLS.values()]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise UsageError(f"two rows are called {twice!r}: name one otherwise, in a plan by `as`")
@@ -254,10 +255,10 @@ def _system(fields: dict[str, Any], path: Path) -> BenchSystem:
 
 
 def _seeded(spec: Spec, seed: int) -> Spec:
-    if isinstance(spec, EnsembleSpec):
-        members = tuple(_with_seed(member, seed) for member in spec.members)
-        return spec.model_copy(update={"members": members})
-    return _with_seed(spec, seed)
+    if isinstance(spec, DetectorSpec):
+        return _with_seed(spec, seed)
+    members = tuple(_with_seed(member, seed) for member in spec.members)
+    return spec.model_copy(update={"members": members})
 
 
 def _with_seed(spec: DetectorSpec, seed: int) -> DetectorSpec:

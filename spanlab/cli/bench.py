@@ -1,0 +1,125 @@
+"""`spanlab bench`: detectors × datasets in one table."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from spanlab.cli.options import OptionsWithout, takes_options
+from spanlab.errors import UsageError
+from spanlab.workflows.choosing import DetectorSelection
+from spanlab.workflows.runs import RunLimits
+
+
+@takes_options
+def bench(
+    selection: DetectorSelection,
+    limits: Annotated[RunLimits, OptionsWithout("vote", "rate")],
+    plan: Annotated[
+        Path | None, typer.Argument(help="A plan of TOML with detectors and datasets.")
+    ] = None,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(help="A folder with datasets (default: SPANLAB_SHARED, if it is set)."),
+    ] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this dataset, by its card's name. Repeatable."),
+    ] = None,
+    predictions: Annotated[
+        list[str] | None,
+        typer.Option(help="Somebody else's system: NAME=FILE. Repeatable."),
+    ] = None,
+    cards: Annotated[
+        list[Path] | None, typer.Option(help="A file of further cards. Repeatable.")
+    ] = None,
+    certificate: Annotated[
+        list[Path] | None, typer.Option(help="A certificate of a detector. Repeatable.")
+    ] = None,
+    controls: Annotated[
+        str | None,
+        typer.Option(
+            help="Which, with commas between: everything,nothing,annotator,shuffled,no-passages "
+            "(default: all; the last two run every detector again)."
+        ),
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, max=100, help="How often models are asked, by seed.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the first repeat.")] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The folder of the table.")] = Path(
+        "bench"
+    ),
+    list_only: Annotated[
+        bool,
+        typer.Option("--list", help="Only say which datasets are found, and where others are."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only estimate what it comes to.")
+    ] = False,
+    check: Annotated[
+        Path | None, typer.Option(help="Compute the figures of this folder again.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
+) -> None:
+    """Compare detectors on datasets: one table with controls, intervals and paired tests.
+
+    Run again, it goes on where it was: cells that are there are left as they are, and answers in
+    the cache are not paid for again.
+
+    \b
+    spanlab bench --detector offline -o table
+    spanlab bench --detector offline --detector ucsc-extract --data ../data --max-cost 5 -o table
+    spanlab bench plan.toml -o table
+    spanlab bench --list --data ../data
+    spanlab bench --check table
+    """
+    from spanlab.cli import benching, inputs
+    from spanlab.cli import output as out
+    from spanlab.workflows.bench import cards as known
+    from spanlab.workflows.bench.plan import planned, read_plan
+    from spanlab.workflows.bench.run import plan_in
+    from spanlab.workflows.bench.table import check_folder
+
+    shared = os.environ.get("SPANLAB_SHARED")
+    roots = [path.resolve() for path in data or ([Path(shared)] if shared else [])]
+    if list_only:
+        found = known.cards(cards or ()).values()
+        out.write_tables([known.list_cards(found, roots)])
+        return
+    if check is not None:
+        checked = check_folder(plan_in(check.resolve(), {"data": tuple(roots)}))
+        out.write_result(checked, json=as_json)
+        if checked.undone:
+            raise typer.Exit(1)
+        return
+    fields: dict[str, Any] = {
+        "data": roots,
+        "cards": cards,
+        "certificates": certificate,
+        "controls": [part.strip() for part in controls.split(",")] if controls else None,
+        "repeats": repeats,
+        "seed": seed,
+        "budget": limits.budget,
+        "concurrency": limits.concurrency,
+        "predictions": [
+            {"name": name, "file": Path(file).resolve()}
+            for name, file in (inputs.mapping(predictions or []) or {}).items()
+        ],
+    }
+    given = {name: value for name, value in fields.items() if value}
+    if plan is not None:
+        if selection != DetectorSelection() or dataset:
+            raise UsageError("a plan names its detectors and datasets: leave these options out")
+        wanted = read_plan(plan, output.resolve(), given)
+    else:
+        datasets = [{"name": name, "limit": limits.limit} for name in dataset or ()]
+        given["systems"] = benching.systems(selection)
+        wanted = planned({**given, "output": output.resolve(), "datasets": datasets})
+        if limits.limit:
+            limited = [each.model_copy(update={"limit": limits.limit}) for each in wanted.datasets]
+            wanted = wanted.model_copy(update={"datasets": tuple(limited)})
+    benching.run(wanted, dry_run=dry_run, json=as_json)

@@ -1,0 +1,93 @@
+"""`spanlab bench`: detectors × datasets in one table, beside controls, and made again."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+TEXTS = ("table.md", "table.tex", "table.csv", "table.html")
+
+
+def figures(table: Path) -> dict[str, dict[str, str]]:
+    """Return the rows of the first table of a folder, by what they are called."""
+    first = (table / "table.csv").read_text(encoding="utf-8").split("\n\n")[0]
+    return {row["System"]: row for row in csv.DictReader(first.splitlines())}
+
+
+def test_the_samples_make_a_table_without_anything(spanlab: Run, tmp_path: Path) -> None:
+    done = spanlab("bench", "--detector", "offline", "-o", "table")
+    assert done.returncode == 0, done.stderr
+    assert "6 cells" in done.stderr, "what it comes to is said before it begins"
+    rows = figures(tmp_path / "table")
+    assert list(rows) == [
+        "offline",
+        "mark everything",
+        "mark nothing",
+        "best single annotator",
+        "offline: another item's passages",
+        "offline: no passages",
+    ]
+    assert float(rows["offline"]["IoU"]) > float(rows["offline: no passages"]["IoU"])
+    assert rows["offline"]["Not shown worse"] == "yes"
+    assert rows["mark nothing"]["Not shown worse"] == "", "with whom it differs from the best"
+    assert float(rows["mark nothing"]["p"]) < 0.05
+    # Of 67 answers 17 are right, and marking nothing is right there alone.
+    cell = json.loads((tmp_path / "table/cells/samples/offline.json").read_bytes())
+    assert (cell["n"], cell["failed"], cell["seed"]) == (67, 0, 0)
+    assert {"ar", "zh", "macro"} <= set(cell["figures"])
+    assert set(cell["figures"]["macro"]["iou"]) == {"mean", "low", "high"}
+    assert cell["dataset"]["licence"] == "MIT"
+    page = (tmp_path / "table/table.html").read_text(encoding="utf-8")
+    assert "<svg role='img'" in page, "a forest plot"
+    assert "**" in (tmp_path / "table/table.md").read_text(encoding="utf-8")
+    assert r"\textbf" in (tmp_path / "table/table.tex").read_text(encoding="utf-8")
+
+    before = {name: (tmp_path / "table" / name).read_bytes() for name in TEXTS}
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "table/cells").rglob("*.json")}
+    assert spanlab("bench", "--detector", "offline", "-o", "table").returncode == 0
+    assert {name: (tmp_path / "table" / name).read_bytes() for name in TEXTS} == before
+    assert {path: path.stat().st_mtime_ns for path in times} == times, "cells are left as they are"
+
+    assert spanlab("bench", "--check", "table").returncode == 0
+    predictions = tmp_path / "table/predictions/samples/offline.jsonl"
+    lines = predictions.read_text(encoding="utf-8").splitlines(keepends=True)
+    empty = {"id": json.loads(lines[0])["id"], "hard_labels": [], "soft_labels": []}
+    predictions.write_text(json.dumps(empty) + "\n" + "".join(lines[1:]), encoding="utf-8")
+    checked = spanlab("bench", "--check", "table")
+    assert checked.returncode == 1
+    assert "other figures than the cell says" in checked.stdout
+
+
+def test_what_is_missing_is_listed_with_where_it_can_be_had(spanlab: Run) -> None:
+    done = spanlab("bench", "--list")
+    assert done.returncode == 0, done.stderr
+    rows = {line.split()[0]: line for line in done.stdout.splitlines()[2:]}
+    assert {"mushroom", "ragtruth", "faithbench", "averitec", "factool-qa", "bingcheck"} <= set(
+        rows
+    )
+    assert {"factcheckbench", "hover", "hotpotqa", "2wiki", "musique", "halueval"} <= set(rows)
+    assert {"psiloqa", "facts"} <= set(rows)
+    assert "1 file" in rows["samples"]
+    assert "missing" in rows["hover"] and "https://hover-nlp.github.io" in rows["hover"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--data", "nowhere"), "is no folder"),
+        (("--dataset", "nothing"), "no card is called 'nothing'"),
+        (("--dataset", "ragtruth"), "it can be had from https://github.com/ParticleMedia"),
+        (("--controls", "everyone"), "controls.0"),
+        (("--check", "nowhere"), "has no table of `spanlab bench`"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(spanlab: Run, arguments: tuple[str, ...], told: str) -> None:
+    done = spanlab("bench", *arguments)
+    assert done.returncode == 2
+    assert told in done.stderr
