@@ -17,7 +17,7 @@ from spanlab.workflows.runs import RunLimits
 @takes_options
 def bench(
     selection: DetectorSelection,
-    limits: Annotated[RunLimits, OptionsWithout("vote", "rate")],
+    limits: Annotated[RunLimits, OptionsWithout("vote")],
     plan: Annotated[
         Path | None, typer.Argument(help="A plan of TOML with detectors and datasets.")
     ] = None,
@@ -105,6 +105,7 @@ def bench(
         "seed": seed,
         "budget": limits.budget,
         "concurrency": limits.concurrency,
+        "rate": limits.rate,
         "predictions": [
             {"name": name, "file": Path(file).resolve()}
             for name, file in (inputs.mapping(predictions or []) or {}).items()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from spanlab.cli import output, progress
-from spanlab.errors import BudgetError
-from spanlab.lm import Meter
+from spanlab.cli import output, progress, working
 from spanlab.results import counted, money
+from spanlab.settings import Settings
 from spanlab.workflows.bench.plan import BenchPlan, BenchSystem, estimate_plan
-from spanlab.workflows.bench.run import finish_table, run_dataset, write_plan
+from spanlab.workflows.bench.table import read_table
 from spanlab.workflows.choosing import DetectorSelection, specifications
 
 
@@ -20,7 +19,9 @@ def systems(selection: DetectorSelection) -> list[BenchSystem]:
 
 
 def run(plan: BenchPlan, *, dry_run: bool, json: bool) -> None:
-    """Say what a plan comes to at most, run it, and write its table."""
+    """Say what a plan comes to at most, run it as a job, and show its table."""
+    from spanlab.jobs import benchmark
+
     found = estimate_plan(plan)
     asked = found.run
     cost = "cost unknown: no price" if asked.cost is None else f"at most {money(asked.cost)}"
@@ -28,25 +29,15 @@ def run(plan: BenchPlan, *, dry_run: bool, json: bool) -> None:
     progress.say(f"{counted(found.cells, 'cell')}{about}; answers in the cache cost nothing")
     if dry_run:
         return
-    write_plan(plan)
-    meter = Meter(plan.budget)
-    done = 0
-    stopped: BudgetError | None = None
-    with progress.bar("benchmark", unit="cells", total=found.cells) as advance:
-
-        def count(_row: str, _failed: int) -> None:
-            nonlocal done
-            done += 1
-            advance(done)
-
-        try:
-            for number in range(len(plan.datasets)):
-                run_dataset(plan, number, meter, on_cell=count)
-        except BudgetError as error:
-            stopped = error
-    table = finish_table(plan)
-    output.write_result(table, json=json)
-    if stopped is not None or table.undone:
-        progress.say(f"not done: {stopped or ', '.join(table.undone)}; run it again to go on")
+    settings = Settings.read()
+    with working.at_work(settings, processes=0) as queue:
+        job_id = working.begin(lambda: benchmark.submit(plan, settings, queue), queue)
+        view = working.follow(job_id, settings, found.cells, task="benchmark", unit="cells")
+    if view.error is None:
+        table = read_table(plan.output)
+        output.write_result(table, json=json)
+        progress.say(f"wrote {plan.output}")
+    working.sum_up(view)
+    if view.progress.stopped:
+        progress.say("the same command goes on with what is not done")
         raise typer.Exit(1)
-    progress.say(f"wrote {plan.output}")

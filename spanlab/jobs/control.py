@@ -179,7 +179,11 @@ def _writer(model: Any) -> object:
     return None if model is None else settings_of(DetectorSpec(detector="prompts", model=model))
 
 
-_SAME = {"detect": _same_run, "optimise": _same_search}
+def _same_folder(under_way: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+    return bool(under_way["output"] == asked["output"])
+
+
+_SAME = {"detect": _same_run, "optimise": _same_search, "bench": _same_folder}
 
 
 def other_settings(

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from dbos import DBOS
 from pydantic import TypeAdapter
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from spanlab.jobs.worker import Worker
 
 T = TypeVar("T")
+M = TypeVar("M", bound=Meter)
+M_contra = TypeVar("M_contra", bound=Meter, contravariant=True)
 Pinned = list[dict[str, Any]]  # the labels of each item or claim, as JSON
 
 _EVERY = 0.5  # seconds between two reports of how far a search is
@@ -204,24 +206,32 @@ async def _watched(
         examples.sort(key=lambda each: each.item.id)
         return work(tuner(request, me.settings, stopper, progress_log.add), examples)
 
-    watch = _SearchWatch(me, job_id, progress_log, stopper, stopped, cut_off)
+    watch = ThreadWatch(me, job_id, progress_log, stopper, stopped, cut_off)
     with me.working():
         return await watch.until_over(asyncio.create_task(asyncio.to_thread(run)))
 
 
+class SavedLog(Protocol[M_contra]):
+    """What work in a thread has come to so far."""
+
+    def save(self, where: job_store.JobStore, job_id: str, stopper: M_contra, /) -> None:
+        """Write down what is new."""
+
+
 @dataclass
-class _SearchWatch:
-    """A search in a thread, watched: told of while it goes on, stopped if its job is."""
+class ThreadWatch(Generic[M]):
+    """Work in a thread, watched: told of while it goes on, stopped if its job is."""
 
     me: Worker
     job_id: str
-    progress_log: ProgressLog
-    stopper: StoppableMeter
+    progress_log: SavedLog[M]
+    stopper: M
     stopped: threading.Event
     cut_off: int
     ours: bool = True
 
     async def until_over(self, running: asyncio.Task[T]) -> T:
+        """Return what the work comes to; it is over then, stopped or not."""
         from optimizers.watching import StoppedError
 
         try:

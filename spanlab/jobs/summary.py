@@ -19,7 +19,7 @@ from spanlab.results import (
 from spanlab.workflows.wording import cost_in_words, usage_in_words
 
 _FAILURES = 20  # that are named
-_NOUNS = {"detect": "item", "optimise": "evaluation"}
+_NOUNS = {"detect": "item", "optimise": "evaluation", "bench": "cell"}
 _STATES = {
     JobState.QUEUED: "Queued",
     JobState.RUNNING: "Running",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dbos import WorkflowStatus
 
 
-Kind = Literal["detect", "optimise"]
+Kind = Literal["detect", "optimise", "bench"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class JobKind:
 KINDS: dict[Kind, JobKind] = {
     "detect": JobKind("spanlab.detect", "spanlab.jobs.detection"),
     "optimise": JobKind("spanlab.optimise", "spanlab.jobs.optimisation"),
+    "bench": JobKind("spanlab.bench", "spanlab.jobs.benchmark"),
 }
 
 

@@ -105,7 +105,7 @@ def _about(view: JobView) -> str:
     return plain(f"{_KINDS[view.kind]} {view.id} · requested {began:%-d %B %Y, %H:%M}")
 
 
-_KINDS = {"detect": "Detection", "optimise": "Optimisation"}
+_KINDS = {"detect": "Detection", "optimise": "Optimisation", "bench": "Benchmark"}
 
 
 def _toggle(job_id: str | None) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from spanlab.testing import ModelRequest, ModelServer, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 TEXTS = ("table.md", "table.tex", "table.csv", "table.html")
@@ -91,3 +95,89 @@ def test_what_cannot_be_run_is_refused(spanlab: Run, arguments: tuple[str, ...],
     done = spanlab("bench", *arguments)
     assert done.returncode == 2
     assert told in done.stderr
+
+
+@pytest.fixture
+def card(tmp_path: Path, items: Path) -> Path:
+    """A file with a card of the three items, which have one gold span or none."""
+    return own_card(tmp_path / "cards.toml", items)
+
+
+def own_card(path: Path, items: Path, level: str = "spans") -> Path:
+    path.write_text(
+        f"""[[dataset]]
+name = "towers"
+title = "Towers"
+licence = "ours"
+source = "this test"
+level = "{level}"
+files = ["{items.name}"]
+""",
+        encoding="utf-8",
+    )
+    return path
+
+
+def test_a_plan_names_detectors_models_files_and_repeats(
+    spanlab: Run, tmp_path: Path, card: Path, model_server: ModelServer
+) -> None:
+    wrong = re.compile(r"finished in March (1925|1889)")
+    model_server.script(
+        lambda ask: say_fields(
+            parts=["1925"] if seed_of(ask) % 2 and wrong.search(text(ask)) else []
+        )
+    )
+    (tmp_path / "theirs.jsonl").write_text(
+        '{"id": "t-en-1", "hard_labels": [[48, 52]], "soft_labels": '
+        '[{"start": 48, "end": 52, "prob": 1.0}]}\n'
+        '{"id": "t-en-2", "hard_labels": [], "soft_labels": []}\n',
+        encoding="utf-8",
+    )
+    (tmp_path / "plan.toml").write_text(
+        """data = ["."]
+cards = ["cards.toml"]
+controls = ["nothing"]
+seed = 6
+repeats = 2
+[budget]
+calls = 100
+[[detector]]
+name = "ucsc-extract"
+as = "extract"
+model_options = { temperature = 0 }
+[[detector]]
+name = "offline"
+[[dataset]]
+name = "towers"
+metric = "f1"
+[[predictions]]
+name = "theirs"
+file = "theirs.jsonl"
+""",
+        encoding="utf-8",
+    )
+    environ = {name: os.environ[name] for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY")}
+    environ["SPANLAB_MODEL"] = "scripted"
+    told = spanlab("bench", "plan.toml", "-o", "table", "--dry-run", **environ)
+    assert "5 cells, about 6 model calls, cost unknown" in told.stderr
+    assert model_server.count == 0
+    done = spanlab("bench", "plan.toml", "-o", "table", **environ)
+    assert done.returncode == 0, done.stderr
+    assert sorted(map(seed_of, model_server.requests)) == [6, 6, 6, 7, 7, 7]
+    rows = figures(tmp_path / "table")
+    assert list(rows) == ["extract", "offline", "theirs", "mark nothing"]
+    # Nothing marked is right of one item; with the odd seed the wrong year is found, too.
+    assert rows["extract"]["Repeats"] == ".333 to .667"
+    assert (rows["theirs"]["Items"], float(rows["theirs"]["F1"])) == ("2", 1.0)
+    cell = json.loads((tmp_path / "table/cells/towers/extract.1.json").read_bytes())
+    assert (cell["seed"], cell["usage"]["calls"]) == (7, 3)
+    assert cell["options"][0]["model.temperature"] == 0
+    assert cell["models"][0]["model"] == "scripted"
+
+
+def seed_of(ask: ModelRequest) -> int:
+    return int(ask.body.get("seed", 0))
+
+
+def text(ask: ModelRequest) -> str:
+    return "\n".join(str(message["content"]) for message in ask.messages)

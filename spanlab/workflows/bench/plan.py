@@ -74,6 +74,7 @@ class BenchPlan(FrozenModel):
     repeats: Annotated[int, Field(ge=1, le=100)] = 1
     budget: Budget | None = None
     concurrency: Annotated[int, Field(ge=1, le=1024)] | None = None
+    rate: Annotated[float, Field(gt=0)] | None = None
 
     def found(self) -> tuple[FoundDataset, ...]:
         """Return the datasets.

@@ -1,0 +1,127 @@
+"""A benchmark as a job: a step for each dataset, whose cells are files that are left as they are.
+
+A step that was killed begins anew: its finished cells are there, and answers of a cell that was
+under way are in the cache.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dbos import DBOS
+
+from spanlab.errors import BudgetError
+from spanlab.jobs import job_store, worker
+from spanlab.jobs.control import refuse_same
+from spanlab.jobs.job_store import JOBS
+from spanlab.jobs.optimisation import ThreadWatch
+from spanlab.jobs.rate_limiter import JobCalls
+from spanlab.jobs.steps import interrupted, queue_for, step
+from spanlab.jobs.views import KINDS, progress_of
+from spanlab.lm import Meter, Usage
+from spanlab.settings import Settings
+from spanlab.workflows.bench.plan import BenchPlan
+from spanlab.workflows.bench.run import count_cells, finish_table, run_dataset, write_plan
+from spanlab.workflows.runs import RunProgress
+
+
+def submit(plan: BenchPlan, settings: Settings | None, queue: str = JOBS) -> str:
+    """Queue a benchmark and return its job's id.
+
+    Raises:
+        UnderWayError: a job under way fills the same folder.
+        UsageError: the folder cannot be made, or a key is gone.
+    """
+    where = job_store.of(settings)
+    asked = plan.model_dump(mode="json")
+    refuse_same(where, "bench", asked)
+    write_plan(plan)
+    names = ", ".join(system.name for system in plan.systems) or "controls"
+    title = f"{names} on {', '.join(each.name for each in plan.datasets)}"
+    return where.submit("bench", title, asked, queue_for(asked, queue))
+
+
+@DBOS.workflow(name=KINDS["bench"].workflow)
+async def bench(asked: dict[str, Any]) -> dict[str, Any]:
+    """Fill a folder with a benchmark's cells and table; ``asked`` is its plan as JSON."""
+    job_id, done = DBOS.workflow_id or "", 0
+    await _begin(job_id, asked)
+    for number in range(len(asked["datasets"])):
+        told = await _dataset(job_id, asked, number, done)
+        done = told["done"]
+        if told["stopped"]:
+            break
+    await _finish(asked)
+    return {"done": done}
+
+
+@step("spanlab.bench.begin")
+async def _begin(job_id: str, asked: dict[str, Any]) -> None:
+    total = await asyncio.to_thread(count_cells, BenchPlan.model_validate(asked))
+    progress = RunProgress(total=total, started=time.time())
+    await asyncio.to_thread(worker.current().jobs.report, job_id, progress)
+
+
+@step("spanlab.bench.dataset")
+async def _dataset(job_id: str, asked: dict[str, Any], number: int, done: int) -> dict[str, Any]:
+    me, plan = worker.current(), BenchPlan.model_validate(asked)
+    row = await asyncio.to_thread(me.jobs.part, job_id)
+    if not me.owns(row):
+        raise interrupted()
+    stopped = threading.Event()
+    log = _CellLog(progress_of(row), done)
+    calls = JobCalls(me, job_id, plan.rate)
+    meter = Meter(
+        plan.budget,
+        spent=log.before.usage,
+        before_attempt=calls.from_other_loops(lambda: "stopped" if stopped.is_set() else None),
+    )
+
+    def work() -> bool:
+        try:
+            return run_dataset(
+                plan, number, meter, settings=me.settings, stopped=stopped.is_set, on_cell=log.add
+            )
+        except BudgetError as error:
+            log.stopped = str(error)
+            return True
+
+    watch = ThreadWatch(me, job_id, log, meter, stopped, me.cut_off)
+    with me.working():
+        if not await watch.until_over(asyncio.create_task(asyncio.to_thread(work))):
+            raise interrupted()
+    return {"done": log.done, "stopped": log.stopped}
+
+
+@step("spanlab.bench.finish")
+async def _finish(asked: dict[str, Any]) -> None:
+    await asyncio.to_thread(finish_table, BenchPlan.model_validate(asked))
+
+
+@dataclass
+class _CellLog:
+    """What a step has come to so far; written by its thread, read by the worker's loop."""
+
+    before: RunProgress
+    done: int
+    failed: int = 0
+    stopped: str | None = None
+    _told: RunProgress = field(default_factory=RunProgress)
+
+    def add(self, _row: str, failed: int) -> None:
+        """Count a cell."""
+        self.done += 1
+        self.failed += failed > 0
+
+    def save(self, where: job_store.JobStore, job_id: str, meter: Meter) -> None:
+        """Write down what is new."""
+        usage: Usage = self.before.usage + meter.usage
+        failed = self.before.failed + self.failed
+        now = replace(self.before, done=self.done, failed=failed, usage=usage, stopped=self.stopped)
+        if now != self._told:
+            where.report(job_id, now)
+            self._told = now
