@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -181,3 +182,67 @@ def seed_of(ask: ModelRequest) -> int:
 
 def text(ask: ModelRequest) -> str:
     return "\n".join(str(message["content"]) for message in ask.messages)
+
+
+def test_a_spent_budget_leaves_cells_undone_until_the_command_is_run_again(
+    spanlab: Run, tmp_path: Path, card: Path, model_server: ModelServer
+) -> None:
+    model_server.script(lambda ask: say_fields(parts=["Paris"]))
+    environ = {name: os.environ[name] for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY")}
+    command = ["bench", "--data", ".", "--cards", str(card), "--dataset", "towers", "-o", "table"]
+    command += ["--detector", "ucsc-extract", "--model", "scripted", "--controls", "no-passages"]
+    done = spanlab(*command, "--max-calls", "4", "--concurrency", "1", **environ)
+    assert done.returncode == 1
+    assert "is used up: no further call was made" in done.stderr
+    assert model_server.count == 4
+    assert list(figures(tmp_path / "table")) == ["ucsc-extract"]
+    done = spanlab(*command, **environ)
+    assert done.returncode == 0, done.stderr
+    assert model_server.count == 6
+    assert list(figures(tmp_path / "table")) == ["ucsc-extract", "ucsc-extract: no passages"]
+
+
+def test_verdicts_on_claims_are_scored_in_the_form_of_their_task(
+    spanlab: Run, tmp_path: Path
+) -> None:
+    rows = [
+        {"claim": f"The tower {number} stands.", "label": label, "questions": []}
+        for number, label in enumerate(["Refuted", "Supported", "Not Enough Evidence"])
+    ]
+    (tmp_path / "averitec").mkdir()
+    (tmp_path / "averitec/dev.json").write_text(json.dumps(rows), encoding="utf-8")
+    theirs = [
+        {"claim_id": number, "claim": row["claim"], "pred_label": row["label"], "evidence": []}
+        for number, row in enumerate(rows)
+    ]
+    (tmp_path / "theirs.json").write_text(json.dumps(theirs), encoding="utf-8")
+    done = spanlab("bench", "--data", ".", "--predictions", "theirs=theirs.json", "-o", "table")
+    assert done.returncode == 0, done.stderr
+    table = figures(tmp_path / "table")
+    assert float(table["theirs"]["Macro F1"]) == 1.0
+    assert float(table["mark everything"]["Accuracy"]) == pytest.approx(1 / 3)
+    written = json.loads((tmp_path / "table/predictions/averitec/theirs.json").read_bytes())
+    assert [row["pred_label"] for row in written] == [row["label"] for row in rows]
+    assert [row["claim_id"] for row in written] == [0, 1, 2]
+    assert spanlab("bench", "--check", "table").returncode == 0
+
+
+def test_a_cell_says_what_its_detector_was_certified_to_be_worth(
+    spanlab: Run, tmp_path: Path
+) -> None:
+    content: dict[str, object] = {
+        "binding": {"annotator": "offline"},
+        "answers": {"sensitivity": 0.9, "specificity": 0.75},
+        "characters": {},
+    }
+    sha = sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+    certificate = tmp_path / "offline.json"
+    certificate.write_text(json.dumps({**content, "sha256": sha}), encoding="utf-8")
+    limits = ("--controls", "nothing", "--limit", "5")
+    done = spanlab(
+        "bench", "--detector", "offline", "--certificate", certificate, *limits, "-o", "table"
+    )
+    assert done.returncode == 0, done.stderr
+    rows = figures(tmp_path / "table")
+    assert rows["offline"]["Certificate"] == "answers: sensitivity .900, specificity .750"
+    assert rows["mark nothing"]["Certificate"] == ""

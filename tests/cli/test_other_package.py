@@ -104,3 +104,9 @@ def test_a_library_that_panics_fails_its_item_alone_and_is_named_where_nothing_c
     assert broken.stderr.startswith(
         "spanlab: the detector 'shouting' cannot be made: no such letters"
     )
+
+
+def test_its_cards_of_datasets_are_found(run: Run) -> None:
+    done = run("bench", "--list")
+    assert done.returncode == 0, done.stderr
+    assert "the package shouting" in done.stdout

@@ -21,8 +21,12 @@ broken = "shouting.broken:ENTRY"
 offline = "shouting.entry:ENTRY"
 odd = "shouting.odd:ENTRY"
 
+[project.entry-points."spanlab.cards"]
+shouting = "shouting.cards:FILE"
+
 [tool.setuptools]
 packages = ["shouting"]
+package-data = { shouting = ["*.toml"] }
 """
 
 _ENTRY = """
@@ -101,6 +105,22 @@ ENTRY = DetectorEntry(name="odd", what="", needs="", create=print, options=OddOp
 """
 
 
+_CARDS = """
+from pathlib import Path
+
+FILE = Path(__file__).with_name("cards.toml")
+"""
+
+_CARD = """
+[[dataset]]
+name = "acronyms"
+title = "Acronyms"
+licence = "theirs"
+source = "the package shouting"
+files = ["acronyms.jsonl"]
+"""
+
+
 def install(folder: Path) -> Path:
     """Install the package, without network.
 
@@ -118,6 +138,8 @@ def install(folder: Path) -> Path:
     (package / "entry.py").write_text(_ENTRY, encoding="utf-8")
     (package / "detector.py").write_text(_DETECTOR.replace("\\\\", "\\"), encoding="utf-8")
     (package / "odd.py").write_text(_ODD, encoding="utf-8")
+    (package / "cards.py").write_text(_CARDS, encoding="utf-8")
+    (package / "cards.toml").write_text(_CARD, encoding="utf-8")
     (package / "broken.py").write_text("import nowhere_to_be_found\n", encoding="utf-8")
     how = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target", str(target)]
     subprocess.run([sys.executable, "-m", "pip", "install", *how, str(source)], check=True)

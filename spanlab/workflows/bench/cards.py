@@ -20,6 +20,7 @@ from pydantic import Field, ValidationError
 from spanlab.datasets import ReadOptions, read
 from spanlab.datasets.contexts import ContextFiles
 from spanlab.errors import InputError, UsageError
+from spanlab.inbound import foreign
 from spanlab.labels import vote
 from spanlab.options import problem
 from spanlab.results import ResultTable, columns_of, counted
@@ -176,7 +177,9 @@ def cards(files: Iterable[Path] = ()) -> dict[str, DatasetCard]:
         UsageError: a file is no TOML, a card is wrong, or two have the same name.
     """
     paths = [Path(__file__).with_name("cards.toml")]
-    paths += [Path(point.load()) for point in sorted(entry_points(group=GROUP))]
+    for point in sorted(entry_points(group=GROUP)):
+        with foreign(f"the cards of {point.name!r} cannot be loaded", UsageError):
+            paths.append(Path(point.load()))
     found: dict[str, DatasetCard] = {}
     for path in (*paths, *files):
         for card in _read(path):

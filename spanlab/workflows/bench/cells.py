@@ -47,6 +47,7 @@ from spanlab.workflows.streaming import FileRun
 
 Judgements = dict[tuple[str, str], tuple[str | None, float | None]]  # by item and part of it
 _PART: Final = "answer"
+_REASONS: Final = 20  # of failures, that a cell keeps
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,11 @@ class CellRun:
             said.append(annotation)
         if cell.file is not None and not any(said):
             return None
+        failed = {
+            each.item.id: annotation.note
+            for each, annotation in zip(items, said, strict=True)
+            if annotation is not None and annotation.status is Status.FAILED
+        }
         write_predictions(found.card, items, said, file)
         scored = score_predictions(found, items, file)
         content = {
@@ -143,7 +149,8 @@ class CellRun:
             "row": cell.row,
             "predictions": _sha_of(file),
             "n": scored.n,
-            "failed": sum(a is not None and a.status is Status.FAILED for a in said),
+            "failed": len(failed),
+            "reasons": dict(list(failed.items())[:_REASONS]),
             "figures": scored.figures(found.card.scores),
             "models": self._models(cell.detector),
             "certificate": self._certificate(cell),
@@ -218,12 +225,11 @@ class CellRun:
 
     def _certificate(self, cell: BenchCell) -> dict[str, Any] | None:
         """Return what the rate of a cell's detector is worth by a certificate of it."""
-        for path in self._plan.certificates if cell.detector and not cell.control else ():
+        if cell.detector is None or cell.control:
+            return None
+        for path in self._plan.certificates:
             content = read_certificate(path).content
-            if content["binding"]["annotator"] in {
-                cell.system,
-                cell.detector and cell.detector.signs,
-            }:
+            if content["binding"]["annotator"] == cell.detector.signs:
                 names = ("binding", "answers", "characters", "sha256")
                 return {name: content[name] for name in names}
         return None
