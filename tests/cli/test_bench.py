@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.testing import ModelRequest, ModelServer, say_fields
+from spanlab.testing import ModelRequest, ModelServer, say, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 TEXTS = ("table.md", "table.tex", "table.csv", "table.html")
@@ -246,3 +246,21 @@ def test_a_cell_says_what_its_detector_was_certified_to_be_worth(
     rows = figures(tmp_path / "table")
     assert rows["offline"]["Certificate"] == "answers: sensitivity .900, specificity .750"
     assert rows["mark nothing"]["Certificate"] == ""
+
+
+def test_a_detector_that_fails_on_every_item_has_a_row_that_says_so(
+    spanlab: Run, tmp_path: Path, card: Path, model_server: ModelServer
+) -> None:
+    model_server.script(lambda ask: say("what?"))
+    environ = {name: os.environ[name] for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY")}
+    command = ["bench", "--data", ".", "--cards", str(card), "--dataset", "towers", "-o", "table"]
+    command += ["--detector", "ucsc-extract", "--model", "scripted", "--controls", "nothing"]
+    done = spanlab(*command, **environ)
+    assert done.returncode == 0, done.stderr
+    rows = figures(tmp_path / "table")
+    assert [rows["ucsc-extract"][name] for name in ("Items", "Failed", "IoU")] == ["0", "3", ""]
+    assert rows["ucsc-extract"]["Not shown worse"] == ""
+    assert rows["mark nothing"]["Not shown worse"] == "yes"
+    cell = json.loads((tmp_path / "table/cells/towers/ucsc-extract.json").read_bytes())
+    assert set(cell["reasons"]) == {"t-en-1", "t-en-2", "t-en-3"}
+    assert all(cell["reasons"].values())

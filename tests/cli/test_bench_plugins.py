@@ -16,8 +16,8 @@ from spanlab.testing import ModelServer, say
 Run = Callable[..., subprocess.CompletedProcess[str]]
 _NAMES = ("ragas", "deepeval", "hhem", "lettucedetect")
 
-# Stand-ins that are called as the libraries are (RAGAS 0.4, DeepEval 4.3, LettuceDetect 0.2, transformers),
-# and ask the scripted model for the score.
+# Stand-ins that are called as the libraries are (RAGAS 0.4, DeepEval 4.3, LettuceDetect 0.2), and
+# ask the scripted model for the score.
 _STUBS = {
     "ragas/llms.py": "def llm_factory(model, client):\n    return model, client\n",
     "ragas/metrics/collections.py": """

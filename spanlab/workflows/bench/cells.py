@@ -20,7 +20,7 @@ from spanlab.datasets.formats import mushroom
 from spanlab.datasets.scoring import AnnotatorChooser
 from spanlab.detectors.entry import entry_of
 from spanlab.detectors.spec import Spec
-from spanlab.errors import BudgetError, InputError
+from spanlab.errors import BudgetError
 from spanlab.extents import iou
 from spanlab.labels import ItemLabels, hard_of, labels_of
 from spanlab.lm import Meter
@@ -61,6 +61,8 @@ class ScoredCell:
 
     def figures(self, metrics: Sequence[str]) -> dict[str, Any]:
         """Return macro figures and those of each language, with intervals."""
+        if not self.n:
+            return {"macro": {"n": 0, **dict.fromkeys(metrics)}}
         if self.report is not None:
             named = {lang.lang: lang for lang in self.report.languages}
             sides: dict[str, Any] = {"macro": self.report.macro, **named}
@@ -281,13 +283,14 @@ def score_predictions(found: FoundDataset, items: Sequence[BenchItem], path: Pat
     """Score a file of predictions; items that it lacks are not scored.
 
     Raises:
-        InputError: it is damaged, or has none of the items.
+        InputError: it is damaged.
     """
+    if not path.stat().st_size:  # all failed
+        return ScoredCell(0)
     if found.card.level == "spans":
         said = {labels.id: labels for labels in read_labels(path, format="mushroom")}
         pairs = [(_labels(each), said[each.item.id]) for each in items if each.item.id in said]
-        report = score(pairs)
-        return ScoredCell(len(pairs), report)
+        return ScoredCell(len(pairs), score(pairs) if pairs else None)
     given = _read_judgements(found.card, items, path)
     judged: dict[str, list[JudgedClaim]] = {}
     ids = {item for item, _ in given}
@@ -299,8 +302,6 @@ def score_predictions(found: FoundDataset, items: Sequence[BenchItem], path: Pat
                 verdict, prob = given.get(key, (None, None))
                 claim = JudgedClaim(key[0], gold, found.verdict(verdict), prob)
                 judged.setdefault(each.item.lang, []).append(claim)
-    if not judged:
-        raise InputError(f"{path} has no prediction for {found.card.name}")
     whole = tuple(claim for claims in judged.values() for claim in claims)
     languages = {lang: tuple(claims) for lang, claims in sorted(judged.items())}
     return ScoredCell(len(ids), judged=whole, languages=languages)

@@ -82,15 +82,16 @@ class _Row:
     @property
     def alike(self) -> bool:
         worse = self.difference is not None and self.difference.difference < 0
-        return not worse or (self.p is not None and self.p >= _ALPHA)
+        return self.scored.n > 0 and (not worse or (self.p is not None and self.p >= _ALPHA))
 
     def mean(self, metric: str) -> MeanInterval | None:
         found = self.contents[0]["figures"]["macro"][metric]
         return found and MeanInterval.model_validate(found)
 
     def spread(self, metric: str) -> str | None:
-        means = [content["figures"]["macro"][metric]["mean"] for content in self.contents]
-        if len(means) < 2:
+        macros = [content["figures"]["macro"][metric] for content in self.contents]
+        means = [macro["mean"] for macro in macros if macro]
+        if len(self.contents) < 2 or not means:
             return None
         return f"{figure(min(means))} to {figure(max(means))}"
 
@@ -239,7 +240,7 @@ def _main(found: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
     card = found.card
     metric = card.scores[0]
     known = SCORES | MEASURES
-    best = next((row.cell.row for row in rows if row.difference is None), "")
+    best = next((row.cell.row for row in rows if row.alike and row.difference is None), "")
     optional: tuple[tuple[Column, Callable[[_Row], Cell]], ...] = (
         (Column(key="spread", title="Repeats"), lambda row: row.spread(metric)),
         (Column(key="certificate", title="Certificate"), _certified),
@@ -288,7 +289,8 @@ def _main(found: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
 
 def _by_language(found: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
     metric = found.card.scores[0]
-    languages = [lang for lang in rows[0].contents[0]["figures"] if lang != "macro"]
+    known = (lang for row in rows for lang in row.contents[0]["figures"])
+    languages = [lang for lang in dict.fromkeys(known) if lang != "macro"]
 
     def cell(row: _Row, lang: str) -> MeanInterval | None:
         figures = row.contents[0]["figures"].get(lang)
