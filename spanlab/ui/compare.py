@@ -18,6 +18,7 @@ from spanlab.ui.item_list import ITEM, item_list, open_item
 from spanlab.ui.marked import item_html, legend_html, passage_html, question_html
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.results.analyses import show_claims, show_rates, show_reasoning, show_stages
+from spanlab.ui.results.bench import show_bench
 from spanlab.ui.results.campaign import show_campaign
 from spanlab.ui.results.scores import show_agreement, show_scores
 from spanlab.ui.reviewer import seen_store, seen_summary
@@ -227,6 +228,10 @@ def _progress(asked: ComparisonChoice) -> None:
     show_campaign(asked.summary, asked.chosen)
 
 
+def _bench(_asked: ComparisonChoice) -> None:
+    show_bench()
+
+
 _VIEWS: dict[str, Callable[[ComparisonChoice], None]] = {
     "Items": _items,
     "Scores": _scores,
@@ -236,4 +241,5 @@ _VIEWS: dict[str, Callable[[ComparisonChoice], None]] = {
     "Error stages": _stages,
     "Reasoning": _reasoning,
     "Progress": _progress,
+    "Bench": _bench,
 }

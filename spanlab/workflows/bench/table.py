@@ -44,7 +44,7 @@ _ALIKE: Final = Column(
 )
 _TEST: Final = (
     "Against the best but for people, {best}: paired permutation test, Holm's correction for "
-    "{count}. In bold: not shown to be worse at .05."
+    "{count}. Bold, or yes: not shown to be worse at .05."
 )
 
 
@@ -283,7 +283,7 @@ def _main(found: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
             for row in rows
         ),
         remarks=(*remarks, *([card.about] if card.about else [])),
-        chart=Chart(kind="dots", x=metric, y="system"),
+        chart=Chart(kind="dots", x=metric, y="system") if any(r.scored.n for r in rows) else None,
     )
 
 
