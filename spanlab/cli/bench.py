@@ -50,6 +50,9 @@ def bench(
         int | None, typer.Option(min=1, max=100, help="How often models are asked, by seed.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of the first repeat.")] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Run cells again in which items failed.")
+    ] = False,
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder of the table.")] = Path(
         "bench"
     ),
@@ -106,6 +109,7 @@ def bench(
         "budget": limits.budget,
         "concurrency": limits.concurrency,
         "rate": limits.rate,
+        "retry_failed": retry_failed,
         "predictions": [
             {"name": name, "file": Path(file).resolve()}
             for name, file in (inputs.mapping(predictions or []) or {}).items()

@@ -261,6 +261,39 @@ def test_a_detector_that_fails_on_every_item_has_a_row_that_says_so(
     assert [rows["ucsc-extract"][name] for name in ("Items", "Failed", "IoU")] == ["0", "3", ""]
     assert rows["ucsc-extract"]["Not shown worse"] == ""
     assert rows["mark nothing"]["Not shown worse"] == "yes"
+    model_server.script(lambda ask: say_fields(parts=[]))
+    assert spanlab(*command, **environ).returncode == 0
+    assert figures(tmp_path / "table") == rows, "what failed is left as it is, too, unless asked"
     cell = json.loads((tmp_path / "table/cells/towers/ucsc-extract.json").read_bytes())
     assert set(cell["reasons"]) == {"t-en-1", "t-en-2", "t-en-3"}
     assert all(cell["reasons"].values())
+    assert spanlab(*command, "--retry-failed", **environ).returncode == 0
+    assert figures(tmp_path / "table")["ucsc-extract"]["Items"] == "3"
+
+
+def test_a_cell_of_other_options_is_no_cell_of_this_table(
+    spanlab: Run, tmp_path: Path, card: Path, model_server: ModelServer
+) -> None:
+    model_server.script(lambda ask: say_fields(parts=[]))
+    environ = {name: os.environ[name] for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY")}
+    command = ["bench", "--data", ".", "--cards", str(card), "--dataset", "towers", "-o", "table"]
+    command += ["--detector", "ucsc-extract", "--controls", "nothing", "--concurrency", "1"]
+    assert spanlab(*command, "--model", "scripted", **environ).returncode == 0
+    assert list(figures(tmp_path / "table")) == ["ucsc-extract", "mark nothing"]
+    done = spanlab(*command, "--model", "another", "--max-calls", "1", **environ)
+    assert done.returncode == 1
+    assert "table.csv" not in done.stdout
+    assert "ucsc-extract" not in figures(tmp_path / "table")
+
+
+def test_files_of_another_version_than_the_card_s_are_told(
+    spanlab: Run, tmp_path: Path, card: Path, items: Path
+) -> None:
+    with card.open("a", encoding="utf-8") as stream:
+        stream.write(f'[dataset.sha256]\n"{items.name}" = "{"0" * 64}"\n')
+    listed = spanlab("bench", "--list", "--data", ".", "--cards", card)
+    assert "1 file, 1 of another version" in listed.stdout
+    command = ("bench", "--data", ".", "--cards", card, "--dataset", "towers", "-o", "table")
+    assert spanlab(*command).returncode == 0
+    told = (tmp_path / "table/table.md").read_text(encoding="utf-8")
+    assert f"Files of another version than the card's: {items.name}." in told

@@ -5,12 +5,15 @@ from __future__ import annotations
 import importlib
 import json
 import platform
+import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
+from shutil import which
 from typing import Any, Final
 
 from spanlab.datasets import read, read_labels
@@ -123,12 +126,11 @@ class CellRun:
             BudgetError: the budget is used up; what was answered is in the cache.
             UsageError, ConfigurationError, InputError: the cell cannot be run.
         """
-        rests_on = self._rests_on(found, items, cell)
-        target = self._plan.output / "cells" / f"{cell.path}.json"
-        kept = read_cell(target)
-        file = prediction_file(self._plan, found.card, cell)
-        if kept and kept["key"] == _hash(rests_on) and _sha_of(file) == kept["predictions"]:
+        kept = self.kept(found, items, cell)
+        if kept and not (self._plan.retry_failed and kept["failed"]):
             return kept
+        rests_on = self._rests_on(found, items, cell)
+        file = prediction_file(self._plan, found.card, cell)
         began, before = time.monotonic(), self._meter.usage
         said: list[Annotation | None] = []
         for annotation in self._said(found.card, items, cell):
@@ -159,10 +161,21 @@ class CellRun:
             "usage": asdict(self._meter.usage - before),
             "seconds": round(time.monotonic() - began, 3),
         }
+        target = cell_file(self._plan, cell)
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as stream:
             stream.write(json.dumps(content, ensure_ascii=False, indent=1).encode() + b"\n")
         return content
+
+    def kept(
+        self, found: FoundDataset, items: list[BenchItem], cell: BenchCell
+    ) -> dict[str, Any] | None:
+        """Return a cell that is there, None if it is not, or rests on something else."""
+        content = read_cell(cell_file(self._plan, cell))
+        if content is None or content["key"] != _hash(self._rests_on(found, items, cell)):
+            return None
+        sha = _sha_of(prediction_file(self._plan, found.card, cell))
+        return content if content["predictions"] == sha else None
 
     def _said(
         self, card: DatasetCard, items: list[BenchItem], cell: BenchCell
@@ -244,6 +257,11 @@ def read_cell(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return content if content.get("cell") == 1 else None
+
+
+def cell_file(plan: BenchPlan, cell: BenchCell) -> Path:
+    """Return where a cell is kept."""
+    return plan.output / "cells" / f"{cell.path}.json"
 
 
 def prediction_file(plan: BenchPlan, card: DatasetCard, cell: BenchCell) -> Path:
@@ -430,18 +448,12 @@ def _prompt_hash(spec: Any, settings: Settings) -> str:
     return code.hexdigest()
 
 
+@cache
 def _commit() -> str | None:
     """Return the commit of a checkout, None of an installed package."""
-    git = Path(__file__).parents[3] / ".git"
-    if git.is_file():  # a worktree
-        git = Path(git.read_text(encoding="utf-8").partition(":")[2].strip())
-    try:
-        head = (git / "HEAD").read_text(encoding="utf-8").strip()
-    except OSError:
+    root, git = Path(__file__).parents[3], which("git")
+    if git is None or not (root / ".git").exists():
         return None
-    name = head.removeprefix("ref: ")
-    common = git.parents[1] if git.parent.name == "worktrees" else git
-    for path in (git / name, common / name):
-        if name != head and path.is_file():
-            return path.read_text(encoding="utf-8").strip()
-    return head if name == head else None
+    asked = [git, "-C", str(root), "rev-parse", "HEAD"]
+    found = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or None

@@ -59,7 +59,8 @@ class BenchPlan(FrozenModel):
     """A whole benchmark. Repeat ``n`` asks models with ``seed`` + n, from 0.
 
     ``output`` is the folder of the table; ``data`` are folders below which datasets are found,
-    ``cards`` files of further cards, ``certificates`` those of measured detectors.
+    ``cards`` files of further cards, ``certificates`` those of measured detectors. ``retry_failed``
+    runs cells again in which items failed.
     """
 
     output: Path
@@ -75,6 +76,7 @@ class BenchPlan(FrozenModel):
     budget: Budget | None = None
     concurrency: Annotated[int, Field(ge=1, le=1024)] | None = None
     rate: Annotated[float, Field(gt=0)] | None = None
+    retry_failed: bool = False
 
     def found(self) -> tuple[FoundDataset, ...]:
         """Return the datasets.

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from spanlab.datasets.files import replacing
 from spanlab.errors import InputError, UsageError
+from spanlab.lm import Meter
 from spanlab.results import (
     MISSING,
     P_VALUE,
@@ -30,7 +31,14 @@ from spanlab.results import (
 )
 from spanlab.scorers import MeanDifference
 from spanlab.workflows.bench.cards import BenchItem, FoundDataset
-from spanlab.workflows.bench.cells import ScoredCell, prediction_file, read_cell, score_predictions
+from spanlab.workflows.bench.cells import (
+    CellRun,
+    ScoredCell,
+    cell_file,
+    prediction_file,
+    read_cell,
+    score_predictions,
+)
 from spanlab.workflows.bench.plan import BenchCell, BenchPlan, cells_of
 from spanlab.workflows.claim_scores import MEASURES
 from spanlab.workflows.evaluating import SCORES, difference_cells
@@ -135,7 +143,7 @@ def check_folder(plan: BenchPlan) -> BenchTable:
     for found in plan.found():
         items = plan.items(found)
         for cell in cells_of(plan, found, items):
-            content = read_cell(plan.output / "cells" / f"{cell.path}.json")
+            content = read_cell(cell_file(plan, cell))
             if content is None:
                 if cell.file is None:
                     rows.append((cell.path, "missing"))
@@ -190,9 +198,10 @@ def read_table(folder: Path) -> BenchTable:
 def _rows(
     plan: BenchPlan, found: FoundDataset, items: list[BenchItem], undone: list[str]
 ) -> list[_Row]:
+    runner = CellRun(plan, Meter())
     repeats: defaultdict[str, list[tuple[BenchCell, dict[str, Any]]]] = defaultdict(list)
     for cell in cells_of(plan, found, items):
-        content = read_cell(plan.output / "cells" / f"{cell.path}.json")
+        content = runner.kept(found, items, cell)
         if content is not None:
             repeats[cell.row].append((cell, content))
         elif cell.file is None:
