@@ -68,6 +68,12 @@ async def _begin(job_id: str, asked: dict[str, Any]) -> None:
 
 @step("spanlab.bench.dataset")
 async def _dataset(job_id: str, asked: dict[str, Any], number: int, done: int) -> dict[str, Any]:
+    # One that is paused and resumed at once waits until its calls under way are counted.
+    async with worker.current().resources.locks[job_id]:
+        return await _run(job_id, asked, number, done)
+
+
+async def _run(job_id: str, asked: dict[str, Any], number: int, done: int) -> dict[str, Any]:
     me, plan = worker.current(), BenchPlan.model_validate(asked)
     row = await asyncio.to_thread(me.jobs.part, job_id)
     if not me.owns(row):

@@ -77,7 +77,9 @@ def repeat(where: JobStore, job_id: str, queue: str) -> str:
     view = where.job(job_id)
     if not view.is_over:
         raise UsageError(f"job {view.id} is {view.state}: only one that is over can be retried")
-    request = {**_asked(view), "retry_failed": True}
+    request = _asked(view)
+    if view.kind != "optimise":  # whose request knows no failed items
+        request["retry_failed"] = True
     request.pop("again", None)
     refuse_same(where, view.kind, request)
     return where.submit(view.kind, view.title, request, queue_for(request, queue))

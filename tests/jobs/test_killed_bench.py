@@ -7,10 +7,15 @@ from pathlib import Path
 
 from forks import Fork
 from paid import again_after_kills, killed, signed
-from working_jobs import NOTHING, environment, wait_until
+from working_jobs import NOTHING, SECONDS, environment, wait_until, working
 
+from spanlab import jobs
+from spanlab.detectors import DetectorSpec
+from spanlab.jobs import JobState, benchmark
+from spanlab.lm import ModelChoice
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer, say
+from spanlab.workflows.bench.plan import BenchDataset, BenchPlan, BenchSystem
 
 CARD = """[[dataset]]
 name = "numbers"
@@ -21,21 +26,22 @@ files = ["items.jsonl"]
 """
 
 
+def record(number: int) -> dict[str, object]:
+    return {
+        "id": f"i{number}",
+        "lang": "en",
+        "answer": f"Number {number} it is.",
+        "annotations": [{"annotator": "gold", "kind": "gold", "status": "done", "spans": []}],
+    }
+
+
 def test_a_killed_benchmark_goes_on_and_comes_to_the_same_bytes(
     settings: Settings, model: ModelServer, tmp_path: Path
 ) -> None:
     """Of 40 calls those that were under way at the kill are made again, and no other."""
-    records = [
-        {
-            "id": f"i{number}",
-            "lang": "en",
-            "answer": f"Number {number} it is.",
-            "annotations": [{"annotator": "gold", "kind": "gold", "status": "done", "spans": []}],
-        }
-        for number in range(40)
-    ]
     items = tmp_path / "items.jsonl"
-    items.write_text("".join(json.dumps(each) + "\n" for each in records), encoding="utf-8")
+    lines = (json.dumps(record(number)) + "\n" for number in range(40))
+    items.write_text("".join(lines), encoding="utf-8")
     card = tmp_path / "cards.toml"
     card.write_text(CARD, encoding="utf-8")
     model.latency = 0.2
@@ -59,3 +65,35 @@ def test_a_killed_benchmark_goes_on_and_comes_to_the_same_bytes(
     assert model.count == asked, "all is in the cache"
     for name in ("table.md", "table.tex", "table.csv", "table.html"):
         assert (tmp_path / "table" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
+
+
+def test_a_benchmark_is_paused_resumed_and_retried_like_any_job(
+    settings: Settings, model: ModelServer, tmp_path: Path
+) -> None:
+    (tmp_path / "items.jsonl").write_text(
+        "".join(json.dumps(record(number)) + "\n" for number in range(24)), encoding="utf-8"
+    )
+    (tmp_path / "cards.toml").write_text(CARD, encoding="utf-8")
+    choice = ModelChoice(model="scripted", base_url=model.url, retries=0)
+    spec = DetectorSpec(detector="ucsc-extract", model=choice)
+    plan = BenchPlan(
+        output=tmp_path / "table",
+        systems=(BenchSystem(name="extract", detector=spec),),
+        datasets=(BenchDataset(name="numbers"),),
+        data=(tmp_path,),
+        cards=(tmp_path / "cards.toml",),
+        controls=("nothing",),
+        concurrency=4,
+    )
+    model.latency = 0.5
+    job_id = benchmark.submit(plan, settings)
+    with working(settings, "w"):
+        wait_until(lambda: model.count >= 4, "some calls")
+        jobs.pause(job_id, settings)
+        assert jobs.job(job_id, settings).state is JobState.PAUSED
+        jobs.resume(job_id, settings)
+        done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+        assert (done.state, done.progress.done, done.progress.total) == (JobState.DONE, 2, 2)
+        assert done.progress.usage.calls == 24, "all calls, those before the pause too"
+        again = jobs.wait(jobs.retry(job_id, settings), timeout=SECONDS, settings=settings)
+        assert (again.state, again.progress.usage.calls) == (JobState.DONE, 0)

@@ -180,5 +180,17 @@ def test_a_search_is_paused_and_resumed_and_its_curve_tells_the_way(
     assert gold.count == calls
 
 
+def test_a_cancelled_search_can_be_retried(
+    tmp_path: Path, gold: ModelServer, records: list[Record]
+) -> None:
+    settings = _settings(tmp_path / "home")
+    first = _submit(settings, gold, records)
+    jobs.cancel(first, settings)
+    again = jobs.job(jobs.retry(first, settings), settings)
+    assert again.state is JobState.QUEUED
+    asked = jobs.job(first, settings).request
+    assert Optimisation.model_validate(again.request) == Optimisation.model_validate(asked)
+
+
 def _trials(view: JobView) -> tuple[SearchTrial, ...]:
     return () if view.search is None else view.search.trials
