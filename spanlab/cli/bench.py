@@ -83,8 +83,8 @@ def bench(
     from spanlab.cli import benching, inputs
     from spanlab.cli import output as out
     from spanlab.workflows.bench import cards as known
+    from spanlab.workflows.bench.files import plan_in
     from spanlab.workflows.bench.plan import planned, read_plan
-    from spanlab.workflows.bench.run import plan_in
     from spanlab.workflows.bench.table import check_folder
 
     shared = os.environ.get("SPANLAB_SHARED")

@@ -7,8 +7,8 @@ import typer
 from spanlab.cli import output, progress, working
 from spanlab.results import counted, money
 from spanlab.settings import Settings
+from spanlab.workflows.bench.files import read_table
 from spanlab.workflows.bench.plan import BenchPlan, BenchSystem, estimate_plan
-from spanlab.workflows.bench.table import read_table
 from spanlab.workflows.choosing import DetectorSelection, specifications
 
 

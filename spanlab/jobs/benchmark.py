@@ -24,8 +24,10 @@ from spanlab.jobs.steps import interrupted, queue_for, step
 from spanlab.jobs.views import KINDS, progress_of
 from spanlab.lm import Meter, Usage
 from spanlab.settings import Settings
+from spanlab.workflows.bench.cells import count_cells, run_dataset
+from spanlab.workflows.bench.files import write_plan
 from spanlab.workflows.bench.plan import BenchPlan
-from spanlab.workflows.bench.run import count_cells, finish_table, run_dataset, write_plan
+from spanlab.workflows.bench.table import finish_table
 from spanlab.workflows.runs import RunProgress
 
 

@@ -11,7 +11,7 @@ from spanlab.errors import UsageError
 from spanlab.jobs import JobView
 from spanlab.ui.common import plain
 from spanlab.ui.results.tables import show_table
-from spanlab.workflows.bench.table import read_table
+from spanlab.workflows.bench.files import read_table
 
 _LOOK_BACK = 200  # jobs among which benchmarks are looked for
 

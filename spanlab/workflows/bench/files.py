@@ -1,0 +1,203 @@
+"""A benchmark's folder: its plan, and its table as Markdown, LaTeX, CSV, HTML and JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from spanlab.datasets.files import replacing
+from spanlab.errors import UsageError
+from spanlab.results import (
+    Column,
+    MeanInterval,
+    ResultTable,
+    as_csv,
+    write_cell,
+)
+from spanlab.workflows.bench.plan import BenchPlan
+from spanlab.workflows.report_head import as_html
+
+_TABLES: Final = TypeAdapter(tuple[ResultTable, ...])
+_FILE: Final = "tables.json"
+_PLAN: Final = "plan.json"
+ALIKE: Final = Column(
+    key="alike", title="Not shown worse", about="Than the best: figures that do not differ."
+)
+
+
+@dataclass(frozen=True)
+class BenchTable:
+    """What a benchmark came to; ``undone`` are the cells that are not there."""
+
+    results: tuple[ResultTable, ...]
+    undone: tuple[str, ...] = ()
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the tables: of each dataset, by language, and what the cells took."""
+        return self.results
+
+    def figures(self) -> dict[str, Any]:
+        """Return the tables as JSON has them."""
+        return {"tables": _TABLES.dump_python(self.results, mode="json"), "undone": self.undone}
+
+
+def write_table(table: BenchTable, folder: Path) -> None:
+    """Write the table as Markdown, LaTeX, CSV and HTML, and as JSON for the page."""
+    shown = [each for each in table.results if each.key != "took"]
+    took = [each for each in table.results if each.key == "took"]
+    main = [each for each in shown if not each.key.startswith("languages")]
+    files = {
+        "table.md": "\n".join(map(_markdown, shown)),
+        "table.tex": "\n".join(map(_latex, main)),
+        "table.csv": "\n".join(map(as_csv, shown)),
+        "table.html": _html(shown),
+        "took.md": "\n".join(map(_markdown, took)),
+        _FILE: _TABLES.dump_json(table.results, indent=1).decode() + "\n",
+    }
+    for name, text in files.items():
+        with replacing(folder / name) as stream:
+            stream.write(text.encode())
+
+
+def read_table(folder: Path) -> BenchTable:
+    """Read what ``write_table`` wrote.
+
+    Raises:
+        UsageError: there is no such table.
+    """
+    try:
+        return BenchTable(_TABLES.validate_json((folder / _FILE).read_bytes()))
+    except (OSError, ValueError):
+        raise UsageError(f"{folder} has no table of `spanlab bench`") from None
+
+
+def _written(table: ResultTable) -> Iterator[tuple[bool, list[str]]]:
+    """Yield rows as texts, and whether each is among those not shown to be worse."""
+    alike = next((at for at, c in enumerate(table.columns) if c.key == ALIKE.key), None)
+    for row in table.rows:
+        texts = [write_cell(cell, c) for cell, c in zip(row, table.columns, strict=True)]
+        if alike is None:
+            yield False, texts
+        else:
+            yield texts.pop(alike) == "yes", texts
+
+
+def _titles(table: ResultTable) -> list[str]:
+    return [column.title for column in table.columns if column.key != ALIKE.key]
+
+
+def _markdown(table: ResultTable) -> str:
+    def line(cells: Sequence[str]) -> str:
+        return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+
+    tested = table.chart is not None
+    titles = _titles(table)
+    rule = ["---" if column.unit == "text" else "---:" for column in table.columns]
+    lines = [f"## {table.title}", "", line(titles), line(rule[: len(titles)])]
+    for bold, cells in _written(table):
+        lines.append(
+            line(
+                [f"**{c}**" if bold and at == 3 else c for at, c in enumerate(cells)]
+                if tested
+                else cells
+            )
+        )
+    return "\n".join([*lines, "", *(f"{remark}\n" for remark in table.remarks)])
+
+
+def _latex(table: ResultTable) -> str:
+    def plain(text: str) -> str:
+        text = re.sub(r"([&%$#_{}])", r"\\\1", text.replace("\\", "/"))
+        return text.replace("<", "$<$").replace("–", "--")
+
+    titles = _titles(table)
+    lines = [
+        f"% {plain(table.title)}",
+        rf"\begin{{tabular}}{{l{'r' * (len(titles) - 1)}}}",
+        r"\hline",
+        " & ".join(map(plain, titles)) + r" \\",
+        r"\hline",
+    ]
+    for bold, cells in _written(table):
+        told = list(map(plain, cells))
+        if bold:
+            told[3] = rf"\textbf{{{told[3]}}}"
+        lines.append(" & ".join(told) + r" \\")
+    return "\n".join([*lines, r"\hline", r"\end{tabular}", ""])
+
+
+def _html(tables: Sequence[ResultTable]) -> str:
+    body = "\n".join(as_html(table) + _forest(table) for table in tables)
+    return (
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>spanlab bench</title>"
+        "<style>body{font:15px sans-serif;margin:2rem}td,th{padding:.2rem .6rem;text-align:left}"
+        f"svg{{display:block;margin:1rem 0}}</style></head><body>\n{body}\n</body></html>\n"
+    )
+
+
+def _forest(table: ResultTable) -> str:
+    """Return a picture of the tested metric: a point and its interval for each row."""
+    if table.chart is None:
+        return ""
+    at = next(n for n, column in enumerate(table.columns) if column.key == table.chart.x)
+    column, parts = table.columns[at], []
+    left, width, step = 260, 420, 24
+    means = [(str(row[0]), row[at]) for row in table.rows]
+    known = [(name, mean) for name, mean in means if isinstance(mean, MeanInterval)]
+    low = min([0.0, *(mean.low for _, mean in known)])
+
+    def place(value: float) -> float:
+        return round(left + width * (value - low) / (1 - low), 1)
+
+    for number, (name, mean) in enumerate(known):
+        y = step * number + 16
+        parts.append(
+            f"<text x='{left - 10}' y='{y + 4}' text-anchor='end'>{escape(name)}</text>"
+            f"<line x1='{place(mean.low)}' x2='{place(mean.high)}' y1='{y}' y2='{y}' "
+            f"stroke='#333'/><circle cx='{place(mean.mean)}' cy='{y}' r='4'/>"
+        )
+    bottom = step * len(known) + 8
+    parts += [
+        f"<line x1='{place(tick)}' x2='{place(tick)}' y1='4' y2='{bottom}' stroke='#ddd'/>"
+        f"<text x='{place(tick)}' y='{bottom + 16}' text-anchor='middle'>{tick}</text>"
+        for tick in (0, 0.25, 0.5, 0.75, 1)
+    ]
+    label = escape(f"{table.title}: {column.title} with 95 % intervals")
+    return (
+        f"<svg role='img' aria-label='{label}' width='{left + width + 40}' "
+        f"height='{bottom + 24}' font-size='13'>{''.join(parts)}</svg>"
+    )
+
+
+def write_plan(plan: BenchPlan) -> None:
+    """Make the folder of a plan and keep the plan in it.
+
+    Raises:
+        UsageError: the folder cannot be made.
+    """
+    try:
+        plan.output.mkdir(parents=True, exist_ok=True)
+        text = plan.model_dump_json(indent=1) + "\n"
+        (plan.output / _PLAN).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{plan.output} cannot be written to: {error}") from None
+
+
+def plan_in(folder: Path, changes: Mapping[str, Any]) -> BenchPlan:
+    """Return the plan of a folder that `spanlab bench` wrote, with changes that are not empty.
+
+    Raises:
+        UsageError: there is none.
+    """
+    try:
+        plan = BenchPlan.model_validate_json((folder / _PLAN).read_bytes())
+    except (OSError, ValueError):
+        raise UsageError(f"{folder} has no table of `spanlab bench`") from None
+    given = {name: value for name, value in changes.items() if value}
+    return plan.model_copy(update={"output": folder, **given})

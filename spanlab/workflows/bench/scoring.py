@@ -1,0 +1,202 @@
+"""Predictions in a dataset's own form of submissions, and their scores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from spanlab.datasets import read_labels
+from spanlab.datasets.files import replacing
+from spanlab.datasets.formats import claims as averitec
+from spanlab.datasets.formats import mushroom
+from spanlab.extents import iou
+from spanlab.labels import ItemLabels, hard_of, labels_of
+from spanlab.schema import Annotation, Status
+from spanlab.scorers import (
+    JudgedClaim,
+    MeanDifference,
+    ScoreReport,
+    compare,
+    compare_macro_f1,
+    score,
+    score_claims,
+)
+from spanlab.workflows.bench.cards import BenchItem, DatasetCard, FoundDataset
+from spanlab.workflows.claim_scores import by_text
+from spanlab.workflows.step_scores import step_pairs
+
+Judgements = dict[tuple[str, str], tuple[str | None, float | None]]  # by item and part of it
+_PART: Final = "answer"
+
+
+@dataclass(frozen=True)
+class ScoredCell:
+    """The scores of predictions: of spans a report, else what was judged, by language."""
+
+    n: int
+    report: ScoreReport | None = None
+    judged: tuple[JudgedClaim, ...] = ()
+    languages: Mapping[str, tuple[JudgedClaim, ...]] = field(default_factory=dict)
+
+    def figures(self, metrics: Sequence[str]) -> dict[str, Any]:
+        """Return macro figures and those of each language, with intervals."""
+        if not self.n:
+            return {"macro": {"n": 0, **dict.fromkeys(metrics)}}
+        if self.report is not None:
+            named = {lang.lang: lang for lang in self.report.languages}
+            sides: dict[str, Any] = {"macro": self.report.macro, **named}
+        else:
+            parts = {"macro": self.judged, **self.languages}
+            sides = {lang: score_claims(c, keep_inconclusive=True) for lang, c in parts.items()}
+        return {
+            lang: {
+                "n": side.n,
+                **{name: (found := getattr(side, name)) and found.model_dump() for name in metrics},
+            }
+            for lang, side in sides.items()
+        }
+
+    def minus(self, other: ScoredCell, metric: str) -> MeanDifference | None:
+        """Return how much better this is than another, on what both have; None if nothing is."""
+        if self.report is not None and other.report is not None:
+            ids = {item.id for item in other.report.items}
+            if not any(item.id in ids for item in self.report.items):
+                return None
+            found = getattr(compare(self.report, other.report).macro, metric)
+            assert found is None or isinstance(found, MeanDifference)
+            return found
+        theirs = {claim.item for claim in other.judged}
+        both = {claim.item for claim in self.judged} & theirs
+        sides = [[c for c in side.judged if c.item in both] for side in (self, other)]
+        return compare_macro_f1(*sides).difference if both else None
+
+
+def write_predictions(
+    card: DatasetCard, items: Sequence[BenchItem], said: Sequence[Annotation | None], path: Path
+) -> None:
+    """Write what was said in the dataset's own form of submissions; what failed is left out."""
+    done = [
+        (each, annotation)
+        for each, annotation in zip(items, said, strict=True)
+        if annotation is not None and annotation.status is Status.DONE
+    ]
+    lines: list[bytes] = []
+    for each, annotation in done:
+        if card.level == "spans":
+            lines.append(mushroom.dumps(each.item.id, annotation))
+        elif card.submission == "averitec":
+            lines.append(averitec.dumps(each.item, _judging(each, annotation)))
+        else:
+            lines += [
+                json.dumps({"id": item, "part": part, "verdict": verdict, "prob": prob}).encode()
+                + b"\n"
+                for (item, part), (verdict, prob) in judgements(card, each, annotation).items()
+            ]
+    text = b"[" + b",\n".join(lines) + b"]\n" if card.submission == "averitec" else b"".join(lines)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as stream:
+        stream.write(text)
+
+
+def score_predictions(found: FoundDataset, items: Sequence[BenchItem], path: Path) -> ScoredCell:
+    """Score a file of predictions; items that it lacks are not scored.
+
+    Raises:
+        InputError: it is damaged.
+    """
+    if not path.stat().st_size:  # all failed
+        return ScoredCell(0)
+    if found.card.level == "spans":
+        said = {labels.id: labels for labels in read_labels(path, format="mushroom")}
+        pairs = [(_labels(each), said[each.item.id]) for each in items if each.item.id in said]
+        return ScoredCell(len(pairs), score(pairs) if pairs else None)
+    given = _read_judgements(found.card, items, path)
+    judged: dict[str, list[JudgedClaim]] = {}
+    ids = {item for item, _ in given}
+    for each in items:
+        if each.item.id not in ids:
+            continue
+        for key, (gold, _) in judgements(found.card, each, each.reference).items():
+            if gold is not None:
+                verdict, prob = given.get(key, (None, None))
+                claim = JudgedClaim(key[0], gold, found.verdict(verdict), prob)
+                judged.setdefault(each.item.lang, []).append(claim)
+    whole = tuple(claim for claims in judged.values() for claim in claims)
+    languages = {lang: tuple(claims) for lang, claims in sorted(judged.items())}
+    return ScoredCell(len(ids), judged=whole, languages=languages)
+
+
+def judgements(card: DatasetCard, each: BenchItem, said: Annotation) -> Judgements:
+    """Return what an annotation says of the parts of an item that its dataset asks about."""
+    item = each.item
+    if card.level == "steps":
+        pairs = step_pairs(item, each.reference, said)
+        return {(item.id, str(at)): (type_, None) for at, (_, type_) in enumerate(pairs, 1)}
+    if card.level == "answers":
+        worst = max((span.prob for span in said.spans), default=0.0)
+        verdict = "refuted" if hard_of(said) else "supported"
+        return {(item.id, _PART): (verdict, 1.0 - worst)}
+    found: Judgements = {}
+    for claim in _judging(each, said).claims:
+        prob = claim.prob
+        if prob is not None and claim.verdict != "supported":
+            prob = 1.0 - prob
+        found[item.id, " ".join(claim.text.split())] = (claim.verdict, prob)
+    return found
+
+
+def best_annotators(items: Sequence[BenchItem]) -> dict[str, str]:
+    """Return whose marks agree best with the reference, by language.
+
+    Only people who finished half as many items as the busiest one of their language count.
+    """
+    scores: dict[str, dict[str, list[float]]] = {}
+    for each in items:
+        of_lang = scores.setdefault(each.item.lang, {})
+        for said in each.people:
+            mine = iou(hard_of(each.reference), hard_of(said))
+            of_lang.setdefault(said.annotator, []).append(mine)
+    best = {}
+    for lang, people in scores.items():
+        most = max((len(found) for found in people.values()), default=0)
+        means = {n: sum(f) / len(f) for n, f in people.items() if 2 * len(f) >= most}
+        best[lang] = max(sorted(means), key=means.__getitem__, default="")
+    return best
+
+
+def _judging(each: BenchItem, said: Annotation) -> Annotation:
+    """Return an annotation with a verdict on each claim of the reference.
+
+    One that has other claims gives their worst verdict; one with spans alone refutes what it marks.
+    """
+    own = by_text(said.claims)
+    worst = next((v for v in averitec.LABELS if v in {c.verdict for c in said.claims}), None)
+    by_marks = "refuted" if hard_of(said) else "supported"
+    claims = []
+    for text, claim in by_text(each.reference.claims).items():
+        given = own.get(text)
+        verdict = given.verdict if given else worst if said.claims else by_marks
+        prob = given.prob if given else None
+        claims.append(claim.model_copy(update={"verdict": verdict, "prob": prob}))
+    return said.model_copy(update={"claims": tuple(claims)})
+
+
+def _labels(each: BenchItem) -> ItemLabels:
+    return labels_of(each.record, each.reference.annotator)
+
+
+def _read_judgements(card: DatasetCard, items: Sequence[BenchItem], path: Path) -> Judgements:
+    if card.submission == "averitec":
+        ids = {averitec.claim_id(each.item): each for each in items}
+        found: Judgements = {}
+        for row in json.loads(path.read_bytes()):
+            each = ids[str(row["claim_id"])]
+            verdict = averitec.verdict_of(row["pred_label"], field="pred_label")
+            for text in by_text(each.reference.claims):
+                found[each.item.id, text] = (verdict, None)
+        return found
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {(row["id"], row["part"]): (row["verdict"], row["prob"]) for row in rows}
