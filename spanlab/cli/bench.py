@@ -121,10 +121,10 @@ def bench(
             raise UsageError("a plan names its detectors and datasets: leave these options out")
         wanted = read_plan(plan, output.resolve(), given)
     else:
-        datasets = [{"name": name, "limit": limits.limit} for name in dataset or ()]
+        datasets = [{"name": name} for name in dataset or ()]
         given["systems"] = benching.systems(selection)
         wanted = planned({**given, "output": output.resolve(), "datasets": datasets})
-        if limits.limit:
-            limited = [each.model_copy(update={"limit": limits.limit}) for each in wanted.datasets]
-            wanted = wanted.model_copy(update={"datasets": tuple(limited)})
+    if limits.limit:
+        limited = [each.model_copy(update={"limit": limits.limit}) for each in wanted.datasets]
+        wanted = wanted.model_copy(update={"datasets": tuple(limited)})
     benching.run(wanted, dry_run=dry_run, json=as_json)

@@ -16,13 +16,13 @@ import pytest
 from spanlab.testing import ModelRequest, ModelServer, say, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-TEXTS = ("table.md", "table.tex", "table.csv", "table.html")
+TEXTS = ("table.md", "table.tex", "table.csv", "languages.csv", "table.html")
 
 
 def figures(table: Path) -> dict[str, dict[str, str]]:
-    """Return the rows of the first table of a folder, by what they are called."""
-    first = (table / "table.csv").read_text(encoding="utf-8").split("\n\n")[0]
-    return {row["System"]: row for row in csv.DictReader(first.splitlines())}
+    """Return the rows of a table of one dataset, by what they are called."""
+    text = (table / "table.csv").read_text(encoding="utf-8")
+    return {row["System"]: row for row in csv.DictReader(text.splitlines())}
 
 
 def test_the_samples_make_a_table_without_anything(spanlab: Run, tmp_path: Path) -> None:
@@ -48,6 +48,8 @@ def test_the_samples_make_a_table_without_anything(spanlab: Run, tmp_path: Path)
     assert {"ar", "zh", "macro"} <= set(cell["figures"])
     assert set(cell["figures"]["macro"]["iou"]) == {"mean", "low", "high"}
     assert cell["dataset"]["licence"] == "MIT"
+    languages = (tmp_path / "table/languages.csv").read_text(encoding="utf-8").splitlines()
+    assert languages[0].startswith("Dataset,System,ar,ar from,ar to,")
     page = (tmp_path / "table/table.html").read_text(encoding="utf-8")
     assert "<svg role='img'" in page, "a forest plot"
     assert "**" in (tmp_path / "table/table.md").read_text(encoding="utf-8")
@@ -297,3 +299,15 @@ def test_files_of_another_version_than_the_card_s_are_told(
     assert spanlab(*command).returncode == 0
     told = (tmp_path / "table/table.md").read_text(encoding="utf-8")
     assert f"Files of another version than the card's: {items.name}." in told
+
+
+def test_a_file_of_predictions_that_does_not_fit_is_refused_by_item(
+    spanlab: Run, tmp_path: Path, card: Path
+) -> None:
+    label = {"start": 0, "end": 99, "prob": 1.0}
+    wrong = {"id": "t-en-1", "hard_labels": [[0, 99]], "soft_labels": [label]}
+    (tmp_path / "theirs.jsonl").write_text(json.dumps(wrong) + "\n", encoding="utf-8")
+    command = ("bench", "--data", ".", "--cards", card, "--dataset", "towers", "-o", "table")
+    done = spanlab(*command, "--predictions", "theirs=theirs.jsonl")
+    assert done.returncode == 1
+    assert "the labels of 't-en-1' end past its answer" in done.stderr

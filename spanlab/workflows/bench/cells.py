@@ -22,7 +22,7 @@ from spanlab.datasets.formats import claims as averitec
 from spanlab.datasets.scoring import AnnotatorChooser
 from spanlab.detectors.entry import entry_of
 from spanlab.detectors.spec import Spec
-from spanlab.errors import BudgetError
+from spanlab.errors import BudgetError, InputError
 from spanlab.labels import ItemLabels
 from spanlab.lm import Meter
 from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record, Span, Status
@@ -273,6 +273,8 @@ def _of_file(
         labels = {each.id: each for each in read_labels(file, role="prediction")}
         for each in items:
             said = labels.get(each.item.id)
+            if said is not None and any(s.end > len(each.item.answer) for s in said.soft):
+                raise InputError(f"{file}: the labels of {each.item.id!r} end past its answer")
             yield None if said is None else _annotation(each.item, said)
         return
     chooser = AnnotatorChooser(None, "prediction")

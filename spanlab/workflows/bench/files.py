@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -17,7 +19,7 @@ from spanlab.results import (
     Column,
     MeanInterval,
     ResultTable,
-    as_csv,
+    flat_rows,
     write_cell,
 )
 from spanlab.workflows.bench.plan import BenchPlan
@@ -51,11 +53,12 @@ def write_table(table: BenchTable, folder: Path) -> None:
     """Write the table as Markdown, LaTeX, CSV and HTML, and as JSON for the page."""
     shown = [each for each in table.results if each.key != "took"]
     took = [each for each in table.results if each.key == "took"]
-    main = [each for each in shown if not each.key.startswith("languages")]
+    main = [each for each in shown if each.key.startswith("bench-")]
     files = {
         "table.md": "\n".join(map(_markdown, shown)),
         "table.tex": "\n".join(map(_latex, main)),
-        "table.csv": "\n".join(map(as_csv, shown)),
+        "table.csv": _csv(main),
+        "languages.csv": _csv(each for each in shown if each not in main),
         "table.html": _html(shown),
         "took.md": "\n".join(map(_markdown, took)),
         _FILE: _TABLES.dump_json(table.results, indent=1).decode() + "\n",
@@ -75,6 +78,21 @@ def read_table(folder: Path) -> BenchTable:
         return BenchTable(_TABLES.validate_json((folder / _FILE).read_bytes()))
     except (OSError, ValueError):
         raise UsageError(f"{folder} has no table of `spanlab bench`") from None
+
+
+def _csv(tables: Iterable[ResultTable]) -> str:
+    """Return the rows of all datasets in one table, with the columns that any has."""
+    rows = [
+        {"Dataset": table.key.partition("-")[2], **row}
+        for table in tables
+        for row in flat_rows(table)
+    ]
+    stream = io.StringIO()
+    titles = dict.fromkeys(title for row in rows for title in row)
+    writer = csv.DictWriter(stream, list(titles), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()
 
 
 def _written(table: ResultTable) -> Iterator[tuple[bool, list[str]]]:
