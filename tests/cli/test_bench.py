@@ -11,6 +11,8 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from spanlab.testing import ModelRequest, ModelServer, say, say_fields
@@ -311,3 +313,51 @@ def test_a_file_of_predictions_that_does_not_fit_is_refused_by_item(
     done = spanlab(*command, "--predictions", "theirs=theirs.jsonl")
     assert done.returncode == 1
     assert "the labels of 't-en-1' end past its answer" in done.stderr
+
+
+def test_tables_and_files_of_other_datasets_are_read_as_their_cards_say(
+    spanlab: Run, tmp_path: Path
+) -> None:
+    answer = "It is 120 m tall."
+    row = {
+        "id": "p1",
+        "lang": "en",
+        "wiki_title": "Tower",
+        "wiki_passage": "The tower is 90 m tall.",
+        "question": "How tall?",
+        "golden_answer": "90 m",
+        "llm_answer": answer,
+        "annotated_span": "It is [HAL]120 m[/HAL] tall.",
+        "labels": [[6, 11]],
+    }
+    parquet = tmp_path / "psiloqa/data/test-00000-of-00001.parquet"
+    parquet.parent.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist([row]), parquet)
+    (tmp_path / "ragtruth").mkdir()
+    label = {"start": 6, "end": 11, "text": "120 m", "meta": "", "label_type": "Evident Conflict"}
+    responses = [
+        {
+            "id": name,
+            "source_id": "s",
+            "model": "m",
+            "temperature": 1,
+            "labels": [label],
+            "split": split,
+            "quality": "good",
+            "response": answer,
+        }
+        for name, split in (("r1", "test"), ("r2", "train"))
+    ]
+    source = {"source_id": "s", "task_type": "Summary", "source": "News", "prompt": "Sum up."}
+    source["source_info"] = "The tower is 90 m tall."
+    write_lines = (("response", responses), ("source_info", [source]))
+    for name, lines in write_lines:
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (tmp_path / f"ragtruth/{name}.jsonl").write_text(text, encoding="utf-8")
+    command = ("bench", "--data", ".", "--controls", "everything", "-o", "table")
+    done = spanlab(*command, "--detector", "offline")
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "table/table.csv").read_text(encoding="utf-8")
+    rows = [row for row in csv.DictReader(text.splitlines()) if row["System"] == "mark everything"]
+    assert [(row["Dataset"], row["Items"]) for row in rows] == [("ragtruth", "1"), ("psiloqa", "1")]
+    assert float(rows[0]["Precision"]) == float(rows[1]["IoU"]) == pytest.approx(5 / len(answer))

@@ -36,12 +36,13 @@ class DatasetCard(FrozenModel):
     """What is known of a dataset.
 
     ``files`` are patterns below a folder of ``--data``, where leading folders may be missing;
-    ``sha256`` are hashes by file name, of the files that were looked at. ``contexts`` is a pattern
-    of folders with passages by item id. Of the items ``first`` so many count, those of whose
-    ``meta`` every field of ``where`` has one of its values. Only spans with one of ``labels``, or a
-    finer one (``Unwanted.Intrinsic``), count as hallucinated; without any, all do. ``verdicts``
-    maps finer ones to coarser ones. ``reference`` is the gold annotation, or the majority of the
-    people. The first of ``metrics`` is tested. ``builtin`` comes with spanlab.
+    ``sha256`` are hashes by file name, of the files that were looked at. ``columns`` says of a
+    table in which column of theirs our field is. ``contexts`` is a pattern of folders with passages
+    by item id. Of the items ``first`` so many count, those of whose ``meta`` every field of
+    ``where`` has one of its values. Only spans with one of ``labels``, or a finer one
+    (``Unwanted.Intrinsic``), count as hallucinated; without any, all do. ``verdicts`` maps finer
+    ones to coarser ones. ``reference`` is the gold annotation, or the majority of the people. The
+    first of ``metrics`` is tested. ``builtin`` comes with spanlab.
     """
 
     name: Name
@@ -52,6 +53,7 @@ class DatasetCard(FrozenModel):
     files: tuple[str, ...] = ()
     sha256: Mapping[str, str] = {}
     reader: str = "auto"
+    columns: Mapping[str, str] = {}
     contexts: str = ""
     where: Mapping[str, tuple[str, ...]] = {}
     labels: tuple[str, ...] = ()
@@ -132,7 +134,11 @@ class FoundDataset:
 
     def _items(self) -> Iterator[BenchItem]:
         contexts = [ContextFiles(folder) for folder in self.contexts]
-        options = ReadOptions(format=self.card.reader, on_warning=lambda remark: None)
+        options = ReadOptions(
+            format=self.card.reader,
+            columns=self.card.columns or None,
+            on_warning=lambda remark: None,
+        )
         for file in self.files:
             for record in read(file, options):
                 if self._is_meant(record.item):
