@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -361,3 +362,41 @@ def test_tables_and_files_of_other_datasets_are_read_as_their_cards_say(
     rows = [row for row in csv.DictReader(text.splitlines()) if row["System"] == "mark everything"]
     assert [(row["Dataset"], row["Items"]) for row in rows] == [("ragtruth", "1"), ("psiloqa", "1")]
     assert float(rows[0]["Precision"]) == float(rows[1]["IoU"]) == pytest.approx(5 / len(answer))
+
+
+def test_answers_and_steps_are_judged_as_a_whole(
+    spanlab: Run,
+    tmp_path: Path,
+    items: Path,
+    write: Callable[..., Path],
+    record: Callable[..., Any],
+) -> None:
+    """Of three answers two have a hallucination; of two steps the second is an error."""
+    own_card(tmp_path / "cards.toml", items, "answers")
+    command = (
+        "bench",
+        "--data",
+        ".",
+        "--cards",
+        "cards.toml",
+        "--dataset",
+        "towers",
+        "-o",
+        "table",
+    )
+    assert spanlab(*command).returncode == 0
+    rows = figures(tmp_path / "table")
+    assert float(rows["mark everything"]["Accuracy"]) == pytest.approx(2 / 3)
+    assert float(rows["mark nothing"]["Accuracy"]) == pytest.approx(1 / 3)
+    reasoned = record(1, "Step 1: It is tall. (Logical)\nStep 2: It is red. (Logical)")
+    span = {"start": 38, "end": 48, "text": "It is red.", "prob": 1, "label": "Redundancy"}
+    reasoned["annotations"][0]["spans"] = [span]
+    steps = write(tmp_path / "steps.jsonl", reasoned)
+    own_card(tmp_path / "cards.toml", steps, "steps")
+    (tmp_path / "theirs.jsonl").write_bytes(steps.read_bytes())
+    done = spanlab(*command, "--predictions", "theirs=theirs.jsonl")
+    assert done.returncode == 0, done.stderr
+    rows = figures(tmp_path / "table")
+    assert float(rows["theirs"]["Accuracy"]) == 1.0
+    assert float(rows["mark nothing"]["Accuracy"]) == 0.5
+    assert spanlab("bench", "--check", "table").returncode == 0
