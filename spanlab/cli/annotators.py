@@ -37,7 +37,7 @@ def rename(
     spanlab annotators rename mine anna "Anna K."
     """
     from spanlab.storage import Store
-    from spanlab.workflows.annotators import rename_annotator
+    from spanlab.workflows.datasets import rename_annotator
 
     with Store.open() as store:
         rename_annotator(store, dataset, annotator, new)

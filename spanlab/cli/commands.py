@@ -206,13 +206,13 @@ def datasets(
     """
     from spanlab.cli import inputs, output
     from spanlab.schema import UndecidedRule
-    from spanlab.workflows.lookup import summary_of
-    from spanlab.workflows.managing import (
+    from spanlab.workflows.datasets import (
         dataset_tables,
         label_set,
         open_store,
         plan_of,
         plan_table,
+        summary_of,
     )
 
     changed = {

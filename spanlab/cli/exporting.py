@@ -64,8 +64,8 @@ def export(
     from spanlab.datasets import format_of
     from spanlab.schema import Status
     from spanlab.storage import Store
+    from spanlab.workflows.datasets import summary_of
     from spanlab.workflows.exporting import FORMATS, REPORT, ExportChoice, export_dataset
-    from spanlab.workflows.lookup import summary_of
 
     if format is None:
         format = format_of(output, more={".html": REPORT}) if output else "spanlab"

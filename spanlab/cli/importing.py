@@ -77,9 +77,9 @@ def import_command(
     from spanlab.cli import inputs, output, progress
     from spanlab.datasets import ReadOptions
     from spanlab.storage import Store
+    from spanlab.workflows.import_files import in_folders
+    from spanlab.workflows.import_preview import preview_import
     from spanlab.workflows.importing import RejectsFile, import_files
-    from spanlab.workflows.previewing import preview_import
-    from spanlab.workflows.sources import in_folders
 
     found = in_folders(inputs.files(files))
     asked = _asked(query, answer, found)

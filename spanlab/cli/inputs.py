@@ -7,7 +7,7 @@ from pathlib import Path
 
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import storable
-from spanlab.workflows.sources import files_named
+from spanlab.workflows.import_files import files_named
 
 _TEXT_MOST = 400_000
 

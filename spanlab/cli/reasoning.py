@@ -16,8 +16,7 @@ from spanlab.workflows.choosing import DetectorSelection
 
 if TYPE_CHECKING:
     from spanlab.schema import Record
-    from spanlab.workflows.reasoning import QuestionReasoner
-    from spanlab.workflows.supervision import QuestionSupervisor
+    from spanlab.workflows.reasoning import QuestionReasoner, QuestionSupervisor
 
 
 Questions = Annotated[list[str], typer.Argument(help="Files of questions, or globs.")]

@@ -39,7 +39,7 @@ def demo(
     """
     from spanlab.cli import progress, server
     from spanlab.storage import Store
-    from spanlab.workflows.demo import DATASET, detection_of_samples, prepare_samples
+    from spanlab.workflows.importing import DATASET, detection_of_samples, prepare_samples
     from spanlab.workflows.running import unfinished_positions
 
     request = detection_of_samples()

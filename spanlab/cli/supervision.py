@@ -20,7 +20,7 @@ from spanlab.lm import Budget
 from spanlab.workflows.choosing import DetectorSelection
 
 if TYPE_CHECKING:
-    from spanlab.workflows.supervision import QuestionSupervisor
+    from spanlab.workflows.reasoning import QuestionSupervisor
 
 Models = Annotated[DetectorSelection, OptionsAmong("model", "price", "model_option")]
 Calls = Annotated[Budget, OptionsAmong("max_calls", "max_cost")]
@@ -47,7 +47,7 @@ def verify_benchmark(
     \b
     spanlab verify-benchmark hotpot_train_v1.1.json --limit 500 -o verified.jsonl
     """
-    from spanlab.workflows.supervision import QuestionSupervisor
+    from spanlab.workflows.reasoning import QuestionSupervisor
 
     work = QuestionSupervisor(
         "verify",
@@ -83,7 +83,7 @@ def ideal_trajectories(
     spanlab ideal-trajectories verified.jsonl -o ideal.jsonl
     spanlab verifier-data ideal.jsonl --teacher gpt-4o -o verifier/
     """
-    from spanlab.workflows.supervision import QuestionSupervisor
+    from spanlab.workflows.reasoning import QuestionSupervisor
 
     work = QuestionSupervisor(
         "ideal",
@@ -106,7 +106,7 @@ def _run(
     from spanlab.cli import progress
     from spanlab.cli.output import write_tables
     from spanlab.results import counted
-    from spanlab.workflows.supervision import supervision_table
+    from spanlab.workflows.reasoning import supervision_table
 
     answer_questions(work, task, work.done(records_in(questions, passages, limit)), output)
     write_tables([supervision_table(work.results)], err=True)

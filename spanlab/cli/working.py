@@ -26,7 +26,7 @@ def annotate(request: RunRequest, *, again: bool = False) -> None:
         again: whether to start it also if a job under way does the same.
     """
     from spanlab.storage import Store
-    from spanlab.workflows.lookup import summary_of
+    from spanlab.workflows.datasets import summary_of
     from spanlab.workflows.requesting import check
     from spanlab.workflows.running import unfinished_positions
 

@@ -57,7 +57,7 @@ def submit(
     from optimizers.preparing import resolved, tuner
     from optimizers.watching import StoppableMeter
     from spanlab.storage import Store
-    from spanlab.workflows.lookup import summary_of
+    from spanlab.workflows.datasets import summary_of
 
     where = job_store.of(settings)
     request = resolved(request)

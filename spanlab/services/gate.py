@@ -16,7 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from spanlab.errors import UsageError
 from spanlab.schema import storable_escapes
-from spanlab.workflows.access import LOOPBACK
+from spanlab.workflows.import_files import LOOPBACK
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -12,12 +12,8 @@ from spanlab.ui.messages import errors_shown, show_error
 from spanlab.ui.review import answer_editor, entry_of
 from spanlab.ui.reviewer import ask_reviewer, may_review
 from spanlab.workflows import review
-from spanlab.workflows.adjudicating import (
-    ADJUDICATED,
-    STATES,
-    AdjudicationQueue,
-    check_adjudicator,
-)
+from spanlab.workflows.blind import ADJUDICATED
+from spanlab.workflows.review import STATES, AdjudicationQueue, check_adjudicator
 
 _PAGE = "adjudicate"
 

@@ -11,9 +11,7 @@ from spanlab.results import counted
 from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary
 from spanlab.ui.common import plain, store
 from spanlab.ui.messages import errors_shown
-from spanlab.workflows.annotators import (
-    rename_annotator,
-)
+from spanlab.workflows.datasets import rename_annotator
 
 Finish = Callable[[str], NoReturn]
 

@@ -8,9 +8,10 @@ from typing import Literal, TypedDict
 import streamlit as st
 
 from spanlab.schema import DatasetSummary
+from spanlab.storage.store import Store
 from spanlab.ui import span_editor
-from spanlab.workflows.access import ServerFiles
-from spanlab.workflows.managing import Store, open_store
+from spanlab.workflows.datasets import open_store
+from spanlab.workflows.import_files import ServerFiles
 
 _DATASET = "dataset"  # the query parameter of deep links
 _ITEM = "item"  # and of an item in it

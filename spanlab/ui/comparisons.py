@@ -10,11 +10,11 @@ import streamlit as st
 
 from spanlab.results import counted
 from spanlab.schema import DatasetSummary
+from spanlab.storage.store import Store
 from spanlab.ui.progress import progress
 from spanlab.ui.reviewer import seen_store
 from spanlab.workflows.campaign import CampaignReport, campaign
 from spanlab.workflows.comparing import DatasetComparison, compare_dataset
-from spanlab.workflows.managing import Store
 
 if TYPE_CHECKING:
     from streamlit.runtime.caching.cache_utils import CachedFunc

@@ -8,8 +8,8 @@ from html import escape
 from itertools import groupby
 
 from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Status
+from spanlab.storage.assignment import PlanProgress
 from spanlab.ui.chart_style import DONE, FAILED, NEUTRAL
-from spanlab.workflows.managing import PlanProgress
 from spanlab.workflows.wording import progress_in_words
 
 _WORDS = {

@@ -10,6 +10,7 @@ from spanlab import jobs
 from spanlab.jobs import JobState, JobView
 from spanlab.results import counted
 from spanlab.schema import UNDETERMINED, DatasetSummary
+from spanlab.storage.assignment import PlanProgress
 from spanlab.ui.common import link, page_link, plain, store, title
 from spanlab.ui.counts import counts_html, with_assigned
 from spanlab.ui.dataset_dialogs import ACTIONS, ask, show_dialog
@@ -18,8 +19,8 @@ from spanlab.ui.job_views import EVERY, job_actions, job_changed, job_head, late
 from spanlab.ui.job_watch import is_watched, watch
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.ui.progress import progress
-from spanlab.workflows.demo import DATASET, detection_of_samples, prepare_samples
-from spanlab.workflows.managing import PlanProgress, plan_of
+from spanlab.workflows.datasets import plan_of
+from spanlab.workflows.importing import DATASET, detection_of_samples, prepare_samples
 from spanlab.workflows.wording import plan_in_words
 
 _STYLE = """<style>

@@ -14,6 +14,7 @@ import streamlit as st
 from spanlab.errors import InputError
 from spanlab.results import counted
 from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Status
+from spanlab.storage.assignment import PlanProgress
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, title
 from spanlab.ui.counts import counts_html
@@ -21,14 +22,14 @@ from spanlab.ui.export_preview import preview_of, show_preview
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
 from spanlab.ui.reviewer import seen_store, seen_summary
-from spanlab.workflows.access import ServerFiles
+from spanlab.workflows.datasets import plan_of
 from spanlab.workflows.exporting import (
     REPORT,
     VERIFIER_DATA,
     ExportChoice,
     export_dataset,
 )
-from spanlab.workflows.managing import PlanProgress, plan_of
+from spanlab.workflows.import_files import ServerFiles
 
 _READY = "spanlab.export-file"
 _GRID = """<style>

@@ -7,6 +7,7 @@ from base64 import b64encode
 import streamlit as st
 
 from spanlab.schema import DatasetSummary
+from spanlab.storage.store import Store
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
 from spanlab.ui.reviewer import seen_store
@@ -18,8 +19,7 @@ from spanlab.workflows.exporting import (
     preview_dataset,
     preview_report,
 )
-from spanlab.workflows.managing import Store
-from spanlab.workflows.overview import Overview
+from spanlab.workflows.report_head import Overview
 
 _ITEMS = 3  # whose lines are shown
 _LINE = 600  # characters of a line

@@ -12,11 +12,13 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from spanlab.datasets.formats.tabular import RecordLayout
+from spanlab.datasets.reader import ReadOptions, RejectedRecord
+from spanlab.datasets.readers import table_layout
 from spanlab.errors import InputError
 from spanlab.ui.common import server_files
-from spanlab.workflows.importing import ReadOptions, RecordLayout, RejectedRecord, table_layout
-from spanlab.workflows.previewing import ImportPreview, preview_import
-from spanlab.workflows.sources import in_folders, save_upload, split_sources, unpack_contexts
+from spanlab.workflows.import_files import in_folders, save_upload, split_sources, unpack_contexts
+from spanlab.workflows.import_preview import ImportPreview, preview_import
 
 _LAYOUT = "spanlab.import-layout"
 _PREVIEW = "spanlab.import-preview"

@@ -10,11 +10,13 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from spanlab.datasets.columns import FIELDS
+from spanlab.datasets.formats.tabular import RecordLayout
+from spanlab.datasets.readers import FORMATS
 from spanlab.errors import SpanlabError
 from spanlab.ui.common import server_files
 from spanlab.ui.import_files import ImportChoice, layout_of
 from spanlab.ui.import_samples import show_samples
-from spanlab.workflows.importing import FIELDS, FORMATS, RecordLayout
 
 _ROUND = "spanlab.import-round"  # a new number empties the form's widgets
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from spanlab.datasets.reader import RejectedRecord
 from spanlab.errors import UsageError
 from spanlab.results import counted
 from spanlab.ui.common import link, plain, remember_dataset, store
@@ -15,9 +16,9 @@ from spanlab.ui.import_form import clear_form, import_form, lacks_answer
 from spanlab.ui.import_preview import show_preview
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
-from spanlab.workflows.importing import ImportResult, RejectedRecord, import_files, rejects_as_jsonl
+from spanlab.workflows.import_files import estimate_items
+from spanlab.workflows.importing import ImportResult, import_files, rejects_as_jsonl
 from spanlab.workflows.predictions import JoinedPredictions, import_predictions
-from spanlab.workflows.sources import estimate_items
 
 _RESULT = "spanlab.imported"
 _FIRST = "spanlab.imported-first"

@@ -11,7 +11,7 @@ from spanlab.schema import Item
 from spanlab.ui.common import plain
 from spanlab.ui.counts import kind_beside
 from spanlab.ui.import_form import FORMAT_NAMES
-from spanlab.workflows.previewing import ImportPreview
+from spanlab.workflows.import_preview import ImportPreview
 
 _LONGEST = 240  # characters of a text that are shown
 _STYLE = """<style>

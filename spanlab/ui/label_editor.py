@@ -12,7 +12,7 @@ from spanlab.errors import UsageError
 from spanlab.schema import LABEL_SETS, SpanLabel
 from spanlab.ui.common import plain
 from spanlab.ui.span_editor import KEYS, PALETTE
-from spanlab.workflows.managing import colour_of
+from spanlab.workflows.datasets import colour_of
 
 _ROWS: Final = "spanlab.labels"  # the numbers of the rows, in their order
 _FIELDS: Final = ("name", "colour", "key", "description")

@@ -9,12 +9,11 @@ from datetime import datetime
 import streamlit as st
 
 from spanlab.results import counted
+from spanlab.storage.memories import MemoryStore
+from spanlab.storage.memory_entry import MemoryEntry, StoredEntry
 from spanlab.ui.common import kept, page_link, plain, title
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
-from spanlab.workflows.remembering import (
-    MemoryEntry,
-    MemoryStore,
-    StoredEntry,
+from spanlab.workflows.memories import (
     entities_like,
     export_lines,
     import_lines,

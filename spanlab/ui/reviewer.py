@@ -10,12 +10,11 @@ from pydantic import TypeAdapter
 
 from spanlab.errors import UsageError
 from spanlab.schema import DatasetSummary
+from spanlab.storage.store import Store
 from spanlab.ui.common import kept, plain, store
 from spanlab.ui.messages import show_error
-from spanlab.workflows.blind import seen_by
-from spanlab.workflows.lookup import summary_of
-from spanlab.workflows.managing import Store
-from spanlab.workflows.reviewers import check_reviewer, has_reviewed
+from spanlab.workflows.blind import check_reviewer, has_reviewed, seen_by
+from spanlab.workflows.datasets import summary_of
 
 _PARAMETER = "reviewer"  # of the URL
 _FIELD = "review.reviewer"

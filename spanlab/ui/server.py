@@ -20,7 +20,7 @@ from streamlit import config
 
 from spanlab.redaction import bound_logs
 from spanlab.ui.chart_style import DARK, LIGHT
-from spanlab.workflows.access import LOOPBACK, allowed_hosts
+from spanlab.workflows.import_files import LOOPBACK, allowed_hosts
 
 _OPTIONS: Mapping[str, object] = {
     "server.headless": True,

@@ -30,8 +30,8 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import SentOperation, Store
-from spanlab.workflows.adjudicating import AdjudicationQueue
-from spanlab.workflows.suggestions import suggestions
+from spanlab.workflows.review import AdjudicationQueue
+from spanlab.workflows.traces import suggestions
 
 _CHUNK = 200  # items that are read at a time
 _SOURCE = "majority"  # all of them are more than half

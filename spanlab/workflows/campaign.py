@@ -25,9 +25,8 @@ from spanlab.schema import AnnotatorKind, Record, Status
 from spanlab.scorers.agreement import AlphaInterval, ItemMarks, alpha_interval, rated
 from spanlab.storage import FinishedItem, Store
 from spanlab.workflows.comparing import sample_records
+from spanlab.workflows.datasets import reported, summary_of
 from spanlab.workflows.label_confusion import UNLABELLED
-from spanlab.workflows.lookup import summary_of
-from spanlab.workflows.progress import reported
 
 __all__ = [
     "AgreementOn",

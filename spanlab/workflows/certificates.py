@@ -15,7 +15,7 @@ from spanlab.errors import UsageError
 from spanlab.labels import hard_of
 from spanlab.schema import Annotation, AnnotatorKind, MeasurementPlan, Record, Status
 from spanlab.storage import Store
-from spanlab.workflows.lookup import summary_of
+from spanlab.workflows.datasets import summary_of
 from spanlab.workflows.measuring import measure
 
 __all__ = ["Certificate", "certify", "read_certificate", "stale_because", "write_certificate"]

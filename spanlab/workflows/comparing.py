@@ -36,9 +36,8 @@ from spanlab.storage import Store
 from spanlab.workflows.calibrating import AnnotatorCalibration, CalibrationTally
 from spanlab.workflows.claim_comparing import ClaimComparison, ClaimTally
 from spanlab.workflows.comparison_tables import AgreedOn, ScoredAnnotator, alpha_table
+from spanlab.workflows.datasets import check_annotators, reported, summary_of
 from spanlab.workflows.label_confusion import Confusion, ConfusionSums
-from spanlab.workflows.lookup import check_annotators, summary_of
-from spanlab.workflows.progress import reported
 
 __all__ = [
     "EVERYTHING",

@@ -15,11 +15,10 @@ from spanlab.errors import InputError
 from spanlab.schema import Annotation, PairStep, Record, SharedProcess, Status
 from spanlab.scorers import MOST_PAIRS
 from spanlab.workflows.averitec import repeated
+from spanlab.workflows.datasets import check_annotators, reported, summary_of
 from spanlab.workflows.item_fields import fields_of, model_field
-from spanlab.workflows.lookup import check_annotators, summary_of
-from spanlab.workflows.overview import Overview, overview_of
-from spanlab.workflows.progress import reported
 from spanlab.workflows.report import write_report
+from spanlab.workflows.report_head import Overview, overview_of
 from spanlab.workflows.verifier_data import zip_verifier_data
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Files into a dataset of the annotation database."""
+"""Files into a dataset, and the samples."""
 
 from __future__ import annotations
 
@@ -11,41 +11,55 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple, Self
 
-from spanlab.datasets import (
-    FIELDS,
-    FORMATS,
-    TURNS,
-    ReadOptions,
-    RecordLayout,
-    RejectedRecord,
-    dumps,
-    read_placed,
-    table_layout,
-)
+from spanlab.datasets import ReadOptions, RejectedRecord, dumps, read_placed
 from spanlab.datasets.limits import longest, record_limit, too_large
+from spanlab.detectors import spec_of
 from spanlab.errors import InputError
 from spanlab.results import counted
 from spanlab.runtime import rarely_collected
 from spanlab.schema import Item, Record
+from spanlab.workflows.requesting import request_of
+from spanlab.workflows.runs import RunRequest
+from spanlab.workflows.voting import vote_dataset
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
 
-__all__ = [
-    "FIELDS",
-    "FORMATS",
-    "TURNS",
-    "ImportResult",
-    "ReadOptions",
-    "RecordLayout",
-    "RejectedRecord",
-    "RejectsFile",
-    "import_files",
-    "rejects_as_jsonl",
-    "table_layout",
-]
+
+DATASET = "samples"
+
+
+_SAMPLES = Path(__file__).resolve().parents[1] / "samples.jsonl"
+
+
+_PERSONS = ("synthetic-annotator-1", "synthetic-annotator-2", "synthetic-annotator-3")
+
+
+_VOTE = "vote"
+
+
+def prepare_samples(store: Store, on_progress: Callable[[int], None] | None = None) -> None:
+    """Import the samples and let their annotators vote, each only once.
+
+    Args:
+        store: the annotation database.
+        on_progress: called now and then with the number of items done in the current step.
+    """
+    summary = next((d for d in store.datasets() if d.name == DATASET), None)
+    if summary is None:
+        import_files(store, [_SAMPLES], DATASET, on_progress=on_progress)
+    if summary is None or _VOTE not in {each.name for each in summary.annotators}:
+        vote_dataset(store, DATASET, _PERSONS, name=_VOTE, on_progress=on_progress)
+
+
+def detection_of_samples() -> RunRequest:
+    """Return the run that marks spans in the samples, for a job."""
+    return request_of(DATASET, [spec_of("offline")])
+
 
 OnReject = Callable[[RejectedRecord], None]
+
+
 Progress = Callable[[int], None]  # called with the number of items done so far
 
 

@@ -41,8 +41,8 @@ from spanlab.scorers.sampling import (
     uncertainty_sizes,
 )
 from spanlab.storage import Store
+from spanlab.workflows.datasets import check_annotators, summary_of
 from spanlab.workflows.item_fields import values_of
-from spanlab.workflows.lookup import check_annotators, summary_of
 
 __all__ = [
     "GroupMeasurement",

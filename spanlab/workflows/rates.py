@@ -27,11 +27,10 @@ from spanlab.results import (
 from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind, Record, Status
 from spanlab.scorers import MeanDifference, mean_of, paired
 from spanlab.storage import Store
+from spanlab.workflows.datasets import check_annotators, reported, summary_of
 from spanlab.workflows.evaluating import difference_cells
 from spanlab.workflows.item_fields import LABEL, NOTHING_THERE, fields_of, values_of
-from spanlab.workflows.lookup import check_annotators, summary_of
 from spanlab.workflows.measuring import measure
-from spanlab.workflows.progress import reported
 
 __all__ = ["GroupRates", "RateDifference", "RateGroup", "RateReport", "RateTally", "rates", "usual"]
 

@@ -1,4 +1,4 @@
-"""A dataset as one HTML file to mail: figures, highlights and evidence, without any script.
+"""A report as one HTML file that can be mailed.
 
 Every text of the data is escaped, links lead to web pages alone, and the file's own policy forbids
 browsers to load or run anything.
@@ -7,10 +7,13 @@ browsers to load or run anything.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from typing import BinaryIO
 from urllib.parse import urlsplit
 
+from spanlab.labels import hard_of
 from spanlab.results import counted
 from spanlab.schema import (
     Annotation,
@@ -23,13 +26,17 @@ from spanlab.schema import (
     Span,
     Status,
 )
-from spanlab.workflows.marks import mark_html, marked_html
-from spanlab.workflows.overview import Overview
-from spanlab.workflows.report_head import head_html
+from spanlab.workflows.report_head import Overview, head_html
 
 _OPEN = 3  # annotations of an item that are not folded away
+
+
 _ORDER = (AnnotatorKind.GOLD, AnnotatorKind.VOTE, AnnotatorKind.DETECTOR, AnnotatorKind.PERSON)
+
+
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
 _STYLE = """
 :root { color-scheme: light dark; --mark: 208, 104, 8; --line: rgba(128, 132, 149, .4); }
 body { font: 16px/1.6 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1rem; }
@@ -199,3 +206,69 @@ def _is_web(url: str) -> bool:
 
 def _lang(item: Item) -> str:
     return f"lang='{escape(item.lang)}'"
+
+
+@dataclass(frozen=True)
+class MarkedText:
+    """A part of the answer that one annotator marks in one way.
+
+    ``prob`` in [0, 1] is the highest probability of the spans over it, 0 without one; ``hard``
+    says whether the annotator decided that it is hallucinated; ``labels`` are the spans' labels.
+    """
+
+    text: str
+    prob: float = 0.0
+    hard: bool = False
+    labels: tuple[str, ...] = ()
+
+
+def pieces(answer: str, annotation: Annotation | None) -> list[MarkedText]:
+    """Cut an answer where the marks of an annotation (None: no marks) change.
+
+    Returns:
+        Pieces whose texts together are the answer; none for an empty answer.
+    """
+    if annotation is None:
+        return [MarkedText(answer)] if answer else []
+    decided = hard_of(annotation)
+    opening: dict[int, list[int]] = {}
+    closing: dict[int, list[int]] = {}
+    for index, span in enumerate(annotation.spans):
+        opening.setdefault(span.start, []).append(index)
+        closing.setdefault(span.end, []).append(index)
+    starts = {extent.start for extent in decided}
+    ends = {extent.end for extent in decided}
+    cuts = sorted({0, len(answer), *opening, *closing, *starts, *ends})
+    found: list[MarkedText] = []
+    covering: set[int] = set()
+    hard = False
+    for start, end in pairwise(cuts):
+        covering.difference_update(closing.get(start, ()))
+        covering.update(opening.get(start, ()))
+        hard = (hard and start not in ends) or start in starts
+        spans = [annotation.spans[index] for index in covering]
+        prob = max((span.prob for span in spans), default=0.0)
+        labels = tuple(sorted({span.label for span in spans if span.label}))
+        text = answer[start:end]
+        if found and (found[-1].prob, found[-1].hard, found[-1].labels) == (prob, hard, labels):
+            text = found.pop().text + text
+        found.append(MarkedText(text, prob, hard, labels))
+    return found
+
+
+def marked_html(answer: str, annotation: Annotation | None) -> str:
+    """Return an answer as HTML, its marks as ``mark`` elements; empty for an empty answer."""
+    return "".join(map(_piece, pieces(answer, annotation)))
+
+
+def mark_html(text: str, prob: float, *, hard: bool, label: str = "") -> str:
+    """Return a text as one mark: ``--p`` is its probability, the class ``hard`` a decision."""
+    title = f"{prob:.0%}" + (f" · {label}" if label else "")
+    css = " class='hard'" if hard else ""
+    return f"<mark{css} style='--p:{prob:.3f}' title='{escape(title)}'>{escape(text)}</mark>"
+
+
+def _piece(piece: MarkedText) -> str:
+    if piece.prob <= 0 and not piece.hard:
+        return escape(piece.text)
+    return mark_html(piece.text, piece.prob, hard=piece.hard, label=", ".join(piece.labels))

@@ -14,7 +14,7 @@ from spanlab.errors import UsageError
 from spanlab.options import option, problem
 from spanlab.schema import AnnotatorKind, Name, Status
 from spanlab.workflows.choosing import DetectorSelection, specifications
-from spanlab.workflows.lookup import summary_of
+from spanlab.workflows.datasets import summary_of
 from spanlab.workflows.runs import CONCURRENCY, RunLimits, RunRequest
 
 if TYPE_CHECKING:

@@ -1,48 +1,23 @@
-"""Reviewing: what a queue offers next, and one item with everything said of it."""
+"""Queues, one item, and adjudication."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from spanlab.errors import NotFoundError
+from spanlab.errors import NotFoundError, UsageError
 from spanlab.schema import (
     AnnotatorKind,
     AssignedShare,
-    Order,
+    DatasetSummary,
     QueueCursor,
     QueuePage,
     QueuePlace,
     QueueQuery,
-    QueueRow,
     SpanLabel,
     Status,
 )
 from spanlab.storage import Review, Store
-from spanlab.workflows.blind import without_others
-
-__all__ = [
-    "AssignedShare",
-    "Order",
-    "QueueCursor",
-    "QueueNeighbours",
-    "QueuePage",
-    "QueueProgress",
-    "QueueQuery",
-    "QueueRow",
-    "Review",
-    "SpanLabel",
-    "Store",
-    "assigned",
-    "first_item",
-    "has_item",
-    "holders",
-    "items",
-    "labels",
-    "neighbours",
-    "open_item",
-    "progress",
-    "standing",
-]
+from spanlab.workflows.blind import ADJUDICATED, has_reviewed, without_others
 
 
 @dataclass(frozen=True)
@@ -235,3 +210,53 @@ def _free(store: Store, dataset: str, query: QueueQuery, item_id: str, *, step: 
         if found is None or not holders(store, dataset, query, found):
             return found
         item_id = found
+
+
+STATES = {"All": None, "Not decided": Status.NOT_ANNOTATED, "Decided": Status.DONE}
+
+
+def check_adjudicator(summary: DatasetSummary, name: str) -> None:
+    """Check that a person may see what others said of a dataset, to decide.
+
+    Raises:
+        UsageError: the dataset is reviewed blind, and this person is one of its reviewers.
+    """
+    settings = summary.settings
+    if settings.always_blind and (has_reviewed(summary, name) or name in settings.assigned_to):
+        raise UsageError(
+            f"“{name}” reviews this dataset, and blind: somebody else decides, or its settings on "
+            "the Datasets page show reviewers what other people marked"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdjudicationQueue:
+    """The items to decide, most disagreement first.
+
+    ``target`` names the gold labels that decisions become; ``state``, one of ``STATES``, is the
+    items' under that name. At least ``least`` people have finished them, in ``lang`` or in any.
+    """
+
+    target: str = ADJUDICATED
+    state: str = "All"
+    least: int = 2
+    lang: str | None = None
+
+    @property
+    def query(self) -> QueueQuery:
+        """The same as a query of the store, in which the gold labels stand for the reviewer."""
+        return QueueQuery(
+            reviewer=self.target,
+            status=STATES[self.state],
+            min_annotators=self.least or None,
+            lang=self.lang,
+            order="disagreement",
+        )
+
+    @property
+    def described(self) -> str:
+        """What is decided, in one line."""
+        people = "1 person" if self.least == 1 else f"{self.least} people"
+        least = f"finished by {people} or more" if self.least else None
+        parts = [f"written to “{self.target}”", self.lang, least]
+        return " · ".join(part for part in parts if part)

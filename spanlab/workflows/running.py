@@ -15,7 +15,7 @@ from spanlab.detectors.ensemble import Ensemble, ItemOutcome
 from spanlab.errors import BudgetError, ConfigurationError, InputError, StoreError
 from spanlab.runtime import rarely_collected
 from spanlab.schema import Annotation, AnnotatorKind, Record, Status, storable
-from spanlab.workflows.lookup import summary_of
+from spanlab.workflows.datasets import summary_of
 from spanlab.workflows.runs import FailedItem, RunProgress, RunRequest
 
 if TYPE_CHECKING:

@@ -32,9 +32,8 @@ from spanlab.schema import (
 from spanlab.scorers import StageAgreement, mean_of, stage_agreement, stage_shares
 from spanlab.storage import Store
 from spanlab.workflows.claim_scores import by_text
-from spanlab.workflows.lookup import check_annotators, summary_of
+from spanlab.workflows.datasets import check_annotators, reported, summary_of
 from spanlab.workflows.process_nodes import stages_of
-from spanlab.workflows.progress import reported
 
 __all__ = ["ErrorStages", "RunStages", "StagePair", "error_stages", "judges"]
 

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from spanlab.errors import UsageError
 from spanlab.labels import vote
 from spanlab.schema import Annotation, AnnotatorKind, Name, Record
-from spanlab.workflows.lookup import check_annotators, summary_of
+from spanlab.workflows.datasets import check_annotators, summary_of
 from spanlab.workflows.raters import rate_raters
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from serving import PATIENCE, Server
 
 from spanlab import jobs
 from spanlab.storage import Store
-from spanlab.workflows.demo import DATASET, detection_of_samples, prepare_samples
+from spanlab.workflows.importing import DATASET, detection_of_samples, prepare_samples
 
 pytestmark = pytest.mark.browser
 

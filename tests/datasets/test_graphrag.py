@@ -17,7 +17,7 @@ from commands import run_here
 from spanlab.datasets import ReadOptions, detect, read
 from spanlab.errors import InputError
 from spanlab.schema import Item, SharedProcess, StoredProcess
-from spanlab.workflows.sources import in_folders
+from spanlab.workflows.import_files import in_folders
 
 Tables = dict[str, list[dict[str, Any]]]
 

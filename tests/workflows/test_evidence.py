@@ -14,7 +14,7 @@ from spanlab.schema import BY_HAND, Item, Passage, Record
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer
-from spanlab.workflows.evidence import AddedEvidence, add_evidence
+from spanlab.workflows.review_writes import AddedEvidence, add_evidence
 
 THERE = Passage(text="It is old.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spanlab.errors import UsageError
-from spanlab.workflows.managing import colour_of
+from spanlab.workflows.datasets import colour_of
 
 
 @pytest.mark.parametrize(

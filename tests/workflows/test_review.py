@@ -34,7 +34,7 @@ from spanlab.workflows.review import (
     progress,
 )
 from spanlab.workflows.review_writes import WriteOutcome, apply_writes
-from spanlab.workflows.suggestions import suggestions
+from spanlab.workflows.traces import suggestions
 
 EVERYTHING = QueueQuery(reviewer="Ada")
 

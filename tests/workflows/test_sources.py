@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from spanlab.errors import InputError
-from spanlab.workflows.access import ServerFiles
-from spanlab.workflows.sources import (
+from spanlab.workflows.import_files import (
     ImportFiles,
+    ServerFiles,
     estimate_items,
     files_named,
     save_upload,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Evidence, Item, Passage, Record, Span
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.workflows.tracing import revision_pieces, traced
+from spanlab.workflows.traces import revision_pieces, traced
 
 SIGNS = {"same": "=", "deleted": "-", "inserted": "+"}
 

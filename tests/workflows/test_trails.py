@@ -16,7 +16,7 @@ from spanlab.schema import (
     SharedProcess,
     TrailStep,
 )
-from spanlab.workflows.trails import TrailStage, trails
+from spanlab.workflows.traces import TrailStage, trails
 
 NODES = (
     ProcessNode(id="t1", text="A met B.", stage="text"),

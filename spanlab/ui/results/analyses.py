@@ -9,6 +9,8 @@ import streamlit as st
 
 from spanlab.errors import UsageError
 from spanlab.results import ONE_ITEM, MeanInterval, counted, figure
+from spanlab.schema.datasets import DatasetSummary
+from spanlab.storage.store import Store
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import plain
 from spanlab.ui.progress import progress
@@ -19,7 +21,6 @@ from spanlab.workflows.claim_comparing import ClaimComparison, ScoredClaims
 from spanlab.workflows.claim_scores import MEASURES, verdict_table
 from spanlab.workflows.comparison_tables import claim_measures, claim_table
 from spanlab.workflows.item_fields import fields_of, model_field
-from spanlab.workflows.managing import DatasetSummary, Store
 from spanlab.workflows.rates import MEASURES as RATES
 from spanlab.workflows.rates import RateGroup, RateReport, rates, usual
 from spanlab.workflows.reasoning_results import (

@@ -22,7 +22,7 @@ from spanlab.workflows.campaign import (
     pace,
     pace_table,
 )
-from spanlab.workflows.managing import plan_of, plan_table
+from spanlab.workflows.datasets import plan_of, plan_table
 
 _MOST = 20  # people in a chart
 _NO_LOG = "Imported annotations do not say when they were made."

@@ -15,12 +15,12 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.errors import NotFoundError, SpanlabError, UsageError
+from spanlab.oplog.operations import Review
 from spanlab.schema import Order, QueueCursor, QueueQuery, Status
+from spanlab.storage.store import Store
 from spanlab.ui.span_editor.payload import item_payload, item_row, trace_payload
-from spanlab.workflows import review, tracing
-from spanlab.workflows.evidence import AddedEvidence, add_evidence
-from spanlab.workflows.review import Review, Store
-from spanlab.workflows.review_writes import apply_writes
+from spanlab.workflows import review, traces
+from spanlab.workflows.review_writes import AddedEvidence, add_evidence, apply_writes
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,7 @@ def _trace(store: Store, place: ReviewQueue, wanted: TraceWanted) -> dict[str, J
     if review.has_item(store, place.dataset, wanted.item):
         seen = _find(store, place, wanted.item).record
         if seen.by(wanted.annotator) is not None:
-            found = tracing.traced(store, place.dataset, wanted.item, wanted.annotator)
+            found = traces.traced(store, place.dataset, wanted.item, wanted.annotator)
     return {
         "item": wanted.item,
         "annotator": wanted.annotator,

@@ -7,11 +7,9 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from spanlab.oplog.operations import Review
 from spanlab.schema import Annotation, Claim, Evidence, QueueRow, RevisionStep, Span, Step
-from spanlab.workflows.review import Review
-from spanlab.workflows.suggestions import suggestions
-from spanlab.workflows.tracing import TracedAnnotation, revision_pieces
-from spanlab.workflows.trails import trails
+from spanlab.workflows.traces import TracedAnnotation, revision_pieces, suggestions, trails
 
 # Of labels without a colour of their own, by their places; the colour-blind tell them apart, too.
 PALETTE: Final = ("#aa3377", "#228833", "#3399cc", "#bb9900", "#ee6677", "#4477aa", "#888888")

@@ -10,7 +10,7 @@ from spanlab.lm import ModelChoice
 from spanlab.retrievers import SearchSpec
 from spanlab.schema import FactStep, Passage, RemarkStep, Status, TrailStep
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail
-from spanlab.workflows.trails import trails
+from spanlab.workflows.traces import trails
 
 
 def test_claims_of_an_answer_are_followed_to_its_passages(

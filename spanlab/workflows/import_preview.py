@@ -14,10 +14,20 @@ from spanlab.workflows.importing import has_no_evidence, without_passages
 from spanlab.workflows.process_nodes import stages_of
 
 _SHOWN = 3
+
+
 _PASSAGES = 3  # of an item that are shown
+
+
 _LONGEST = 100  # characters of a text that are shown
+
+
 _LOOKED_AT = 500  # records, so that a preview takes a moment
+
+
 _CHARACTERS = 20_000_000
+
+
 _REJECTS = 20
 
 

@@ -1,4 +1,4 @@
-"""Where imported files come from: paths on the server, and what people upload."""
+"""The files that people, and others on their behalf, may name."""
 
 from __future__ import annotations
 
@@ -15,10 +15,83 @@ from typing import BinaryIO
 from spanlab.datasets.formats.graphrag import QUERIES, is_output
 from spanlab.datasets.limits import UNPACKED, longest, most_unpacked, record_limit, too_large
 from spanlab.errors import InputError
+from spanlab.settings import Settings
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def allowed_hosts() -> frozenset[str]:
+    """Return the names under which the app answers: this machine's own and the setting's."""
+    return LOOPBACK | Settings.read().allowed_hosts
+
+
+@dataclass(frozen=True)
+class ServerFiles:
+    """The files of the server's machine that people may name: all, or those below ``root``."""
+
+    root: Path | None = None
+
+    @classmethod
+    def offered(cls, address: str | None) -> ServerFiles | None:
+        """Return what may be named where the server listens on ``address``.
+
+        Args:
+            address: as Streamlit's ``server.address`` has it; None for every interface.
+
+        Returns:
+            The files below the configured root. Without one all files, as people at the machine
+            itself reach them anyway, or None where others can reach the server.
+        """
+        settings = Settings.read()
+        if settings.files_root is not None:
+            return cls(settings.files_root.resolve())
+        return cls() if address in LOOPBACK and not settings.allowed_hosts else None
+
+    def path(self, text: str) -> Path:
+        """Return the path that ``text`` names, with symbolic links resolved if there is a root.
+
+        Raises:
+            InputError: it is no path; it, or something in the directory that it names, lies
+                outside the root.
+        """
+        root, path = self.root, Path(text) if self.root is None else self.root / text
+        try:
+            real = path.resolve()
+            if real.is_symlink():  # Python before 3.13 says so itself
+                raise OSError("a loop of symbolic links")
+            below = real.rglob("*") if real.is_dir() and root else ()
+            leads_out = root and not all(
+                each.resolve().is_relative_to(root) for each in (real, *below)
+            )
+        except (OSError, RuntimeError, ValueError) as error:  # too long, a loop of links, a zero
+            raise InputError("this path cannot be used", file=text, found=str(error)) from error
+        if leads_out:
+            raise InputError(
+                "this path leads out of the directory for files on the server",
+                file=text,
+                expected=f"a path below {root}",
+            )
+        return real if root else path
+
+    def named(self, patterns: Iterable[str]) -> list[Path]:
+        """Return the files that paths and globs name, globs in sorted order.
+
+        Raises:
+            InputError: a path does not exist, a glob matches nothing, or one leads out of the root.
+        """
+        asked = [self.path(pattern) for pattern in patterns]
+        return [self.path(str(file)) for file in files_named(map(str, asked))]
+
 
 _SOURCES = "source_info.jsonl"  # RAGTruth's second file: read beside the others, never by itself
+
+
 _CONTEXT = ".context.txt"
+
+
 _HEAD = 1 << 20  # bytes looked at to estimate how many items follow
+
+
 # What unpacking raises for damaged data, by the ways to pack, and the system for impossible names.
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -30,8 +103,14 @@ _DAMAGE = (
     zlib.error,
     lzma.LZMAError,
 )
+
+
 _TABLES = (".arrow", ".parquet")
+
+
 _CACHED = ("cache-", "tmp", ".")  # what `datasets` has computed from its files
+
+
 _LINES = (".jsonl", ".ndjson", ".csv", ".tsv")
 
 

@@ -1,41 +1,24 @@
-"""The annotation database and the datasets in it, as a whole."""
+"""Datasets and their annotators: listed, edited, and their votes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from spanlab.errors import UsageError
+from spanlab.detectors import installed
+from spanlab.errors import NotFoundError, UsageError
 from spanlab.results import ITEMS, Column, ResultTable, columns_of
 from spanlab.schema import (
     COLOUR_NAMES,
     LABEL_SETS,
-    AnnotatorSummary,
+    AnnotatorKind,
     DatasetSettings,
     DatasetSummary,
+    Record,
     SpanLabel,
     Status,
-    UndecidedRule,
 )
-from spanlab.storage import PersonProgress, PlanProgress, Store
+from spanlab.storage import PlanProgress, Store
 from spanlab.workflows.wording import plan_in_words
-
-__all__ = [
-    "LABEL_SETS",
-    "AnnotatorSummary",
-    "DatasetSettings",
-    "DatasetSummary",
-    "PersonProgress",
-    "PlanProgress",
-    "SpanLabel",
-    "Store",
-    "UndecidedRule",
-    "colour_of",
-    "dataset_tables",
-    "label_set",
-    "open_store",
-    "plan_of",
-    "plan_table",
-]
 
 _DATASET = Column(key="dataset", title="Dataset")
 
@@ -164,3 +147,68 @@ def _settings_in_words(settings: DatasetSettings) -> str:
     if settings.guidelines_now:
         parts.append(f"guidelines: version {len(settings.guidelines)}")
     return "; ".join(parts)
+
+
+def rename_annotator(store: Store, dataset: str, annotator: str, new: str) -> None:
+    """Give an annotator of a dataset another name.
+
+    Raises:
+        NotFoundError: there is no such dataset or annotator.
+        UsageError: the new name is empty, too long or has control characters, or it is that of a
+            detector that is installed.
+        StoreError: the new name is taken, or an import is under way.
+    """
+    kinds = {who.name: who.kind for who in summary_of(store, dataset).annotators}
+    reserved = {name.casefold() for name in installed()}
+    if kinds.get(annotator) is not AnnotatorKind.DETECTOR and new.casefold() in reserved:
+        raise UsageError(f"“{new}” is the name of a detector: choose another")
+    store.rename_annotator(dataset, annotator, new)
+
+
+def summary_of(store: Store, dataset: str) -> DatasetSummary:
+    """Return the summary of a dataset.
+
+    Raises:
+        NotFoundError: there is none of this name; the message lists those that exist.
+    """
+    summaries = store.datasets()
+    for summary in summaries:
+        if summary.name == dataset:
+            return summary
+    raise NotFoundError(
+        f"there is no dataset {dataset!r}; there are: {_listed(s.name for s in summaries)}"
+    )
+
+
+def check_annotators(summary: DatasetSummary, annotators: Iterable[str]) -> None:
+    """Check that a dataset has all of these annotators.
+
+    Raises:
+        NotFoundError: names the missing ones and lists those that exist.
+    """
+    known = {annotator.name for annotator in summary.annotators}
+    missing = [annotator for annotator in annotators if annotator not in known]
+    if missing:
+        raise NotFoundError(
+            f"dataset {summary.name!r} has no annotator {', '.join(map(repr, missing))}; "
+            f"it has: {_listed(a.name for a in summary.annotators)}"
+        )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names)) or "none yet"
+
+
+_REPORT_EVERY = 1000  # items between two calls of `on_progress`
+
+
+def reported(
+    records: Iterable[Record],
+    on_progress: Callable[[int], None] | None,
+    every: int = _REPORT_EVERY,
+) -> Iterator[Record]:
+    """Yield ``records``, and call ``on_progress`` with their number after ``every`` so many."""
+    for count, record in enumerate(records, start=1):
+        yield record
+        if on_progress is not None and count % every == 0:
+            on_progress(count)

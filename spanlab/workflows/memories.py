@@ -11,21 +11,11 @@ from pydantic import ValidationError
 from spanlab.entities import grams, key_of, near
 from spanlab.errors import InputError
 from spanlab.storage.memories import MemoryStore
-from spanlab.storage.memory_entry import MemoryEntry, StoredEntry
-
-__all__ = [
-    "MemoryEntry",
-    "MemoryStore",
-    "RememberedScope",
-    "StoredEntry",
-    "entities_like",
-    "export_lines",
-    "import_lines",
-    "open_memory",
-    "scopes",
-]
+from spanlab.storage.memory_entry import MemoryEntry
 
 _AT_ONCE: Final = 500  # entries that are written in one transaction
+
+
 _LONGEST: Final = 1_000_000  # bytes of a line of a file
 
 
