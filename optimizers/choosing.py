@@ -17,7 +17,12 @@ from spanlab.errors import UsageError
 from spanlab.lm import CallLimits, ModelChoice, TokenPrice
 from spanlab.lm.choice import addressed, of_environment
 from spanlab.options import option, problem
-from spanlab.workflows.choosing import DetectorSelection, is_ensemble, specifications, specs_in
+from spanlab.workflows.detection.selection import (
+    DetectorSelection,
+    is_ensemble,
+    specifications,
+    specs_in,
+)
 from spanlab.workflows.programs import registry
 
 __all__ = [

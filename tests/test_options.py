@@ -16,7 +16,7 @@ from spanlab.errors import UsageError
 from spanlab.lm import Budget, Meter, Usage
 from spanlab.options import Option, OptionModel, options_in
 from spanlab.settings import Settings
-from spanlab.workflows.requesting import RunOptions
+from spanlab.workflows.detection.request import RunOptions
 
 MODELS: tuple[type[OptionModel], ...] = (RunOptions, SearchOptions)
 

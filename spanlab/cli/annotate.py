@@ -17,7 +17,7 @@ from spanlab.cli.options import (
     takes_options,
 )
 from spanlab.errors import UsageError
-from spanlab.workflows.requesting import RunOptions, check_without_dataset, requested
+from spanlab.workflows.detection.request import RunOptions, check_without_dataset, requested
 
 
 @takes_options
@@ -52,7 +52,7 @@ def annotate(
     """
     from spanlab.cli import files_to_file, inputs, progress
     from spanlab.datasets import ReadOptions
-    from spanlab.workflows.choosing import remarks_on, specifications
+    from spanlab.workflows.detection.selection import remarks_on, specifications
 
     specs = specifications(options)
     for remark in remarks_on(specs):

@@ -10,8 +10,8 @@ import typer
 
 from spanlab.cli.options import OptionsWithout, takes_options
 from spanlab.errors import UsageError
-from spanlab.workflows.choosing import DetectorSelection
-from spanlab.workflows.runs import RunLimits
+from spanlab.workflows.detection.request import RunLimits
+from spanlab.workflows.detection.selection import DetectorSelection
 
 
 @takes_options

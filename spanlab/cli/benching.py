@@ -9,7 +9,7 @@ from spanlab.results import counted, money
 from spanlab.settings import Settings
 from spanlab.workflows.bench.files import read_table
 from spanlab.workflows.bench.plan import BenchPlan, BenchSystem, estimate_plan
-from spanlab.workflows.choosing import DetectorSelection, specifications
+from spanlab.workflows.detection.selection import DetectorSelection, specifications
 
 
 def systems(selection: DetectorSelection) -> list[BenchSystem]:

@@ -48,8 +48,8 @@ def calibrate(
     """
     from spanlab.cli import progress
     from spanlab.datasets.files import replacing
-    from spanlab.workflows import encoder_calibration as workflow
-    from spanlab.workflows.choosing import DetectorSelection
+    from spanlab.workflows.detection.selection import DetectorSelection
+    from spanlab.workflows.training import own_labels as workflow
 
     options = DetectorSelection.checked({"options": option}).options
     with progress.bar("rating", unit="items") as advance:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from spanlab.cli.options import OptionsAmong, takes_options
-from spanlab.workflows.choosing import DetectorSelection
+from spanlab.workflows.detection.selection import DetectorSelection
 
 Models = Annotated[DetectorSelection, OptionsAmong("detector", "model", "price", "model_option")]
 
@@ -24,7 +24,7 @@ def check_model(models: Models) -> None:
     spanlab check-model --detector ucsc
     """
     from spanlab.cli import output
-    from spanlab.workflows.checking import check_models, check_table
+    from spanlab.workflows.detection.models import check_models, check_table
 
     detectors = models.detectors or ("ucsc-extract",)
     checks = check_models(models.model_copy(update={"detectors": detectors}))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from spanlab.workflows.encoder_check import EncoderCheck, ProbeResult
+    from spanlab.workflows.training.encoder_check import EncoderCheck, ProbeResult
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -39,7 +39,7 @@ def fetch(
     spanlab encoder fetch ORGANISATION/NAME --revision 1f3c… --weights onnx/model_int8.onnx
     """
     from spanlab.cli import progress
-    from spanlab.workflows import encoders
+    from spanlab.workflows.training import encoders
 
     found, origin = encoders.fetch(
         name, revision, weights, on_file=lambda file: progress.say(f"fetching {file}")
@@ -65,7 +65,7 @@ def convert(
     spanlab encoder convert lettucedect/ -o lettucedect-onnx/
     """
     from spanlab.cli import progress
-    from spanlab.workflows import encoders
+    from spanlab.workflows.training import encoders
 
     found = encoders.convert(source, output)
     name = source if output is None else str(output)
@@ -77,7 +77,7 @@ def convert(
 def list_() -> None:
     """List the checkpoints that were fetched, with commit, size and labels."""
     from spanlab.cli import progress
-    from spanlab.workflows import encoders
+    from spanlab.workflows.training import encoders
 
     if not encoders.fetched_checkpoints():
         progress.say("none was fetched yet: spanlab encoder fetch ORGANISATION/NAME")
@@ -100,8 +100,8 @@ def check(
     \b
     spanlab encoder check my-checkpoint/ --option supported=LABEL_0
     """
-    from spanlab.workflows.choosing import DetectorSelection
-    from spanlab.workflows.encoder_check import check_encoder
+    from spanlab.workflows.detection.selection import DetectorSelection
+    from spanlab.workflows.training.encoder_check import check_encoder
 
     options = DetectorSelection.checked({"options": option or ()}).options
     found = check_encoder(name, options)

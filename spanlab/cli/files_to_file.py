@@ -16,9 +16,8 @@ from spanlab.detectors import Spec, asks_models
 from spanlab.errors import UsageError
 from spanlab.results import counted
 from spanlab.schema import Record
-from spanlab.workflows.requesting import request_of
-from spanlab.workflows.runs import RunLimits
-from spanlab.workflows.streaming import FileRun, FileRunCounts
+from spanlab.workflows.detection.file_run import FileRun, FileRunCounts
+from spanlab.workflows.detection.request import RunLimits, request_of
 from spanlab.workflows.voting import Cleanup, vote_records
 from spanlab.workflows.wording import usage_in_words
 

@@ -10,7 +10,7 @@ import typer
 
 from spanlab.cli.options import OptionsWithout, takes_options
 from spanlab.errors import missing_package
-from spanlab.workflows.choosing import DetectorSelection
+from spanlab.workflows.detection.selection import DetectorSelection
 
 Selection = Annotated[DetectorSelection, OptionsWithout("detector", "corpus")]
 

@@ -12,7 +12,7 @@ import typer
 
 from spanlab.cli.options import OptionsWithout, Output, takes_options
 from spanlab.lm import Budget
-from spanlab.workflows.choosing import DetectorSelection
+from spanlab.workflows.detection.selection import DetectorSelection
 
 if TYPE_CHECKING:
     from spanlab.schema import Record

@@ -39,8 +39,8 @@ def demo(
     """
     from spanlab.cli import progress, server
     from spanlab.storage import Store
+    from spanlab.workflows.detection.dataset_run import unfinished_positions
     from spanlab.workflows.importing import DATASET, detection_of_samples, prepare_samples
-    from spanlab.workflows.running import unfinished_positions
 
     request = detection_of_samples()
     with Store.open() as store, progress.bar("preparing", unit="items") as advance:

@@ -17,7 +17,7 @@ from spanlab.cli.reasoning import (
     records_in,
 )
 from spanlab.lm import Budget
-from spanlab.workflows.choosing import DetectorSelection
+from spanlab.workflows.detection.selection import DetectorSelection
 
 if TYPE_CHECKING:
     from spanlab.workflows.reasoning import QuestionSupervisor

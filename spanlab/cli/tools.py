@@ -24,7 +24,7 @@ def tools(
     spanlab tools wikipedia wiki
     spanlab annotate mine --detector mermaid --option tools=wikipedia,wiki
     """
-    from spanlab.workflows.tooling import states_of
+    from spanlab.workflows.detection.models import states_of
 
     states = states_of(servers or ())
     for state in states:

@@ -31,7 +31,7 @@ def train_offline(
     """
     from spanlab.cli import inputs, progress
     from spanlab.results import figure
-    from spanlab.workflows.training import TrainingJob, train_files
+    from spanlab.workflows.training.own_labels import TrainingJob, train_files
 
     words = ["spanlab", "train-offline", *files]
     words += ["--contexts", str(contexts)] if contexts else []

@@ -54,7 +54,7 @@ def verifier_data(
     from spanlab.results import counted
     from spanlab.storage import Store
     from spanlab.workflows.reasoning import questions_in
-    from spanlab.workflows.verifier_data import StepTeacher, write_verifier_data
+    from spanlab.workflows.training.verifier_data import StepTeacher, write_verifier_data
 
     model = ModelChoice.read(model=teacher) if teacher else None
     teaching = StepTeacher(model, seed, budget) if model else None

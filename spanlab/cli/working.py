@@ -27,8 +27,8 @@ def annotate(request: RunRequest, *, again: bool = False) -> None:
     """
     from spanlab.storage import Store
     from spanlab.workflows.datasets import summary_of
-    from spanlab.workflows.requesting import check
-    from spanlab.workflows.running import unfinished_positions
+    from spanlab.workflows.detection.dataset_run import unfinished_positions
+    from spanlab.workflows.detection.request import check
 
     settings = Settings.read()
     with Store.open(settings) as store:
@@ -61,7 +61,7 @@ def detect(request: RunRequest, left: int, *, again: bool = False) -> JobView:
         UnderWayError: a job that somebody works on does the same, and ``again`` is not set.
     """
     from spanlab.jobs import detection
-    from spanlab.workflows.streaming import processes_of
+    from spanlab.workflows.detection.file_run import processes_of
 
     settings = Settings.read()
     with at_work(settings, processes=processes_of(request)) as queue:

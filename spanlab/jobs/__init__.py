@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from spanlab.jobs.views import JobState, JobView, LogLine
 from spanlab.schema import SearchTrial
-from spanlab.workflows.runs import FailedItem, RunProgress, RunRequest
+from spanlab.workflows.detection.request import FailedItem, RunProgress, RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -28,7 +28,7 @@ from spanlab.workflows.bench.cells import count_cells, run_dataset
 from spanlab.workflows.bench.files import write_plan
 from spanlab.workflows.bench.plan import BenchPlan
 from spanlab.workflows.bench.table import finish_table
-from spanlab.workflows.runs import RunProgress
+from spanlab.workflows.detection.request import RunProgress
 
 
 def submit(plan: BenchPlan, settings: Settings | None, queue: str = JOBS) -> str:

@@ -27,8 +27,8 @@ from spanlab.jobs.parts import work_on
 from spanlab.jobs.steps import interrupted, queue_for, step
 from spanlab.jobs.views import KINDS, JobState, progress_of, summed
 from spanlab.settings import Settings
-from spanlab.workflows.running import unfinished_positions
-from spanlab.workflows.runs import RunProgress, RunRequest
+from spanlab.workflows.detection.dataset_run import unfinished_positions
+from spanlab.workflows.detection.request import RunProgress, RunRequest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,7 +51,7 @@ def submit(
 ) -> str:
     """Queue a detection job; see ``spanlab.jobs.submit_detection``."""
     from spanlab.storage import Store
-    from spanlab.workflows.requesting import check
+    from spanlab.workflows.detection.request import check
 
     where = job_store.of(settings)
     with Store.open(where.settings) as store:

@@ -34,7 +34,7 @@ from spanlab.jobs.views import (
 )
 from spanlab.schema import SearchCurve, storable
 from spanlab.settings import Settings
-from spanlab.workflows.runs import RunProgress
+from spanlab.workflows.detection.request import RunProgress
 
 if TYPE_CHECKING:
     from dbos import DBOSClient, WorkflowStatus

@@ -34,7 +34,7 @@ from spanlab.lm import Meter, Usage
 from spanlab.programs import ProgramRegistry
 from spanlab.schema import SearchCurve, SearchTrial, TunedProgram
 from spanlab.settings import Settings
-from spanlab.workflows.runs import RunProgress
+from spanlab.workflows.detection.request import RunProgress
 
 if TYPE_CHECKING:
     from optimizers.examples import LabelledItem

@@ -15,8 +15,8 @@ from spanlab.jobs.rate_limiter import JobCalls, SharedBudget, stop_reason
 from spanlab.jobs.views import JobState, PartState
 from spanlab.jobs.worker import Worker
 from spanlab.lm import Meter, Usage
-from spanlab.workflows.running import DatasetRun, ItemBatch
-from spanlab.workflows.runs import RunRequest, ensemble_of
+from spanlab.workflows.detection.dataset_run import DatasetRun, ItemBatch
+from spanlab.workflows.detection.request import RunRequest, ensemble_of
 
 _EVERY = 0.4  # seconds between two reports of how far a part is
 _FAILURES = 1000  # of a part, that are remembered

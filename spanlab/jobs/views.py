@@ -23,7 +23,7 @@ from pydantic import TypeAdapter
 from spanlab.jobs.database import NOT_JSON
 from spanlab.lm import Usage
 from spanlab.schema import SearchCurve
-from spanlab.workflows.runs import FailedItem, RunProgress
+from spanlab.workflows.detection.request import FailedItem, RunProgress
 
 if TYPE_CHECKING:
     from dbos import WorkflowStatus

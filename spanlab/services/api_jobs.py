@@ -25,7 +25,7 @@ from spanlab.services.offers import (
 )
 from spanlab.settings import Settings
 from spanlab.storage import Store, StoredJob
-from spanlab.workflows.requesting import request_of
+from spanlab.workflows.detection.request import request_of
 
 MOST: Final = 100  # results of a page
 _OPEN: Final = 100  # jobs that may be under way

@@ -30,7 +30,7 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.scorers import ItemScore, score_item
-from spanlab.workflows.choosing import DetectorSelection, specifications
+from spanlab.workflows.detection.selection import DetectorSelection, specifications
 
 LONGEST: Final = 200_000  # characters of an answer or a passage
 _WHOLE: Final = "claims"  # the option that lets an answer be one claim

@@ -9,6 +9,7 @@ from typing import Literal, NoReturn
 import streamlit as st
 
 from spanlab import jobs
+from spanlab.detectors.entry import DetectorEntry, installed
 from spanlab.results import counted
 from spanlab.schema import AnnotatorKind, DatasetSummary, Status
 from spanlab.ui import label_editor
@@ -20,8 +21,8 @@ from spanlab.ui.job_views import latest_job
 from spanlab.ui.job_watch import watch
 from spanlab.ui.messages import errors_shown, tell_after_rerun
 from spanlab.ui.progress import progress
-from spanlab.workflows.choosing import DetectorEntry, DetectorSelection, installed, specifications
-from spanlab.workflows.requesting import request_of
+from spanlab.workflows.detection.request import request_of
+from spanlab.workflows.detection.selection import DetectorSelection, specifications
 from spanlab.workflows.voting import vote_dataset
 
 _OPEN = "spanlab.dialog"

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from spanlab import jobs
+from spanlab.detectors.entry import asks_models
 from spanlab.jobs import JobView, RunRequest
 from spanlab.results import counted, money
 from spanlab.schema import DatasetSummary
@@ -26,10 +27,10 @@ from spanlab.ui.job_watch import is_started_here, start_here
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_setup import is_set_up
 from spanlab.workflows import review
-from spanlab.workflows.choosing import asks_models, remarks_on
-from spanlab.workflows.environment import ModelEnvironment, model_environment
-from spanlab.workflows.estimating import RunEstimate, estimate
-from spanlab.workflows.requesting import RunOptions, requested
+from spanlab.workflows.detection.estimate import RunEstimate, estimate
+from spanlab.workflows.detection.models import ModelEnvironment, model_environment
+from spanlab.workflows.detection.request import RunOptions, requested
+from spanlab.workflows.detection.selection import remarks_on
 
 _ESTIMATE = "spanlab.detect.estimate"
 _STARTED = "spanlab.detect.started"  # how many runs, in this session

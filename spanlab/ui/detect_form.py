@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 from pydantic import JsonValue
 
+from spanlab.detectors.entry import BrokenDetector, DetectorEntry, asks_models, installed
 from spanlab.options import options_in
 from spanlab.retrievers.provider import SearchService
 from spanlab.retrievers.source import SOURCE_KINDS, PassageSource
@@ -16,17 +17,9 @@ from spanlab.ui.common import kept, plain, server_files
 from spanlab.ui.forms import ask, model_options_form, options_form
 from spanlab.ui.model_check import model_check
 from spanlab.ui.model_setup import model_problem, model_setup, set_up_model
-from spanlab.workflows.choosing import (
-    BrokenDetector,
-    DetectorEntry,
-    DetectorSelection,
-    asks_models,
-    installed,
-    is_ensemble,
-    models_of,
-)
-from spanlab.workflows.environment import ModelEnvironment
-from spanlab.workflows.requesting import RunOptions, usual_concurrency
+from spanlab.workflows.detection.models import ModelEnvironment
+from spanlab.workflows.detection.request import RunOptions, usual_concurrency
+from spanlab.workflows.detection.selection import DetectorSelection, is_ensemble, models_of
 
 _CALLS = tuple(option.keyword for option in options_in(RunOptions) if option.group == "Model calls")
 

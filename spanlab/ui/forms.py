@@ -9,14 +9,16 @@ from typing import Any
 import streamlit as st
 from pydantic import BaseModel, JsonValue
 
+from spanlab.detectors.entry import options_of
 from spanlab.errors import UsageError
 from spanlab.options import Option, options_in
+from spanlab.tools.mcp_servers import ServerState
 from spanlab.ui.common import WidgetKey, kept, plain, server_files
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_check import CHECKED
-from spanlab.workflows.choosing import model_fields, options_of
-from spanlab.workflows.encoders import fetched_checkpoints
-from spanlab.workflows.tooling import ServerState, server_names, states_of
+from spanlab.workflows.detection.models import server_names, states_of
+from spanlab.workflows.detection.selection import model_fields
+from spanlab.workflows.training.encoders import fetched_checkpoints
 
 _ALL = "all models"
 _SWITCH = {True: "on", False: "off"}

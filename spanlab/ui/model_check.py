@@ -7,10 +7,11 @@ from contextlib import suppress
 import streamlit as st
 
 from spanlab.errors import SpanlabError
+from spanlab.lm.refusals import ModelCheck
 from spanlab.ui.common import plain
 from spanlab.ui.messages import errors_shown
-from spanlab.workflows.checking import ModelCheck, check_models, last_checks
-from spanlab.workflows.choosing import DetectorSelection
+from spanlab.workflows.detection.models import check_models, last_checks
+from spanlab.workflows.detection.selection import DetectorSelection
 
 CHECKED = {True: ":material/check_circle:", False: ":material/cancel:"}
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import streamlit as st
 
 from spanlab.errors import SpanlabError
+from spanlab.lm.choice import ModelChoice
+from spanlab.lm.secrets import lend, take_back
 from spanlab.ui.common import kept, plain
 from spanlab.ui.messages import show_error
-from spanlab.workflows.environment import ModelEnvironment
-from spanlab.workflows.session_keys import ModelChoice, lend, session_model, take_back
+from spanlab.workflows.detection.models import ModelEnvironment, session_model
 
 _ENDPOINT = "model.endpoint"
 _TYPED = "spanlab.model.key-typed"

@@ -27,7 +27,7 @@ from spanlab.ui.model_setup import is_set_up
 from spanlab.ui.optimise_form import search_form
 from spanlab.ui.optimise_views import show_found, show_search
 from spanlab.ui.program_views import program_changed, show_programs
-from spanlab.workflows.environment import model_environment
+from spanlab.workflows.detection.models import model_environment
 
 _ESTIMATE = "spanlab.optimise.estimate"
 

@@ -13,7 +13,7 @@ from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import kept
 from spanlab.ui.forms import ask, model_options_form, options_form
 from spanlab.ui.model_setup import is_set_up, model_problem, model_setup, set_up_model
-from spanlab.workflows.environment import ModelEnvironment
+from spanlab.workflows.detection.models import ModelEnvironment
 from spanlab.workflows.programs import registry
 
 _HELP = {

@@ -19,7 +19,7 @@ from spanlab.workflows.datasets import check_annotators, reported, summary_of
 from spanlab.workflows.item_fields import fields_of, model_field
 from spanlab.workflows.report import write_report
 from spanlab.workflows.report_head import Overview, overview_of
-from spanlab.workflows.verifier_data import zip_verifier_data
+from spanlab.workflows.training.verifier_data import zip_verifier_data
 
 if TYPE_CHECKING:
     from spanlab.storage import Store

@@ -18,8 +18,7 @@ from spanlab.errors import InputError
 from spanlab.results import counted
 from spanlab.runtime import rarely_collected
 from spanlab.schema import Item, Record
-from spanlab.workflows.requesting import request_of
-from spanlab.workflows.runs import RunRequest
+from spanlab.workflows.detection.request import RunRequest, request_of
 from spanlab.workflows.voting import vote_dataset
 
 if TYPE_CHECKING:

@@ -19,10 +19,14 @@ from spanlab.retrievers import RetrieverSpec
 from spanlab.schema import Record
 from spanlab.scorers import ScoreReport
 from spanlab.scorers import score as score_labels
-from spanlab.workflows.choosing import DetectorSelection, specifications
-from spanlab.workflows.requesting import RunOptions, check_without_dataset, request_of
-from spanlab.workflows.runs import RunLimits
-from spanlab.workflows.streaming import FileRun
+from spanlab.workflows.detection.file_run import FileRun
+from spanlab.workflows.detection.request import (
+    RunLimits,
+    RunOptions,
+    check_without_dataset,
+    request_of,
+)
+from spanlab.workflows.detection.selection import DetectorSelection, specifications
 from spanlab.workflows.voting import Cleanup, vote_records
 
 

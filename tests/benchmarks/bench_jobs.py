@@ -39,8 +39,8 @@ from spanlab.schema import Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, caller_with
-from spanlab.workflows.running import DatasetRun, ItemBatch
-from spanlab.workflows.runs import ensemble_of
+from spanlab.workflows.detection.dataset_run import DatasetRun, ItemBatch
+from spanlab.workflows.detection.request import ensemble_of
 
 NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"
 

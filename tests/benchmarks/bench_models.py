@@ -172,8 +172,8 @@ def ready(
     from spanlab.schema import Item, Passage, Record
     from spanlab.settings import Settings
     from spanlab.storage import Store
-    from spanlab.workflows.running import DatasetRun, ItemBatch
-    from spanlab.workflows.runs import RunRequest, ensemble_of
+    from spanlab.workflows.detection.dataset_run import DatasetRun, ItemBatch
+    from spanlab.workflows.detection.request import RunRequest, ensemble_of
 
     records = (
         Record(

@@ -27,7 +27,7 @@ from spanlab.datasets import read
 from spanlab.detectors.safe.reasoner import ReasonOptions
 from spanlab.schema import Record
 from spanlab.testing import ModelRequest, ModelServer
-from spanlab.workflows.choosing import DetectorSelection
+from spanlab.workflows.detection.selection import DetectorSelection
 from spanlab.workflows.reasoning import QuestionReasoner
 
 QUESTIONS, LATENCY, AT_ONCE = 500, 0.1, 32

@@ -16,8 +16,8 @@ from spanlab.jobs import JobState, RunRequest
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, fail
-from spanlab.workflows.choosing import DetectorSelection, specifications
-from spanlab.workflows.requesting import request_of
+from spanlab.workflows.detection.request import request_of
+from spanlab.workflows.detection.selection import DetectorSelection, specifications
 
 Start = Callable[..., Process]
 

@@ -36,7 +36,7 @@ from spanlab.services.traces import TraceInbox
 from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
-from spanlab.workflows.choosing import DetectorSelection
+from spanlab.workflows.detection.selection import DetectorSelection
 
 KEY = "a-key-that-is-long-enough"
 OFFLINE = DetectorSpec(detector="offline")

@@ -19,7 +19,7 @@ from spanlab.schema import Item, Record, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer
-from spanlab.workflows.runs import RunRequest
+from spanlab.workflows.detection.request import RunRequest
 
 Process = subprocess.Popen[bytes] | Fork
 NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"  # ucsc-extract: nothing to mark

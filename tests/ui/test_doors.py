@@ -20,8 +20,8 @@ from spanlab.lm import ModelChoice, TokenPrice
 from spanlab.retrievers import AveritecSpec, Bm25Spec, PassageSource, SearchSpec
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
-from spanlab.workflows.choosing import DetectorSelection, specifications
-from spanlab.workflows.runs import RunRequest
+from spanlab.workflows.detection.request import RunRequest
+from spanlab.workflows.detection.selection import DetectorSelection, specifications
 
 OpenPage = Callable[..., AppTest]
 Fill = Callable[[AppTest], object]

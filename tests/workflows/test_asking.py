@@ -16,8 +16,8 @@ from spanlab.lm import Budget
 from spanlab.retrievers import GivenSpec
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
-from spanlab.workflows.requesting import request_of
-from spanlab.workflows.streaming import FileRun
+from spanlab.workflows.detection.file_run import FileRun
+from spanlab.workflows.detection.request import request_of
 
 
 @pytest.fixture(autouse=True)

@@ -14,12 +14,9 @@ from spanlab.retrievers import Bm25Spec, PassageSource, WebSpec
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.workflows.choosing import (
-    is_ensemble,
-    models_of,
-)
-from spanlab.workflows.environment import model_environment
-from spanlab.workflows.requesting import RunOptions, requested
+from spanlab.workflows.detection.models import model_environment
+from spanlab.workflows.detection.request import RunOptions, requested
+from spanlab.workflows.detection.selection import is_ensemble, models_of
 
 HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import spanlab
 from spanlab.errors import SpanlabError
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
-from spanlab.workflows.streaming import FileRun
+from spanlab.workflows.detection.file_run import FileRun
 
 
 @dataclass

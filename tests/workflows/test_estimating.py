@@ -14,9 +14,8 @@ from spanlab.retrievers import PassageSource
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Retrieval
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.workflows.estimating import RunEstimate, estimate
-from spanlab.workflows.requesting import RunOptions, requested
-from spanlab.workflows.runs import RunRequest
+from spanlab.workflows.detection.estimate import RunEstimate, estimate
+from spanlab.workflows.detection.request import RunOptions, RunRequest, requested
 
 HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
 

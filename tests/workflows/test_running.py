@@ -22,9 +22,8 @@ from spanlab.errors import BudgetError, NotFoundError, SpanlabError, UsageError
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.workflows.requesting import check, request_of
-from spanlab.workflows.running import DatasetRun, ItemBatch, unfinished_positions
-from spanlab.workflows.runs import FailedItem, RunRequest
+from spanlab.workflows.detection.dataset_run import DatasetRun, ItemBatch, unfinished_positions
+from spanlab.workflows.detection.request import FailedItem, RunRequest, check, request_of
 
 
 @dataclass

@@ -9,8 +9,8 @@ from spanlab.lm import ModelChoice
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.settings import Settings
 from spanlab.testing import MODES, ModelRequest, ModelServer, ScriptedReply, fail, say, say_fields
-from spanlab.workflows.requesting import request_of
-from spanlab.workflows.streaming import FileRun
+from spanlab.workflows.detection.file_run import FileRun
+from spanlab.workflows.detection.request import request_of
 
 NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"
 

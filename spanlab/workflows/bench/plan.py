@@ -18,9 +18,9 @@ from spanlab.lm import Budget
 from spanlab.options import problem
 from spanlab.schema import FrozenModel, Item, Name
 from spanlab.workflows.bench.cards import BenchItem, DatasetCard, FoundDataset, cards, find
-from spanlab.workflows.choosing import DetectorSelection, specifications, specs_in
-from spanlab.workflows.estimating import RunEstimate, estimate_items
-from spanlab.workflows.requesting import usual_concurrency
+from spanlab.workflows.detection.estimate import RunEstimate, estimate_items
+from spanlab.workflows.detection.request import usual_concurrency
+from spanlab.workflows.detection.selection import DetectorSelection, specifications, specs_in
 
 Control = Literal["everything", "nothing", "shuffled", "no-passages", "annotator"]
 CONTROLS: Final[Mapping[Control, str]] = {

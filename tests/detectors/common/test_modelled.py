@@ -18,7 +18,7 @@ from spanlab.retrievers import SearchSpec
 from spanlab.schema import CallsStep, Item, QueryStep, Record, RemarkStep, Status
 from spanlab.settings import Settings
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
-from spanlab.workflows.choosing import DetectorSelection, specifications
+from spanlab.workflows.detection.selection import DetectorSelection, specifications
 
 ITEM = Item(id="a", question="Who built it?", answer="Ada Smith did.")
 PACKAGE = '''
@@ -29,7 +29,7 @@ from spanlab.detectors.common.model_detector import ModelDetector
 from spanlab.detectors.entry import DetectorEntry
 from spanlab.retrievers import SearchQuery
 from spanlab.schema.trace import QueryStep, RemarkStep
-from spanlab.workflows.choosing import DetectorSelection, specifications
+from spanlab.workflows.detection.selection import DetectorSelection, specifications
 
 
 class Program(dspy.Module):

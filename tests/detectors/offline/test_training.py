@@ -27,7 +27,7 @@ from spanlab.detectors.offline.raters import TrainingRows
 from spanlab.detectors.offline.training import TrainingRecipe, folds, subjects, train_offline
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
-from spanlab.workflows.training import ModelCard
+from spanlab.workflows.training.own_labels import ModelCard
 
 FEW = PerceptronSettings(members=2, hidden=4, rounds=3)
 SMALL = TrainingRecipe(

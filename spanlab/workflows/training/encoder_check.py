@@ -19,9 +19,9 @@ from spanlab.detectors.encoder.verifying import JudgedStatement, SentenceDetecto
 from spanlab.errors import SpanlabError
 from spanlab.schema import Item, Passage
 
-__all__ = ["EncoderCheck", "ProbeResult", "check_encoder"]
-
 _SPEED: Final = 512  # tokens
+
+
 _CLASSIFIES: Final[Mapping[Task, str]] = {"tokens": "every token", "texts": "pairs of texts"}
 
 
@@ -64,6 +64,8 @@ _PROBES: Final = (
         "90",
     ),
 )
+
+
 _SCRIPTS: Final[Mapping[str, str]] = {
     "Latin": "façade e\u0301 ﬁn",
     "Cyrillic": "башня",

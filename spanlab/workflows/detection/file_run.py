@@ -15,13 +15,17 @@ from spanlab.processes import executor_of
 from spanlab.runtime import ahead
 from spanlab.schema import AnnotatorKind, Record, Status
 from spanlab.settings import Settings
-from spanlab.workflows.runs import CONCURRENCY, RunRequest, ensemble_of
+from spanlab.workflows.detection.request import CONCURRENCY, RunRequest, ensemble_of
 
 _BEFORE_QUOTE = ": “"  # failures of one cause differ in what they quote
+
+
 _UNGUARDED = (
     'what this script does must stand under `if __name__ == "__main__":`, as the processes that '
     "work with its detector import it; with concurrency=1 there are none"
 )
+
+
 _AHEAD = 4  # times as many items are begun as are under way: a slow one holds up nobody behind it
 
 

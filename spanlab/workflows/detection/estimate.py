@@ -1,20 +1,25 @@
-"""Estimates of a run of detectors before it starts: items, calls, tokens, cost."""
+"""Calls, tokens and money that a run will take, and with which settings it was made."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pydantic import JsonValue
+
+from spanlab.detectors import DetectorEntry, installed
 from spanlab.detectors.costs import ModelDemand, asked_of
-from spanlab.workflows.running import unfinished_positions
-from spanlab.workflows.runs import RunRequest
+from spanlab.detectors.spec import DetectorSpec
+from spanlab.workflows.detection.dataset_run import unfinished_positions
+from spanlab.workflows.detection.request import RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spanlab.detectors.spec import DetectorSpec
     from spanlab.schema import Item
     from spanlab.storage import Store
+
 
 _SAMPLE = 200  # items from which the estimate is made
 
@@ -110,3 +115,67 @@ def estimate_items(items: Sequence[Item], total: int, specs: Sequence[DetectorSp
         unpriced=tuple(sums.unpriced),
         searches=round(sums.searches * share),
     )
+
+
+# How endpoints are reached, and what they cost: no finding depends on it.
+_REACHING = frozenset({"api_key_env", "base_url_env", "retries", "timeout", "price"})
+
+
+_NONE = "none"
+
+
+def settings_of(spec: DetectorSpec) -> dict[str, JsonValue]:
+    """Return all that a detector's findings depend on by dotted names, with its defaults."""
+    entry = installed().get(spec.detector)
+    written = spec.model_dump(mode="json")
+    if isinstance(entry, DetectorEntry):
+        read = entry.options.model_validate(spec.options)
+        written["options"] = read.model_dump(mode="json")
+    return dict(_flat(written, ""))
+
+
+def differences(before: DetectorSpec, now: DetectorSpec) -> tuple[str, ...]:
+    """Say in what two specifications of a detector differ.
+
+    Args:
+        before: with which something was done.
+        now: with which it is asked for.
+
+    Returns:
+        A clause for each setting, such as "calibration learnt.json (it was none)"; empty if
+        findings do not depend on the difference.
+    """
+    was, is_now = settings_of(before), settings_of(now)
+    return tuple(
+        f"{name.removeprefix('options.')} {_shown(is_now.get(name))} (it was "
+        f"{_shown(was.get(name))})"
+        for name in dict.fromkeys((*is_now, *was))
+        if is_now.get(name) != was.get(name)
+    )
+
+
+def covers(under_way: RunRequest, asked: RunRequest) -> bool:
+    """Say whether a run does all that another is asked, whatever their pace and budgets."""
+    if asked.again and not under_way.again:
+        return False
+    if under_way.limit not in {None, asked.limit} or under_way.items not in {None, asked.items}:
+        return False
+    return _asked(under_way) == _asked(asked)
+
+
+def _asked(request: RunRequest) -> tuple[JsonValue, ...]:
+    specs: list[JsonValue] = [settings_of(spec) for spec in request.specs]
+    return request.dataset, list(request.annotators), request.retry_failed, specs
+
+
+def _flat(value: JsonValue, name: str) -> Iterator[tuple[str, JsonValue]]:
+    if not isinstance(value, dict):
+        yield name, value
+        return
+    for key, inner in value.items():
+        if key not in _REACHING:
+            yield from _flat(inner, f"{name}.{key}".strip("."))
+
+
+def _shown(value: JsonValue) -> str:
+    return _NONE if value in (None, "") else str(value)

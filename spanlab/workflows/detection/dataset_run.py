@@ -16,18 +16,23 @@ from spanlab.errors import BudgetError, ConfigurationError, InputError, StoreErr
 from spanlab.runtime import rarely_collected
 from spanlab.schema import Annotation, AnnotatorKind, Record, Status, storable
 from spanlab.workflows.datasets import summary_of
-from spanlab.workflows.runs import FailedItem, RunProgress, RunRequest
+from spanlab.workflows.detection.request import FailedItem, RunRequest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spanlab.storage import Store
 
-__all__ = ["DatasetRun", "ItemBatch", "RunProgress", "RunRequest", "unfinished_positions"]
 
 _WINDOW = 200  # records read at once
+
+
 _SAVE_EVERY = 200  # findings a transaction at most, and
+
+
 _SAVE_SECONDS = 0.5  # how long a finished one waits at most: a kill loses no more than that
+
+
 _BACKLOG = 4 * _SAVE_EVERY  # findings that wait for the database before new items have to
 
 

@@ -1,42 +1,66 @@
-"""What the endpoint of a model can do, found out by one call of each kind, and kept."""
+"""Models and tools of a run: endpoints tested, keys of a session, tool servers.
+
+The key lies in the memory of the app's process. What is stored, such as a job's request, has a name
+for it that means something in this process alone, so that such a job is worked on here and nowhere
+else. When the process ends, or the session that gave the key, the key is gone. A job that has begun
+keeps it until then; one that finds it gone says so, and what it has done stays.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from statistics import median
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from spanlab.errors import ModelError, UsageError
 from spanlab.lm import Meter, ModelChoice
 from spanlab.lm.building import endpoint_client
+from spanlab.lm.choice import EndpointAddress
 from spanlab.lm.refusals import STRUCTURED, CheckedCall, ModelCheck, dialect_of, keep, recall
 from spanlab.results import Column, ResultTable
+from spanlab.retrievers.providers import PROVIDERS
 from spanlab.runtime import wait
 from spanlab.settings import Settings
-from spanlab.workflows.choosing import DetectorSelection, specifications, specs_in
+from spanlab.tools.mcp_servers import ServerState, server_states
+from spanlab.tools.toolbox import chosen_servers, tool_servers
+from spanlab.workflows.detection.selection import DetectorSelection, specifications, specs_in
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response
 
     from spanlab.lm.client import EndpointClient
 
-__all__ = ["CheckedCall", "ModelCheck", "check_models", "check_table", "last_checks"]
 
 _QUESTION = "What is the capital of France? Answer with its name alone."
+
+
 _FREELY = "What is the capital of France?"
+
+
 _IN_JSON = f'{_FREELY} Answer with a JSON object: {{"capital": "…"}}'
+
+
 _AT_ONCE = 4
+
+
 _ATTEMPTS = 1  # that may follow the first: somebody waits
+
+
 _SCHEMA = {
     "type": "object",
     "properties": {"capital": {"type": "string"}},
     "required": ["capital"],
     "additionalProperties": False,
 }
+
+
 _BY_SCHEMA = {
     "type": "json_schema",
     "json_schema": {"name": "answer", "strict": True, "schema": _SCHEMA},
@@ -201,3 +225,123 @@ def check_table(check: ModelCheck) -> ResultTable:
         ),
         remarks=(check.figures,),
     )
+
+
+_OPENAI = "https://api.openai.com/v1"
+
+
+_KEY = "OPENAI_API_KEY"
+
+
+_SEARCH_KEY = "SPANLAB_SEARCH_API_KEY"
+
+
+@dataclass(frozen=True)
+class ModelEnvironment:
+    """What the environment says about language models; never a key.
+
+    ``model`` and ``price`` are empty if it says nothing. ``endpoint`` is the address of the API
+    without user, password and query. ``problem`` says what has to be done before any model can be
+    asked, None if nothing has. ``search_variables`` are the variables of search services that are
+    set.
+    """
+
+    model: str
+    price: str
+    endpoint: str
+    key_name: str
+    has_key: bool
+    problem: str | None
+    search_key_name: str = _SEARCH_KEY
+    has_search_key: bool = False
+    search_variables: frozenset[str] = frozenset()
+
+
+def model_environment(
+    environ: Mapping[str, str] = os.environ, *, set_up: bool = False
+) -> ModelEnvironment:
+    """Return what the environment says about language models.
+
+    Args:
+        environ: the environment variables.
+        set_up: whether somebody has given an endpoint or a key elsewhere.
+    """
+    url = environ.get("OPENAI_BASE_URL", "").strip()
+    has_key = bool(environ.get(_KEY, "").strip())
+    problem = None
+    if not has_key and not url and not set_up:
+        problem = (
+            f"No language model can be reached yet: set {_KEY} to a key of OpenAI, or "
+            "OPENAI_BASE_URL to another endpoint of the same protocol, and start the app again."
+        )
+    return ModelEnvironment(
+        model=environ.get("SPANLAB_MODEL", "").strip(),
+        price=environ.get("SPANLAB_PRICE", "").strip(),
+        endpoint=_bare(url) if url else _OPENAI,
+        key_name=_KEY,
+        has_key=has_key,
+        problem=problem,
+        has_search_key=bool(environ.get(_SEARCH_KEY, "").strip()),
+        search_variables=frozenset(
+            name
+            for provider in PROVIDERS.values()
+            for name in (provider.key, provider.variable, *provider.environment.values())
+            if name and environ.get(name, "").strip()
+        ),
+    )
+
+
+def _bare(url: str) -> str:
+    """Return an address without what may be a secret in it."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "an address that cannot be read"
+    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}".rstrip("/")
+
+
+_NO_KEY = "no key in the browser"  # never the environment's: the address is somebody else's
+
+
+def session_model(model: str, endpoint: str, key: str) -> ModelChoice:
+    """Return a model as it was set up in the browser.
+
+    Args:
+        model: its name.
+        endpoint: the address of the API; empty for the environment's.
+        key: the name under which the key was lent; empty for none, which with an endpoint means
+            that it gets none, not even the environment's.
+
+    Raises:
+        UsageError: the model has no name, or the address is none.
+    """
+    if not model.strip():
+        raise UsageError("name the model that is to be asked, for example gpt-4o-mini")
+    try:
+        url = str(EndpointAddress.parse(endpoint.strip())) if endpoint.strip() else None
+    except ValueError as error:
+        raise UsageError(f"the endpoint is no address: {error}") from None
+    name = key or (_NO_KEY if url else "")
+    return ModelChoice(model=model.strip(), base_url=url, **({"api_key_env": name} if name else {}))
+
+
+def server_names() -> list[str]:
+    """Return the names of the servers that a detector may ask, ours first.
+
+    Raises:
+        InputError: the file of servers is wrong.
+    """
+    return list(tool_servers(Settings.read()))
+
+
+def states_of(names: Iterable[str] = ()) -> list[ServerState]:
+    """Ask servers for their tools, all if none is named; blocks until all have answered or failed.
+
+    Raises:
+        InputError: the file of servers is wrong.
+        UsageError: no server is called so, or the SDK is not installed.
+    """
+    settings = Settings.read()
+    servers = chosen_servers(settings, ",".join(names)) or tool_servers(settings)
+    return wait(server_states(servers))

@@ -27,10 +27,18 @@ if TYPE_CHECKING:
 
     from spanlab.detectors.safe.teacher import TaughtItem
 
+
 T = TypeVar("T")
+
+
 _AT_ONCE: Final = 16  # items that the teacher is asked about at the same time
+
+
 SPLITS: Final = ("train", "validation", "test")
+
+
 _TENTHS: Final = ("test", "validation")  # of ten questions one each; the others are for training
+
 
 # The settings of Kwon et al. 2026, appendix A.2 and §4.1, in Axolotl's form. 64 is the batch of
 # all devices: micro batch x accumulation x devices.

@@ -13,17 +13,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, JsonValue
 
-from spanlab.detectors import (
-    BrokenDetector,
-    DetectorEntry,
-    DetectorSpec,
-    EnsembleSpec,
-    Spec,
-    asks_models,
-    entry_of,
-    installed,
-    spec_of,
-)
+from spanlab.detectors import DetectorSpec, EnsembleSpec, Spec, asks_models, entry_of, spec_of
 from spanlab.detectors.entry import options_of
 from spanlab.errors import UsageError
 from spanlab.lm import DetectorModelOptions, ModelChoice, ModelOptions, TokenPrice
@@ -32,21 +22,6 @@ from spanlab.options import Option, OptionModel, option, options_in
 from spanlab.retrievers import GivenSpec, PassageSource, RetrieverSpec, WebSpec, specified
 from spanlab.retrievers.search_model import search_choice
 from spanlab.retrievers.spec import SEARCHER, WRITER
-
-__all__ = [
-    "BrokenDetector",
-    "DetectorEntry",
-    "DetectorSelection",
-    "asks_models",
-    "installed",
-    "is_ensemble",
-    "model_fields",
-    "models_of",
-    "options_of",
-    "remarks_on",
-    "specifications",
-    "specs_in",
-]
 
 # How a member of an ensemble asks its model: it keeps that with another model, too.
 _MANNER = set(ModelOptions.model_fields) - {"structured", "window"}
@@ -72,6 +47,8 @@ def _model_option_pairs(options: object) -> object:
 
 
 DetectorOption = Annotated[Mapping[str, JsonValue], BeforeValidator(_option_pairs)]
+
+
 ModelOption = Annotated[Mapping[str, JsonValue], BeforeValidator(_model_option_pairs)]
 
 

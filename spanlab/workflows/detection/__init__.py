@@ -1,0 +1,1 @@
+"""Detectors chosen, estimated, and run on datasets, records and files."""
