@@ -15,7 +15,7 @@ from spanlab.labels import ItemLabels, hard_of, labels_of, vote
 from spanlab.options import OptionModel, option
 from spanlab.schema import Annotation, AnnotatorKind, FrozenModel, Item, Name, Record, Status, Unit
 from spanlab.scorers import RIGHT
-from spanlab.workflows.claim_scores import by_text
+from spanlab.workflows.analysis.claims import by_text
 
 LabelKind = Literal["gold", "reviewed", "vote"]
 

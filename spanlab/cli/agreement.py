@@ -21,7 +21,7 @@ def agreement(
     """
     from spanlab.cli import output, progress
     from spanlab.storage import Store
-    from spanlab.workflows.comparing import compare_dataset
+    from spanlab.workflows.analysis.comparison import compare_dataset
 
     with Store.open() as store, progress.bar("reading", unit="items") as advance:
         found = compare_dataset(store, dataset, on_progress=advance)

@@ -124,10 +124,10 @@ def score(
     spanlab score pred.json dev.json --averitec
     """
     from spanlab.cli import inputs, output
-    from spanlab.workflows.averitec import score_averitec_files
-    from spanlab.workflows.claim_scores import score_claim_files
-    from spanlab.workflows.evaluating import score_files
-    from spanlab.workflows.step_scores import score_step_files
+    from spanlab.workflows.analysis.averitec import score_averitec_files
+    from spanlab.workflows.analysis.claims import score_claim_files
+    from spanlab.workflows.analysis.score_files import score_files
+    from spanlab.workflows.analysis.steps import score_step_files
 
     predictions, golds = inputs.two_sides(files)
     if repeat_pairs and not averitec:

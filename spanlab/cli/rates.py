@@ -33,7 +33,7 @@ def rates(
     """
     from spanlab.cli import output, progress
     from spanlab.storage import Store
-    from spanlab.workflows import rates as workflow
+    from spanlab.workflows.analysis import rates as workflow
 
     names = [name for name in (annotators or "").split(",") if name]
     with Store.open() as store, progress.bar("reading", unit="items") as advance:

@@ -87,8 +87,8 @@ def reason(
     """
     from spanlab.cli.output import write_tables
     from spanlab.detectors.safe.reasoner import ReasonOptions
+    from spanlab.workflows.analysis.reasonings import error_tables, method_table
     from spanlab.workflows.reasoning import QuestionReasoner
-    from spanlab.workflows.reasoning_results import error_tables, method_table
 
     limits = {"feedback": feedback, "steps": steps, "retries": retries, "judge": judge}
     names = [each.value for each in verification or [VerifierKind.SAFE]]

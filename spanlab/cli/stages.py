@@ -29,7 +29,7 @@ def stages(
     """
     from spanlab.cli import output, progress
     from spanlab.storage import Store
-    from spanlab.workflows.stages import error_stages
+    from spanlab.workflows.analysis.stages import error_stages
 
     names = [name for name in (annotators or "").split(",") if name]
     with Store.open() as store, progress.bar("reading", unit="items") as advance:

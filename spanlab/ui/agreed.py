@@ -7,7 +7,7 @@ import streamlit as st
 from spanlab.results import counted
 from spanlab.ui import common
 from spanlab.ui.messages import errors_shown
-from spanlab.workflows.agreed_items import TakenItems, agreed_items, take_agreed, take_back
+from spanlab.workflows.analysis.agreed_items import TakenItems, agreed_items, take_agreed, take_back
 from spanlab.workflows.review import AdjudicationQueue
 
 _TIMES = "spanlab.agreed.times"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from spanlab.errors import NotFoundError
+from spanlab.labels import disagreement
 from spanlab.results import counted, figure
 from spanlab.schema import AnnotatorKind, DatasetSummary, Item, Record, Status
 from spanlab.ui.choose_annotators import choose_annotator, choose_annotators
@@ -22,9 +23,8 @@ from spanlab.ui.results.bench import show_bench
 from spanlab.ui.results.campaign import show_campaign
 from spanlab.ui.results.scores import show_agreement, show_scores
 from spanlab.ui.reviewer import seen_store, seen_summary
-from spanlab.workflows.comparing import (
+from spanlab.workflows.analysis.comparison import (
     Order,
-    disagreement,
     item_scores,
     list_items,
     neighbour_item,

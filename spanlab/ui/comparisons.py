@@ -13,8 +13,8 @@ from spanlab.schema import DatasetSummary
 from spanlab.storage.store import Store
 from spanlab.ui.progress import progress
 from spanlab.ui.reviewer import seen_store
-from spanlab.workflows.campaign import CampaignReport, campaign
-from spanlab.workflows.comparing import DatasetComparison, compare_dataset
+from spanlab.workflows.analysis.campaign import CampaignReport, campaign
+from spanlab.workflows.analysis.comparison import DatasetComparison, compare_dataset
 
 if TYPE_CHECKING:
     from streamlit.runtime.caching.cache_utils import CachedFunc

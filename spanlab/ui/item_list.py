@@ -6,7 +6,7 @@ import streamlit as st
 
 from spanlab.schema import DatasetSummary, QueueCursor, QueuePage
 from spanlab.ui.reviewer import seen_store
-from spanlab.workflows.comparing import Order, list_items
+from spanlab.workflows.analysis.comparison import Order, list_items
 
 ITEM = "item"  # the query parameter of deep links
 

@@ -7,8 +7,8 @@ from html import escape
 
 from spanlab.results import counted, figure
 from spanlab.schema import Annotation, Item, Passage, Record, Status
+from spanlab.scorers.spans import ItemScore
 from spanlab.ui.counts import kind_in_words
-from spanlab.workflows.comparing import ItemScore
 from spanlab.workflows.report import mark_html, marked_html
 
 _LISTED = 100  # spans named one by one under an answer

@@ -14,7 +14,7 @@ from spanlab.datasets.files import replacing
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, PairStep, Record, SharedProcess, Status
 from spanlab.scorers import MOST_PAIRS
-from spanlab.workflows.averitec import repeated
+from spanlab.workflows.analysis.averitec import repeated
 from spanlab.workflows.datasets import check_annotators, reported, summary_of
 from spanlab.workflows.item_fields import fields_of, model_field
 from spanlab.workflows.report import write_report

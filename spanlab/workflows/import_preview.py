@@ -10,8 +10,8 @@ from pathlib import Path
 from spanlab.datasets import ReadOptions, RejectedRecord, detect, read
 from spanlab.results import ResultTable, counted, fact_table
 from spanlab.schema import AnnotatorKind, Item, Record
+from spanlab.workflows.analysis.stages import stages_of
 from spanlab.workflows.importing import has_no_evidence, without_passages
-from spanlab.workflows.process_nodes import stages_of
 
 _SHOWN = 3
 

@@ -19,9 +19,9 @@ from spanlab.results import ResultTable, columns_of
 from spanlab.runtime import ahead
 from spanlab.schema import CallsStep, Item, Record, Status
 from spanlab.settings import Settings
+from spanlab.workflows.analysis.reasonings import MethodResult, outcome_of
 from spanlab.workflows.detection.request import CONCURRENCY
 from spanlab.workflows.detection.selection import DetectorSelection, specifications
-from spanlab.workflows.reasoning_results import MethodResult, outcome_of
 
 if TYPE_CHECKING:
     from pathlib import Path

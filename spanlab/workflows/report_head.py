@@ -10,9 +10,9 @@ from html import escape
 
 from spanlab.results import Column, ResultTable, counted, write_cell
 from spanlab.schema import AnnotatorKind, Record, Status
-from spanlab.workflows.comparing import DatasetComparison, compare_records
-from spanlab.workflows.comparison_tables import ANNOTATOR, ScoredAnnotator, score_table
-from spanlab.workflows.rates import MOST_GROUPS, RateReport, RateTally, usual
+from spanlab.workflows.analysis.comparison import DatasetComparison, compare_records
+from spanlab.workflows.analysis.comparison_tables import ANNOTATOR, ScoredAnnotator, score_table
+from spanlab.workflows.analysis.rates import MOST_GROUPS, RateReport, RateTally, usual
 
 _PEOPLE = 20  # whose scores are shown
 

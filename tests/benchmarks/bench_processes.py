@@ -28,8 +28,8 @@ from spanlab.detectors.veritrail.walk import walk
 from spanlab.schema import ProcessNode, SharedProcess
 from spanlab.settings import Settings
 from spanlab.storage import Store
+from spanlab.workflows.analysis.stages import stages_of
 from spanlab.workflows.importing import import_files
-from spanlab.workflows.process_nodes import stages_of
 
 _FULL = os.environ.get("SPANLAB_BENCH_FULL") == "1"
 _SIZES = (1_000, 10_000, 115_000, *((1_000_000,) if _FULL else ()))

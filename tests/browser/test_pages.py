@@ -18,7 +18,7 @@ from serving import Server
 
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
 from spanlab.storage import Store
-from spanlab.workflows.comparing import compare_dataset
+from spanlab.workflows.analysis.comparison import compare_dataset
 from spanlab.workflows.exporting import ExportChoice, export_dataset
 
 ANSWER = "Marie Curie was born in Paris 👩‍🔬 in 1867."

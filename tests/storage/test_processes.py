@@ -16,8 +16,8 @@ from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import process_nodes, processes
+from spanlab.workflows.analysis.stages import StageNodes, stages_of
 from spanlab.workflows.exporting import export_dataset, preview_dataset
-from spanlab.workflows.process_nodes import StageNodes, stages_of
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from spanlab.datasets import read
 from spanlab.oplog import AddSpan, RemoveSpan, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Item, ReasoningTraceStep, Record, Span, Status
 from spanlab.storage import SentOperation, Store
-from spanlab.workflows.comparing import compare_dataset
+from spanlab.workflows.analysis.comparison import compare_dataset
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "Marie Curie was born in Paris in 1867."

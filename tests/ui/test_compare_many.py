@@ -16,8 +16,8 @@ from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span,
 from spanlab.scorers.agreement import AnnotatorPair
 from spanlab.storage import Store
 from spanlab.ui.results.scores import matrix_html
-from spanlab.workflows.comparing import compare_dataset
-from spanlab.workflows.comparison_tables import pair_table
+from spanlab.workflows.analysis.comparison import compare_dataset
+from spanlab.workflows.analysis.comparison_tables import pair_table
 
 OpenPage = Callable[..., AppTest]
 

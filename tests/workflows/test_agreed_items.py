@@ -11,7 +11,7 @@ from spanlab.oplog import AddSpan, ReviewState
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status, Verdict
 from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
-from spanlab.workflows.agreed_items import agreed_items, take_agreed, take_back
+from spanlab.workflows.analysis.agreed_items import agreed_items, take_agreed, take_back
 from spanlab.workflows.blind import ADJUDICATED
 from spanlab.workflows.review import AdjudicationQueue
 

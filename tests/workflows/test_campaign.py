@@ -13,7 +13,7 @@ from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 from spanlab.scorers.agreement import ItemMarks
 from spanlab.settings import Settings
 from spanlab.storage import FinishedItem, Store
-from spanlab.workflows.campaign import AnnotatorPace, agreement_over_time, campaign, pace
+from spanlab.workflows.analysis.campaign import AnnotatorPace, agreement_over_time, campaign, pace
 
 ANSWER = "0123456789"
 FIRST = datetime(2026, 3, 2, 23, 30, tzinfo=UTC)  # a Monday

@@ -20,8 +20,8 @@ from spanlab.schema import (
     ThoughtStep,
     Verdict,
 )
-from spanlab.workflows.claim_comparing import ClaimComparison, ClaimTally
-from spanlab.workflows.comparison_tables import claim_table
+from spanlab.workflows.analysis.claims import ClaimComparison, ClaimTally
+from spanlab.workflows.analysis.comparison_tables import claim_table
 
 KINDS = {
     "gold": AnnotatorKind.GOLD,

@@ -16,7 +16,7 @@ from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 from spanlab.scorers.agreement import agreement, rated
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.workflows.comparing import (
+from spanlab.workflows.analysis.comparison import (
     EVERYTHING,
     NOTHING,
     compare_dataset,

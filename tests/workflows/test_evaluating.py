@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spanlab.errors import InputError
-from spanlab.workflows.evaluating import score_files
+from spanlab.workflows.analysis.score_files import score_files
 
 
 def lines(path: Path, *rows: dict[str, Any]) -> Path:

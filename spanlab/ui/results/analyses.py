@@ -17,19 +17,18 @@ from spanlab.ui.progress import progress
 from spanlab.ui.results.dots import best, ranked
 from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_table
 from spanlab.ui.reviewer import seen_store
-from spanlab.workflows.claim_comparing import ClaimComparison, ScoredClaims
-from spanlab.workflows.claim_scores import MEASURES, verdict_table
-from spanlab.workflows.comparison_tables import claim_measures, claim_table
-from spanlab.workflows.item_fields import fields_of, model_field
-from spanlab.workflows.rates import MEASURES as RATES
-from spanlab.workflows.rates import RateGroup, RateReport, rates, usual
-from spanlab.workflows.reasoning_results import (
+from spanlab.workflows.analysis.claims import MEASURES, ClaimComparison, ScoredClaims, verdict_table
+from spanlab.workflows.analysis.comparison_tables import claim_measures, claim_table
+from spanlab.workflows.analysis.rates import MEASURES as RATES
+from spanlab.workflows.analysis.rates import RateGroup, RateReport, rates, usual
+from spanlab.workflows.analysis.reasonings import (
     MethodResult,
     ReasoningResults,
     error_tables,
     reasoning_results,
 )
-from spanlab.workflows.stages import ErrorStages, error_stages, judges
+from spanlab.workflows.analysis.stages import ErrorStages, error_stages, judges
+from spanlab.workflows.item_fields import fields_of, model_field
 
 _MOST = 20  # people, and others, in a chart of verdicts
 _MOST_GROUPS = 40  # values in a chart of rates

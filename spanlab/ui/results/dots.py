@@ -18,7 +18,7 @@ from spanlab.results import (
     write_interval,
 )
 from spanlab.ui.chart_style import axis_of, colour_of, names_axis, scale_of
-from spanlab.workflows.comparison_tables import BASELINE, PERSON
+from spanlab.workflows.analysis.comparison_tables import BASELINE, PERSON
 
 if TYPE_CHECKING:
     import altair as alt

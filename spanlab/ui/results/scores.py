@@ -9,13 +9,16 @@ import streamlit as st
 
 from spanlab.results import ONE_ITEM, MeanInterval, ResultTable, counted, figure
 from spanlab.schema import AnnotatorKind
+from spanlab.scorers.agreement import clustered
+from spanlab.scorers.spans import METRICS
 from spanlab.ui.chart_style import HEAT, INK
 from spanlab.ui.common import plain
 from spanlab.ui.results.charts import pair_chart
 from spanlab.ui.results.dots import best, ranked
 from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_table
-from spanlab.workflows.comparing import METRICS, DatasetComparison, clustered
-from spanlab.workflows.comparison_tables import (
+from spanlab.workflows.analysis.calibration import Confusion
+from spanlab.workflows.analysis.comparison import DatasetComparison
+from spanlab.workflows.analysis.comparison_tables import (
     ScoredAnnotator,
     calibration_table,
     label_table,
@@ -23,8 +26,7 @@ from spanlab.workflows.comparison_tables import (
     pair_table,
     score_table,
 )
-from spanlab.workflows.evaluating import SCORES
-from spanlab.workflows.label_confusion import Confusion
+from spanlab.workflows.analysis.score_files import SCORES
 
 _MAIN = ("iou", "corr", "max_iou", "f1")
 _MOST = 20  # people, and others, in a chart

@@ -24,9 +24,9 @@ from spanlab.scorers import (
     score,
     score_claims,
 )
+from spanlab.workflows.analysis.claims import by_text
+from spanlab.workflows.analysis.steps import step_pairs
 from spanlab.workflows.bench.cards import BenchItem, DatasetCard, FoundDataset
-from spanlab.workflows.claim_scores import by_text
-from spanlab.workflows.step_scores import step_pairs
 
 Judgements = dict[tuple[str, str], tuple[str | None, float | None]]  # by item and part of it
 _PART: Final = "answer"

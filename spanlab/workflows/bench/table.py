@@ -22,6 +22,8 @@ from spanlab.results import (
     named_ids,
 )
 from spanlab.scorers import MeanDifference
+from spanlab.workflows.analysis.claims import MEASURES
+from spanlab.workflows.analysis.score_files import SCORES, difference_cells
 from spanlab.workflows.bench.cards import BenchItem, FoundDataset
 from spanlab.workflows.bench.cells import (
     CellRun,
@@ -32,8 +34,6 @@ from spanlab.workflows.bench.cells import (
 from spanlab.workflows.bench.files import ALIKE, BenchTable, write_table
 from spanlab.workflows.bench.plan import BenchCell, BenchPlan, cells_of
 from spanlab.workflows.bench.scoring import ScoredCell, score_predictions
-from spanlab.workflows.claim_scores import MEASURES
-from spanlab.workflows.evaluating import SCORES, difference_cells
 
 _ALPHA: Final = 0.05
 _TEST: Final = (

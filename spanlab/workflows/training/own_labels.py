@@ -29,7 +29,7 @@ from spanlab.labels import ItemLabels, SoftLabel, flatten, harden, labels_of
 from spanlab.results import MeanInterval
 from spanlab.schema import FrozenModel, Item, Record, Status
 from spanlab.scorers import CalibrationSums, score
-from spanlab.workflows.calibrating import marked_shares
+from spanlab.workflows.analysis.calibration import marked_shares
 
 LIMITS = (
     "A lexical evidence checker, no fact checker: it knows which words, numbers and names stand "

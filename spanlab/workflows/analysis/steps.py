@@ -1,4 +1,4 @@
-"""Types of errors in the steps of reasonings against people's, file against file."""
+"""Errors found in steps, file by file."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from spanlab.results import ResultTable, columns_of, counted, figure
 from spanlab.schema import Annotation, Item
 
 RIGHT: Final = "right"
+
+
 WRONG: Final = "any error"
 
 

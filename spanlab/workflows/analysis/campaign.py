@@ -24,24 +24,16 @@ from spanlab.results import (
 from spanlab.schema import AnnotatorKind, Record, Status
 from spanlab.scorers.agreement import AlphaInterval, ItemMarks, alpha_interval, rated
 from spanlab.storage import FinishedItem, Store
-from spanlab.workflows.comparing import sample_records
+from spanlab.workflows.analysis.calibration import UNLABELLED
+from spanlab.workflows.analysis.comparison import sample_records
 from spanlab.workflows.datasets import reported, summary_of
-from spanlab.workflows.label_confusion import UNLABELLED
-
-__all__ = [
-    "AgreementOn",
-    "AlphaInterval",
-    "AnnotatorPace",
-    "CampaignReport",
-    "FinishedItem",
-    "PersonLabels",
-    "agreement_over_time",
-    "campaign",
-    "pace",
-]
 
 _REPORT_EVERY = 100  # items between two calls of `on_progress`
+
+
 _PERSON = Column(key="person", title="Person")
+
+
 _MOST_PERIODS = 60  # days, or weeks, that can be told apart in a chart
 
 

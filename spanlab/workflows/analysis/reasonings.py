@@ -16,12 +16,18 @@ from spanlab.results import P_VALUE, Chart, Column, ResultTable, columns_of, cou
 from spanlab.schema import Annotation, AnnotatorKind, Item, ReasoningTraceStep, Record, Status
 from spanlab.scorers import AnswerScore, MeanDifference, paired, score_answer
 from spanlab.storage import Store
+from spanlab.workflows.analysis.score_files import difference_cells
 from spanlab.workflows.datasets import reported
-from spanlab.workflows.evaluating import difference_cells
 
 METHODS: Final = {"none": "No verification", "self": "Self-verification", "safe": "SAFE"}
+
+
 _ERRORS: Final = frozenset(map(str, ErrorType))
+
+
 _EARLY = 3  # steps, of which the share of errors is told (§A.8)
+
+
 _REPORT_EVERY = 100
 
 

@@ -99,6 +99,8 @@ class _GoldClaim(_ClaimId):
 
 
 Model = TypeVar("Model", bound=_ClaimId)
+
+
 T = TypeVar("T")
 
 

@@ -10,66 +10,30 @@ from typing import Any, Literal
 import numpy as np
 
 from spanlab.extents import Extent
-from spanlab.labels import ItemLabels, disagreement, labels_in, labels_of
+from spanlab.labels import ItemLabels, labels_in, labels_of
 from spanlab.results import ResultTable
 from spanlab.schema import AnnotatorKind, QueueCursor, QueuePage, QueueQuery, Record
-from spanlab.scorers import (
-    METRICS,
-    ItemScore,
-    LanguageMeans,
-    ScoreMeans,
-    mark_all,
-    mark_none,
-    score,
-    score_item,
-)
-from spanlab.scorers.agreement import (
-    AgreementReport,
-    AnnotatorPair,
-    ItemMarks,
-    agreement,
-    clustered,
-    pairwise_ious,
-    rated,
-)
+from spanlab.scorers import ItemScore, mark_all, mark_none, score, score_item
+from spanlab.scorers.agreement import AgreementReport, ItemMarks, agreement, pairwise_ious, rated
 from spanlab.storage import Store
-from spanlab.workflows.calibrating import AnnotatorCalibration, CalibrationTally
-from spanlab.workflows.claim_comparing import ClaimComparison, ClaimTally
-from spanlab.workflows.comparison_tables import AgreedOn, ScoredAnnotator, alpha_table
+from spanlab.workflows.analysis.calibration import (
+    AnnotatorCalibration,
+    CalibrationTally,
+    Confusion,
+    ConfusionSums,
+)
+from spanlab.workflows.analysis.claims import ClaimComparison, ClaimTally
+from spanlab.workflows.analysis.comparison_tables import AgreedOn, ScoredAnnotator, alpha_table
 from spanlab.workflows.datasets import check_annotators, reported, summary_of
-from spanlab.workflows.label_confusion import Confusion, ConfusionSums
-
-__all__ = [
-    "EVERYTHING",
-    "METRICS",
-    "NOTHING",
-    "AgreementReport",
-    "AnnotatorCalibration",
-    "AnnotatorPair",
-    "ClaimComparison",
-    "Confusion",
-    "DatasetComparison",
-    "ItemScore",
-    "LanguageMeans",
-    "Order",
-    "QueueCursor",
-    "QueuePage",
-    "ScoreMeans",
-    "clustered",
-    "compare_dataset",
-    "compare_records",
-    "disagreement",
-    "item_scores",
-    "list_items",
-    "neighbour_item",
-    "open_record",
-    "sample_records",
-]
 
 EVERYTHING = "mark everything"
+
+
 NOTHING = "mark nothing"
 
+
 Order = Literal["disagreement", "import"]
+
 
 _REPORT_EVERY = 100  # items between two calls of `on_progress`
 

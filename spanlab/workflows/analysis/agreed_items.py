@@ -34,7 +34,11 @@ from spanlab.workflows.review import AdjudicationQueue
 from spanlab.workflows.traces import suggestions
 
 _CHUNK = 200  # items that are read at a time
+
+
 _SOURCE = "majority"  # all of them are more than half
+
+
 _Marked: TypeAlias = frozenset[tuple[int, int, str | None]]
 
 

@@ -10,14 +10,16 @@ from spanlab.results import ITEMS, LANGUAGE, Cell, Chart, Column, ResultTable, c
 from spanlab.schema import AnnotatorKind
 from spanlab.scorers import ScoreMeans, ScoreReport
 from spanlab.scorers.agreement import AgreementReport, AnnotatorPair, LanguageAgreement
-from spanlab.workflows.calibrating import AnnotatorCalibration
-from spanlab.workflows.claim_comparing import ScoredClaims, VerdictAgreement
-from spanlab.workflows.claim_scores import MEASURES
-from spanlab.workflows.evaluating import SCORES
-from spanlab.workflows.label_confusion import Confusion
+from spanlab.workflows.analysis.calibration import AnnotatorCalibration, Confusion
+from spanlab.workflows.analysis.claims import MEASURES, ScoredClaims, VerdictAgreement
+from spanlab.workflows.analysis.score_files import SCORES
 
 PERSON: Final = "person"
+
+
 BASELINE: Final = "baseline"
+
+
 KINDS: Final = {
     AnnotatorKind.PERSON: PERSON,
     AnnotatorKind.DETECTOR: "detector",
@@ -25,12 +27,19 @@ KINDS: Final = {
     AnnotatorKind.GOLD: "gold labels",
     None: BASELINE,
 }
+
+
 ANNOTATOR: Final = Column(key="annotator", title="Annotator")
+
+
 KIND: Final = Column(key="kind", title="Kind")
+
+
 _ALPHA: Final = (
     "1 is perfect agreement, 0 what chance would give, below 0 systematic disagreement. Unknown "
     "where it is undefined: all marked everything, or all nothing."
 )
+
 
 AgreedOn = AgreementReport | LanguageAgreement | VerdictAgreement
 

@@ -1,4 +1,4 @@
-"""At which stages of a process the errors of answers came in, run by run."""
+"""At which stage of a process errors came in."""
 
 from __future__ import annotations
 
@@ -31,13 +31,12 @@ from spanlab.schema import (
 )
 from spanlab.scorers import StageAgreement, mean_of, stage_agreement, stage_shares
 from spanlab.storage import Store
-from spanlab.workflows.claim_scores import by_text
+from spanlab.workflows.analysis.claims import by_text
 from spanlab.workflows.datasets import check_annotators, reported, summary_of
-from spanlab.workflows.process_nodes import stages_of
-
-__all__ = ["ErrorStages", "RunStages", "StagePair", "error_stages", "judges"]
 
 _REPORT_EVERY = 100
+
+
 _GOLD = (
     Column(key="known", title="Stage in gold", unit="count"),
     Column(
@@ -267,3 +266,26 @@ def _pairs(runs: Sequence[RunStages], stages: Sequence[str]) -> Iterable[StagePa
     for one, other in combinations([run for run in runs if run.shares], 2):
         shares = [[run.shares[stage].mean for stage in stages] for run in (one, other)]
         yield StagePair(one.annotator, other.annotator, stage_agreement(*shares))
+
+
+@dataclass(frozen=True)
+class StageNodes:
+    """How many nodes each stage of a process has, earliest first, and the node of the answer."""
+
+    sizes: Mapping[str, int]
+    terminal: str
+
+
+def stages_of(item: Item) -> StageNodes | None:
+    """Return the stages of the process that an item came from; None if it says of none.
+
+    Args:
+        item: as ``Store.record`` returns it; at most one row of the database is read.
+    """
+    process = item.process
+    if process is None:
+        return None
+    if isinstance(process, SharedProcess):
+        opened = process.opened()
+        return StageNodes(opened.sizes(), process.terminal)
+    return StageNodes(process.sizes(), process.terminal.id)

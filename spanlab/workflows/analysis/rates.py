@@ -27,26 +27,36 @@ from spanlab.results import (
 from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind, Record, Status
 from spanlab.scorers import MeanDifference, mean_of, paired
 from spanlab.storage import Store
+from spanlab.workflows.analysis.score_files import difference_cells
 from spanlab.workflows.datasets import check_annotators, reported, summary_of
-from spanlab.workflows.evaluating import difference_cells
 from spanlab.workflows.item_fields import LABEL, NOTHING_THERE, fields_of, values_of
 from spanlab.workflows.measuring import measure
 
-__all__ = ["GroupRates", "RateDifference", "RateGroup", "RateReport", "RateTally", "rates", "usual"]
-
 MOST_GROUPS: Final = 200  # groups that a table can show
+
+
 _MOST_PAIRS: Final = 12  # groups up to which every two are compared
+
+
 _REPORT_EVERY: Final = 100
+
+
 _NAMED: Final = 5  # annotators in a title
+
+
 _NO_RATE: Final = (
     "What a detector marks is no rate of hallucinations: spanlab measure corrects it by reviews."
 )
+
+
 _MEASURES: Final[Mapping[str, tuple[str, Unit, str]]] = {
     "characters": ("Characters", "share", "Share of the answers' characters hallucinated."),
     "answers": ("Answers", "share", "Share of answers with at least one hallucination."),
     "spans": ("Spans per 1,000", "count", "Hallucinated spans per 1,000 characters of answer."),
     "claims": ("Claims", "share", "Share of claims with a verdict that counts as hallucinated."),
 }
+
+
 MEASURES: Final = {
     key: Column(key=key, title=title, unit=unit, digits=1, about=about)
     for key, (title, unit, about) in _MEASURES.items()

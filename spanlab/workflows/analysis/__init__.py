@@ -1,0 +1,1 @@
+"""What labels come to: scores, agreement, rates, stages, and how people get on."""
