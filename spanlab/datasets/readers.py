@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from spanlab.datasets.arrow_stream import ArrowReader
+from spanlab.datasets.arrow import ArrowReader
 from spanlab.datasets.contexts import ContextFiles
 from spanlab.datasets.detect import MAPPED, detect
 from spanlab.datasets.files import InputFile

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spanlab.datasets.parquet_pages import pages
+from spanlab.datasets.parquet import pages
 
 TABLE = pa.table(
     {
