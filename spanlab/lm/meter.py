@@ -185,6 +185,7 @@ class Meter:
         self._share: dict[str, float] = dict.fromkeys(limits, 0) if reserve else limits
         self._reserve = reserve
         self._reserving = asyncio.Lock()
+        self._priced = asyncio.Event()  # a call has ended: what one takes is known
         self._lock = threading.Lock()
         self._in_flight = {"calls": 0, "searches": 0}
         self._usage = Usage()
@@ -232,6 +233,8 @@ class Meter:
         if self._limit_reached(kind) is None:
             return
         async with self._reserving if self._reserve else nullcontext():
+            if self._unpriced() is not None:
+                await self._priced.wait()
             while (name := self._limit_reached(kind)) is not None:
                 if await self._change_share(name, self._expected(name)) < _LEAST:
                     raise self._used_up(name, kind)
@@ -274,6 +277,8 @@ class Meter:
         with self._lock:
             self._in_flight[kind] -= 1
         self.note(model, usage)
+        if self._reserve:
+            self._priced.set()
 
     def note(self, model: str, usage: Usage) -> None:
         """Add to the sums without a started call, for example an answer from the cache."""
@@ -291,9 +296,17 @@ class Meter:
                 if meter is self:
                     collected.thoughts.append(thoughts)
 
+    def _unpriced(self) -> str | None:
+        """Return a shared limit of which the first call, under way, is to tell what one takes."""
+        if self._reserve is None or self._priced.is_set() or not any(self._in_flight.values()):
+            return None
+        return next((name for name in self._share if name not in self._in_flight), None)
+
     def _limit_reached(self, kind: CallKind) -> str | None:
         """Return the name of a limit that keeps a call from going out; None lets it out."""
         with self._lock:
+            if (name := self._unpriced()) is not None:
+                return name
             for name in self._share:
                 least = self._expected(name) - _LEAST if self._reserve else _LEAST
                 if (name == kind or name not in self._in_flight) and self._left(name) < least:

@@ -201,6 +201,24 @@ def test_workers_spend_one_budget_together(
     assert calls - 20 <= model.count <= calls
 
 
+def test_first_calls_do_not_pass_a_budget_of_money(
+    settings: Settings, model: ModelServer, worker: Start
+) -> None:
+    """Nothing is known of a price before the first answer: the others wait for it."""
+    usage = {"prompt_tokens": 10, "completion_tokens": 5}
+    model.script(lambda ask: say(NOTHING, usage=usage))
+    fill(settings, 100)
+    price = TokenPrice(input=200.0, cached=200.0, output=600.0)
+    choice = ModelChoice(model="scripted", base_url=model.url, retries=0, price=price)
+    spec = DetectorSpec(detector="ucsc-extract", model=choice)
+    asked = request(model, detectors=(spec,), budget={"cost": 0.01}, concurrency=16)
+    job_id = jobs.submit_detection(asked, settings)
+    worker(settings)
+    done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+    assert done.progress.stopped is not None
+    assert model.count == 2
+
+
 def test_half_an_emoji_in_an_answer_is_replaced_and_breaks_nothing(
     where: Settings, model: ModelServer, worker: Start
 ) -> None:
