@@ -65,6 +65,8 @@ COMMANDS: Final = {
     "datasets": _CommandPlace(
         "commands:datasets", "List datasets with their settings and annotators, or change one."
     ),
+    "backup": _CommandPlace("backup:backup", "Write the database and all programs into one file."),
+    "restore": _CommandPlace("backup:restore", "Put a backup into a database."),
     "serve": _CommandPlace("serving:serve", "Serve the app on this machine until Ctrl+C."),
     "demo": _CommandPlace(
         "serving:demo", "Import and annotate the samples once, and serve the app."

@@ -21,6 +21,7 @@ from sqlalchemy import (
     cast,
     column,
     false,
+    func,
     literal,
     literal_column,
     select,
@@ -40,6 +41,7 @@ THE_ITEM = -1  # in place of an annotator: the question, the answer and the id
 _SEARCH = table("item_search", column("rowid", BigInteger), column("words"))
 
 _POSITION, _AUTHOR = 27, 16  # bits of a row's number, behind those of the dataset
+_AT_ONCE = 2000  # rows copied between databases
 _MOST = 900_000  # bytes of terms in a row, of the 1 MiB that PostgreSQL takes
 _LONGEST = 64  # characters of a word that count
 _LABEL = "\ue000"  # begins the term that stands for a label; no text becomes such a term
@@ -103,6 +105,20 @@ def remove(connection: Connection, dataset: int, start: int, stop: int) -> None:
     """Remove all entries of the positions ``[start, stop)``."""
     bounds = {"first": _row(dataset, start, THE_ITEM), "last": _row(dataset, stop, THE_ITEM) - 1}
     connection.execute(text("DELETE FROM item_search WHERE rowid BETWEEN :first AND :last"), bounds)
+
+
+def copy(source: Connection, target: Connection, dataset: int, n_items: int) -> None:
+    """Copy the entries of a dataset's first ``n_items`` positions into another database."""
+    words: ColumnElement[str] = _SEARCH.c.words
+    if source.dialect.name == "postgresql":
+        words = func.array_to_string(func.tsvector_to_array(words), " ")
+    listed = _LISTED[target.dialect.name]
+    within = (_row(dataset, 0, THE_ITEM), _row(dataset, n_items, THE_ITEM) - 1)
+    query = select(_SEARCH.c.rowid, words.label("words")).where(_SEARCH.c.rowid.between(*within))
+    stored = source.execution_options(yield_per=_AT_ONCE).execute(query)
+    for batch in stored.partitions():
+        rows = [{"rowid": row.rowid, "words": listed(row.words.split(" "))} for row in batch]
+        insert_rows(target, "item_search", rows)
 
 
 def with_text(
