@@ -15,8 +15,15 @@ from spanlab.ui.choose_annotators import choose_annotator, choose_annotators
 from spanlab.ui.common import choose_dataset, datasets_for, link, plain, title
 from spanlab.ui.comparisons import compared
 from spanlab.ui.counts import in_groups
-from spanlab.ui.item_list import ITEM, item_list, open_item
-from spanlab.ui.marked import item_html, legend_html, passage_html, question_html
+from spanlab.ui.item_views import (
+    ITEM,
+    item_html,
+    item_list,
+    legend_html,
+    open_item,
+    passage_html,
+    question_html,
+)
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.results.analyses import show_claims, show_rates, show_reasoning, show_stages
 from spanlab.ui.results.bench import show_bench

@@ -15,8 +15,7 @@ from spanlab.retrievers.source import SOURCE_KINDS, PassageSource
 from spanlab.schema import DatasetSummary
 from spanlab.ui.common import kept, plain, server_files
 from spanlab.ui.forms import ask, model_options_form, options_form
-from spanlab.ui.model_check import model_check
-from spanlab.ui.model_setup import model_problem, model_setup, set_up_model
+from spanlab.ui.model_setup import model_check, model_problem, model_setup, set_up_model
 from spanlab.workflows.detection.models import ModelEnvironment
 from spanlab.workflows.detection.request import RunOptions, usual_concurrency
 from spanlab.workflows.detection.selection import DetectorSelection, is_ensemble, models_of

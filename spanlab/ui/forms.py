@@ -15,7 +15,7 @@ from spanlab.options import Option, options_in
 from spanlab.tools.mcp_servers import ServerState
 from spanlab.ui.common import WidgetKey, kept, plain, server_files
 from spanlab.ui.messages import errors_shown
-from spanlab.ui.model_check import CHECKED
+from spanlab.ui.model_setup import CHECKED
 from spanlab.workflows.detection.models import server_names, states_of
 from spanlab.workflows.detection.selection import model_fields
 from spanlab.workflows.training.encoders import fetched_checkpoints

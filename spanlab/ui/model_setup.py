@@ -1,20 +1,32 @@
-"""Which endpoint models are asked at, and its key: for this session alone, never shown again."""
+"""A model's endpoint, its key and its test."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import streamlit as st
 
 from spanlab.errors import SpanlabError
 from spanlab.lm.choice import ModelChoice
+from spanlab.lm.refusals import ModelCheck
 from spanlab.lm.secrets import lend, take_back
 from spanlab.ui.common import kept, plain
-from spanlab.ui.messages import show_error
-from spanlab.workflows.detection.models import ModelEnvironment, session_model
+from spanlab.ui.messages import errors_shown, show_error
+from spanlab.workflows.detection.models import (
+    ModelEnvironment,
+    check_models,
+    last_checks,
+    session_model,
+)
+from spanlab.workflows.detection.selection import DetectorSelection
 
 _ENDPOINT = "model.endpoint"
+
+
 _TYPED = "spanlab.model.key-typed"
+
+
 _ABOUT = (
     "The key stays in the memory of the app's process until you close this page or forget it. It "
     "is not stored, and not shown again. A run that has begun keeps it until it ends. If the app "
@@ -104,3 +116,98 @@ def _endpoint() -> str:
 @st.cache_resource(scope="session", show_spinner=False, on_release=_SessionKey.forget)
 def _key() -> _SessionKey:
     return _SessionKey()
+
+
+CHECKED = {True: ":material/check_circle:", False: ":material/cancel:"}
+
+
+def model_check(choice: DetectorSelection) -> None:
+    """Draw the button, and for each model that a choice asks what the last test found."""
+    clicked = st.button(
+        "Test",
+        icon=":material/network_check:",
+        key="test-model",
+        help="One call of each kind: what the endpoint can do, what it costs and how fast it is. "
+        "Later runs go by what it finds.",
+    )
+    checks: tuple[ModelCheck, ...] = ()
+    if clicked:
+        with errors_shown("Nothing was asked."), st.spinner("Asking …"):
+            checks = check_models(choice)
+    else:
+        with suppress(SpanlabError):  # what is wrong is said where the run is started
+            checks = last_checks(choice)
+    for check in checks:
+        _show(check, opened=clicked)
+
+
+def _show(check: ModelCheck, *, opened: bool) -> None:
+    with st.expander(plain(f"{check.model}, tested {check.at[:16]} UTC"), opened):
+        told = ((trial, f": {trial.note}" if trial.note else "") for trial in check.trials)
+        lines = (f"{CHECKED[trial.works]} {plain(trial.kind + note)}" for trial, note in told)
+        st.markdown("  \n".join(lines))
+        if check.works("chat"):
+            st.caption(plain(check.figures))
+
+
+_STYLE = """<style>
+[data-testid="stLayoutWrapper"]:has(> .st-key-connection) { position: absolute; }
+</style>"""
+
+
+_JS = """
+const AFTER = 1500; // ms without a connection before anything is said
+
+export default () => {
+    if (globalThis.spanlabConnection) return;
+    const app = document.querySelector('[data-testid="stApp"]');
+    const note = globalThis.spanlabConnection = document.createElement("div");
+    note.className = "spanlab-down";
+    note.setAttribute("role", "alert");
+    note.style.cssText = "position: fixed; inset: 0 0 auto 0; z-index: 2000000;"
+        + "padding: 0.8rem 1.2rem; background: #5c2e00; color: #fff; text-align: center;";
+    note.hidden = true;
+    document.body.append(note);
+
+    // Streamlit's dialog takes all keys; closed, it stays away until the connection is back.
+    const dialogs = new MutationObserver(() => {
+        for (const dialog of document.querySelectorAll('[data-testid="stDialog"]')) {
+            if (!/^\\s*Connection error/.test(dialog.textContent)) continue;
+            dialog.querySelector("[aria-label='Close']")?.click();
+        }
+    });
+    let timer;
+    const look = () => {
+        clearTimeout(timer);
+        dialogs.disconnect();
+        const state = app.dataset.testConnectionState;
+        if (state === "CONNECTED") {
+            note.hidden = true;
+            return;
+        }
+        dialogs.observe(document.body, { childList: true, subtree: true });
+        timer = setTimeout(() => {
+            note.textContent = words(state);
+            note.hidden = false;
+        }, note.hidden ? AFTER : 0);
+    };
+    new MutationObserver(look).observe(app, { attributeFilter: ["data-test-connection-state"] });
+};
+
+function words(state) {
+    if (state === "DISCONNECTED_FOREVER") return "The connection has ended. Reload the page.";
+    const here = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+    const next = here ? "Start it with “spanlab serve”" : "Ask whoever runs it if this lasts";
+    return `spanlab does not answer. ${next}: this page goes on by itself when it is back. `
+        + "What you type in Review meanwhile is kept in this browser.";
+}
+"""
+
+
+def watch() -> None:
+    """Watch the connection from the browser, on every page of the app."""
+    with st.container(key="connection"):
+        st.html(_STYLE)
+        st.components.v2.component("spanlab_connection", js=_JS, isolate_styles=False)(
+            key="spanlab_connection"
+        )

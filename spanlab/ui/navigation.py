@@ -9,13 +9,13 @@ from spanlab.ui import (
     adjudicate,
     common,
     compare,
-    connection,
     datasets,
     detect,
     export,
     help_menu,
     jobs,
     memory,
+    model_setup,
     optimise,
     review,
 )
@@ -58,7 +58,7 @@ def run() -> None:
     ]
     common.register_pages(pages)
     common.style()
-    connection.watch()
+    model_setup.watch()
     st.logo(_NAME, size="medium")
     st.navigation({"": pages, "Help": help_menu.pages()}, position="top").run()
 
