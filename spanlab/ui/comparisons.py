@@ -12,7 +12,7 @@ from spanlab.results import counted
 from spanlab.schema import DatasetSummary
 from spanlab.storage.store import Store
 from spanlab.ui.progress import progress
-from spanlab.ui.reviewer import seen_store
+from spanlab.ui.views.reviewer import seen_store
 from spanlab.workflows.analysis.campaign import CampaignReport, campaign
 from spanlab.workflows.analysis.comparison import DatasetComparison, compare_dataset
 

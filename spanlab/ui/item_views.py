@@ -20,7 +20,7 @@ from spanlab.schema import (
 )
 from spanlab.scorers.spans import ItemScore
 from spanlab.ui.counts import kind_in_words
-from spanlab.ui.reviewer import seen_store
+from spanlab.ui.views.reviewer import seen_store
 from spanlab.workflows.analysis.comparison import Order, list_items
 from spanlab.workflows.report import mark_html, marked_html
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from spanlab import jobs as work
-from spanlab.ui import (
+from spanlab.ui import common, help_menu, model_setup
+from spanlab.ui.views import (
     adjudicate,
-    common,
     compare,
     datasets,
     detect,
     export,
-    help_menu,
     jobs,
     memory,
-    model_setup,
     optimise,
     review,
 )

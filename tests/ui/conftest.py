@@ -50,7 +50,7 @@ def open_page(store: Store) -> Callable[..., AppTest]:
 
     def run(name: str, **query: str) -> AppTest:
         app = AppTest.from_string(
-            f"from spanlab.ui import {name}\n{name}.page()", default_timeout=30
+            f"from spanlab.ui.views import {name}\n{name}.page()", default_timeout=30
         )
         app.query_params.update(query)
         return app.run()

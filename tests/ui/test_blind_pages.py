@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 from spanlab.oplog import AddSpan, CommentSpan, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status
 from spanlab.storage import SentOperation, Store
-from spanlab.ui.compare import _VIEWS
-from spanlab.ui.export import _FORMATS
+from spanlab.ui.views.compare import _VIEWS
+from spanlab.ui.views.export import _FORMATS
 
 OpenPage = Callable[..., AppTest]
 SECRET = "SECRET"

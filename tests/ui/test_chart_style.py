@@ -20,7 +20,7 @@ from spanlab.oplog import SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, SearchTrial, Span, Status
 from spanlab.storage import SentOperation, Store
 from spanlab.ui.chart_style import DARK, DONE, FAILED, HEAT, INK, LIGHT, NEUTRAL, scale_of
-from spanlab.ui.optimise_views import curve
+from spanlab.ui.views.optimise import curve
 
 OpenPage = Callable[..., AppTest]
 # What is left of linear RGB without red, green or blue (Machado et al. 2009, table 1, severity 1).

@@ -16,7 +16,7 @@ from spanlab.ui.common import plain
 from spanlab.ui.progress import progress
 from spanlab.ui.results.dots import best, ranked
 from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_table
-from spanlab.ui.reviewer import seen_store
+from spanlab.ui.views.reviewer import seen_store
 from spanlab.workflows.analysis.claims import MEASURES, ClaimComparison, ScoredClaims, verdict_table
 from spanlab.workflows.analysis.comparison_tables import claim_measures, claim_table
 from spanlab.workflows.analysis.rates import MEASURES as RATES

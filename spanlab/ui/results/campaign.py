@@ -12,7 +12,7 @@ from spanlab.storage.assignment import FinishedItem
 from spanlab.ui.comparisons import campaign_of
 from spanlab.ui.results.charts import MOST_COLOURS
 from spanlab.ui.results.tables import show_table
-from spanlab.ui.reviewer import seen_store
+from spanlab.ui.views.reviewer import seen_store
 from spanlab.workflows.analysis.campaign import (
     agreement_over_time,
     agreement_table,

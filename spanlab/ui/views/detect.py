@@ -13,19 +13,19 @@ from spanlab.results import counted, money
 from spanlab.schema import DatasetSummary
 from spanlab.ui.common import choose_dataset, datasets_for, link, page_link, plain, store, title
 from spanlab.ui.counts import counts_in_words
-from spanlab.ui.detect_form import run_form
-from spanlab.ui.job_start import start_job
-from spanlab.ui.job_views import (
+from spanlab.ui.messages import errors_shown
+from spanlab.ui.model_setup import is_set_up
+from spanlab.ui.views.detect_form import run_form, start_job
+from spanlab.ui.views.job_views import (
     EVERY,
+    is_started_here,
     job_actions,
     job_changed,
     job_failures,
     job_head,
     latest_job,
+    start_here,
 )
-from spanlab.ui.job_watch import is_started_here, start_here
-from spanlab.ui.messages import errors_shown
-from spanlab.ui.model_setup import is_set_up
 from spanlab.workflows import review
 from spanlab.workflows.detection.estimate import RunEstimate, estimate
 from spanlab.workflows.detection.models import ModelEnvironment, model_environment
@@ -33,7 +33,11 @@ from spanlab.workflows.detection.request import RunOptions, requested
 from spanlab.workflows.detection.selection import remarks_on
 
 _ESTIMATE = "spanlab.detect.estimate"
+
+
 _STARTED = "spanlab.detect.started"  # how many runs, in this session
+
+
 _TRIED = 3  # items, before a full run
 
 

@@ -21,6 +21,8 @@ from spanlab.workflows.import_files import in_folders, save_upload, split_source
 from spanlab.workflows.import_preview import ImportPreview, preview_import
 
 _LAYOUT = "spanlab.import-layout"
+
+
 _PREVIEW = "spanlab.import-preview"
 
 

@@ -15,12 +15,20 @@ from spanlab.ui.span_editor import KEYS, PALETTE
 from spanlab.workflows.datasets import colour_of
 
 _ROWS: Final = "spanlab.labels"  # the numbers of the rows, in their order
+
+
 _FIELDS: Final = ("name", "colour", "key", "description")
+
+
 _WIDTHS: Final = (0.5, 2.2, 1.3, 0.7, 3.4, 0.5, 0.5, 0.5)
+
+
 _STYLE = """<style>
 .st-key-label-rows [data-testid="stColorPicker"] > div { min-width: 0; }
 .st-key-label-rows [data-testid="stHorizontalBlock"] { gap: 0.4rem; }
 </style>"""
+
+
 _ids = itertools.count()
 
 

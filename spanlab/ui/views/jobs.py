@@ -1,4 +1,4 @@
-"""The Jobs page: every job with its state, how far it is, what failed, and what can be done."""
+"""The page Jobs, and a job on other pages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from spanlab import jobs
 from spanlab.jobs import JobView
 from spanlab.jobs.summary import summary_of
 from spanlab.ui.common import link, page_link, plain, store, title
-from spanlab.ui.job_views import (
+from spanlab.ui.messages import errors_shown
+from spanlab.ui.views.job_views import (
     EVERY,
     dataset_of,
     job_actions,
@@ -18,12 +19,19 @@ from spanlab.ui.job_views import (
     job_log,
     job_progress,
 )
-from spanlab.ui.messages import errors_shown
 
 _PER_PAGE = 20
+
+
 _COLUMNS = ("State", "Job", "Requested", "Model", "Done", "Failed", "Cost", "Time left", "")
+
+
 _WIDTHS = (1.4, 2.6, 1.7, 1.6, 1.2, 1, 0.8, 1, 0.8)
+
+
 _PAGE = "spanlab.jobs.page"
+
+
 _OPEN = "job"  # query parameter: the job whose details are shown
 
 

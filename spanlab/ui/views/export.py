@@ -18,26 +18,27 @@ from spanlab.storage.assignment import PlanProgress
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, title
 from spanlab.ui.counts import counts_html
-from spanlab.ui.export_preview import preview_of, show_preview
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
-from spanlab.ui.reviewer import seen_store, seen_summary
+from spanlab.ui.views.export_preview import preview_of, show_preview
+from spanlab.ui.views.reviewer import seen_store, seen_summary
 from spanlab.workflows.datasets import plan_of
-from spanlab.workflows.exporting import (
-    REPORT,
-    VERIFIER_DATA,
-    ExportChoice,
-    export_dataset,
-)
+from spanlab.workflows.exporting import REPORT, VERIFIER_DATA, ExportChoice, export_dataset
 from spanlab.workflows.import_files import ServerFiles
 
 _READY = "spanlab.export-file"
+
+
 _GRID = """<style>
 .st-key-export-format [role=radiogroup] { display: grid; gap: .6rem 1.5rem;
   grid-template-columns: repeat(auto-fill, minmax(min(20rem, 100%), 1fr)); }
 .st-key-export-format [role=radiogroup] > * { margin: 0; }
 </style>"""
+
+
 _NAMED = 4  # annotators whose missing items are said one by one
+
+
 _LARGE = 500 << 20  # bytes from which on the browser is not the best way
 
 

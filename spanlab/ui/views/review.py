@@ -1,4 +1,4 @@
-"""The Review page: a dataset, a queue of its items, and the span editor on one of them."""
+"""The page Review, and who reviews."""
 
 from __future__ import annotations
 
@@ -19,19 +19,29 @@ from spanlab.schema import (
 )
 from spanlab.ui import common, span_editor
 from spanlab.ui.messages import errors_shown, show_error
-from spanlab.ui.reviewer import ask_reviewer, may_review
+from spanlab.ui.views.reviewer import ask_reviewer, may_review
 from spanlab.workflows import review
 
 _ALL = "All"
+
+
 _STATES = {
     _ALL: None,
     "Not annotated": Status.NOT_ANNOTATED,
     "Done": Status.DONE,
     "Skipped": Status.SKIPPED,
 }
+
+
 _IMPORTED = "As imported"
+
+
 _SPLIT = "Most disagreement first"
+
+
 _ITEM = "item"  # query parameter: the URL leads back to the same item
+
+
 _PAGE = "review"
 
 

@@ -1,4 +1,4 @@
-"""What the Datasets page asks before it renames, merges, removes or marks annotators as gold."""
+"""A dataset's settings, and its annotators edited."""
 
 from __future__ import annotations
 
@@ -8,10 +8,113 @@ from typing import NoReturn
 import streamlit as st
 
 from spanlab.results import counted
-from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary
+from spanlab.schema import (
+    AnnotatorKind,
+    AnnotatorSummary,
+    DatasetSettings,
+    DatasetSummary,
+    UndecidedRule,
+)
 from spanlab.ui.common import plain, store
 from spanlab.ui.messages import errors_shown
+from spanlab.ui.views.label_editor import edit_labels
 from spanlab.workflows.datasets import rename_annotator
+
+_UNDECIDED = {
+    UndecidedRule.REJECTED: "Rejected",
+    UndecidedRule.LIKELY: "Accepted if likely (probability above 0.5), else rejected",
+    UndecidedRule.ASK: "Ask each time",
+}
+
+
+_PEOPLE = {  # always blind, shown when done
+    "Hidden, unless reviewers ask for it under Queue": (False, False),
+    "Hidden until the reviewer has finished the item": (True, True),
+    "Always hidden": (True, False),
+}
+
+
+def ask_settings(summary: DatasetSummary) -> bool:
+    """Draw the settings of a dataset, and store them when they are saved.
+
+    Returns:
+        Whether they were saved just now.
+    """
+    now = summary.settings
+    review, labels, guidelines = st.tabs(["Review", "Labels", "Guidelines"])
+    with review:
+        undecided = st.radio(
+            "Suggestions left undecided when a reviewer presses Done",
+            list(_UNDECIDED),
+            index=list(_UNDECIDED).index(now.undecided),
+            format_func=_UNDECIDED.__getitem__,
+            help="The editor says how many were counted how, and takes it back on request.",
+        )
+        people = st.radio(
+            "What other people marked",
+            list(_PEOPLE),
+            index=list(_PEOPLE.values()).index(
+                (now.always_blind, now.always_blind and now.shown_when_done)
+            ),
+            help="Unless it is left to reviewers, Compare and Export show each of them the same as "
+            "Review, and Adjudicate is for people who do not review this dataset.",
+        )
+        overlap = st.number_input(
+            "People to finish each item",
+            *(0, 100, now.overlap),
+            help="0 for any number. Else Review offers reviewers the items that they have not "
+            "finished and that fewer people have finished or have open: what is offered stays "
+            "reserved for an hour after the last edit.",
+        )
+        known = [who.name for who in summary.annotators if who.kind is AnnotatorKind.PERSON]
+        assigned = st.multiselect(
+            "Assigned to",
+            list(dict.fromkeys((*known, *now.assigned_to))),
+            now.assigned_to,
+            accept_new_options=True,
+            placeholder="Whoever comes first",
+            help="Everybody gets the same number of items, each of which goes to as many people as "
+            "said above. Type a name that is not in the list yet. Another list assigns all items "
+            "anew; what is finished stays.",
+        )
+    with labels:
+        labels_now = edit_labels(now.labels)
+        required = st.checkbox(
+            "Label required: every span needs one before Done", now.label_required
+        )
+    with guidelines:
+        text = st.text_area(
+            "Guidelines, in Markdown",
+            now.guidelines_now,
+            height=280,
+            max_chars=100_000,
+            help="Annotators see them at their first item, after a change again, and with the key "
+            "g. Every annotation keeps the version that its author had.",
+        )
+        if now.guidelines:
+            st.caption(f"This is version {len(now.guidelines)}.")
+    if not st.button("Save", type="primary", key="save-settings"):
+        return False
+    if labels_now is None:
+        st.error("Nothing was saved: a label is wrong, see Labels.", icon=":material/error:")
+        return False
+    with errors_shown("Nothing was saved."):
+        values = {
+            "undecided": undecided,
+            **dict(zip(("always_blind", "shown_when_done"), _PEOPLE[people], strict=True)),
+            "overlap": max(overlap, bool(assigned)),
+            "assigned_to": tuple(assigned),
+            "labels": labels_now,
+            "label_required": required,
+        }
+
+        def change(stored: DatasetSettings) -> DatasetSettings:
+            return stored.model_copy(update=values).with_guidelines(text)
+
+        store().change_settings(summary.name, change)
+        return True
+    return False
+
 
 Finish = Callable[[str], NoReturn]
 
@@ -92,6 +195,8 @@ def _remove(summary: DatasetSummary, who: AnnotatorSummary, finish: Finish) -> N
 
 
 _Act = Callable[[DatasetSummary, AnnotatorSummary, Finish], None]
+
+
 _ACTS: dict[str, tuple[_Act, frozenset[AnnotatorKind]]] = {
     "Rename": (_rename, frozenset(AnnotatorKind)),
     "Merge": (_merge, frozenset(AnnotatorKind)),

@@ -1,4 +1,4 @@
-"""The Datasets page: what there is, how far it is, and what can be done with it."""
+"""The page Datasets."""
 
 from __future__ import annotations
 
@@ -13,12 +13,19 @@ from spanlab.schema import UNDETERMINED, DatasetSummary
 from spanlab.storage.assignment import PlanProgress
 from spanlab.ui.common import link, page_link, plain, store, title
 from spanlab.ui.counts import counts_html, with_assigned
-from spanlab.ui.dataset_dialogs import ACTIONS, ask, show_dialog
-from spanlab.ui.import_panel import import_panel, starts_open
-from spanlab.ui.job_views import EVERY, job_actions, job_changed, job_head, latest_jobs
-from spanlab.ui.job_watch import is_watched, watch
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.ui.progress import progress
+from spanlab.ui.views.dataset_dialogs import ACTIONS, ask, show_dialog
+from spanlab.ui.views.import_panel import import_panel, starts_open
+from spanlab.ui.views.job_views import (
+    EVERY,
+    is_watched,
+    job_actions,
+    job_changed,
+    job_head,
+    latest_jobs,
+    watch,
+)
 from spanlab.workflows.datasets import plan_of
 from spanlab.workflows.importing import DATASET, detection_of_samples, prepare_samples
 from spanlab.workflows.wording import plan_in_words
@@ -30,8 +37,14 @@ _STYLE = """<style>
 [class*="st-key-dataset-"] h3 { padding: 0; }
 [class*="st-key-dataset-"] [data-testid="stCaptionContainer"] p { margin: 0 0 .4rem; }
 </style>"""
+
+
 _PER_PAGE = 5  # cards have a bounded height: no page is taller than three windows
+
+
 _LANGUAGES = 8  # named before the rest is summed up
+
+
 _LANGUAGE = {UNDETERMINED: "language not stated"}
 
 

@@ -12,20 +12,20 @@ from spanlab import jobs
 from spanlab.detectors.entry import DetectorEntry, installed
 from spanlab.results import counted
 from spanlab.schema import AnnotatorKind, DatasetSummary, Status
-from spanlab.ui import label_editor
-from spanlab.ui.annotator_dialog import edit_annotators
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import forget_dataset, link, plain, remember_dataset, store
-from spanlab.ui.dataset_settings import ask_settings
-from spanlab.ui.job_views import latest_job
-from spanlab.ui.job_watch import watch
 from spanlab.ui.messages import errors_shown, tell_after_rerun
 from spanlab.ui.progress import progress
+from spanlab.ui.views import label_editor
+from spanlab.ui.views.dataset_settings import ask_settings, edit_annotators
+from spanlab.ui.views.job_views import latest_job, watch
 from spanlab.workflows.detection.request import request_of
 from spanlab.workflows.detection.selection import DetectorSelection, specifications
 from spanlab.workflows.voting import vote_dataset
 
 _OPEN = "spanlab.dialog"
+
+
 _PROCESSES = 8  # of the detector that is started here
 
 
@@ -189,8 +189,11 @@ _WHOSE = {
     AnnotatorKind.VOTE: "vote",
     AnnotatorKind.GOLD: "set of gold labels",
 }
+
+
 _DANGER = """<style>.st-key-delete-for-good button { background: #b3261e; border-color: #b3261e;
   color: #fff; } .st-key-delete-for-good button:hover { background: #8c1d18; }</style>"""
+
 
 ACTIONS: Mapping[str, DatasetAction] = {
     "detect": DatasetAction("Detect…", ":material/manage_search:", _detect),

@@ -1,4 +1,4 @@
-"""The part of the Datasets page that reads files into a dataset."""
+"""What an import would make, and the import."""
 
 from __future__ import annotations
 
@@ -11,17 +11,21 @@ from spanlab.datasets.reader import RejectedRecord
 from spanlab.errors import UsageError
 from spanlab.results import counted
 from spanlab.ui.common import link, plain, remember_dataset, store
-from spanlab.ui.import_files import ImportChoice, ReadableFiles, preview_of, readable
-from spanlab.ui.import_form import clear_form, import_form, lacks_answer
-from spanlab.ui.import_preview import show_preview
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
+from spanlab.ui.views.import_files import ImportChoice, ReadableFiles, preview_of, readable
+from spanlab.ui.views.import_form import clear_form, import_form, lacks_answer
+from spanlab.ui.views.import_preview import show_preview
 from spanlab.workflows.import_files import estimate_items
 from spanlab.workflows.importing import ImportResult, import_files, rejects_as_jsonl
 from spanlab.workflows.predictions import JoinedPredictions, import_predictions
 
 _RESULT = "spanlab.imported"
+
+
 _FIRST = "spanlab.imported-first"
+
+
 _UNMATCHED = 10  # ids that are named
 
 

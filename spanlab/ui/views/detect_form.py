@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 from pydantic import JsonValue
 
+from spanlab import jobs
 from spanlab.detectors.entry import BrokenDetector, DetectorEntry, asks_models, installed
+from spanlab.errors import UnderWayError
+from spanlab.jobs.summary import progress_in_words
 from spanlab.options import options_in
 from spanlab.retrievers.provider import SearchService
 from spanlab.retrievers.source import SOURCE_KINDS, PassageSource
 from spanlab.schema import DatasetSummary
 from spanlab.ui.common import kept, plain, server_files
 from spanlab.ui.forms import ask, model_options_form, options_form
+from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_setup import model_check, model_problem, model_setup, set_up_model
 from spanlab.workflows.detection.models import ModelEnvironment
 from spanlab.workflows.detection.request import RunOptions, usual_concurrency
@@ -156,3 +161,59 @@ def _heading(text: str) -> None:
 
 def _sentence(text: str) -> str:
     return f"{plain(text[:1].upper() + text[1:])}."
+
+
+_ASKED = "spanlab.start-again"
+
+
+@dataclass(frozen=True)
+class _StartQuestion:
+    """Whether to start what a job under way does already; ``form`` is what was filled in."""
+
+    form: str
+    job_id: str
+    submit: Callable[[bool], object]
+
+
+def start_job(form: str, submit: Callable[[bool], object] | None) -> None:
+    """Start a job, unless one under way does the same: then ask first.
+
+    Args:
+        form: what is filled in now; a question is dropped where that changes.
+        submit: starts the job, with whether also if one under way does the same; None if nothing
+            is to be started now.
+    """
+    with errors_shown("Nothing was started."):
+        if submit is not None:
+            st.session_state.pop(_ASKED, None)
+            try:
+                submit(False)
+            except UnderWayError as error:
+                st.session_state[_ASKED] = _StartQuestion(form, error.job_id, submit)
+            else:
+                st.rerun()
+        question: _StartQuestion | None = st.session_state.get(_ASKED)
+        if question is not None and question.form == form:
+            _ask(question)
+
+
+def _ask(question: _StartQuestion) -> None:
+    view = jobs.job(question.job_id)
+    if view.is_over:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.warning(
+            f"Nothing was started: {plain(view.title)} is under way with the same settings "
+            f"({plain(progress_in_words(view))}, job {view.id}).",
+            icon=":material/content_copy:",
+        )
+        again = st.button(
+            "Start it once more",
+            icon=":material/replay:",
+            key="start-again",
+            help="Both would do the same, and be paid for.",
+        )
+    if again:
+        st.session_state.pop(_ASKED, None)
+        question.submit(True)
+        st.rerun()

@@ -10,7 +10,7 @@ from spanlab.schema import DatasetSummary
 from spanlab.storage.store import Store
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
-from spanlab.ui.reviewer import seen_store
+from spanlab.ui.views.reviewer import seen_store
 from spanlab.workflows.exporting import (
     BINARY,
     REPORT,
@@ -22,9 +22,17 @@ from spanlab.workflows.exporting import (
 from spanlab.workflows.report_head import Overview
 
 _ITEMS = 3  # whose lines are shown
+
+
 _LINE = 600  # characters of a line
+
+
 _LINES = 60
+
+
 _FRAME = 640  # pixels, the height in which a report scrolls
+
+
 _AT_ONCE = 2_000  # items that are counted for the head of a report's preview
 
 

@@ -11,8 +11,14 @@ import streamlit as st
 from spanlab.results import counted
 
 _SHOWN = 5  # records
+
+
 _LONGEST = 300  # characters of a cell
+
+
 _NARROW, _WIDE = 90, 420  # pixels of a column
+
+
 _LETTER = 8  # pixels
 
 

@@ -29,7 +29,7 @@ from spanlab.ui.results.analyses import show_claims, show_rates, show_reasoning,
 from spanlab.ui.results.bench import show_bench
 from spanlab.ui.results.campaign import show_campaign
 from spanlab.ui.results.scores import show_agreement, show_scores
-from spanlab.ui.reviewer import seen_store, seen_summary
+from spanlab.ui.views.reviewer import seen_store, seen_summary
 from spanlab.workflows.analysis.comparison import (
     Order,
     item_scores,
@@ -39,8 +39,14 @@ from spanlab.workflows.analysis.comparison import (
 )
 
 _ALL = "All languages"
+
+
 _ORDERS: dict[str, Order] = {"Most disagreement first": "disagreement", "As imported": "import"}
+
+
 _BESIDE = 6  # annotators whose marks are drawn at a time
+
+
 _STEPS = (
     ("Previous", ":material/arrow_back:", "P", -1),
     ("Next", ":material/arrow_forward:", "N", 1),

@@ -15,24 +15,42 @@ from spanlab.datasets.formats.tabular import RecordLayout
 from spanlab.datasets.readers import FORMATS
 from spanlab.errors import SpanlabError
 from spanlab.ui.common import server_files
-from spanlab.ui.import_files import ImportChoice, layout_of
-from spanlab.ui.import_samples import show_samples
+from spanlab.ui.views.import_files import ImportChoice, layout_of
+from spanlab.ui.views.import_samples import show_samples
 
 _ROUND = "spanlab.import-round"  # a new number empties the form's widgets
 
+
 _UPLOAD = "Upload"
+
+
 _SERVER = "Path on the server"
+
+
 _STRICT = "Import nothing"
+
+
 _SKIP = "Leave it out"
+
+
 _ITEMS = "Items"
+
+
 _PREDICTIONS = "Predictions"
+
+
 _KINDS = {
     _ITEMS: "Answers to review, with or without labels.",
     _PREDICTIONS: "What a system marked in items that a dataset has, joined by their id.",
 }
 
+
 _BESIDE = 3  # boxes in a row
+
+
 _TURNS = {"last": "The last answer", "all": "Each answer"}
+
+
 _FIELDS = {
     "id": "Id",
     "lang": "Language",
@@ -42,6 +60,8 @@ _FIELDS = {
     "spans": "Gold spans",
     "messages": "Chat messages",
 }
+
+
 FORMAT_NAMES = {
     "auto": "Detect automatically",
     "spanlab": "spanlab JSONL",

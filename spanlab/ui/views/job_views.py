@@ -1,4 +1,4 @@
-"""A job as pages show it: how far it is, what it costs, what failed, and what can be done."""
+"""A job on its page and on others."""
 
 from __future__ import annotations
 
@@ -20,11 +20,23 @@ from spanlab.ui.progress import share
 from spanlab.workflows.wording import usage_in_words
 
 EVERY = 1.0  # seconds between two looks at a job that goes on
+
+
 _ERROR = "spanlab.job-error"
+
+
 _CHANGED = "spanlab.job-changed"
+
+
 _ITEMS = 5  # failed items of one reason that are named
+
+
 _REASONS = 20
+
+
 _LOG = 30
+
+
 _LOOK_BACK = 40  # jobs among which a dataset's latest one is looked for
 
 
@@ -42,6 +54,8 @@ _BADGES = {
     JobState.FAILED: _Badge(":material/error:", "red"),
     JobState.CANCELLED: _Badge(":material/block:", "gray"),
 }
+
+
 _SOME_FAILED = _Badge(":material/warning:", "orange")
 
 
@@ -53,9 +67,17 @@ class _Button:
 
 
 _PAUSE = _Button("Pause", ":material/pause:", jobs.pause)
+
+
 _RESUME = _Button("Resume", ":material/play_arrow:", jobs.resume)
+
+
 _CANCEL = _Button("Stop", ":material/stop:", jobs.cancel)
+
+
 _RETRY = _Button("Try again", ":material/replay:", jobs.retry)
+
+
 _BUTTONS: Mapping[JobState, Sequence[_Button]] = {
     JobState.QUEUED: (_PAUSE, _CANCEL),
     JobState.RUNNING: (_PAUSE, _CANCEL),
@@ -213,3 +235,33 @@ def _act(act: Callable[[str], object], job_id: str) -> None:
         act(job_id)
     except SpanlabError as error:
         st.session_state[_ERROR] = error
+
+
+_WATCHED = "spanlab.jobs.watched"
+
+
+_STARTED = "spanlab.jobs.started"
+
+
+def watch(job_id: str, *, over: bool = False) -> None:
+    """Remember a job that was started or is running; ``over`` forgets it."""
+    watched: set[str] = st.session_state.setdefault(_WATCHED, set())
+    if over:
+        watched.discard(job_id)
+    else:
+        watched.add(job_id)
+
+
+def is_watched(job_id: str) -> bool:
+    """Return whether the end of a job is still to be announced."""
+    return job_id in st.session_state.get(_WATCHED, ())
+
+
+def start_here(job_id: str) -> None:
+    """Remember a job whose button was pressed on this page, so that it is shown beside it."""
+    st.session_state[_STARTED] = job_id
+
+
+def is_started_here(job_id: str) -> bool:
+    """Return whether a job's button was the last one that was pressed in this session."""
+    return bool(st.session_state.get(_STARTED) == job_id)

@@ -1,4 +1,4 @@
-"""What an import would store, drawn before it is started."""
+"""What an import would make: items as they would be, and samples of columns."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from spanlab.results import counted
 from spanlab.schema import Item
 from spanlab.ui.common import plain
 from spanlab.ui.counts import kind_beside
-from spanlab.ui.import_form import FORMAT_NAMES
+from spanlab.ui.views.import_form import FORMAT_NAMES
 from spanlab.workflows.import_preview import ImportPreview
 
 _LONGEST = 240  # characters of a text that are shown
+
+
 _STYLE = """<style>
 .import-preview { border-collapse: collapse; width: 100%; font-size: .875rem;
   table-layout: fixed; }

@@ -1,0 +1,272 @@
+"""The page Optimise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from optimizers.choosing import SearchEstimate, SearchOptions, estimate_search, optimisation_of
+from spanlab import jobs
+from spanlab.jobs import JobState, JobView
+from spanlab.results import counted, figure, money
+from spanlab.schema import DatasetSummary, SearchTrial
+from spanlab.ui.chart_style import axis_of, scale_of
+from spanlab.ui.common import choose_dataset, datasets_for, page_link, plain, store, title
+from spanlab.ui.messages import errors_shown
+from spanlab.ui.model_setup import is_set_up
+from spanlab.ui.views.detect_form import start_job
+from spanlab.ui.views.job_views import (
+    EVERY,
+    is_started_here,
+    job_actions,
+    job_changed,
+    job_head,
+    job_log,
+    latest_job,
+    start_here,
+)
+from spanlab.ui.views.optimise_form import search_form
+from spanlab.ui.views.programs import (
+    program_changed,
+    show_changes,
+    show_held_out,
+    show_programs,
+    show_prompts,
+    use_button,
+)
+from spanlab.workflows.detection.models import model_environment
+from spanlab.workflows.programs import registry
+
+if TYPE_CHECKING:
+    from spanlab.ui.chart_style import Chart
+
+
+_ESTIMATE = "spanlab.optimise.estimate"
+
+
+def page() -> None:
+    """Draw the page."""
+    title("Optimise")
+    summaries = datasets_for("learn from")
+    if not summaries:
+        show_programs()
+        return
+    summary = choose_dataset(summaries)
+    latest = latest_job("optimise", summary.name, summaries.values())
+    # What was started here stands beside its button; earlier ones are what people come to see.
+    started = latest if latest is not None and is_started_here(latest.id) else None
+    if latest is not None and started is None:
+        _latest(latest)
+    here = model_environment(set_up=is_set_up())
+    filled = search_form(summary, here)
+    with st.container(border=True):
+        if here.problem:
+            st.markdown("Optimisation needs a model: see above.")
+            if started is not None:
+                _latest(started)
+        else:
+            _start(summary, filled, started)
+    show_programs()
+
+
+def _latest(view: JobView) -> None:
+    with st.container(border=True, key="search"):
+        every = None if view.is_over else EVERY
+        st.fragment(_search, run_every=every)(view.id, view.is_over)
+
+
+def _search(job_id: str, was_over: bool) -> None:
+    """Draw a search; when it ends, the list of programs is drawn anew as well."""
+    with errors_shown():
+        view = jobs.job(job_id)
+        if job_changed() or program_changed() or (view.is_over and not was_over):
+            st.rerun()
+        job_head(view)
+
+        def onward() -> None:
+            page_link("jobs", "All jobs", icon=":material/work_history:")
+
+        job_actions(view, "optimise", onward)
+        show_search(view)
+        show_found(view)
+        with st.expander("Log", icon=":material/notes:"):
+            job_log(view)
+
+
+def _start(summary: DatasetSummary, filled: dict[str, Any], started: JobView | None) -> None:
+    """Draw the search's estimate, what was started here, and the button that starts a search."""
+    request = estimate = None
+    with errors_shown():
+        request = optimisation_of(summary.name, SearchOptions.checked(filled))
+        key = (request.model_dump_json(exclude={"search": {"name"}}), repr(summary))
+        known = st.session_state.get(_ESTIMATE)
+        if known is None or known[0] != key:
+            known = st.session_state[_ESTIMATE] = (key, estimate_search(store(), request))
+        estimate = known[1]
+        _show(estimate)
+    if started is not None:
+        _latest(started)
+    clicked = st.button(
+        "Start",
+        type="primary",
+        icon=":material/play_arrow:",
+        disabled=estimate is None,
+        key="start-search",
+    )
+    if request is not None:
+        chosen = request
+
+        def submit(again: bool) -> None:
+            start_here(jobs.submit_optimisation(chosen, again=again))
+
+        start_job(request.model_dump_json(), submit if clicked else None)
+
+
+def _show(estimate: SearchEstimate) -> None:
+    effort = estimate.effort
+    figures = {
+        f"Labelled {estimate.unit}": f"{estimate.items:,}",
+        "Evaluations": f"{effort.trials:,}",
+        "Calls at most": f"{effort.calls:,}",
+        "Cost at most": "unknown" if estimate.cost is None else f"\\{money(estimate.cost)}",
+    }
+    for column, (label, value) in zip(st.columns(len(figures)), figures.items(), strict=True):
+        column.metric(label, value)
+    languages = ", ".join(f"{lang} {count:,}" for lang, count in estimate.languages.items())
+    notes = [
+        f"labels in {languages}",
+        f"{counted(effort.prompt_calls, 'call')} of the prompt model",
+    ]
+    if effort.searches:
+        notes.append(f"{effort.searches:,} searches")
+    notes.append("answers that are in the cache cost nothing again")
+    st.caption(plain(f"An estimate: {'; '.join(notes)}."))
+
+
+_ALL = "all items"
+
+
+_SCORES = {"claims": "Accuracy per claim", "steps": "Accuracy per step"}
+
+
+_FULL, _FEW, _BEST = "all items to choose by", "a few items", "best so far"
+
+
+def show_search(view: JobView) -> None:
+    """Draw the score of every trial and the best so far, search by search, and the best prompt."""
+    search = view.search
+    trials = [] if search is None else [each for each in search.trials if each.stage == "search"]
+    if search is None or not trials:
+        if view.state is JobState.RUNNING:
+            st.caption("The first prompt is being scored; every candidate appears here.")
+        return
+    chart, best = st.columns([1.2, 1], gap="large")
+    with chart:
+        score = _SCORES.get(search.unit, "Score")
+        st.altair_chart(curve(trials, score), width="stretch")
+    found = search.best
+    with best:
+        if found is not None:
+            st.markdown(f"**Best prompt so far** · {figure(found.score)} in {plain(_which(found))}")
+            show_prompts(found.predictors, key=f"best-{view.id}")
+
+
+def show_found(view: JobView) -> None:
+    """Draw what a finished search found: its scores on held-out items, and a button to use it."""
+    search = view.search
+    name = None if search is None else search.program
+    if search is None or name is None:
+        return
+    programs = {program.name: program for program in registry()}
+    show_held_out(search.held_out)
+    if name in programs:
+        found = programs[name]
+        with st.expander("What changed in the prompt", icon=":material/difference:"):
+            show_changes(search.untuned, found)
+        use_button(found, key=f"found-{view.id}")
+    else:
+        st.caption(plain(f"The program {name} has been removed since."))
+
+
+def curve(trials: Sequence[SearchTrial], score: str = "Score") -> Chart:
+    """Return the chart of a job's searches: points for trials, a line for the best so far.
+
+    Args:
+        trials: as the job reports them, at least one.
+        score: what their scores are.
+    """
+    import altair as alt
+
+    data = pd.DataFrame(_points(trials))
+    lines = pd.DataFrame(_best(trials))
+    searches = list(dict.fromkeys(data["search"]))
+    colour = alt.Color(
+        "search:N",
+        sort=searches,
+        title=None,
+        scale=alt.Scale(domain=searches),
+        legend=alt.Legend(orient="bottom"),
+    )
+    y = alt.Y("score:Q", title=score, scale=scale_of([1.0, *data["score"]]), axis=axis_of())
+    x = alt.X("number:Q", title="Trial", axis=alt.Axis(tickCount=5, tickMinStep=1, format="d"))
+    shape = alt.Shape(
+        "on:N",
+        title=None,
+        scale=alt.Scale(domain=[_FULL, _FEW], range=["circle", "triangle-up"]),
+        legend=alt.Legend(orient="bottom"),
+    )
+    points = (
+        alt.Chart(data)
+        .mark_point(filled=True, size=60, opacity=0.9)
+        .encode(
+            x=x,
+            y=y,
+            color=colour,
+            shape=shape,
+            tooltip=[
+                alt.Tooltip("search:N", title="Search"),
+                alt.Tooltip("number:Q", title="Trial"),
+                alt.Tooltip("score:Q", title=score, format=".3f"),
+                alt.Tooltip("items:Q", title="Items"),
+                alt.Tooltip("on:N", title="Scored on"),
+            ],
+        )
+    )
+    best = (
+        alt.Chart(lines)
+        .mark_line(interpolate="step-after", strokeWidth=2)
+        .encode(x=x, y=y, color=colour)
+    )
+    return alt.layer(best, points).properties(height=300)
+
+
+def _points(trials: Sequence[SearchTrial]) -> list[dict[str, Any]]:
+    return [
+        {
+            "search": _which(trial),
+            "number": trial.number,
+            "score": trial.score,
+            "items": trial.items,
+            "on": _FULL if trial.full else _FEW,
+        }
+        for trial in trials
+    ]
+
+
+def _best(trials: Sequence[SearchTrial]) -> list[dict[str, Any]]:
+    best: dict[str, float] = {}
+    rows = []
+    for trial in trials:
+        search = _which(trial)
+        if trial.full:
+            best[search] = max(best.get(search, trial.score), trial.score)
+        if search in best:
+            rows.append({"search": search, "number": trial.number, "score": best[search]})
+    return rows
+
+
+def _which(trial: SearchTrial) -> str:
+    return f"fold {trial.fold}" if trial.fold else _ALL
