@@ -91,7 +91,7 @@ def test_every_file_and_page_that_it_names_is_there() -> None:
     for page in re.findall(
         r"^\| (Review|Datasets|Detect|Optimise|Jobs|Compare|Export) \|", README, re.MULTILINE
     ):
-        assert (ROOT / "spanlab" / "ui" / f"{page.lower()}.py").is_file()
+        assert (ROOT / "spanlab" / "ui" / "views" / f"{page.lower()}.py").is_file()
 
 
 def test_the_layout_names_only_what_is_there() -> None:

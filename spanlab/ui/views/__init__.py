@@ -1,0 +1,1 @@
+"""What each page shows; a folder called `pages` would be served by Streamlit itself."""
