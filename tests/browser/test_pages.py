@@ -94,7 +94,9 @@ def test_an_uploaded_file_is_counted_and_detected(visit: Callable[..., Page], st
     page.locator("input[type=file]").first.set_input_files(upload)
     expect(page.get_by_placeholder(source)).to_be_visible(timeout=WAIT)
     page.get_by_role("button", name="Import", exact=True).click()
-    expect(page.get_by_text(f"3 items imported into {source}")).to_be_in_viewport(timeout=WAIT)
+    told = page.get_by_test_id("stToast").get_by_text(f"Ready: 3 items of {source}")
+    expect(told).to_be_in_viewport(timeout=WAIT)
+    expect(page.get_by_text(f"3 items imported into {source}")).to_be_visible(timeout=WAIT)
     assert list(store.records(source)) == records()
     mine = card(page, source)
     expect(mine.locator(".counts .row")).to_have_text(

@@ -26,6 +26,9 @@ _RESULT = "spanlab.imported"
 _FIRST = "spanlab.imported-first"
 
 
+_NEW = "spanlab.imported-new"  # a result that was not told yet
+
+
 _UNMATCHED = 10  # ids that are named
 
 
@@ -88,7 +91,7 @@ def import_panel(datasets: Sequence[str] = ()) -> None:
     ):
         with errors_shown("Nothing was imported."):
             st.session_state[_RESULT] = _import(chosen)
-            st.session_state.update({} if datasets else {_FIRST: True})
+            st.session_state.update({_NEW: True} if datasets else {_NEW: True, _FIRST: True})
             remember_dataset(chosen.dataset)
             st.rerun()
 
@@ -100,6 +103,10 @@ def _source(chosen: ImportChoice) -> object:
 def _show_result(result: _ImportResult) -> None:
     """Draw what the last import did, until the next one or until people close it."""
     name = result.dataset
+    if st.session_state.pop(_NEW, False):  # the result may be drawn below the window's edge
+        done = result.imported or result.joined
+        items = 0 if done is None else done.items
+        st.toast(f"Ready: {counted(items, 'item')} of {plain(name)}", duration="long")
     rejects = () if result.imported is None else result.imported.rejects
     with st.container(border=True, key="import-result"):
         if result.imported is not None:
