@@ -13,6 +13,7 @@ from spanlab.ui.views import (
     detect,
     export,
     jobs,
+    measure,
     memory,
     optimise,
     review,
@@ -48,6 +49,7 @@ def run() -> None:
         st.Page(optimise.page, title="Optimise", icon=":material/tune:", url_path="optimise"),
         st.Page(jobs.page, title="Jobs", icon=":material/work_history:", url_path="jobs"),
         st.Page(compare.page, title="Compare", icon=":material/compare:", url_path="compare"),
+        st.Page(measure.page, title="Measure", icon=":material/straighten:", url_path="measure"),
         st.Page(
             adjudicate.page, title="Adjudicate", icon=":material/gavel:", url_path="adjudicate"
         ),

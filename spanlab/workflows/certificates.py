@@ -13,10 +13,10 @@ from typing import Any
 
 from spanlab.errors import UsageError
 from spanlab.labels import hard_of
-from spanlab.schema import Annotation, AnnotatorKind, MeasurementPlan, Record, Status
+from spanlab.schema import Annotation, MeasurementPlan, Record, Status
 from spanlab.storage import Store
 from spanlab.workflows.datasets import summary_of
-from spanlab.workflows.measuring import measure
+from spanlab.workflows.measuring import is_reviewer, measure
 
 __all__ = ["Certificate", "certify", "read_certificate", "stale_because", "write_certificate"]
 
@@ -155,16 +155,8 @@ def _binding(store: Store, dataset: str, plan: MeasurementPlan) -> dict[str, str
 
 
 def _people(record: Record, plan: MeasurementPlan) -> list[Annotation]:
-    return [
-        said
-        for said in record.annotations
-        if said.status is Status.DONE and said.annotator != plan.annotator
-        if (
-            said.annotator in plan.reviewers
-            if plan.reviewers
-            else said.kind is AnnotatorKind.PERSON
-        )
-    ]
+    done = (said for said in record.annotations if said.status is Status.DONE)
+    return [said for said in done if is_reviewer(said, plan)]
 
 
 def _characters(said: Annotation) -> set[int]:

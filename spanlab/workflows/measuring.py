@@ -294,6 +294,12 @@ def plan_measurement(store: Store, dataset: str, plan: MeasurementPlan) -> None:
         NotFoundError: there is no such dataset, or it lacks the annotator or a reviewer.
         UsageError: the annotator is a reviewer, or the field is none to group by.
     """
+    check_plan(store, dataset, plan)
+    store.change_settings(dataset, lambda old: old.model_copy(update={"measurement": plan}))
+
+
+def check_plan(store: Store, dataset: str, plan: MeasurementPlan) -> None:
+    """Check that a dataset can be measured by a plan, as ``plan_measurement`` does."""
     check_annotators(summary_of(store, dataset), [plan.annotator])
     if plan.annotator in plan.reviewers:
         raise UsageError(f"{plan.annotator!r} is measured, and no reviewer of itself")
@@ -303,7 +309,6 @@ def plan_measurement(store: Store, dataset: str, plan: MeasurementPlan) -> None:
         raise UsageError("a stratified sample needs the field of its groups: --by lang")
     if plan.by:
         values_of(plan.by)
-    store.change_settings(dataset, lambda old: old.model_copy(update={"measurement": plan}))
 
 
 def measurement_queue(store: Store, dataset: str) -> tuple[str, ...]:
@@ -311,14 +316,14 @@ def measurement_queue(store: Store, dataset: str) -> tuple[str, ...]:
     return tuple(item.item_id for item in read_measured(store, dataset).items)
 
 
-def read_measured(store: Store, dataset: str) -> MeasuredItems:
-    """Return the items of the measurement that is stored with a dataset.
+def read_measured(store: Store, dataset: str, plan: MeasurementPlan | None = None) -> MeasuredItems:
+    """Return the items of a measurement, by default of the one that is stored with the dataset.
 
     Raises:
         NotFoundError: there is no such dataset.
         UsageError: it has no measurement, or the detector has finished none of its items.
     """
-    plan = summary_of(store, dataset).settings.measurement
+    plan = plan or summary_of(store, dataset).settings.measurement
     if plan is None:
         raise UsageError(
             f"{dataset!r} has no measurement yet: spanlab measure {dataset} --annotator NAME"
@@ -331,14 +336,17 @@ def read_measured(store: Store, dataset: str) -> MeasuredItems:
     return items
 
 
-def measure(store: Store, dataset: str) -> Measurement:
-    """Return the state of a dataset's measurement.
+def measure(store: Store, dataset: str, plan: MeasurementPlan | None = None) -> Measurement:
+    """Return the state of a dataset's measurement, or what it would be by another plan.
 
     Raises:
         NotFoundError: there is no such dataset.
-        UsageError: it has no measurement, or the detector has finished none of its items.
+        UsageError: it has no measurement, the plan cannot be, or the detector has finished none of
+            the dataset's items.
     """
-    items = read_measured(store, dataset)
+    if plan is not None:
+        check_plan(store, dataset, plan)
+    items = read_measured(store, dataset, plan)
     plan = items.plan
     estimates = {value: items.estimate(value) for value in items.groups}
     groups = [_group(items, None), *(_group(items, value) for value in items.groups)]
@@ -414,20 +422,20 @@ def _remarks(items: MeasuredItems, rate: GroupMeasurement) -> Iterable[str]:
         yield f"{counted(items.left_out, 'item')} that {plan.annotator} has not finished left out."
 
 
+def is_reviewer(said: Annotation, plan: MeasurementPlan) -> bool:
+    """Say whether an annotation is one whose word counts: of a reviewer, or of any person."""
+    if said.annotator == plan.annotator:
+        return False
+    if plan.reviewers:
+        return said.annotator in plan.reviewers
+    return said.kind is AnnotatorKind.PERSON
+
+
 def _measured(record: Record, plan: MeasurementPlan, group: str) -> MeasuredItem | None:
     detector = record.by(plan.annotator)
     if detector is None or detector.status is not Status.DONE:
         return None
-    people = [
-        said
-        for said in record.annotations
-        if (
-            said.annotator in plan.reviewers
-            if plan.reviewers
-            else said.kind is AnnotatorKind.PERSON
-        )
-        and said.annotator != plan.annotator
-    ]
+    people = [said for said in record.annotations if is_reviewer(said, plan)]
     done = [said for said in people if said.status is Status.DONE]
     if plan.unit == "claims":
         done = [said for said in done if said.claims]

@@ -38,7 +38,10 @@ COMPLAINTS = """async (rules) => {
 }"""
 
 COLOURS = ["color-contrast", "link-in-text-block"]
-PAGES = ("datasets", "detect", "optimise", "jobs", "compare", "adjudicate", "memory", "export")
+PAGES = (
+    *("datasets", "detect", "optimise", "jobs", "compare", "measure", "adjudicate", "memory"),
+    "export",
+)
 HELP = ("keys", "glossary", "formats", "guidelines", "version")
 # Streamlit fetches what draws a style sheet when the first page has one.
 STYLED = """() => [...document.querySelectorAll("style")]

@@ -132,21 +132,25 @@ def _days(table: ResultTable) -> Chart:
 
 
 def _line(table: ResultTable) -> Chart:
-    """Return figures over time with their intervals; those of one item are rings."""
+    """Return figures over time or by count, with intervals; those of one item are rings."""
     import altair as alt
 
     assert table.chart is not None
     data, value = chart_frame(table), column_of(table, table.chart.x)
+    from_ = column_of(table, table.chart.y)
+    is_day = from_.unit == "text"
+    title, angle = (None, -45) if is_day else (from_.title, 0)
     base = alt.Chart(data).encode(
-        x=alt.X("name:O", title=None, axis=alt.Axis(labelAngle=-45)),
+        x=alt.X("name:O", title=title, sort=None, axis=alt.Axis(labelAngle=angle)),
         tooltip=[
-            alt.Tooltip("name:O", title="From"),
-            alt.Tooltip("items:Q", title="Items"),
+            alt.Tooltip("name:O", title=from_.title),
+            *([alt.Tooltip("items:Q", title="Items")] if "items" in data else []),
             alt.Tooltip("shown:N", title=value.title),
             alt.Tooltip("interval:N", title="95 %"),
         ],
     )
-    y = alt.Y("mean:Q", title=value.title, scale=scale_of(interval_ends(data)), axis=axis_of())
+    axis = axis_of(is_share=value.unit == "share")
+    y = alt.Y("mean:Q", title=value.title, scale=scale_of(interval_ends(data)), axis=axis)
     interval = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.5, color=NEUTRAL)
     layers = [interval.encode(y=alt.Y("low:Q"), y2="high:Q"), base.mark_line().encode(y=y)]
     for is_filled, which in ((True, "isValid(datum.low)"), (False, "!isValid(datum.low)")):

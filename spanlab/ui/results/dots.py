@@ -179,7 +179,8 @@ def _grouped_dots(table: ResultTable) -> Chart:
 
     assert table.chart is not None
     base, value = grouped_base(table)
-    share = alt.X("mean:Q", title=value.title, scale=scale_of([1]), axis=axis_of(is_share=True))
+    scale = scale_of(interval_ends(chart_frame(table)))
+    share = alt.X("mean:Q", title=value.title, scale=scale, axis=axis_of(is_share=True))
     shape = alt.Shape("group:N", legend=alt.Legend(orient="top", title=None, columns=4))
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(x=share, shape=shape)
     ranges = base.mark_rule(strokeWidth=1.5).encode(x=alt.X("low:Q"), x2="high:Q")

@@ -1,0 +1,271 @@
+"""The Measure page: how often answers are hallucinated, from a detector's marks and reviews."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import streamlit as st
+
+from spanlab.results import ResultTable, counted, figure
+from spanlab.schema import AnnotatorKind, DatasetSummary, MeasurementPlan, Status
+from spanlab.storage.store import Store
+from spanlab.ui.common import choose_dataset, datasets_for, link, page_link, plain, store, title
+from spanlab.ui.messages import errors_shown
+from spanlab.ui.progress import progress
+from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_table
+from spanlab.workflows.item_fields import LABEL, fields_of
+from spanlab.workflows.measurement_tables import (
+    corrected_table,
+    history_table,
+    reliability_table,
+)
+from spanlab.workflows.measuring import Measurement, measure, plan_measurement
+
+_DESIGNS: Final = {
+    "uniform": "Even odds",
+    "stratified": "Each group its share",
+    "uncertainty": "More where the detector is unsure",
+}
+_REPLACING: Final = "spanlab.measure.replacing"  # the dataset of which a plan is to be replaced
+_POINTS: Final = 100  # of a share
+
+
+def page() -> None:
+    """Draw the page."""
+    title("Measure")
+    summaries = datasets_for("measure")
+    if not summaries:
+        return
+    summary = choose_dataset(summaries)
+    detectors = [
+        who.name
+        for who in summary.annotators
+        if who.kind in {AnnotatorKind.DETECTOR, AnnotatorKind.VOTE} and who.counts.get(Status.DONE)
+    ]
+    if not detectors:
+        st.info(
+            "A rate is measured from the marks of a detector and a few reviews: no detector has "
+            "finished an item of this dataset yet.",
+            icon=":material/straighten:",
+        )
+        link("detect", "Run a detector", icon=":material/manage_search:", dataset=summary.name)
+        return
+    plan = summary.settings.measurement
+    with errors_shown():
+        if plan is not None:
+            _state(summary, plan)
+        st.subheader("Another plan" if plan else "Plan the measurement", anchor=False)
+        _offer(summary, _ask(summary, detectors))
+
+
+def _ask(summary: DatasetSummary, detectors: list[str]) -> MeasurementPlan:
+    """Ask how to measure; what is planned already is filled in."""
+    name, now = summary.name, summary.settings.measurement
+    before = now or MeasurementPlan(annotator=detectors[0])
+    fields = [None, *(field for field in fields_of(store(), name) if field != LABEL)]
+    first, second, third, fourth = st.columns(4, vertical_alignment="bottom")
+    annotator = first.selectbox(
+        "Detector",
+        detectors,
+        index=_place(detectors, before.annotator),
+        key=f"measure-detector-{name}",
+        help="Whose marks the reviews correct.",
+    )
+    units = ["answers", "characters", "claims"]
+    unit = second.selectbox(
+        "Unit", units, index=units.index(before.unit), key=f"measure-unit-{name}"
+    )
+    by = third.selectbox(
+        "By group",
+        fields,
+        index=_place(fields, before.by),
+        format_func=lambda field: field or "no groups",
+        key=f"measure-by-{name}",
+    )
+    points = fourth.number_input(
+        "How exact: ± points",
+        *(0.5, 40.0, _POINTS * before.half_width, 0.5),
+        format="%g",
+        key=f"measure-within-{name}",
+        help="Half the width of the 95 % interval, in percentage points.",
+    )
+    return MeasurementPlan.model_validate(
+        {
+            **before.model_dump(),
+            "annotator": annotator,
+            "unit": unit,
+            "by": by,
+            "half_width": points / _POINTS,
+            **_ask_more(summary, before, by),
+        }
+    )
+
+
+def _ask_more(summary: DatasetSummary, before: MeasurementPlan, by: str | None) -> dict[str, Any]:
+    name = summary.name
+    with st.expander("Sample, reviewers, definition", icon=":material/tune:"):
+        left, right = st.columns(2)
+        designs = [design for design in _DESIGNS if by or design != "stratified"]
+        design = left.selectbox(
+            "Sample",
+            designs,
+            index=_place(designs, before.design),
+            format_func=_DESIGNS.__getitem__,
+            key=f"measure-design-{name}",
+            help="How likely each item is to be reviewed. The odds are known and stored.",
+        )
+        seed = left.number_input("Seed", 0, None, before.seed, key=f"measure-seed-{name}")
+        known = [who.name for who in summary.annotators if who.kind is not AnnotatorKind.DETECTOR]
+        reviewers = right.multiselect(
+            "Whose word counts",
+            list(dict.fromkeys((*known, *before.reviewers))),
+            before.reviewers,
+            accept_new_options=True,
+            placeholder="Everybody who reviews",
+            key=f"measure-reviewers-{name}",
+        )
+        model = right.text_input(
+            "Model behind the detector", before.model, max_chars=200, key=f"measure-model-{name}"
+        )
+        definition = st.text_input(
+            "What counts as hallucinated",
+            before.definition,
+            max_chars=2_000,
+            key=f"measure-definition-{name}",
+        )
+        shown = st.checkbox(
+            "Reviewers see the detector's suggestions",
+            before.show_suggestions,
+            key=f"measure-shown-{name}",
+            help="Suggestions pull people towards the detector: by default they are hidden, and "
+            "the choice stands beside every figure.",
+        )
+    return {
+        "design": design,
+        "seed": int(seed),
+        "reviewers": tuple(reviewers),
+        "model": model,
+        "definition": definition,
+        "show_suggestions": shown,
+    }
+
+
+def _offer(summary: DatasetSummary, plan: MeasurementPlan) -> None:
+    """Say how many reviews a plan takes, and store it on request; another one is asked about."""
+    now = summary.settings.measurement
+    found = _measured(summary.name, plan, _seen(summary), store())
+    needed, items = found.more + found.rate.reviews, found.rate.items
+    guess = "from the reviews so far" if found.rate.finite else "a guess, from the marks alone"
+    st.markdown(
+        f"**About {needed:,} reviews** of {items:,} items give ± {figure(plan.half_width)} "
+        f"({guess}); {found.for_difference:,} of each side show a difference of 5 points.",
+    )
+    if plan == now:
+        st.caption("This is the plan.")
+    elif now is None:
+        if st.button("Plan this measurement", type="primary", key="measure-plan"):
+            _store(summary.name, plan)
+    elif st.session_state.get(_REPLACING) != summary.name:
+        if st.button("Replace the plan…", key="measure-replace"):
+            st.session_state[_REPLACING] = summary.name
+            st.rerun()
+    else:
+        st.warning(
+            f"Replace the plan? {counted(found.rate.reviews, 'review')} of those made count in "
+            "the new order, and certificates become stale where what they are bound to changes.",
+            icon=":material/warning:",
+        )
+        with st.container(horizontal=True):
+            if st.button("Replace it", type="primary", key="measure-replace-now"):
+                _store(summary.name, plan)
+            if st.button("Keep the old plan", key="measure-keep"):
+                st.session_state.pop(_REPLACING)
+                st.rerun()
+
+
+def _store(dataset: str, plan: MeasurementPlan) -> None:
+    plan_measurement(store(), dataset, plan)
+    st.session_state.pop(_REPLACING, None)
+    st.rerun()
+
+
+def _state(summary: DatasetSummary, plan: MeasurementPlan) -> None:
+    """Draw what the stored plan has come to."""
+    seen = _seen(summary)
+    found = _measured(summary.name, plan, seen, store())
+    rate = found.rate.finite
+    unit = "Answers" if plan.unit == "answers" else f"Share of {plan.unit}"
+    left, right = st.columns([1, 3], vertical_alignment="center")
+    left.metric(
+        f"{unit} hallucinated", "not known yet" if rate is None else f"{100 * rate.mean:.1f} %"
+    )
+    with right:
+        st.markdown(f"{plain(found.line)}  \n{plain(_about(found))}")
+        with st.container(horizontal=True):
+            link(
+                "review",
+                "Review the sample",
+                icon=":material/edit_note:",
+                dataset=summary.name,
+            )
+            page_link("compare", "Compare", icon=":material/compare:")
+    if rate is not None:
+        _pictures(found, _reliability(summary.name, plan, seen, store()))
+    for remark in found.remarks:
+        st.caption(plain(remark))
+
+
+def _about(found: Measurement) -> str:
+    plan, rate = found.plan, found.rate
+    reviews = f"{counted(rate.reviews, 'review')} of {counted(rate.items, 'item')}"
+    hidden = "shown" if plan.show_suggestions else "hidden"
+    return f"{plan.annotator} · {reviews} · suggestions {hidden} in review"
+
+
+def _pictures(found: Measurement, reliability: ResultTable) -> None:
+    rates, *differences = found.tables()
+    show_grid(rates, "Rates by group, with 95 % intervals")
+    left, right = st.columns(2)
+    with left:
+        _picture(corrected_table(found))
+        _picture(reliability)
+    with right:
+        _picture(history_table(found))
+        for table in differences:
+            show_table(table)
+
+
+def _picture(table: ResultTable) -> None:
+    """Draw a table's chart alone; the file has its figures."""
+    st.markdown(f"**{plain(table.title)}**")
+    if not table.rows:
+        st.caption(table.empty)
+        return
+    show_chart(table, table.title)
+    csv_button(table, " ".join(table.remarks))
+
+
+def _place(options: list[Any], value: object) -> int:
+    return options.index(value) if value in options else 0
+
+
+def _seen(summary: DatasetSummary) -> tuple[object, ...]:
+    """Return what tells that a dataset has changed."""
+    counts = tuple((who.name, tuple(sorted(who.counts.items()))) for who in summary.annotators)
+    return summary.created, summary.n_items, counts, store().n_operations(summary.name)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _measured(
+    dataset: str, plan: MeasurementPlan, seen: tuple[object, ...], _store: Store
+) -> Measurement:
+    """Measure now, or return what any session has measured; ``seen`` tells changes."""
+    with progress("Measuring", None):
+        return measure(_store, dataset, plan)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _reliability(
+    dataset: str, plan: MeasurementPlan, seen: tuple[object, ...], _store: Store
+) -> ResultTable:
+    return reliability_table(_store, dataset, plan)

@@ -1,0 +1,102 @@
+"""The Measure page: planning a measurement, its rate with pictures, its queue in Review."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span
+from spanlab.storage import Store
+from spanlab.workflows.datasets import summary_of
+from spanlab.workflows.measuring import measurement_queue
+
+OpenPage = Callable[..., AppTest]
+ANSWER = "0123456789"
+
+
+def said(who: str, marked: bool) -> Annotation:
+    kind = AnnotatorKind.DETECTOR if who == "judge" else AnnotatorKind.PERSON
+    spans = (Span.of(ANSWER, 2, 5, prob=0.9),) if marked else ()
+    return Annotation(annotator=who, kind=kind, spans=spans)
+
+
+@pytest.fixture
+def judged(store: Store) -> Store:
+    """200 answers of two models: every fourth is hallucinated, and the judge marks every third."""
+    records = [
+        Record(
+            item=Item(
+                id=f"i{at}", question=f"q{at}", answer=ANSWER, meta={"model": "ab"[at // 2 % 2]}
+            ),
+            annotations=(said("judge", at % 3 == 0),),
+        )
+        for at in range(200)
+    ]
+    store.import_records("d", records)
+    return store
+
+
+def review(store: Store, reviews: int) -> None:
+    queue = measurement_queue(store, "d")[:reviews]
+    store.save_annotations("d", [(name, said("anna", int(name[1:]) % 4 == 0)) for name in queue])
+
+
+def texts(app: AppTest) -> str:
+    return "\n".join(element.value for element in (*app.markdown, *app.caption, *app.info))
+
+
+def test_without_a_detector_the_page_leads_to_one(open_page: OpenPage, store: Store) -> None:
+    assert "nothing to measure yet" in open_page("measure").info[0].value
+    store.import_records("d", [Record(item=Item(id="a", answer="So."))])
+    assert "no detector has finished" in open_page("measure", dataset="d").info[0].value
+
+
+def test_a_plan_says_how_many_reviews_it_takes_before_it_is_stored(
+    open_page: OpenPage, judged: Store
+) -> None:
+    app = open_page("measure", dataset="d")
+    assert not app.exception
+    assert "**About 166 reviews** of 200 items give ± .030" in texts(app)
+    app.number_input(key="measure-within-d").set_value(10.0).run()
+    assert "**About 60 reviews** of 200 items give ± .100" in texts(app)
+    assert summary_of(judged, "d").settings.measurement is None
+    app.selectbox(key="measure-by-d").set_value("meta.model").run()
+    app.button(key="measure-plan").click().run()
+    assert not app.exception
+    plan = summary_of(judged, "d").settings.measurement
+    assert plan
+    assert (plan.annotator, plan.by, plan.half_width) == ("judge", "meta.model", 0.1)
+    assert app.metric[0].value == "not known yet"
+    assert "no reviews yet, about 60 for ± \\.100" in texts(app)
+
+    app.number_input(key="measure-within-d").set_value(5.0).run()
+    app.button(key="measure-replace").click().run()
+    assert "Replace the plan?" in app.warning[0].value
+    app.button(key="measure-keep").click().run()
+    assert not app.warning
+    app.button(key="measure-replace").click().run()
+    app.button(key="measure-replace-now").click().run()
+    plan = summary_of(judged, "d").settings.measurement
+    assert plan
+    assert plan.half_width == 0.05
+
+
+def test_the_corrected_rate_is_shown_with_its_pictures(open_page: OpenPage, judged: Store) -> None:
+    app = open_page("measure", dataset="d")
+    app.selectbox(key="measure-by-d").set_value("meta.model").run()
+    app.button(key="measure-plan").click().run()
+    review(judged, 80)
+    app.run()
+    assert not app.exception
+    assert app.metric[0].value.endswith(" %")
+    assert "80 reviews of 200 items · suggestions hidden in review" in texts(app)
+    rates = app.dataframe[0].value
+    assert list(rates["meta.model"]) == ["all", "a", "b"]
+    assert rates["Reviews"][0] == 80
+    assert rates["Marked by judge"][0] == pytest.approx(67 / 200)
+    assert rates["Rate"][0] == pytest.approx(0.25, abs=0.1)
+    assert "is no rate" in texts(app)
+    assert len(app.get("vega_lite_chart")) >= 3
+    assert "Reliability of judge" in texts(app)
