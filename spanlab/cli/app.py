@@ -65,6 +65,11 @@ COMMANDS: Final = {
     "datasets": _CommandPlace(
         "commands:datasets", "List datasets with their settings and annotators, or change one."
     ),
+    "snapshot": _CommandPlace(
+        "versions:snapshot", "Keep a dataset as it is now, as a version that never changes."
+    ),
+    "diff": _CommandPlace("versions:diff", "Say what differs between two datasets or versions."),
+    "bin": _CommandPlace("versions:app", "Deleted datasets: list, restore, delete for good."),
     "backup": _CommandPlace("backup:backup", "Write the database and all programs into one file."),
     "restore": _CommandPlace("backup:restore", "Put a backup into a database."),
     "serve": _CommandPlace("serving:serve", "Serve the app on this machine until Ctrl+C."),

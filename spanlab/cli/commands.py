@@ -73,7 +73,11 @@ def vote(
 
 
 def score(
-    files: Annotated[list[str], typer.Argument(metavar="PRED GOLD", help="Files or globs.")],
+    context: typer.Context,
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="PRED GOLD", help="Files, globs, or versions as DATASET@NAME."),
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
     annotator: Annotated[
         str | None, typer.Option(help="The annotator that is scored, if PRED has several.")
@@ -129,6 +133,8 @@ def score(
     from spanlab.workflows.analysis.score_files import score_files
     from spanlab.workflows.analysis.steps import score_step_files
 
+    named = context.with_resource(inputs.versions_as_files([against, *files]))
+    against, files = named[0] or None, named[1:]
     predictions, golds = inputs.two_sides(files)
     if repeat_pairs and not averitec:
         raise UsageError("--repeat-pairs goes with --averitec")

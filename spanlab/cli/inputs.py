@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import storable
@@ -15,6 +17,22 @@ _TEXT_MOST = 400_000
 def files(patterns: Sequence[str]) -> list[Path]:
     """Return the files that paths and globs name; see ``files_named``."""
     return files_named(patterns)
+
+
+@contextmanager
+def versions_as_files(arguments: Sequence[str | None]) -> Iterator[list[str]]:
+    """Give arguments that name a version (DATASET@NAME) as files, while the block runs."""
+    from spanlab.storage import Store
+    from spanlab.workflows.exporting import export_dataset
+
+    with TemporaryDirectory() as folder:
+        given = [each or "" for each in arguments]
+        for at, name in enumerate(given):
+            if "@" in name and not are_files([name]):
+                given[at] = str(Path(folder, f"{at}.jsonl"))
+                with Store.open() as store:
+                    export_dataset(store, name, Path(given[at]))
+        yield given
 
 
 def are_files(source: Sequence[str]) -> bool:

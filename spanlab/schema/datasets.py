@@ -176,7 +176,12 @@ class AnnotatorSummary:
 
 @dataclass(frozen=True)
 class DatasetSummary:
-    """The summary of a dataset; ``languages`` counts items, ``annotators`` are oldest first."""
+    """The summary of a dataset; ``languages`` counts items, ``annotators`` are oldest first.
+
+    A version of a dataset has a ``digest``: the SHA-256 of its export in spanlab's own format,
+    empty until it is worked out. ``version_of`` is what its dataset is called, None once that is
+    gone.
+    """
 
     name: str
     created: datetime
@@ -184,3 +189,5 @@ class DatasetSummary:
     languages: Mapping[str, int]
     annotators: tuple[AnnotatorSummary, ...]
     settings: DatasetSettings = field(default_factory=DatasetSettings)
+    version_of: str | None = None
+    digest: str | None = None

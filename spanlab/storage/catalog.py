@@ -20,7 +20,7 @@ from spanlab.schema import (
     Name,
     Status,
 )
-from spanlab.storage.engine import insert_new
+from spanlab.storage.engine import insert_new, writes
 from spanlab.storage.tables import READY, annotators, datasets, labels, languages, operations
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
@@ -44,25 +44,42 @@ class AnnotatorRow:
     kind: AnnotatorKind
 
 
-def find(connection: Connection, name: str) -> DatasetRow:
+def find(connection: Connection, name: str, *, delete: bool = False) -> DatasetRow:
     """Return the dataset ``name``.
+
+    Args:
+        connection: reads, or writes: then a version of a dataset is refused.
+        name: its name.
+        delete: whether it is to be deleted as a whole, which a version may be.
 
     Raises:
         NotFoundError: there is none, or its import has not finished; names those that there are.
+        UsageError: it is a version, and would be changed.
     """
-    query = select(datasets.c.id, datasets.c.name, datasets.c.n_items)
+    query = select(datasets.c.id, datasets.c.name, datasets.c.n_items, datasets.c.digest)
     query = query.where(datasets.c.state == READY)
     row = connection.execute(query.where(datasets.c.name == name)).one_or_none()
     if row is None:
         known = connection.execute(query.order_by(datasets.c.id).limit(20)).all()
         there = ", ".join(repr(each.name) for each in known) or "none yet"
         raise NotFoundError(f"there is no dataset {name!r}; there are: {there}")
+    if row.digest is not None and not delete and writes(connection):
+        raise version_stays(name)
     return DatasetRow(row.id, row.name, row.n_items)
 
 
-def summaries(connection: Connection) -> list[DatasetSummary]:
-    """Return all datasets in the order in which they were made; empty if there are none."""
+def version_stays(name: str) -> UsageError:
+    """Return the error that a version would be changed."""
+    return UsageError(f"{name!r} is a version, which never changes: duplicate it to work on a copy")
+
+
+def summaries(connection: Connection, *, versions: bool = False) -> list[DatasetSummary]:
+    """Return all datasets in the order in which they were made; empty if there are none.
+
+    Versions of others that are there are left out unless ``versions`` is set.
+    """
     ready = datasets.c.state == READY
+    names = dict(connection.execute(select(datasets.c.id, datasets.c.name).where(ready)).all())
     by_language: dict[int, dict[str, int]] = defaultdict(dict)
     for row in connection.execute(
         select(languages).join(datasets).where(ready).order_by(languages.c.code)
@@ -85,8 +102,11 @@ def summaries(connection: Connection) -> list[DatasetSummary]:
             languages=by_language[row.id],
             annotators=tuple(people[row.id]),
             settings=DatasetSettings.model_validate_json(row.settings),
+            version_of=names.get(row.version_of),
+            digest=row.digest,
         )
         for row in connection.execute(select(datasets).where(ready).order_by(datasets.c.id))
+        if versions or row.version_of not in names
     ]
 
 
@@ -159,6 +179,29 @@ def rename(connection: Connection, name: str, new: str) -> None:
     if new != name:
         check_free(connection, new)
         connection.execute(update(datasets).where(datasets.c.id == dataset.id).values(name=new))
+        for version in versions_of(connection, dataset.id, READY):
+            rename_row(connection, version.id, f"{new}@{version.name.rpartition('@')[2]}")
+
+
+def versions_of(connection: Connection, dataset: int, state: str) -> list[DatasetRow]:
+    """Return the versions of a dataset that are in a state, the oldest first."""
+    query = select(datasets.c.id, datasets.c.name, datasets.c.n_items)
+    here = (datasets.c.version_of == dataset, datasets.c.state == state)
+    rows = connection.execute(query.where(*here).order_by(datasets.c.id))
+    return [DatasetRow(*row) for row in rows]
+
+
+def rename_row(connection: Connection, dataset: int, name: str, **values: str | None) -> None:
+    """Give a dataset's row a name that has to be free, and other values; raises as ``create``."""
+    check_free(connection, name)
+    here = update(datasets).where(datasets.c.id == dataset)
+    connection.execute(here.values(name=name, **values))
+
+
+def seal(connection: Connection, name: str, digest: str) -> None:
+    """Store the digest of a version."""
+    here = update(datasets).where(datasets.c.name == name, datasets.c.digest == "")
+    connection.execute(here.values(digest=digest))
 
 
 def settings_of(connection: Connection, name: str) -> DatasetSettings:

@@ -146,8 +146,12 @@ def _prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get("spanlab_writes")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes(connection) else "BEGIN")
+
+
+def writes(connection: Connection) -> bool:
+    """Say whether a connection is one of ``Database.writing``."""
+    return bool(connection.get_execution_options().get("spanlab_writes"))
 
 
 def _postgresql(url: URL) -> Engine:

@@ -121,10 +121,11 @@ def remove(database: Database, find: Callable[[Connection], DatasetRow | None]) 
     return True
 
 
-def duplicate(database: Database, name: str, new: str) -> int:
+def duplicate(database: Database, name: str, new: str, *, version: bool = False) -> int:
     """Copy the dataset ``name`` as it is now to the new dataset ``new``; return the item count.
 
-    Review logs are not copied: a log in the copy starts from the person's annotation so far.
+    Review logs are not copied: a log in the copy starts from the person's annotation so far. With
+    ``version`` the copy is one of its versions, and never changes.
 
     Raises:
         NotFoundError: there is no dataset ``name``.
@@ -156,7 +157,11 @@ def duplicate(database: Database, name: str, new: str) -> int:
             connection.execute(
                 update(datasets)
                 .where(datasets.c.id == copy.id)
-                .values(settings=setting.scalar_subquery())
+                .values(
+                    settings=setting.scalar_subquery(),
+                    version_of=source.id if version else None,
+                    digest="" if version else None,
+                )
             )
         return source.n_items
 
@@ -186,14 +191,16 @@ def sweep(database: Database) -> None:
 
 def _open(connection: Connection, name: str, *, create: bool) -> DatasetRow:
     found = connection.execute(
-        select(datasets.c.id, datasets.c.state, datasets.c.n_items)
+        select(datasets.c.id, datasets.c.state, datasets.c.n_items, datasets.c.digest)
         .where(datasets.c.name == name)
         .with_for_update(key_share=True)
     ).one_or_none()
     if found is None or create:
         return DatasetRow(catalog.create(connection, name, LOADING), name, 0)
     if found.state != READY:
-        raise _busy(name)
+        raise busy(name)
+    if found.digest is not None:
+        raise catalog.version_stays(name)
     return DatasetRow(found.id, name, found.n_items)
 
 
@@ -203,14 +210,15 @@ def _claim(
     """Enter a load of ``dataset`` and hold its lock until ``stack`` closes."""
     load = select(loads.c.dataset_id).where(loads.c.dataset_id == dataset.id)
     if connection.execute(load).one_or_none() is not None:
-        raise _busy(dataset.name)
+        raise busy(dataset.name)
     now = datetime.now(UTC).isoformat()
     connection.execute(insert(loads).values(dataset_id=dataset.id, started=now))
     if not stack.enter_context(claim(database, dataset.id)):
-        raise _busy(dataset.name)
+        raise busy(dataset.name)
 
 
-def _busy(name: str) -> StoreError:
+def busy(name: str) -> StoreError:
+    """Return the error that an import is under way."""
     return StoreError(f"an import into {name!r} is under way: wait for its end")
 
 
@@ -243,6 +251,8 @@ def _clear(database: Database, dataset: int) -> None:
         else:
             for table in (labels, annotators, languages, loads):
                 connection.execute(delete(table).where(table.c.dataset_id == dataset))
+            kept = update(datasets).where(datasets.c.version_of == dataset)
+            connection.execute(kept.values(version_of=None))
             connection.execute(delete(datasets).where(datasets.c.id == dataset))
 
 

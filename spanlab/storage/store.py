@@ -28,6 +28,7 @@ from spanlab.storage import (
     api_jobs,
     assignment,
     catalog,
+    dataset_bin,
     imports,
     items,
     paging,
@@ -38,6 +39,7 @@ from spanlab.storage.annotations import save_annotations
 from spanlab.storage.api_jobs import StoredJob
 from spanlab.storage.assignment import FinishedItem, PlanProgress
 from spanlab.storage.catalog import DatasetRow
+from spanlab.storage.dataset_bin import BinnedDataset
 from spanlab.storage.engine import Database
 from spanlab.storage.findings import FoundAnnotations, save_findings
 from spanlab.storage.items import StoredRecord
@@ -74,6 +76,7 @@ class Store:
         try:
             with suppress(StoreError):  # nobody reads those rows, and whoever writes is told why
                 staging.sweep(database)
+                dataset_bin.sweep(database)
         except BaseException:
             database.close()
             raise
@@ -96,10 +99,10 @@ class Store:
 
     # Datasets
 
-    def datasets(self) -> list[DatasetSummary]:
-        """Return all datasets, oldest first; empty if there are none."""
+    def datasets(self, *, versions: bool = False) -> list[DatasetSummary]:
+        """Return all datasets, oldest first, with their versions if asked; see ``summaries``."""
         with self._database.reading() as connection:
-            return catalog.summaries(connection)
+            return catalog.summaries(connection, versions=versions)
 
     def import_records(
         self,
@@ -152,9 +155,39 @@ class Store:
         """Copy a dataset and return its number of items; its review logs begin anew."""
         return staging.duplicate(self._database, name, new)
 
+    def freeze_dataset(self, name: str, version: str) -> int:
+        """Copy a dataset to a version that never changes; return its number of items."""
+        return staging.duplicate(self._database, name, version, version=True)
+
+    def seal_version(self, version: str, digest: str) -> None:
+        """Store the SHA-256 of a version's export, once."""
+        with self._database.writing() as connection:
+            catalog.seal(connection, version, digest)
+
     def delete_dataset(self, name: str) -> None:
         """Delete a dataset with all annotations and logs, for good; see ``staging.remove``."""
-        staging.remove(self._database, lambda connection: catalog.find(connection, name))
+        staging.remove(
+            self._database, lambda connection: catalog.find(connection, name, delete=True)
+        )
+
+    def bin_dataset(self, name: str) -> None:
+        """Put a dataset and its versions into the bin for 30 days; see ``dataset_bin.put``."""
+        with self._database.writing() as connection:
+            dataset_bin.put(connection, name)
+
+    def binned(self) -> list[BinnedDataset]:
+        """Return what is in the bin, the last deleted first."""
+        with self._database.reading() as connection:
+            return dataset_bin.listed(connection)
+
+    def restore_dataset(self, name: str, new: str | None = None) -> None:
+        """Bring a dataset back out of the bin; see ``dataset_bin.restore``."""
+        with self._database.writing() as connection:
+            dataset_bin.restore(connection, name, new)
+
+    def empty_bin(self, name: str) -> None:
+        """Delete for good what was deleted last under a name; see ``dataset_bin.remove``."""
+        dataset_bin.remove(self._database, name)
 
     # Jobs of the JSON API
 

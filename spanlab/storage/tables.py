@@ -40,6 +40,7 @@ metadata = MetaData()
 
 READY = "ready"  # visible
 LOADING = "loading"  # its first import is under way: nobody sees it yet
+BINNED = "binned"  # in the bin: nobody sees it, and it can come back
 DELETING = "deleting"  # being deleted piece by piece: nobody sees it any more
 
 
@@ -64,6 +65,11 @@ datasets = Table(
     Column("state", Text, nullable=False),
     Column("n_items", Integer, nullable=False),
     Column("settings", Text, nullable=False, server_default="{}"),  # JSON of DatasetSettings
+    Column("deleted_at", Text),  # when it came into the bin: ISO 8601, UTC
+    Column(
+        "version_of", Integer
+    ),  # of a version that never changes: the dataset, while it is there
+    Column("digest", Text),  # of a version alone: SHA-256 of its export, empty until it is known
 )
 
 loads = Table(

@@ -87,7 +87,7 @@ def page_link(page: str, label: str, *, icon: str) -> None:
         st.page_link(pages[page], label=plain(label), icon=icon)
 
 
-def datasets_for(what: str) -> dict[str, DatasetSummary]:
+def datasets_for(what: str, *, versions: bool = False) -> dict[str, DatasetSummary]:
     """Return all datasets by name; where there is none, say so and lead to where one comes from.
 
     Nor is there any where the URL, or this session, is at a dataset that was deleted or renamed:
@@ -95,8 +95,9 @@ def datasets_for(what: str) -> dict[str, DatasetSummary]:
 
     Args:
         what: what cannot be done without one, such as "review".
+        versions: whether versions of datasets come along.
     """
-    found = {summary.name: summary for summary in store().datasets()}
+    found = {summary.name: summary for summary in store().datasets(versions=versions)}
     wanted = _wanted()
     if wanted is not None and wanted not in found:
         _say_gone(wanted, found)

@@ -85,17 +85,17 @@ class BlindStore(Store):
         self.reader = (reviewer, settings.shown_when_done)
         self._reviewer, self._shown_when_done = self.reader
 
-    def datasets(self) -> list[DatasetSummary]:
+    def datasets(self, *, versions: bool = False) -> list[DatasetSummary]:
         """Return all datasets, of their annotators those that may be seen."""
         return [
             replace(summary, annotators=tuple(filter(self._may_see, summary.annotators)))
-            for summary in super().datasets()
+            for summary in super().datasets(versions=versions)
         ]
 
     def records(self, dataset: str, *, annotators: Sequence[str] | None = None) -> Iterator[Record]:
         """Yield the records; whose votes may be seen depends on all annotations of an item."""
         if annotators is not None:
-            summary = next(each for each in self.datasets() if each.name == dataset)
+            summary = next(each for each in self.datasets(versions=True) if each.name == dataset)
             check_annotators(summary, annotators)
         for record in map(self._seen, super().records(dataset)):
             kept = [each for each in record.annotations if each.annotator in (annotators or ())]

@@ -108,7 +108,7 @@ def dataset_tables(summaries: Sequence[DatasetSummary]) -> tuple[ResultTable, ..
                 summary.name,
                 summary.n_items,
                 " ".join(f"{lang}:{count}" for lang, count in summary.languages.items()),
-                _settings_in_words(summary.settings),
+                _settings_in_words(summary.settings, summary.digest),
             )
             for summary in summaries
         ),
@@ -136,8 +136,9 @@ def dataset_tables(summaries: Sequence[DatasetSummary]) -> tuple[ResultTable, ..
     return (datasets, annotators) if annotators.rows else (datasets,)
 
 
-def _settings_in_words(settings: DatasetSettings) -> str:
+def _settings_in_words(settings: DatasetSettings, digest: str | None) -> str:
     parts = [
+        *([] if digest is None else [f"SHA-256 {digest or 'not worked out'}"]),
         f"undecided suggestions: {settings.undecided}",
         f"labels: {len(settings.labels)}",
         f"people per item: {settings.overlap or 'any number'}",
@@ -171,7 +172,7 @@ def summary_of(store: Store, dataset: str) -> DatasetSummary:
     Raises:
         NotFoundError: there is none of this name; the message lists those that exist.
     """
-    summaries = store.datasets()
+    summaries = store.datasets(versions=True)
     for summary in summaries:
         if summary.name == dataset:
             return summary

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from full_record import full_record
-from sqlalchemy import Engine
+from sqlalchemy import Engine, select, update
 from sqlalchemy.event import listen, remove
 
 from spanlab.datasets import read, write
@@ -29,7 +30,9 @@ from spanlab.schema import (
     Status,
     UndecidedRule,
 )
+from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
+from spanlab.storage.tables import datasets, items
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -267,3 +270,50 @@ def test_guidelines_keep_every_text_they_have_had(store: Store, record: MakeReco
         changed = store.change_settings("d", lambda now, text=text: now.with_guidelines(text))  # type: ignore[misc]
     assert changed.guidelines == ("Mark names.", "Mark names and dates.")
     assert store.datasets()[0].settings == changed
+
+
+def test_a_deleted_dataset_keeps_everything_for_30_days_and_then_goes_at_the_next_opening(
+    settings: Settings, record: MakeRecord, said: Say
+) -> None:
+    with Store.open(settings) as store:
+        store.import_records("d", [record("a", said("anna", (4, 9), kind=AnnotatorKind.PERSON))])
+        write = SentOperation("s", 1, 0, SetStatus(status=Status.SKIPPED))
+        store.apply("d", "a", "anna", [write])
+        before = (list(store.records("d")), store.review("d", "a", "anna"))
+        store.freeze_dataset("d", "d@v1")
+        store.bin_dataset("d")
+        assert store.datasets(versions=True) == []
+        store.import_records("d", [record("b")])  # the name is free
+        with pytest.raises(StoreError, match="is taken"):
+            store.restore_dataset("d")
+        store.restore_dataset("d", "old")
+        assert (list(store.records("old")), store.review("old", "a", "anna")) == before
+        assert [each.name for each in store.datasets(versions=True)] == ["old", "old@v1", "d"]
+        store.bin_dataset("old")
+        for days, left in ((29, 2), (31, 0)):
+            then = (datetime.now(UTC) - timedelta(days=days)).isoformat()
+            with store.database.writing() as connection:
+                changed = update(datasets).where(datasets.c.state == "binned")
+                connection.execute(changed.values(deleted_at=then))
+            Store.open(settings).close()
+            assert len(store.binned()) == left
+        with store.database.reading() as connection:
+            assert connection.execute(select(items.c.item_id)).scalars().all() == ["b"]
+
+
+def test_versions_follow_their_dataset_and_outlive_it(store: Store, record: MakeRecord) -> None:
+    store.import_records("d", [record("a")])
+    store.freeze_dataset("d", "d@v1")
+    store.rename_dataset("d", "new")
+    assert [(each.name, each.version_of) for each in store.datasets(versions=True)] == [
+        ("new", None),
+        ("new@v1", "new"),
+    ]
+    with pytest.raises(UsageError, match="is a version, which never changes"):
+        store.rename_dataset("new@v1", "other")
+    with pytest.raises(UsageError, match="is a version, which never changes"):
+        store.import_records("new@v1", [record("b")])
+    store.delete_dataset("new")
+    assert [(each.name, each.version_of) for each in store.datasets()] == [("new@v1", None)]
+    store.bin_dataset("new@v1")
+    assert [each.name for each in store.binned()] == ["new@v1"]

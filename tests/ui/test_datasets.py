@@ -390,16 +390,32 @@ def test_a_dataset_is_deleted_only_when_its_name_is_typed(
 ) -> None:
     annotated(store)
     app = ask(open_page, "delete")
-    assert "deletes for good" in app.error[0].value
+    assert "the bin can bring it back" in app.error[0].value
     assert "4 items, with questions" in app.error[0].value
     assert "by 1 annotator" in app.error[0].value
     app.text_input[-1].input("min")
-    submit(app, "Delete for good")
+    submit(app, "Delete")
     assert "Nothing was deleted" in app.error[1].value
     assert names(store) == ["mine"]
     app.text_input[-1].input("mine")
-    submit(app, "Delete for good")
+    submit(app, "Delete")
     assert names(store) == []
+    assert "mine** · 4 items · deleted" in everything(app)
+    next(button for button in app.button if button.label == "Restore").click().run()
+    assert names(store) == ["mine"]
+
+
+def test_a_version_is_kept_and_stands_with_its_dataset(open_page: OpenPage, store: Store) -> None:
+    annotated(store)
+    app = ask(open_page, "snapshot")
+    app.text_input[-1].input("v@1")
+    submit(app, "Keep this version")
+    assert "cannot name a version" in app.error[0].value
+    app.text_input[-1].input("v1")
+    submit(app, "Keep this version")
+    assert names(store) == ["mine"]
+    (version,) = (each for each in store.datasets(versions=True) if each.version_of == "mine")
+    assert f"SHA-256 {(version.digest or '')[:12]}" in everything(app)
 
 
 def test_a_copy_has_everything_under_another_name(open_page: OpenPage, store: Store) -> None:

@@ -56,7 +56,7 @@ _STEPS = (
 def page() -> None:
     """Draw the page."""
     title("Compare")
-    summaries = datasets_for("compare")
+    summaries = datasets_for("compare", versions=True)
     if not summaries:
         return
     left, middle, right = st.columns([2, 2, 1], vertical_alignment="bottom")

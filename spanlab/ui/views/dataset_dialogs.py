@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal, NoReturn
 
 import streamlit as st
@@ -21,6 +22,7 @@ from spanlab.ui.views.dataset_settings import ask_settings, edit_annotators
 from spanlab.ui.views.job_views import latest_job, watch
 from spanlab.workflows.detection.request import request_of
 from spanlab.workflows.detection.selection import DetectorSelection, specifications
+from spanlab.workflows.versions import snapshot
 from spanlab.workflows.voting import vote_dataset
 
 _OPEN = "spanlab.dialog"
@@ -148,23 +150,36 @@ def _duplicate(summary: DatasetSummary) -> None:
                 _finish(f"{new} is a copy of {summary.name}.")
 
 
+def _snapshot(summary: DatasetSummary) -> None:
+    with st.form("snapshot", border=False):
+        st.caption(
+            "A version keeps all items and annotations as they are now and never changes. Compare, "
+            "Export and the command line take it like a dataset."
+        )
+        name = st.text_input("Name of the version", f"{datetime.now(UTC):%Y-%m-%d}").strip()
+        if st.form_submit_button("Keep this version", type="primary"):
+            with errors_shown("Nothing was kept."):
+                with progress("Keeping", summary.n_items) as advance:
+                    snapshot(store(), summary.name, name, advance)
+                _finish(f"{summary.name}@{name} is kept.")
+
+
 def _delete(summary: DatasetSummary) -> None:
     lost = "\n".join(f"- {plain(each)}" for each in _lost(summary))
-    text = f"**This deletes for good, for everybody:**\n{lost}"
+    text = f"**This deletes, for everybody:**\n{lost}\n\nFor 30 days the bin can bring it back."
     st.error(text, icon=":material/delete_forever:")
     link("export", "Export it first", icon=":material/download:", dataset=summary.name)
     with st.form("delete", border=False):
         typed = st.text_input(f"Type **{plain(summary.name)}** to confirm")
         st.html(_DANGER)
-        if st.form_submit_button("Delete for good", type="primary", key="delete-for-good"):
+        if st.form_submit_button("Delete", type="primary", key="delete-dataset"):
             if typed != summary.name:
                 st.error("That is not the name of the dataset. Nothing was deleted.")
                 return
             with errors_shown():
-                with st.spinner("Deleting …", show_time=True):
-                    store().delete_dataset(summary.name)
+                store().bin_dataset(summary.name)
                 forget_dataset(summary.name)
-                _finish(f"{summary.name} was deleted.")
+                _finish(f"{summary.name} was deleted. The bin below keeps it for 30 days.")
 
 
 def _lost(summary: DatasetSummary) -> Iterator[str]:
@@ -191,8 +206,8 @@ _WHOSE = {
 }
 
 
-_DANGER = """<style>.st-key-delete-for-good button { background: #b3261e; border-color: #b3261e;
-  color: #fff; } .st-key-delete-for-good button:hover { background: #8c1d18; }</style>"""
+_DANGER = """<style>.st-key-delete-dataset button { background: #b3261e; border-color: #b3261e;
+  color: #fff; } .st-key-delete-dataset button:hover { background: #8c1d18; }</style>"""
 
 
 ACTIONS: Mapping[str, DatasetAction] = {
@@ -202,6 +217,7 @@ ACTIONS: Mapping[str, DatasetAction] = {
     "annotators": DatasetAction("Annotators…", ":material/group:", _annotators),
     "rename": DatasetAction("Rename…", ":material/edit:", _rename),
     "duplicate": DatasetAction("Duplicate…", ":material/content_copy:", _duplicate),
+    "snapshot": DatasetAction("Keep a version…", ":material/inventory_2:", _snapshot),
     "delete": DatasetAction("Delete…", ":material/delete:", _delete),
 }
 

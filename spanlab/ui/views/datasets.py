@@ -50,12 +50,15 @@ _LANGUAGE = {UNDETERMINED: "language not stated"}
 
 def page() -> None:
     """Draw the page."""
-    datasets = store().datasets()
+    everything = store().datasets(versions=True)
+    names = {summary.name for summary in everything}
+    datasets = [summary for summary in everything if summary.version_of not in names]
     title("Datasets")
     st.html(_STYLE)
     show_news()
     if not datasets:
         _first_steps()
+        _bin()
         return
     with st.expander(
         "Import files",
@@ -66,7 +69,9 @@ def page() -> None:
         import_panel([summary.name for summary in datasets])
     detections = latest_jobs("detect", datasets)
     for summary in _shown(datasets):
-        _card(summary, detections.get(summary.name))
+        own = [each for each in everything if each.version_of == summary.name]
+        _card(summary, own, detections.get(summary.name))
+    _bin()
     show_dialog({summary.name: summary for summary in datasets})
 
 
@@ -110,7 +115,46 @@ def _shown(datasets: Sequence[DatasetSummary]) -> Sequence[DatasetSummary]:
     return found[(number - 1) * _PER_PAGE : number * _PER_PAGE]
 
 
-def _card(summary: DatasetSummary, detection: JobView | None) -> None:
+def _versions(versions: Sequence[DatasetSummary]) -> None:
+    """Draw the versions of a dataset, the newest first."""
+    if versions:
+        with st.expander(counted(len(versions), "version"), icon=":material/inventory_2:"):
+            for version in reversed(versions):
+                with st.container(horizontal=True, vertical_alignment="center"):
+                    st.markdown(
+                        f"**{plain(version.name)}** · {counted(version.n_items, 'item')} · "
+                        f"{version.created:%-d %B %Y} · SHA-256 {(version.digest or '')[:12]}…",
+                        width="stretch",
+                    )
+                    link(
+                        "compare", "Compare", icon=":material/compare_arrows:", dataset=version.name
+                    )
+                    link("export", "Export", icon=":material/download:", dataset=version.name)
+
+
+def _bin() -> None:
+    """Draw what was deleted and can come back."""
+    binned = store().binned()
+    if not binned:
+        return
+    with st.expander(f"Bin: {counted(len(binned), 'dataset')}", icon=":material/delete:"):
+        for dataset in binned:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(
+                    f"**{plain(dataset.name)}** · {counted(dataset.n_items, 'item')} · deleted "
+                    f"{dataset.deleted:%-d %B %Y}, goes for good {dataset.until:%-d %B %Y}",
+                    width="stretch",
+                )
+                if st.button("Restore", icon=":material/undo:", key=f"restore-{dataset.id}"):
+                    with errors_shown("It stays in the bin."):
+                        store().restore_dataset(dataset.name)
+                        tell_after_rerun(f"{dataset.name} is back.")
+                        st.rerun()
+
+
+def _card(
+    summary: DatasetSummary, versions: Sequence[DatasetSummary], detection: JobView | None
+) -> None:
     """Draw one dataset: what can be done with it first, then how far everybody is."""
     name = summary.name
     with st.container(border=True, key=f"dataset-{name}"):
@@ -124,6 +168,7 @@ def _card(summary: DatasetSummary, detection: JobView | None) -> None:
             st.html(counts_html(summary, annotators, plan))
         else:
             st.caption("Nobody has annotated it yet: review it, or run a detector.")
+        _versions(versions)
         if detection is not None and (detection.state not in _GONE or is_watched(detection.id)):
             going = not detection.is_over or is_watched(detection.id)
             st.fragment(_detection, run_every=EVERY if going else None)(detection.id)
@@ -145,7 +190,7 @@ def _actions(summary: DatasetSummary) -> None:
             ask(action, name)
     chosen = st.menu_button(
         "More",
-        ["settings", "annotators", "rename", "duplicate", "delete"],
+        ["settings", "annotators", "rename", "duplicate", "snapshot", "delete"],
         format_func=_named,
         key=f"more-{name}",
     )

@@ -129,7 +129,7 @@ class _ExportFile:
 def page() -> None:
     """Draw the page."""
     title("Export")
-    summaries = datasets_for("export")
+    summaries = datasets_for("export", versions=True)
     if not summaries:
         return
     left, right = st.columns([3, 1], vertical_alignment="bottom")

@@ -273,12 +273,15 @@ def check(store: Store, request: RunRequest) -> None:
     Raises:
         NotFoundError: there is no such dataset.
         UsageError: no detector is called like that, or somebody else in the dataset has a name
-            under which the run would sign.
+            under which the run would sign; or it is a version.
     """
     for spec in request.specs:
         entry_of(spec.detector)  # says so if there is none
     votes = {vote.name for vote in request.votes}
-    kinds = {each.name: each.kind for each in summary_of(store, request.dataset).annotators}
+    summary = summary_of(store, request.dataset)
+    if summary.digest is not None:
+        raise UsageError(f"{request.dataset!r} is a version, which never changes: duplicate it")
+    kinds = {each.name: each.kind for each in summary.annotators}
     for name in request.annotators:
         ours = AnnotatorKind.VOTE if name in votes else AnnotatorKind.DETECTOR
         if kinds.get(name, ours) is not ours:

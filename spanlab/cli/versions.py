@@ -1,0 +1,115 @@
+"""Versions of datasets, what differs between two, and the bin."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from spanlab.errors import UsageError
+from spanlab.results import counted
+
+app = typer.Typer(no_args_is_help=True, help="Deleted datasets: list, restore, delete for good.")
+
+
+def snapshot(
+    dataset: Annotated[str, typer.Argument(help="The dataset.")],
+    name: Annotated[str, typer.Argument(help="What the version is called, such as v1.")],
+) -> None:
+    """Keep a dataset as it is now, under DATASET@NAME, which never changes.
+
+    Its SHA-256 is that of the file which export writes. Export, score, rates, agreement and the
+    pages Compare and Export take DATASET@NAME like a dataset.
+
+    \b
+    spanlab snapshot mine v1
+    spanlab export mine@v1 -o v1.jsonl
+    spanlab score mine@v1 gold.jsonl --annotator anna
+    """
+    from spanlab.cli import progress
+    from spanlab.storage import Store
+    from spanlab.workflows.versions import snapshot as keep
+
+    with Store.open() as store, progress.bar("hashing", unit="items") as advance:
+        digest = keep(store, dataset, name, advance)
+    typer.echo(f"{dataset}@{name}: SHA-256 {digest}", err=True)
+
+
+def diff(
+    a: Annotated[str, typer.Argument(help="A dataset, or a version as DATASET@NAME.")],
+    b: Annotated[str, typer.Argument(help="Another one.")],
+    as_json: Annotated[bool, typer.Option("--json", help="All changes as JSON.")] = False,
+) -> None:
+    """Say what differs between two datasets or versions: items, spans, and who made them.
+
+    \b
+    spanlab diff mine@v1 mine
+    spanlab diff mine@v1 mine@v2 --json
+    """
+    from spanlab.cli import output
+    from spanlab.storage import Store
+    from spanlab.workflows.versions import diff_datasets
+
+    with Store.open() as store:
+        output.write_result(diff_datasets(store, a, b), json=as_json)
+
+
+@app.command("list")
+def list_bin() -> None:
+    """List the deleted datasets, and until when each can come back."""
+    from spanlab.cli import output
+    from spanlab.results import ResultTable, columns_of
+    from spanlab.storage import Store
+
+    with Store.open() as store:
+        rows = tuple(
+            (each.name, each.n_items, f"{each.deleted:%Y-%m-%d}", f"{each.until:%Y-%m-%d}")
+            for each in store.binned()
+        )
+    columns = (
+        *columns_of("text", "Dataset"),
+        *columns_of("count", "Items"),
+        *columns_of("text", "Deleted", "Kept until"),
+    )
+    output.write_tables(
+        [ResultTable(key="bin", title="Bin", columns=columns, rows=rows, empty="the bin is empty")]
+    )
+
+
+@app.command()
+def put(dataset: Annotated[str, typer.Argument(help="The dataset, or a version.")]) -> None:
+    """Delete a dataset with its versions; for 30 days it can come back."""
+    from spanlab.storage import Store
+
+    with Store.open() as store:
+        store.bin_dataset(dataset)
+    typer.echo(f"{dataset} is in the bin: spanlab bin restore {dataset} brings it back", err=True)
+
+
+@app.command()
+def restore(
+    dataset: Annotated[str, typer.Argument(help="What the dataset was called.")],
+    new: Annotated[str | None, typer.Option("--as", help="What it is to be called.")] = None,
+) -> None:
+    """Bring back the dataset that was deleted last under a name, with its versions."""
+    from spanlab.storage import Store
+
+    with Store.open() as store:
+        store.restore_dataset(dataset, new)
+    typer.echo(f"{new or dataset} is back", err=True)
+
+
+@app.command()
+def empty(
+    dataset: Annotated[str, typer.Argument(help="What the dataset was called.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Yes, for good.")] = False,
+) -> None:
+    """Delete for good the dataset that was deleted last under a name."""
+    from spanlab.storage import Store
+
+    if not yes:
+        raise UsageError(f"this deletes {dataset!r} with all annotations for good: add --yes")
+    with Store.open() as store:
+        store.empty_bin(dataset)
+        left = len(store.binned())
+    typer.echo(f"{dataset} was deleted; {counted(left, 'dataset')} in the bin", err=True)
