@@ -6,20 +6,26 @@ from the registry on every other Python that it finds.
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import urllib.request
 import venv
 import zipfile
 from email import message_from_bytes
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from ports import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = ("spanlab", "optimizers")
@@ -27,15 +33,32 @@ SHIPPED = ("spanlab", "optimizers")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built without a network from a copy of what is in the repository."""
+    """The wheel, built without a network as the Dockerfile's first stage builds it."""
     tree = tmp_path_factory.mktemp("tree")
-    for name in tracked():
-        (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, tree / name, follow_symlinks=False)
-    options = ("--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", tree / "wheels")
-    run([sys.executable, "-m", "pip", "wheel", "--quiet", *options, tree], tree)
+    for step, words in dockerfile()[0]:
+        if step == "COPY":
+            for name in tracked(*words[:-1]):
+                (tree / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / name, tree / name, follow_symlinks=False)
+    (build,) = (words for step, words in dockerfile()[0] if step == "RUN")
+    assert build[:2] == ["pip", "wheel"]
+    words = [word.replace("/wheels", str(tree / "wheels")) for word in build[1:]]
+    run([sys.executable, "-m", "pip", *words, "--no-build-isolation", "--no-index"], tree)
     (built,) = (tree / "wheels").glob("*.whl")
     return built
+
+
+def dockerfile() -> list[list[tuple[str, list[str]]]]:
+    """Return the steps of the Dockerfile's stages, each with its words."""
+    stages: list[list[tuple[str, list[str]]]] = []
+    for line in (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines():
+        step, _, rest = line.partition(" ")
+        if step == "FROM":
+            stages.append([])
+        if step and step != "#":
+            words = json.loads(rest) if rest.startswith("[") else shlex.split(rest)
+            stages[-1].append((step, words))
+    return stages
 
 
 def run(command: list[str | Path], where: Path, **environment: str) -> str:
@@ -172,6 +195,78 @@ def test_what_people_do_first_works_from_the_wheel_and_what_it_requires(
     assert run([installed / "python", "-c", BOTH], tmp_path).split() == ["2", "2", "2"]
     asked = ("--detector", "ucsc-extract", "--model", "m", "--dry-run")
     assert "calls" in spanlab("optimize", "samples", *asked)
+
+
+def test_the_container_installs_the_lock_compiles_nothing_and_runs_as_nobody_in_particular() -> (
+    None
+):
+    stages = dockerfile()
+    kept = set((ROOT / ".dockerignore").read_text(encoding="utf-8").split())
+    for step, words in (each for stage in stages for each in stage):
+        names = [word for word in words[:-1] if not word.startswith("--")]
+        if step == "COPY" and not words[0].startswith("--from"):
+            assert all(tracked(name) and f"!{name}" in kept for name in names), words
+    commands = [" ".join(words) for step, words in stages[1] if step == "RUN"]
+    assert "--require-hashes --only-binary :all: -r /tmp/requirements.lock" in commands[0]
+    assert "--no-deps --no-index" in commands[1]
+    assert not any("apt-get" in command or "gcc" in command for command in commands)
+    last = dict(stages[1])
+    assert f"--uid 10001 {last['USER'][0]}" in " ".join(commands)
+    assert f"mkdir {last['WORKDIR'][0]}" in " ".join(commands)
+
+
+def test_what_compose_starts_exists_and_gets_its_secrets_from_files(installed: Path) -> None:
+    plan = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
+    for name, service in plan["services"].items():
+        for variable, value in service["environment"].items():
+            assert not variable.endswith(("PASSWORD", "KEY", "DATABASE_URL")), name
+            if variable.endswith("_FILE"):
+                secret = value.removeprefix("/run/secrets/")
+                assert secret in service["secrets"]
+                assert plan["secrets"][secret] == {"file": f"secrets/{secret}"}
+        mounted = {volume.partition(":")[0] for volume in service["volumes"]}
+        assert mounted <= set(plan["volumes"])
+        assert set(service.get("depends_on", ())) <= set(plan["services"])
+    command = plan["services"]["worker"]["command"]
+    assert command[-1] in run([installed / command[0], *command[1:-1], "--help"], ROOT)
+
+
+def test_the_container_s_command_serves_with_secrets_of_files_and_says_that_it_is_ready(
+    installed: Path, tmp_path: Path
+) -> None:
+    last = dict(dockerfile()[1])
+    (entry,), command, port = last["ENTRYPOINT"], list(last["CMD"]), free_port()
+    command[command.index("--port") + 1] = str(port)
+    secret = tmp_path / "database_url"
+    secret.write_text(f"sqlite:///{tmp_path / 'secret.db'}\n", encoding="utf-8")
+    environment = {
+        "PATH": f"{installed}:/usr/bin:/bin",
+        "SPANLAB_HOME": str(tmp_path / "home"),
+        "SPANLAB_DATABASE_URL_FILE": str(secret),
+        "SPANLAB_ALLOWED_HOSTS": "spanlab.localhost",
+    }
+    options: dict[str, Any] = {"stderr": subprocess.PIPE, "text": True, "cwd": tmp_path}
+    with subprocess.Popen(["sh", ROOT / entry, *command], env=environment, **options) as process:
+        try:
+            assert process.stderr is not None
+            first = json.loads(process.stderr.readline())
+            assert "spanlab is at" in first["message"]
+            answers = {}
+            for path in ("/healthz", "/readyz", "/"):
+                asked = urllib.request.Request(
+                    f"http://127.0.0.1:{port}{path}", headers={"X-Request-ID": f"mine-{path[1:]}"}
+                )
+                with urllib.request.urlopen(asked, timeout=60) as answer:
+                    answers[path] = (answer.status, answer.headers["X-Request-ID"])
+            process.terminate()
+            lines = [json.loads(line) for line in process.stderr]
+        finally:
+            process.kill()
+    assert answers == {path: (200, f"mine-{path[1:]}") for path in answers}
+    assert (tmp_path / "secret.db").is_file()
+    ready = next(line for line in lines if line.get("path") == "/readyz")
+    assert (ready["request_id"], ready["status"], ready["method"]) == ("mine-readyz", 200, "GET")
+    assert lines[-1]["message"] == "stopped"
 
 
 WHERE = """

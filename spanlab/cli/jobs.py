@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from spanlab.cli.options import LogJson
+
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List and steer jobs.")
 
 JobId = Annotated[str, typer.Argument(help="The job's id, or how it begins.")]
@@ -126,6 +128,7 @@ def worker(
     processes: Annotated[
         int, typer.Option(min=0, help="Processes for detectors that ask no model; 0: a thread.")
     ] = 0,
+    log_json: LogJson = False,
 ) -> None:
     """Work on queued jobs until Ctrl+C; any number of workers share them.
 
@@ -136,22 +139,27 @@ def worker(
     spanlab worker
     spanlab worker --name gpu-room-1
     """
+    import logging
     import socket
 
     from spanlab.cli import progress
     from spanlab.jobs import worker as work
     from spanlab.settings import Settings
+    from spanlab.workflows import serving
 
+    if log_json:
+        serving.log_json()
+    say = logging.getLogger("spanlab.worker").info if log_json else progress.say
     ended = threading.Event()
     stops = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(each, lambda *_: ended.set()) for each in stops]
     try:
         role = work.WorkerRole(name or socket.gethostname(), processes=processes)
         me = work.start(Settings.read(), role)
-        progress.say(f"{me.name} works on jobs; Ctrl+C ends it after the calls under way")
+        say(f"{me.name} works on jobs; Ctrl+C ends it after the calls under way")
         while not ended.wait(1.0):
             pass
-        progress.say("stopping after the calls under way")
+        say("stopping after the calls under way")
         work.stop()
     finally:  # a name that is refused leaves the process as it was
         for each, handler in zip(stops, before, strict=True):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from spanlab.cli.options import OptionsWithout, takes_options
+from spanlab.cli.options import LogJson, OptionsWithout, takes_options
 from spanlab.errors import missing_package
 from spanlab.workflows.detection.selection import DetectorSelection
 
@@ -91,10 +91,11 @@ def api(
             help="The dataset that gets traces sent to /v1/traces (OpenTelemetry's OTLP)."
         ),
     ] = None,
+    log_json: LogJson = False,
 ) -> None:
     """Offer detectors, claim verification and scores as a JSON API, documented at /docs.
 
-    Requests carry the key that SPANLAB_API_KEY holds.
+    Requests carry the key that SPANLAB_API_KEY holds; /healthz and /readyz need none.
 
     \b
     SPANLAB_API_KEY=… spanlab api --detector offline
@@ -103,6 +104,7 @@ def api(
     from spanlab.jobs import start_embedded_worker
     from spanlab.services.offers import ServiceOffers
     from spanlab.storage import Store
+    from spanlab.workflows import serving
 
     try:
         from spanlab.services.api_jobs import ApiJobs
@@ -117,7 +119,10 @@ def api(
         app = http_api(offers, ApiJobs(store, offers), os.environ.get(KEY, ""), rate, inbox)
         start_embedded_worker()
         typer.echo(f"http://{host}:{port}/docs says what can be asked.", err=True)
-        serve(app, host, port)
+        if log_json:
+            serving.log_json()
+        ready = serving.HealthPaths(app, store.ping)
+        serve(serving.RequestLog(ready), host, port)
 
 
 def _offered(

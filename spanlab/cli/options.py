@@ -203,6 +203,10 @@ ChatTurns = Annotated[
     TurnSelection,
     typer.Option("--turns", help="Of a chat, the last answer is an item, or all are."),
 ]
+LogJson = Annotated[
+    bool, typer.Option("--log-json", help="Logs as JSON, with a line for every request.")
+]
+
 Output = Annotated[
     Path | None,
     typer.Option(

@@ -6,13 +6,22 @@ from typing import Annotated
 
 import typer
 
+from spanlab.cli.options import LogJson
+
 
 def serve(
     port: Annotated[
         int | None, typer.Option(min=1, max=65535, help="Default 8501, or the next free one.")
     ] = None,
+    host: Annotated[
+        str,
+        typer.Option(help="The address to listen on; other machines need SPANLAB_ALLOWED_HOSTS."),
+    ] = "127.0.0.1",
+    log_json: LogJson = False,
 ) -> None:
     """Serve the app on this machine until Ctrl+C.
+
+    /healthz says that it runs, /readyz that its database answers, too.
 
     \b
     spanlab serve
@@ -20,7 +29,7 @@ def serve(
     """
     from spanlab.cli import server
 
-    server.serve(port)
+    server.serve(port, host, log_json=log_json)
 
 
 def demo(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Self
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, literal, select
 
 from spanlab.errors import StoreError
 from spanlab.oplog import ReviewState
@@ -96,6 +96,11 @@ class Store:
     def _reading(self, dataset: str) -> Iterator[_Place]:
         with self._database.reading() as connection:
             yield connection, catalog.find(connection, dataset)
+
+    def ping(self) -> None:
+        """Ask the database for next to nothing, to see whether it answers."""
+        with self._database.reading() as connection:
+            connection.execute(select(literal(1)))
 
     # Datasets
 

@@ -21,6 +21,9 @@ from streamlit import config
 from spanlab.redaction import bound_logs
 from spanlab.ui.chart_style import DARK, LIGHT
 from spanlab.workflows.import_files import LOOPBACK, allowed_hosts
+from spanlab.workflows.serving import HealthPaths, RequestLog, log_json, take_over_logs
+
+log = logging.getLogger("spanlab.server")
 
 _OPTIONS: Mapping[str, object] = {
     "server.headless": True,
@@ -88,7 +91,8 @@ def _name(address: str) -> str:
 def guards() -> list[Middleware]:
     """Return what stands before Streamlit, however the app is started, and bound its logs."""
     bound_logs()
-    return [Middleware(RequestGuard, hosts=allowed_hosts())]
+    guard = Middleware(RequestGuard, hosts=allowed_hosts())
+    return [Middleware(RequestLog), Middleware(HealthPaths), guard]
 
 
 def take_options() -> None:
@@ -108,32 +112,41 @@ def take_options() -> None:
         config.set_option(name, value)
 
 
-def serve(port: int | None = None) -> None:
-    """Serve the app to this machine until it is stopped.
+def serve(port: int | None = None, host: str = "127.0.0.1", *, as_json: bool = False) -> None:
+    """Serve the app until it is stopped.
 
     Args:
         port: a free one; None for 8501 or the next free one.
+        host: the address to listen on, this machine's own unless others are allowed.
+        as_json: whether logs, with a line for each request, are JSON.
     """
-    options = {**_OPTIONS, "server.address": "127.0.0.1"}
+    options = {**_OPTIONS, "server.address": host}
     if port is not None:
         options["server.port"] = port
-    logging.disable(logging.INFO)  # the web server tells of its start and end
+    if as_json:
+        log_json()
+    else:
+        logging.disable(logging.INFO)  # the web server tells of its start and end
+    say = log.info if as_json else _say
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
     @asynccontextmanager
     async def announced(_app: st.App) -> AsyncIterator[None]:
         found = config.get_option("server.port")
-        _say(f"spanlab is at http://localhost:{found}  (Ctrl+C stops it, all work is kept)")
+        if as_json:
+            take_over_logs()
+        say(f"spanlab is at http://localhost:{found}  (Ctrl+C stops it, all work is kept)")
         try:
             yield
         finally:
-            logging.disable(logging.ERROR)  # a second Ctrl+C cuts the end short, in many lines
+            if not as_json:
+                logging.disable(logging.ERROR)  # a second Ctrl+C cuts the end short, in many lines
 
     page = Path(__file__).with_name("navigation.py")
     app = st.App(page, middleware=guards(), lifespan=announced)
     with suppress(KeyboardInterrupt):
         app.run(config=options)
-    _say("stopped")
+    say("stopped")
 
 
 def _say(line: str) -> None:
@@ -142,4 +155,5 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    serve(*map(int, sys.argv[1:]))
+    host, port, as_json = sys.argv[1:]
+    serve(int(port) if port else None, host, as_json=bool(as_json))

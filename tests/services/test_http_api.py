@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
+import re
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,9 +26,10 @@ from working_jobs import SECONDS, working
 
 from spanlab import jobs
 from spanlab.detectors import DetectorSpec
-from spanlab.errors import UsageError
+from spanlab.errors import StoreError, UsageError
 from spanlab.jobs import RunRequest
 from spanlab.oplog import SetStatus
+from spanlab.redaction import remember
 from spanlab.retrievers.building import build
 from spanlab.schema import Item, Process, Record, Status
 from spanlab.services.api_jobs import ApiJobs
@@ -37,6 +41,7 @@ from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 from spanlab.workflows.detection.selection import DetectorSelection
+from spanlab.workflows.serving import HealthPaths, JsonLines, RequestLog
 
 KEY = "a-key-that-is-long-enough"
 OFFLINE = DetectorSpec(detector="offline")
@@ -536,3 +541,40 @@ def test_traces_as_json_are_stored_once_bounded_and_need_the_key(store: Store) -
         assert client.post("/v1/traces", content=b"\xff", headers=protobuf).status_code == 400
         wrong = {"Authorization": "Bearer of another key"}
         assert client.post("/v1/traces", json=body, headers=wrong).status_code == 401
+
+
+def test_health_needs_no_key_and_every_answer_and_log_line_has_its_request_s_id(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    offers = ServiceOffers(DetectorSelection(detectors=("offline",)))
+    app = http_api(offers, ApiJobs(store, offers), KEY)
+    line = logging.StreamHandler(sys.stdout)
+    line.setFormatter(JsonLines())
+    logger = logging.getLogger("spanlab.workflows.serving")
+    logger.addHandler(line)
+    before, logger.level = logger.level, logging.INFO
+    remember(KEY)
+    try:
+        with TestClient(RequestLog(HealthPaths(app, store.ping))) as client:
+            assert [client.get(path).status_code for path in ("/healthz", "/readyz")] == [200, 200]
+            refused = client.get("/v1/detectors", headers={"X-Request-ID": "not an id"})
+        assert refused.status_code == 401
+        assert re.fullmatch("[0-9a-f]{16}", refused.headers["X-Request-ID"])
+
+        def away() -> None:
+            raise StoreError(f"the database of {KEY} is away")
+
+        with TestClient(RequestLog(HealthPaths(app, away))) as client:
+            gone = client.get("/readyz", headers={"X-Request-ID": "probe-7"})
+            assert client.get("/healthz").status_code == 200
+    finally:
+        logger.removeHandler(line)
+        logger.level = before
+    assert (gone.status_code, gone.headers["X-Request-ID"]) == (503, "probe-7")
+    assert KEY not in gone.text
+    written = capsys.readouterr().out
+    assert KEY not in written
+    lines = [json.loads(line) for line in written.splitlines()]
+    assert lines[2]["request_id"] == refused.headers["X-Request-ID"]
+    assert (lines[2]["path"], lines[2]["status"]) == ("/v1/detectors", 401)
+    assert {line["request_id"] for line in lines if "not ready" in line["message"]} == {"probe-7"}
