@@ -27,8 +27,9 @@ _ATTEMPTS = 3  # ports tried before a server counts as unable to start
 class Server:
     """The server that `spanlab serve` starts, on a port and over a home of its own."""
 
-    def __init__(self, home: Path) -> None:
-        self.settings = Settings(home=home, database_url=f"sqlite:///{home / 'spanlab.db'}")
+    def __init__(self, home: Path, database_url: str | None = None) -> None:
+        url = database_url or f"sqlite:///{home / 'spanlab.db'}"
+        self.settings = Settings(home=home, database_url=url)
         self.port = _free_port()
         self.log = home / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -47,7 +48,7 @@ class Server:
 
     def _start(self) -> subprocess.Popen[bytes]:
         environment = {**os.environ, "SPANLAB_HOME": str(self.settings.home)}
-        environment.pop("SPANLAB_DATABASE_URL", None)
+        environment["SPANLAB_DATABASE_URL"] = self.settings.database_url
         with self.log.open("ab") as log:
             return subprocess.Popen(command(self.port), env=environment, stdout=log, stderr=log)
 
@@ -83,8 +84,8 @@ def _free_port() -> int:
 
 
 @contextmanager
-def serving(home: Path) -> Iterator[Server]:
-    server = Server(home)
+def serving(home: Path, database_url: str | None = None) -> Iterator[Server]:
+    server = Server(home, database_url)
     server.start()
     try:
         yield server
