@@ -35,6 +35,7 @@ _PROGRAMS: Final = "programs/"
 _TOOLS: Final = "tools.json"
 _SMALL: Final = re.compile(r"programs/[a-z0-9][a-z0-9._-]*\.json|tools\.json")
 _MOST: Final = 10_000  # files
+_ENCRYPTED: Final = 1
 _SPARE: Final = 64 * 1024 * 1024  # bytes of the disk that unpacking leaves free
 _WHOLE: Final = "a file that spanlab backup wrote, whole"
 
@@ -176,7 +177,7 @@ def _checked(file: Path, folder: Path) -> BackupManifest:
             return manifest
     except FileNotFoundError:
         raise InputError("there is no such file", file=file) from None
-    except (BadZipFile, KeyError, ValidationError, zlib.error, EOFError, NotImplementedError) as no:
+    except (BadZipFile, KeyError, ValidationError, zlib.error, EOFError) as no:
         raise InputError("no backup, or a damaged one", file=file, expected=_WHOLE) from no
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=file) from error
@@ -187,6 +188,8 @@ def _check_sizes(archive: ZipFile, file: Path, free: int) -> None:
     if len(members) > _MOST:
         raise InputError(f"holds {len(members):,} files", file=file, expected=_WHOLE)
     for member in members:
+        if member.compress_type != ZIP_DEFLATED or member.flag_bits & _ENCRYPTED:
+            raise BadZipFile
         if member.filename != _DATABASE and member.file_size > LARGEST:
             raise InputError(f"{member.filename} is too large", file=file, expected=_WHOLE)
     size = sum(member.file_size for member in members)

@@ -12,6 +12,7 @@ from spanlab.errors import UsageError
 from spanlab.results import Column, ResultTable, columns_of
 from spanlab.schema import Annotation, Item, Record, Span
 from spanlab.storage import Store
+from spanlab.workflows.datasets import summary_of
 from spanlab.workflows.exporting import export_dataset
 
 _SHOWN: Final = 50  # changes in a table; --json has all
@@ -41,9 +42,7 @@ def snapshot(
     if not name or "@" in name:
         raise UsageError(f"{name!r} cannot name a version: some characters without @")
     version = f"{dataset}@{name}"
-    if any(
-        each.name == dataset and each.digest is not None for each in store.datasets(versions=True)
-    ):
+    if summary_of(store, dataset).digest is not None:
         raise UsageError(f"{dataset!r} is a version itself")
     store.freeze_dataset(dataset, version)
     try:

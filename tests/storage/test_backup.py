@@ -140,11 +140,15 @@ def test_only_yes_replaces_what_a_database_holds_and_programs_that_differ(
     assert not list(settings.home.glob(".restore-*"))
 
 
-def _repacked(file: Path, change: Callable[[dict[str, bytes]], object]) -> None:
+def _repacked(
+    file: Path,
+    change: Callable[[dict[str, bytes]], object],
+    packing: int = zipfile.ZIP_DEFLATED,
+) -> None:
     with zipfile.ZipFile(file) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
     change(files)
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(file, "w", packing) as archive:
         for name, content in files.items():
             archive.writestr(name, content)
 
@@ -185,6 +189,7 @@ def _is_larger_than_the_disk(file: Path) -> None:
         pytest.param(lambda file: file.write_text("{}"), "no backup", id="another file"),
         pytest.param(_leads_elsewhere, "names a file", id="another directory"),
         pytest.param(_is_a_bomb, "manifest.json is too large", id="bomb"),
+        pytest.param(lambda file: _repacked(file, len, zipfile.ZIP_LZMA), "no backup", id="lzma"),
         pytest.param(_is_larger_than_the_disk, "4,294,9.* are free on the disk", id="disk"),
         pytest.param(Path.unlink, "there is no such file", id="none"),
     ],

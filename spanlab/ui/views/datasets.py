@@ -42,6 +42,7 @@ _STYLE = """<style>
 _PER_PAGE = 5  # cards have a bounded height: no page is taller than three windows
 
 
+_LISTED = 20  # versions of a dataset, and datasets in the bin; the commands name all
 _LANGUAGES = 8  # named before the rest is summed up
 
 
@@ -119,7 +120,7 @@ def _versions(versions: Sequence[DatasetSummary]) -> None:
     """Draw the versions of a dataset, the newest first."""
     if versions:
         with st.expander(counted(len(versions), "version"), icon=":material/inventory_2:"):
-            for version in reversed(versions):
+            for version in versions[: -_LISTED - 1 : -1]:
                 with st.container(horizontal=True, vertical_alignment="center"):
                     st.markdown(
                         f"**{plain(version.name)}** · {counted(version.n_items, 'item')} · "
@@ -138,7 +139,7 @@ def _bin() -> None:
     if not binned:
         return
     with st.expander(f"Bin: {counted(len(binned), 'dataset')}", icon=":material/delete:"):
-        for dataset in binned:
+        for dataset in binned[:_LISTED]:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(
                     f"**{plain(dataset.name)}** · {counted(dataset.n_items, 'item')} · deleted "
