@@ -45,6 +45,8 @@ def put(connection: Connection, name: str) -> None:
         StoreError: an import into it is under way.
     """
     dataset = catalog.find(connection, name, delete=True)
+    held = select(datasets.c.id).where(datasets.c.id == dataset.id)
+    connection.execute(held.with_for_update(key_share=True))  # no import begins now
     if connection.execute(select(loads).where(loads.c.dataset_id == dataset.id)).first():
         raise staging.busy(name)
     now = datetime.now(UTC).isoformat()
@@ -124,7 +126,7 @@ def _binned(number: int, connection: Connection) -> DatasetRow | None:
     """Return a dataset that is still in the bin; None if it came back or went meanwhile."""
     query = select(datasets.c.id, datasets.c.name, datasets.c.n_items)
     here = (datasets.c.id == number, datasets.c.state == BINNED)
-    row = connection.execute(query.where(*here)).one_or_none()
+    row = connection.execute(query.where(*here).with_for_update()).one_or_none()
     return None if row is None else DatasetRow(*row)
 
 
