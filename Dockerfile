@@ -13,7 +13,7 @@ RUN pip install --no-cache-dir --require-hashes --only-binary :all: -r /tmp/requ
 COPY --from=build /wheels /tmp/wheels
 RUN pip install --no-cache-dir --no-deps --no-index /tmp/wheels/*.whl
 RUN useradd --create-home --uid 10001 spanlab && mkdir /data && chown spanlab /data
-COPY --chmod=755 docker-entrypoint.sh /usr/local/bin/
+COPY docker-entrypoint.sh /usr/local/bin/
 USER spanlab
 ENV SPANLAB_HOME=/data
 WORKDIR /data

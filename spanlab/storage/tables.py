@@ -66,9 +66,7 @@ datasets = Table(
     Column("n_items", Integer, nullable=False),
     Column("settings", Text, nullable=False, server_default="{}"),  # JSON of DatasetSettings
     Column("deleted_at", Text),  # when it came into the bin: ISO 8601, UTC
-    Column(
-        "version_of", Integer
-    ),  # of a version that never changes: the dataset, while it is there
+    Column("version_of", Integer),  # of a version, which never changes: the id of its dataset
     Column("digest", Text),  # of a version alone: SHA-256 of its export, empty until it is known
 )
 
