@@ -98,6 +98,35 @@ def test_an_editor_at_another_place_is_moved(store: Store) -> None:
     assert answer.open == "a"
 
 
+def test_a_sample_has_its_own_order_and_shows_nothing_that_others_said(store: Store) -> None:
+    query = QueueQuery(reviewer="Ada", blind=True, own_only=True)
+    place = ReviewQueue("words", query, None, sample=("c", "a", "b"))
+    answer = exchange(store, place, EditorMessage())
+    assert answer.open == "c"
+    (item,) = _json(answer)["items"]
+    assert (item["annotators"], item["hidden"]) == ([], 1)
+    assert answer.json["near"] == {"c": {"previous": None, "next": "a"}}
+    assert answer.json["standing"] == {"item": "c", "number": 1, "total": 3}
+
+    wanted = {"number": 1, "order": "probability"}
+    trace = {"item": "c", "annotator": "d"}
+    sent = {"place": place.id, "open": "c", "have": ["c"], "items": wanted, "trace": trace}
+    answer = exchange(store, place, EditorMessage.model_validate(sent))
+    found = _json(answer)["items_found"]
+    assert found["order"] == "import"
+    told = [
+        (row["prob"], row["disagreement"], row["labels"], row["claims"]) for row in found["rows"]
+    ]
+    assert told == [(None, None, [], 0)] * 3
+    assert _json(answer)["trace"]["about"] is None
+
+    for at, status in enumerate(("done", "skipped")):
+        write = {"session": "tab", "seq": at + 1, "base": 0, "dataset": "words", "reviewer": "Ada"}
+        write |= {"item": "ca"[at], "op": {"kind": "status", "status": status}}
+        exchange(store, place, EditorMessage.model_validate({"place": place.id, "writes": [write]}))
+    assert exchange(store, place, EditorMessage()).open == "b"
+
+
 def test_a_link_opens_its_item_and_a_dead_one_the_first(store: Store) -> None:
     assert exchange(store, ReviewQueue("words", PLACE.query, "c"), EditorMessage()).open == "c"
     assert exchange(store, ReviewQueue("words", PLACE.query, "gone"), EditorMessage()).open == "a"

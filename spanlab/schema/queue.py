@@ -84,6 +84,8 @@ class QueueQuery:
     ``text`` and ``label`` are then looked for in what detectors and the reviewer said. It selects
     nothing, but with ``shown_when_done`` items that the reviewer has finished are shown whole.
 
+    ``own_only`` leaves of an item what the reviewer said: not even detectors' marks are known.
+
     ``order`` "status" begins with what the reviewer has not annotated, "import" with the first;
     the others begin with the highest (disagreement, probability, or number of labels, claims or
     passages). ``reverse`` turns that round; items without a value come last either way, and ties
@@ -111,6 +113,7 @@ class QueueQuery:
     label: str | None = None
     blind: bool = False
     shown_when_done: bool = False
+    own_only: bool = False
     order: Order = "import"
     reverse: bool = False
     after: QueueCursor | None = None

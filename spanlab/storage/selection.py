@@ -102,12 +102,14 @@ class Selection:
     @cached_property
     def seen_authors(self) -> set[int] | None:
         """Whose words the query may know of, by number; None for everybody's."""
-        if not self.query.blind:
+        query = self.query
+        if not query.blind and not query.own_only:
             return None
         seen = (
             each.id
             for each in self._annotators.values()
-            if each.kind is AnnotatorKind.DETECTOR or each.name == self.query.reviewer
+            if each.name == query.reviewer
+            or (each.kind is AnnotatorKind.DETECTOR and not query.own_only)
         )
         return {search.THE_ITEM, *seen}
 

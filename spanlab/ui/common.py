@@ -15,6 +15,8 @@ from spanlab.workflows.import_files import ServerFiles
 
 _DATASET = "dataset"  # the query parameter of deep links
 _ITEM = "item"  # and of an item in it
+QUEUE = "queue"  # and of a queue in Review
+SAMPLE = "measurement"  # the queue of a measurement's sample
 _CURRENT = "spanlab.dataset"
 _CHOICE = "spanlab.dataset-choice"
 _INSTEAD = "spanlab.dataset-instead"
@@ -63,7 +65,15 @@ def register_pages(pages: Sequence[st.Page]) -> None:
     st.session_state[_PAGES] = {page.title.lower(): page for page in pages}
 
 
-def link(page: str, label: str, *, icon: str, dataset: str, item: str | None = None) -> None:
+def link(
+    page: str,
+    label: str,
+    *,
+    icon: str,
+    dataset: str,
+    item: str | None = None,
+    queue: str | None = None,
+) -> None:
     """Draw a link to another page of the app that opens it at a dataset, and maybe at an item.
 
     Args:
@@ -73,10 +83,12 @@ def link(page: str, label: str, *, icon: str, dataset: str, item: str | None = N
         icon: a Material symbol, such as ":material/edit_note:".
         dataset: the dataset to open.
         item: the id of the item to open.
+        queue: which queue Review is to open, such as ``SAMPLE``.
     """
     pages: Mapping[str, st.Page] = st.session_state.get(_PAGES, {})
     if page in pages:
-        params = {_DATASET: dataset} | ({} if item is None else {"item": item})
+        asked = {_DATASET: dataset, _ITEM: item, QUEUE: queue}
+        params = {name: value for name, value in asked.items() if value is not None}
         st.page_link(pages[page], label=plain(label), icon=icon, query_params=params)
 
 

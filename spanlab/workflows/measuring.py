@@ -120,14 +120,7 @@ class Measurement:
     @property
     def line(self) -> str:
         """The state in a line: ``so far .071 [.042, .100], about 40 more for ± .020``."""
-        aim = f"± {figure(self.plan.half_width)}"
-        found = self.rate.finite
-        if found is None:
-            return f"no reviews yet, about {self.more:,} for {aim}"
-        interval = f"{figure(found.mean)} [{figure(found.low)}, {figure(found.high)}]"
-        return f"so far {interval}, " + (
-            f"about {self.more:,} more for {aim}" if self.more else f"{aim} is reached"
-        )
+        return _line(self.plan, self.rate.finite, self.more)
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return rates by group, their differences, and how the interval shrank."""
@@ -242,6 +235,30 @@ class MeasuredItems:
                 return at
         return len(self.items)
 
+    @property
+    def line(self) -> str:
+        """The state in a line, as ``Measurement.line``: by one estimate."""
+        found = self.estimate()
+        return _line(self.plan, _interval(found), self.missing(found))
+
+    def refresh(self, record: Record) -> None:
+        """Take over what people say of an item now."""
+        for at, item in enumerate(self.items):
+            if item.item_id == record.item.id:
+                self.items[at] = _measured(record, self.plan, item.group) or item
+                self.__dict__.pop("reviewed", None)
+
+    def missing(self, found: RateEstimate | None) -> int:
+        """Return about how many reviews are missing after an estimate of all items."""
+        plan, interval, items = self.plan, _interval(found), self.items
+        guess = interval.mean if interval else _marked(items)
+        rho = float(found.rho) if found else 0.0
+        needed = reviews_for(plan.half_width, guess, rho, items=len(items))
+        if interval and (interval.high - interval.low) / 2 <= plan.half_width:
+            return 0
+        made = sum(item.y is not None for item in items[: self.reviewed])
+        return min(max(needed - made, 1), len(items) - self.reviewed)
+
     def estimate(
         self,
         group: str | None = None,
@@ -352,19 +369,30 @@ def measure(store: Store, dataset: str, plan: MeasurementPlan | None = None) -> 
     groups = [_group(items, None), *(_group(items, value) for value in items.groups)]
     rate = groups[0]
     guess = rate.finite.mean if rate.finite else rate.marked
-    needed = reviews_for(plan.half_width, guess, rate.rho, items=len(items.items))
-    half = (rate.finite.high - rate.finite.low) / 2 if rate.finite else 1.0
-    more = 0 if half <= plan.half_width else max(needed - rate.reviews, 1)
     return Measurement(
         dataset=dataset,
         plan=plan,
         groups=tuple(groups),
         pairs=tuple(_pairs(estimates)),
         history=tuple(_history(items)),
-        more=min(more, len(items.items) - items.reviewed),
+        more=items.missing(items.estimate()),
         for_difference=reviews_for_difference(_DIFFERENCE, guess, rate.rho),
         remarks=tuple(_remarks(items, rate)),
     )
+
+
+def _line(plan: MeasurementPlan, found: MeanInterval | None, more: int) -> str:
+    aim = f"± {figure(plan.half_width)}"
+    if found is None:
+        return f"no reviews yet, about {more:,} for {aim}"
+    interval = f"{figure(found.mean)} [{figure(found.low)}, {figure(found.high)}]"
+    return f"so far {interval}, " + (
+        f"about {more:,} more for {aim}" if more else f"{aim} is reached"
+    )
+
+
+def _marked(items: Sequence[MeasuredItem]) -> float:
+    return sum(item.marked for item in items) / max(sum(item.size for item in items), 1)
 
 
 def _group(items: MeasuredItems, value: str | None) -> GroupMeasurement:
@@ -375,7 +403,7 @@ def _group(items: MeasuredItems, value: str | None) -> GroupMeasurement:
         value=value or _ALL,
         items=len(inside),
         reviews=sum(item.y is not None and value in {None, item.group} for item in first),
-        marked=sum(item.marked for item in inside) / max(sum(item.size for item in inside), 1),
+        marked=_marked(inside),
         finite=_interval(finite),
         superpopulation=_interval(items.estimate(value, like=True)),
         alone=_interval(items.estimate(value, alone=True)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from spanlab.errors import NotFoundError, UsageError
@@ -53,17 +54,22 @@ def open_item(
     """Return an item as the reviewer of a queue may see it, and the reviewer's log on it.
 
     It comes with all annotations; to who reviews blind with none of other people, unless the queue
-    shows them of items that are done. How many were left out is told where the dataset leaves it
-    to reviewers whether to see them.
+    shows them of items that are done, and in a queue of one's own alone with none of detectors
+    either. How many were left out is told where the dataset leaves it to reviewers whether to see
+    them.
 
     Raises:
         NotFoundError: there is no such dataset or item.
     """
     kind = AnnotatorKind.GOLD if adjudicating else AnnotatorKind.PERSON
     found = store.review(dataset, item_id, query.reviewer, kind)
-    if not query.blind or (query.shown_when_done and found.state.status is Status.DONE):
+    if query.own_only:
+        mine = found.record.by(query.reviewer)
+        seen = found.record.model_copy(update={"annotations": () if mine is None else (mine,)})
+    elif not query.blind or (query.shown_when_done and found.state.status is Status.DONE):
         return found
-    seen = without_others(found.record, query.reviewer)
+    else:
+        seen = without_others(found.record, query.reviewer)
     hidden = len(found.record.annotations) - len(seen.annotations)
     always = store.settings(dataset).always_blind
     return replace(found, record=seen, hidden=None if always else hidden)
@@ -78,12 +84,17 @@ def has_item(store: Store, dataset: str, item_id: str) -> bool:
     return True
 
 
-def first_item(store: Store, dataset: str, query: QueueQuery) -> str | None:
+def first_item(
+    store: Store, dataset: str, query: QueueQuery, sample: Sequence[str] = ()
+) -> str | None:
     """Return the id of the item to begin a queue with, None if it is empty.
 
     That is the first one that the reviewer has not finished; where all are, the first of all. Of a
-    queue that reserves, it is reserved.
+    queue that reserves, it is reserved. A ``sample`` gives the items in an order of its own.
     """
+    if sample:
+        found = next(_undecided(store, dataset, query, sample), None)
+        return sample[0] if found is None else found
     unfinished = replace(query, limit=1, status=query.status or Status.NOT_ANNOTATED)
     for each in (unfinished, replace(query, limit=1)):
         rows = store.page(dataset, each).rows
@@ -144,23 +155,43 @@ def items(store: Store, dataset: str, query: QueueQuery) -> QueuePage:
     return replace(found, rows=(*first, *rest))
 
 
-def standing(store: Store, dataset: str, query: QueueQuery, item_id: str) -> QueuePlace:
+def _undecided(
+    store: Store, dataset: str, query: QueueQuery, sample: Sequence[str]
+) -> Iterator[str]:
+    """Yield a sample's items that are left to a reviewer."""
+    finished = store.finished(dataset)
+    done = {item.item_id for item in finished if item.annotator == query.reviewer}
+    for item_id in sample:
+        if item_id not in done and not holders(store, dataset, query, item_id):
+            mine = store.review(dataset, item_id, query.reviewer, AnnotatorKind.PERSON)
+            if mine.state.status is Status.NOT_ANNOTATED:
+                yield item_id
+
+
+def standing(
+    store: Store, dataset: str, query: QueueQuery, item_id: str, sample: Sequence[str] = ()
+) -> QueuePlace:
     """Return which item of the whole queue one is, and of how many; it looks at all items.
 
     Raises:
         NotFoundError: there is no such dataset or item.
     """
+    if sample:
+        number = sample.index(item_id) + 1 if item_id in sample else None
+        return QueuePlace(number, len(sample))
     return store.standing(dataset, query, item_id)
 
 
-def neighbours(store: Store, dataset: str, query: QueueQuery, item_id: str) -> QueueNeighbours:
+def neighbours(
+    store: Store, dataset: str, query: QueueQuery, item_id: str, sample: Sequence[str] = ()
+) -> QueueNeighbours:
     """Return the items next to ``item_id``, which need not pass the filter itself any more.
 
     Of a queue that reserves, they are reserved: the browser goes on to them without asking again.
     """
     return QueueNeighbours(
-        previous=_free(store, dataset, query, item_id, step=-1),
-        next=_free(store, dataset, query, item_id, step=1),
+        previous=_free(store, dataset, query, item_id, step=-1, sample=sample),
+        next=_free(store, dataset, query, item_id, step=1, sample=sample),
     )
 
 
@@ -203,10 +234,22 @@ def labels(store: Store, dataset: str, query: QueueQuery) -> tuple[SpanLabel, ..
     )
 
 
-def _free(store: Store, dataset: str, query: QueueQuery, item_id: str, *, step: int) -> str | None:
+def _free(
+    store: Store,
+    dataset: str,
+    query: QueueQuery,
+    item_id: str,
+    *,
+    step: int,
+    sample: Sequence[str] = (),
+) -> str | None:
     """Return the item after or before one, past those that somebody else has just taken."""
     while True:
-        found = store.neighbour(dataset, query, item_id, step)
+        if sample:
+            at = sample.index(item_id) + step if item_id in sample else (0 if step > 0 else -1)
+            found = sample[at] if 0 <= at < len(sample) else None
+        else:
+            found = store.neighbour(dataset, query, item_id, step)
         if found is None or not holders(store, dataset, query, found):
             return found
         item_id = found

@@ -6,11 +6,12 @@ import json
 from collections.abc import Callable, Sequence
 
 import pytest
-from driving import REVIEWER, Desk, HeldLine, idle, suggested
+from driving import DETECTOR, REVIEWER, Desk, HeldLine, idle, suggested
 from playwright.sync_api import expect
 from serving import patient
 
-from spanlab.schema import Item, Record, Status
+from spanlab.schema import Item, MeasurementPlan, Record, Status
+from spanlab.workflows.measuring import measurement_queue, plan_measurement
 
 pytestmark = pytest.mark.browser
 
@@ -74,6 +75,24 @@ def test_the_time_of_an_item_is_measured_until_done_with_pauses_cut(desk: Sit) -
     assert done.item_id == "en-1"
     assert done.seconds is not None
     assert 20 + 60 <= done.seconds < 1_000
+
+
+def test_the_measurement_s_sample_hides_suggestions_and_tells_the_rate_after_each_done(
+    desk: Sit,
+) -> None:
+    here = desk(_records())
+    plan_measurement(here.store, here.dataset, MeasurementPlan(annotator=DETECTOR))
+    first, second, *_ = measurement_queue(here.store, here.dataset)
+    here.page.goto(here.server.url(dataset=here.dataset, reviewer=REVIEWER, queue="measurement"))
+    here.wait_for(first)
+    line = here.page.get_by_test_id("stCaptionContainer").first
+    expect(line).to_contain_text("suggestions hidden · no reviews yet")
+    expect(here.page.locator(".sl mark")).to_have_count(0)
+    here.focus_rests()
+    here.press("Enter")
+    here.wait_for(second)
+    expect(line).to_contain_text("so far .")
+    expect(here.page.locator(".sl mark")).to_have_count(0)
 
 
 def test_a_language_filter_narrows_the_queue_and_the_url_keeps_the_item(desk: Sit) -> None:

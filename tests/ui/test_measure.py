@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span
+from spanlab.schema import Annotation, AnnotatorKind, Item, MeasurementPlan, Record, Span
 from spanlab.storage import Store
 from spanlab.workflows.datasets import summary_of
-from spanlab.workflows.measuring import measurement_queue
+from spanlab.workflows.measuring import measurement_queue, plan_measurement
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "0123456789"
@@ -41,6 +41,21 @@ def judged(store: Store) -> Store:
 def review(store: Store, reviews: int) -> None:
     queue = measurement_queue(store, "d")[:reviews]
     store.save_annotations("d", [(name, said("anna", int(name[1:]) % 4 == 0)) for name in queue])
+
+
+def test_review_goes_by_the_sample_and_says_what_it_has_come_to(
+    open_page: OpenPage, judged: Store
+) -> None:
+    plan_measurement(judged, "d", MeasurementPlan(annotator="judge", reviewers=("anna",)))
+    review(judged, 20)
+    app = open_page("review", dataset="d", reviewer="ben", queue="measurement")
+    assert not app.exception
+    assert "Detectors' suggestions are hidden" in texts(app)
+    assert "The word of anna alone counts\\." in texts(app)
+    assert "ben · suggestions hidden · so far \\." in texts(app)
+    app.checkbox[0].uncheck().run()
+    assert "so far" not in texts(app)
+    assert app.selectbox(key="spanlab.review.detector").value == "All"
 
 
 def texts(app: AppTest) -> str:

@@ -17,7 +17,12 @@ from spanlab.storage import Store
 from spanlab.workflows.certificates import certify, read_certificate, stale_because
 from spanlab.workflows.certificates import write_certificate as write
 from spanlab.workflows.gating import check_gate
-from spanlab.workflows.measuring import measure, measurement_queue, plan_measurement
+from spanlab.workflows.measuring import (
+    measure,
+    measurement_queue,
+    plan_measurement,
+    read_measured,
+)
 
 ANSWER = "0123456789"
 Truth = Callable[[int], bool]
@@ -109,6 +114,17 @@ def test_a_gap_in_the_queue_ends_the_sample_and_a_skipped_item_does_not(store: S
     assert any(remark.startswith("1 skipped item") for remark in found.remarks)
     assert found.rate.finite
     assert found.rate.finite.high > 0.3
+
+
+def test_the_line_in_review_follows_each_item_without_reading_all(store: Store) -> None:
+    filled(store, "d", lambda at: at % 4 == 0, 200, 40)
+    live = read_measured(store, "d")
+    assert live.line == measure(store, "d").line
+    for name in measurement_queue(store, "d")[40:50]:
+        store.save_annotations("d", [(name, said("anna", marked=True))])
+        live.refresh(store.record("d", name))
+    assert live.line == measure(store, "d").line
+    assert live.reviewed == 50
 
 
 def test_characters_and_claims_are_ratios(store: Store) -> None:

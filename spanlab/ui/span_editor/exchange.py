@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, cast
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, Final, cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
@@ -22,13 +24,16 @@ from spanlab.ui.span_editor.payload import item_payload, item_row, trace_payload
 from spanlab.workflows import review, traces
 from spanlab.workflows.review_writes import AddedEvidence, add_evidence, apply_writes
 
+_OWN_ORDERS: Final = ("import", "status", "passages")  # the others tell what others said
+
 
 @dataclass(frozen=True)
 class ReviewQueue:
     """Where a reviewer is: a dataset and a queue in it; ``entry`` is an item asked for by URL.
 
     Where an ``author`` adjudicates, the queue's reviewer names the gold labels that this makes.
-    ``decided_at_once`` counts what changed many items behind the editor's back.
+    ``decided_at_once`` counts what changed many items behind the editor's back. A ``sample`` is
+    the queue in an order of its own.
     """
 
     dataset: str
@@ -36,6 +41,7 @@ class ReviewQueue:
     entry: str | None
     author: str | None = None
     decided_at_once: int = 0
+    sample: tuple[str, ...] = ()
 
     @property
     def reviewer(self) -> str:
@@ -55,8 +61,13 @@ class ReviewQueue:
             "query": asdict(self.query),
             "author": self.author,
             "decided_at_once": self.decided_at_once,
+            **({"sample": self._digest} if self.sample else {}),
         }
         return json.dumps(queue, sort_keys=True, default=str)
+
+    @cached_property
+    def _digest(self) -> str:
+        return sha256("\0".join(self.sample).encode()).hexdigest()
 
 
 class TraceWanted(BaseModel):
@@ -112,6 +123,11 @@ class EditorMessage(BaseModel):
     items: ItemsWanted | None = None
     evidence: EvidenceSent | None = None
     standing: bool = True
+
+    @property
+    def decided(self) -> set[str]:
+        """The items that are finished, skipped or reopened by this."""
+        return {str(write.get("item")) for write in self.writes if _is_status(write)}
 
     @classmethod
     def read(cls, message: object) -> EditorMessage:
@@ -183,7 +199,7 @@ def exchange(store: Store, place: ReviewQueue, sent: EditorMessage) -> EditorRep
         )
         answer["progress"] = asdict(how_far)
     if item is not None and (sent.standing or not here):
-        stands = review.standing(store, place.dataset, place.query, item)
+        stands = review.standing(store, place.dataset, place.query, item, place.sample)
         answer["standing"] = {"item": item, **asdict(stands)}
     return EditorReply(item, answer)
 
@@ -202,7 +218,7 @@ def _item_to_show(
                 return item, _about(store, place, sent, item)
             except NotFoundError:
                 sent = EditorMessage()
-    first = review.first_item(store, place.dataset, place.query)
+    first = review.first_item(store, place.dataset, place.query, place.sample)
     if first is None:
         return None, {"items": [], "versions": {}, "near": {}, "taken": None}
     return first, _about(store, place, EditorMessage(), first)
@@ -231,7 +247,7 @@ def _about(
         "items": [item_payload(found[name], place.reviewer) for name in wanted],
         "versions": {name: found[name].version for name in known},
         "near": {
-            name: asdict(review.neighbours(store, place.dataset, place.query, name))
+            name: asdict(review.neighbours(store, place.dataset, place.query, name, place.sample))
             for name in beside
         },
     }
@@ -262,12 +278,15 @@ def _add(store: Store, place: ReviewQueue, sent: EvidenceSent) -> dict[str, Json
 
 
 def _items(store: Store, place: ReviewQueue, wanted: ItemsWanted) -> dict[str, JsonValue]:
+    order = wanted.order or place.query.order
+    if place.query.own_only and order not in _OWN_ORDERS:
+        order = place.query.order
     query = replace(
         place.query,
         text=" ".join(filter(None, (place.query.text, wanted.text))) or None,
         status=wanted.status or place.query.status,
         label=wanted.label or place.query.label,
-        order=wanted.order or place.query.order,
+        order=order,
         reverse=wanted.reverse,
         after=wanted.after,
         before=wanted.before,
@@ -277,7 +296,7 @@ def _items(store: Store, place: ReviewQueue, wanted: ItemsWanted) -> dict[str, J
         "number": wanted.number,
         "order": query.order,
         "reverse": query.reverse,
-        "rows": [item_row(row) for row in found.rows],
+        "rows": [item_row(row, own_only=query.own_only) for row in found.rows],
         "previous": None if found.previous is None else asdict(found.previous),
         "next": None if found.next is None else asdict(found.next),
     }
@@ -291,10 +310,9 @@ def _find(store: Store, place: ReviewQueue, item: str) -> Review:
 
 def _shown_anew(store: Store, place: ReviewQueue, sent: EditorMessage) -> list[JsonValue]:
     """Return the items just finished or reopened, where that decides what is shown of others."""
-    decided = {str(write.get("item")) for write in sent.writes if _is_status(write)}
     if not place.query.shown_when_done:
         return []
-    there = [name for name in decided if review.has_item(store, place.dataset, name)]
+    there = [name for name in sent.decided if review.has_item(store, place.dataset, name)]
     return [item_payload(_find(store, place, name), place.reviewer) for name in there]
 
 

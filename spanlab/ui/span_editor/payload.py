@@ -42,18 +42,23 @@ def item_payload(opened: Review, reviewer: str) -> dict[str, JsonValue]:
     }
 
 
-def item_row(row: QueueRow) -> dict[str, JsonValue]:
-    """Return a row of the table of items as JSON."""
+def item_row(row: QueueRow, *, own_only: bool = False) -> dict[str, JsonValue]:
+    """Return a row of the table of items as JSON; of one's own alone without what others said."""
+    others: dict[str, JsonValue] = {
+        "prob": row.max_prob,
+        "disagreement": row.disagreement,
+        "labels": list(row.labels),
+        "claims": row.n_claims,
+    }
+    if own_only:
+        others = {"prob": None, "disagreement": None, "labels": [], "claims": 0}
     return {
+        **others,
         "id": row.item_id,
         "lang": row.lang,
         "question": row.question,
         "answer": row.answer,
         "status": row.status.value,
-        "prob": row.max_prob,
-        "disagreement": row.disagreement,
-        "labels": list(row.labels),
-        "claims": row.n_claims,
         "passages": row.n_passages,
     }
 

@@ -9,7 +9,16 @@ import streamlit as st
 from spanlab.results import ResultTable, counted, figure
 from spanlab.schema import AnnotatorKind, DatasetSummary, MeasurementPlan, Status
 from spanlab.storage.store import Store
-from spanlab.ui.common import choose_dataset, datasets_for, link, page_link, plain, store, title
+from spanlab.ui.common import (
+    SAMPLE,
+    choose_dataset,
+    datasets_for,
+    link,
+    page_link,
+    plain,
+    store,
+    title,
+)
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
 from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_table
@@ -207,6 +216,7 @@ def _state(summary: DatasetSummary, plan: MeasurementPlan) -> None:
                 "Review the sample",
                 icon=":material/edit_note:",
                 dataset=summary.name,
+                queue=SAMPLE,
             )
             page_link("compare", "Compare", icon=":material/compare:")
     if rate is not None:

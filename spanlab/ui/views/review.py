@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.runtime import leave_imports_uncollected
@@ -14,13 +16,16 @@ from spanlab.schema import (
     AssignedShare,
     DatasetSettings,
     DatasetSummary,
+    MeasurementPlan,
     QueueQuery,
     Status,
 )
+from spanlab.storage.store import Store
 from spanlab.ui import common, span_editor
 from spanlab.ui.messages import errors_shown, show_error
 from spanlab.ui.views.reviewer import ask_reviewer, may_review
 from spanlab.workflows import review
+from spanlab.workflows.measuring import MeasuredItems, read_measured
 
 _ALL = "All"
 
@@ -65,21 +70,26 @@ def page() -> None:
         with st.popover("Queue", icon=":material/tune:", width="content"):
             summary = common.choose_dataset(summaries)
             reviewer = ask_reviewer()
-            query = _queue(summary, reviewer or "nobody")
+            measured = _measurement(summary)
+            query = (_queue if measured is None else _sample)(summary, reviewer or "nobody")
         described = st.empty()
     asked = st.query_params.get(_ITEM)
     if not may_review(summary, reviewer):
         return
     dataset = summary.name
-    described.caption(common.plain(_describe(dataset, query)))
+    about = _describe(dataset, query)
+    live = None if measured is None else LiveLine(measured, about, described)
+    if live is None:  # else the fragment below writes it
+        described.caption(common.plain(about))
     if asked is not None and not review.has_item(common.store(), dataset, asked):
         _say_unknown(dataset, asked)
         return
     span_editor.editor(review.labels(common.store(), dataset, query), summary.settings)
     with errors_shown():
-        answer_editor(
-            span_editor.ReviewQueue(dataset, query, entry_of(dataset, query, _PAGE)), _PAGE
-        )
+        entry = entry_of(dataset, query, _PAGE)
+        sample = () if measured is None else _sample_of(dataset, query, measured)
+        place = span_editor.ReviewQueue(dataset, query, entry, sample=sample)
+        answer_editor(place, _PAGE, live)
 
 
 def _say_unknown(dataset: str, item: str) -> None:
@@ -95,11 +105,42 @@ def _leave_imports_uncollected() -> None:
     leave_imports_uncollected()
 
 
+class LiveLine:
+    """The line above the editor that says what a measurement has come to.
+
+    Args:
+        measured: the sample; what is decided is taken over into it.
+        about: what is reviewed, in words.
+        place: where the line stands, an ``st.empty``.
+    """
+
+    def __init__(self, measured: MeasuredItems, about: str, place: DeltaGenerator) -> None:
+        self._measured, self._about, self._place = measured, about, place
+        self._decided: set[str] = set()
+        self._text = measured.line
+
+    def note(self, decided: Iterable[str]) -> None:
+        """Keep what was decided: the editor's next message may end this run before it is drawn."""
+        self._decided.update(decided)
+
+    def draw(self, dataset: str) -> None:
+        """Write the line; only what was decided is read."""
+        for name in tuple(self._decided):
+            if review.has_item(common.store(), dataset, name):
+                self._measured.refresh(common.store().record(dataset, name))
+            self._decided.discard(name)
+            self._text = self._measured.line
+        self._place.caption(common.plain(f"{self._about} · {self._text}"))
+
+
 @st.fragment
-def answer_editor(place: span_editor.ReviewQueue, page_name: str) -> None:
+def answer_editor(
+    place: span_editor.ReviewQueue, page_name: str, live: LiveLine | None = None
+) -> None:
     """Answer the editor on a page; only this runs again when a reviewer presses a key."""
     try:
-        answer = span_editor.exchange(common.store(), place, span_editor.sent())
+        sent = span_editor.sent()
+        answer = span_editor.exchange(common.store(), place, sent)
     except NotFoundError:
         st.rerun()  # the dataset was deleted meanwhile: draw the page with those that are left
     except (StoreError, UsageError) as error:
@@ -108,7 +149,11 @@ def answer_editor(place: span_editor.ReviewQueue, page_name: str) -> None:
         return
     # The editor alone writes the item into the URL: from here it would come after its next moves.
     st.session_state[_at(page_name)] = answer.open
+    if live is not None:
+        live.note(sent.decided)
     span_editor.wire(answer.json)
+    if live is not None:  # after the answer, which is on its way meanwhile
+        live.draw(place.dataset)
 
 
 def entry_of(dataset: str, query: QueueQuery, page_name: str) -> str | None:
@@ -140,6 +185,66 @@ def _at(page_name: str) -> str:
 
 def _kept(name: str) -> common.WidgetKey:
     return common.kept(f"review.{name}")
+
+
+def _measurement(summary: DatasetSummary) -> MeasuredItems | None:
+    """Ask whether to review the sample of the dataset's measurement; None if not, or for none."""
+    plan = summary.settings.measurement
+    if plan is None:
+        return None
+    key = _kept(f"sample.{summary.name}")
+    asked = st.query_params.pop(common.QUEUE, None) == common.SAMPLE
+    if asked or key["key"] not in st.session_state:
+        st.session_state[key["key"]] = True
+    chosen = st.checkbox(
+        "The measurement's sample",
+        **key,
+        help="In the one order that its plan fixes: every beginning of it is a valid sample.",
+    )
+    if not chosen:
+        return None
+    with errors_shown():
+        return _read_measured(summary.name, plan.model_dump_json(), _seen(summary), common.store())
+    return None
+
+
+def _sample(summary: DatasetSummary, reviewer: str) -> QueueQuery:
+    """Return the queue of a measurement's sample, and say what of others is seen there."""
+    settings, plan = summary.settings, summary.settings.measurement
+    assert plan is not None
+    shown = "shown" if plan.show_suggestions else "hidden"
+    st.caption(f"Detectors' suggestions are {shown}, as the plan on the Measure page says.")
+    if plan.reviewers and reviewer not in plan.reviewers:
+        st.caption(common.plain(f"The word of {', '.join(plan.reviewers)} alone counts."))
+    return QueueQuery(
+        **(_plan(settings, reviewer) if settings.overlap else {}),
+        reviewer=reviewer,
+        blind=True,
+        own_only=not plan.show_suggestions,
+    )
+
+
+def _sample_of(dataset: str, query: QueueQuery, measured: MeasuredItems) -> tuple[str, ...]:
+    """Return the sample's items, or of them those that are assigned to the reviewer."""
+    names = [item.item_id for item in measured.items]
+    if query.share is None:
+        return tuple(names)
+    positions = common.store().positions_of(dataset, names)
+    return tuple(name for name, at in zip(names, positions, strict=True) if query.share.has(at))
+
+
+def _seen(summary: DatasetSummary) -> tuple[object, ...]:
+    """Return what tells that a dataset has changed, or who reviews it where."""
+    counts = tuple((who.name, tuple(sorted(who.counts.items()))) for who in summary.annotators)
+    return summary.created, counts, common.store().n_operations(summary.name)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Drawing the sample …")
+def _read_measured(
+    dataset: str, plan: str, seen: tuple[object, ...], _store: Store
+) -> MeasuredItems:
+    """Read the sample now, or return what any session has read; ``seen`` tells changes."""
+    return read_measured(_store, dataset, MeasurementPlan.model_validate_json(plan))
 
 
 def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
@@ -245,6 +350,7 @@ def _describe(dataset: str, query: QueueQuery) -> str:
         dataset,
         f"as {query.reviewer}",
         None if query.blind else "not blind",
+        "suggestions hidden" if query.own_only else None,
         query.text and f"“{query.text}”",
         query.lang,
         query.status,
