@@ -51,7 +51,8 @@ def measure(
     definition: Annotated[str | None, typer.Option(help="What counts as hallucinated.")] = None,
     model: Annotated[str | None, typer.Option(help="The model behind the detector.")] = None,
     certificate: Annotated[
-        Path | None, typer.Option(help="Write the certificate to this file, as JSON.")
+        Path | None,
+        typer.Option(help="Write the certificate to this file: .html a page, else JSON."),
     ] = None,
     queue: Annotated[
         bool, typer.Option("--queue", help="Only the ids of the items, in order of review.")
@@ -70,7 +71,8 @@ def measure(
     from spanlab.cli import output
     from spanlab.storage import Store
     from spanlab.workflows import measuring
-    from spanlab.workflows.certificates import certify, write_certificate
+    from spanlab.workflows.certificate_page import save_certificate
+    from spanlab.workflows.certificates import certify
 
     with Store.open() as store:
         if annotator is not None:
@@ -92,7 +94,7 @@ def measure(
             return
         found = measuring.measure(store, dataset)
         if certificate is not None:
-            write_certificate(certify(store, dataset), certificate)
+            save_certificate(certify(store, dataset), certificate)
     output.write_result(found, json=as_json)
 
 

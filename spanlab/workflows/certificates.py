@@ -16,6 +16,7 @@ from spanlab.labels import hard_of
 from spanlab.schema import Annotation, MeasurementPlan, Record, Status
 from spanlab.storage import Store
 from spanlab.workflows.datasets import summary_of
+from spanlab.workflows.measurement_tables import reliability_table
 from spanlab.workflows.measuring import is_reviewer, measure
 
 __all__ = ["Certificate", "certify", "read_certificate", "stale_because", "write_certificate"]
@@ -85,6 +86,12 @@ def certify(store: Store, dataset: str) -> Certificate:
         "answers": _quality(counts.answers),
         "characters": {**_quality(counts.characters), "iou": _share(tp, tp + fp + fn)},
         "measurement": found.figures(),
+        "reliability": [
+            {"probability": probability, "share": share, "characters": characters}
+            for _, probability, share, _, _, characters in reliability_table(
+                store, dataset, plan
+            ).rows
+        ],
     }
     text = json.dumps(content, sort_keys=True, ensure_ascii=False)
     return Certificate({**content, "sha256": sha256(text.encode()).hexdigest()})
@@ -118,18 +125,27 @@ def write_certificate(certificate: Certificate, path: Path) -> None:
 
 
 def read_certificate(path: Path) -> Certificate:
-    """Read a certificate.
+    """Read a certificate from a file, as ``parse_certificate`` does."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    return parse_certificate(text, str(path))
+
+
+def parse_certificate(text: bytes, path: str) -> Certificate:
+    """Return the certificate that JSON holds; ``path`` names it in errors.
 
     Raises:
         UsageError: it is none, or it was changed after it was written.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(text)
         stated = content.pop("sha256")
-        text = json.dumps(content, sort_keys=True, ensure_ascii=False)
-    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        plain = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise UsageError(f"{path} is no certificate of spanlab") from error
-    if sha256(text.encode()).hexdigest() != stated:
+    if sha256(plain.encode()).hexdigest() != stated:
         raise UsageError(f"{path} was changed after spanlab wrote it: its hash differs")
     return Certificate({**content, "sha256": stated})
 

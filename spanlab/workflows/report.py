@@ -98,14 +98,21 @@ def write_report(
     return count
 
 
-def _head(title: str, overview: Overview | None) -> str:
-    legend = " ".join(mark_html(f"{p}%", p / 100, hard=p > 50) for p in (20, 50, 70, 100))
+def page_head(title: str) -> str:
+    """Return how a page of its own begins, up to its title; its policy forbids scripts."""
     return (
         "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>\n"
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
         f"<title>{escape(title)}</title>\n<style>{_STYLE}</style></head>\n"
         f"<body><main><h1 dir='auto'>{escape(title)}</h1>\n"
+    )
+
+
+def _head(title: str, overview: Overview | None) -> str:
+    legend = " ".join(mark_html(f"{p}%", p / 100, hard=p > 50) for p in (20, 50, 70, 100))
+    return (
+        f"{page_head(title)}"
         f"{head_html(overview) if overview else ''}<p>{legend} The darker a highlight, the "
         "likelier it is hallucinated. Solid line: taken for hallucinated. Dotted line: only "
         "suggested.</p>\n"

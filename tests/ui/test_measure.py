@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from spanlab.schema import Annotation, AnnotatorKind, Item, MeasurementPlan, Record, Span
 from spanlab.storage import Store
+from spanlab.workflows.certificates import certify
 from spanlab.workflows.datasets import summary_of
 from spanlab.workflows.measuring import measurement_queue, plan_measurement
 
@@ -115,3 +117,11 @@ def test_the_corrected_rate_is_shown_with_its_pictures(open_page: OpenPage, judg
     assert "is no rate" in texts(app)
     assert len(app.get("vega_lite_chart")) >= 3
     assert "Reliability of judge" in texts(app)
+    assert len(app.get("download_button")) >= 2
+    certificate = json.dumps(certify(judged, "d").figures()).encode()
+    app.file_uploader(key="certificate").set_value(("c.json", certificate, "application/json"))
+    assert "It holds" in app.run().success[0].value
+    app.text_input(key="measure-definition-d").set_value("contradicts a passage").run()
+    app.button(key="measure-replace").click().run()
+    app.button(key="measure-replace-now").click().run()
+    assert "Stale: the definition of hallucinated changed" in app.warning[0].value

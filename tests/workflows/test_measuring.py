@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -166,6 +167,13 @@ def test_the_commands_plan_measure_and_gate(store: Store, tmp_path: Path) -> Non
     assert run("gate", "d", "--max-rate", ".4", "--require-proof")[0] == 0
     certificate = read_certificate(tmp_path / "c.json")
     assert stale_because(store, "d", certificate) == ()
+    assert run("measure", "d", "--certificate", "c.html")[0] == 0
+    page = (tmp_path / "c.html").read_text()
+    assert "<h1 dir='auto'>Certificate of judge on d</h1>" in page
+    assert page.count("<svg") == 3
+    assert "default-src 'none'" in page
+    assert "anna (150)" in page
+    assert not re.search("(src|href)=|<script", page)
 
 
 def test_what_a_detector_marks_is_no_rate_until_it_is_measured(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 import streamlit as st
@@ -22,6 +23,8 @@ from spanlab.ui.common import (
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
 from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_table
+from spanlab.workflows.certificate_page import certificate_html
+from spanlab.workflows.certificates import Certificate, certify, parse_certificate, stale_because
 from spanlab.workflows.item_fields import LABEL, fields_of
 from spanlab.workflows.measurement_tables import (
     corrected_table,
@@ -220,9 +223,45 @@ def _state(summary: DatasetSummary, plan: MeasurementPlan) -> None:
             )
             page_link("compare", "Compare", icon=":material/compare:")
     if rate is not None:
+        _certificate(summary.name, plan, seen)
         _pictures(found, _reliability(summary.name, plan, seen, store()))
     for remark in found.remarks:
         st.caption(plain(remark))
+
+
+def _certificate(dataset: str, plan: MeasurementPlan, seen: tuple[object, ...]) -> None:
+    """Offer the certificate as a file, and say of one that somebody has whether it still holds."""
+    with st.expander("Certificate", icon=":material/verified:"):
+        made = _certified(dataset, plan, seen, store())
+        files = {
+            "html": ("Page with pictures", "text/html", certificate_html(made)),
+            "json": ("JSON", "application/json", json.dumps(made.figures(), ensure_ascii=False)),
+        }
+        with st.container(horizontal=True):
+            for ending, (label, mime, text) in files.items():
+                st.download_button(
+                    label,
+                    text.encode(),
+                    file_name=f"certificate.{ending}",
+                    mime=mime,
+                    icon=":material/download:",
+                    on_click="ignore",
+                    key=f"certificate-{ending}",
+                )
+        file = st.file_uploader("Does a certificate still hold?", type="json", key="certificate")
+        if file is not None:
+            reasons = stale_because(store(), dataset, parse_certificate(file.getvalue(), file.name))
+            if reasons:
+                st.warning(f"Stale: {plain('; '.join(reasons))}.", icon=":material/history:")
+            else:
+                st.success("It holds for this dataset as it is now.", icon=":material/verified:")
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _certified(
+    dataset: str, plan: MeasurementPlan, seen: tuple[object, ...], _store: Store
+) -> Certificate:
+    return certify(_store, dataset)
 
 
 def _about(found: Measurement) -> str:
