@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ from spanlab.errors import InputError
 from spanlab.schema import Annotation, PairStep, Record, SharedProcess, Status
 from spanlab.scorers import MOST_PAIRS
 from spanlab.workflows.analysis.averitec import repeated
+from spanlab.workflows.analysis.rates import with_measurement
 from spanlab.workflows.datasets import check_annotators, reported, summary_of
 from spanlab.workflows.item_fields import fields_of, model_field
 from spanlab.workflows.report import write_report
@@ -183,7 +184,11 @@ def overview_dataset(
     }
     by = model_field(fields_of(store, dataset)) or "lang"
     records = reported(_records(store, dataset, choice), on_progress)
-    return overview_of(records, kinds, by)
+    found = overview_of(records, kinds, by)
+    plan = summary.settings.measurement
+    if found.rates is None or plan is None or plan.annotator not in kinds:
+        return found
+    return replace(found, rates=with_measurement(store, summary, found.rates))
 
 
 def preview_report(

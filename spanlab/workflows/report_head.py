@@ -126,7 +126,8 @@ def _rates(rates: RateReport) -> str:
     left_out = len(rates.groups) - len(groups)
     more = (f"{left_out:,} more with fewer items.",) if left_out else ()
     shown = replace(rates, groups=groups, remarks=(*rates.remarks, *more), unlabelled=0)
-    return as_html(shown.tables()[0])
+    tables = (*shown.corrected, replace(shown, corrected=()).tables()[0])
+    return "".join(map(as_html, tables))
 
 
 def as_html(table: ResultTable) -> str:

@@ -192,6 +192,18 @@ def test_what_a_detector_marks_is_no_rate_until_it_is_measured(
     figures = json.loads(run_here([*asked, "--json"], tmp_path, environment).stdout)
     (table,) = [t for t in figures["corrected"] if t["key"] == "measurement"]
     assert table["rows"][0][0] == "all"
+    assert figures["corrected"][0]["rows"][1:]
+    # By another field, and of what people marked, the rate of all items is still the measured one.
+    by_lang = json.loads(
+        run_here(["rates", "d", "--by", "lang", "--json"], tmp_path, environment).stdout
+    )
+    (table,) = by_lang["corrected"]
+    assert [row[0] for row in table["rows"]] == ["all"]
+    exported = run_here(["export", "d", "-o", "d.html"], tmp_path, environment)
+    assert exported.returncode == 0, exported.stderr
+    page = (tmp_path / "d.html").read_text()
+    assert "Hallucinated answers of d: so far ." in page
+    assert "is no rate" in page
 
 
 def test_a_certificate_says_what_it_is_bound_to_and_when_it_is_stale(

@@ -12,7 +12,7 @@ from spanlab.results import ONE_ITEM, MeanInterval, counted, figure
 from spanlab.schema.datasets import DatasetSummary
 from spanlab.storage.store import Store
 from spanlab.ui.choose_annotators import choose_annotators
-from spanlab.ui.common import plain
+from spanlab.ui.common import link, plain
 from spanlab.ui.progress import progress
 from spanlab.ui.results.dots import best, ranked
 from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_table
@@ -159,7 +159,8 @@ def show_rates(summary: DatasetSummary) -> None:
     if not names:
         st.info("Choose whose labels count: the mean of several.", icon=":material/group:")
         return
-    seen = (*_seen(summary), look.n_operations(summary.name))
+    plan = str(summary.settings.measurement)
+    seen = (*_seen(summary), look.n_operations(summary.name), plan)
     found = _count_rates(summary.name, field, tuple(names), seen, look)
     measure = st.segmented_control(
         "Rate",
@@ -173,8 +174,13 @@ def show_rates(summary: DatasetSummary) -> None:
     found = _lowest_first(found, measure)
     most = sorted(found.groups, key=lambda group: -group.n)[:_MOST_GROUPS]
     drawn = replace(found, groups=tuple(group for group in found.groups if group in most))
-    table, *pairs = found.tables(measure)
-    show_table(table, drawn=drawn.tables(measure)[0])
+    for table in found.corrected:
+        show_table(table)
+    if found.is_raw and not found.corrected:
+        label = "Measure the rate"
+        link("measure", label, icon=":material/straighten:", dataset=summary.name)
+    table, *pairs = replace(found, corrected=()).tables(measure)
+    show_table(table, drawn=replace(drawn, corrected=()).tables(measure)[0])
     for pair in pairs:
         show_table(pair)
 

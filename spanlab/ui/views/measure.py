@@ -63,9 +63,10 @@ def page() -> None:
         link("detect", "Run a detector", icon=":material/manage_search:", dataset=summary.name)
         return
     plan = summary.settings.measurement
-    with errors_shown():
-        if plan is not None:
+    if plan is not None:
+        with errors_shown():
             _state(summary, plan)
+    with errors_shown():
         st.subheader("Another plan" if plan else "Plan the measurement", anchor=False)
         _offer(summary, _ask(summary, detectors))
 

@@ -24,7 +24,14 @@ from spanlab.results import (
     sampling_alone,
     several,
 )
-from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind, Record, Status
+from spanlab.schema import (
+    HALLUCINATED,
+    Annotation,
+    AnnotatorKind,
+    DatasetSummary,
+    Record,
+    Status,
+)
 from spanlab.scorers import MeanDifference, mean_of, paired
 from spanlab.storage import Store
 from spanlab.workflows.analysis.score_files import difference_cells
@@ -46,6 +53,12 @@ _NAMED: Final = 5  # annotators in a title
 
 _NO_RATE: Final = (
     "What a detector marks is no rate of hallucinations: spanlab measure corrects it by reviews."
+)
+
+
+_UNEVEN: Final = (
+    "Reviews went to where the detector is unsure: means of what is reviewed are no rates; the "
+    "measurement's are."
 )
 
 
@@ -102,7 +115,7 @@ class RateReport:
 
     ``annotators`` are those whose labels were counted; ``unlabelled`` is the number of items that
     none of them has finished. ``remarks`` say what the intervals do not, in sentences. ``is_raw``
-    says that detectors marked: then these are shares and no rates, and ``corrected`` are the rates
+    says that detectors marked: then these are shares and no rates. ``corrected`` are the rates
     where a measurement of the dataset has them.
     """
 
@@ -152,7 +165,7 @@ class RateReport:
             remarks=(*self.remarks, *([left_out] if self.unlabelled else [])),
             chart=Chart(kind="dots", x=measure, y="value"),
         )
-        return (rates, *self.corrected, *([self._pair_table()] if self.pairs else []))
+        return (*self.corrected, rates, *([self._pair_table()] if self.pairs else []))
 
     def figures(self) -> dict[str, Any]:
         """Return all figures."""
@@ -240,14 +253,30 @@ def rates(
     if tally.values == {NOTHING_THERE}:
         there = ", ".join(fields_of(store, dataset))
         raise UsageError(f"no item of {dataset!r} has {field}; it has: {there}")
-    found = tally.result()
+    return with_measurement(store, summary, tally.result())
+
+
+def with_measurement(store: Store, summary: DatasetSummary, found: RateReport) -> RateReport:
+    """Return rates with the corrected ones of the dataset's measurement, where it has reviews.
+
+    Those of groups are left out where these are of another field.
+    """
     plan = summary.settings.measurement
-    if not found.is_raw or plan is None or plan.by not in {None, field}:
+    if plan is None:
         return found
-    measured = measure(store, dataset)
-    if plan.annotator not in names or measured.rate.finite is None:
+    try:
+        measured = measure(store, summary.name)
+    except UsageError:  # what is measured was renamed or removed since: the page Measure tells
         return found
-    return replace(found, corrected=measured.tables())
+    if measured.rate.finite is None:
+        return found
+    remarks = found.remarks
+    if not found.is_raw and plan.design == "uncertainty":
+        remarks = (_UNEVEN, *remarks)
+    tables = measured.tables()
+    if plan.by not in {None, found.field}:
+        tables = (tables[0].model_copy(update={"rows": tables[0].rows[:1]}),)
+    return replace(found, corrected=tables, remarks=remarks)
 
 
 class RateTally:
