@@ -7,7 +7,15 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from spanlab.results import Column, MeanInterval, ResultTable, columns_of, fact_table, figure
+from spanlab.results import (
+    Column,
+    MeanInterval,
+    ResultTable,
+    columns_of,
+    fact_table,
+    figure,
+    write_cell,
+)
 from spanlab.workflows.certificates import Certificate, write_certificate
 from spanlab.workflows.report import page_head
 from spanlab.workflows.report_head import as_html
@@ -52,7 +60,7 @@ def certificate_html(certificate: Certificate) -> str:
     parts = [
         page_head(title),
         _STYLE,
-        f"<p>{escape(measured['line'])}</p>\n",
+        f"<p>{escape(_headline(measured))}</p>\n",
         as_html(_facts(content)),
         as_html(_rates(measured)),
         "<h2>What the detector marked (squares), and the corrected rate with its interval</h2>\n",
@@ -79,6 +87,15 @@ def save_certificate(certificate: Certificate, path: Path) -> None:
         write_certificate(certificate, path)
 
 
+def _headline(measured: Mapping[str, Any]) -> str:
+    rate, plan = MeanInterval.model_validate(measured["groups"][0]["finite"]), measured["plan"]
+    column = Column(key="rate", title="Rate", unit="share")
+    return (
+        f"Hallucinated {plan['unit']}: {write_cell(rate, column)}, from "
+        f"{measured['groups'][0]['reviews']:,} reviews of {measured['groups'][0]['items']:,} items."
+    )
+
+
 def _facts(content: Mapping[str, Any]) -> ResultTable:
     bound, plan = content["binding"], content["measurement"]["plan"]
     people = ", ".join(f"{name} ({count:,})" for name, count in content["reviewers"].items())
@@ -87,7 +104,7 @@ def _facts(content: Mapping[str, Any]) -> ResultTable:
         "Made": f"{content['date']}, spanlab {content['spanlab']}",
         "Detector": bound["annotator"],
         "Model": bound["model"] or "not said",
-        "Hallucinated is what": bound["definition"],
+        "Counts as hallucinated": bound["definition"],
         "Unit": bound["unit"],
         "Reviewed by": people,
         "Agreement on answers": "one reviewer each" if agreed is None else figure(agreed),
@@ -146,7 +163,8 @@ def _groups_svg(groups: Sequence[Mapping[str, Any]]) -> str:
     """Return a row per group: a square for what was marked, a dot for the rate."""
     found = [group["finite"] or {} for group in groups]
     most = max([group["marked"] for group in groups] + [rate.get("high", 0.0) for rate in found])
-    x = _scale(0, most or 1, _LEFT, _WIDTH - _EDGE)
+    most = _round_up(most or 1)
+    x = _scale(0, most, _LEFT, _WIDTH - _EDGE)
     rows = []
     for row, (group, rate) in enumerate(zip(groups, found, strict=True)):
         y = _EDGE + _ROW * row
@@ -161,7 +179,7 @@ def _groups_svg(groups: Sequence[Mapping[str, Any]]) -> str:
     ticks = [
         _path([(x(most * part / 4), 8), (x(most * part / 4), bottom - 16)], "grid")
         + f"<text text-anchor='middle' x='{x(most * part / 4):.1f}' y='{bottom}'>"
-        f"{most * part / 4:.1%}</text>"
+        f"{_percent(most * part / 4)}</text>"
         for part in range(5)
     ]
     return _svg(
@@ -171,13 +189,13 @@ def _groups_svg(groups: Sequence[Mapping[str, Any]]) -> str:
 
 def _line_svg(points: Sequence[DrawnShare], *, diagonal: bool = False) -> str:
     """Return shares as dots on a line, with their intervals."""
-    most = 1.0 if diagonal else max(point.high for point in points)
+    most = 1.0 if diagonal else _round_up(max(point.high for point in points) or 1)
     right = 1.0 if diagonal else max(point.at for point in points)
     x = _scale(0, right, 60, _WIDTH - _EDGE)
-    y = _scale(0, most or 1, _HEIGHT - 40, 12)
+    y = _scale(0, most, _HEIGHT - 40, 12)
     parts = [
         _path([(60, y(most * part / 4)), (_WIDTH - _EDGE, y(most * part / 4))], "grid")
-        + f"<text x='0' y='{y(most * part / 4) + 4:.1f}'>{most * part / 4:.0%}</text>"
+        + f"<text x='0' y='{y(most * part / 4) + 4:.1f}'>{_percent(most * part / 4)}</text>"
         for part in range(5)
     ]
     for part in range(5):
@@ -198,6 +216,15 @@ def _line_svg(points: Sequence[DrawnShare], *, diagonal: bool = False) -> str:
 
 def _scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
     return lambda value: start + (value - low) / (high - low) * (end - start)
+
+
+def _round_up(share: float) -> float:
+    """Return the next share that has round quarters."""
+    return next((end for end in (0.004, 0.02, 0.04, 0.08, 0.2, 0.4, 0.8) if end >= share), 1.0)
+
+
+def _percent(share: float) -> str:
+    return f"{round(100 * share, 2):g} %"
 
 
 def _path(points: Sequence[tuple[float, float]], css: str) -> str:

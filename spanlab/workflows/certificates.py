@@ -143,7 +143,7 @@ def parse_certificate(text: bytes, path: str) -> Certificate:
         content = json.loads(text)
         stated = content.pop("sha256")
         plain = json.dumps(content, sort_keys=True, ensure_ascii=False)
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
+    except (RecursionError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise UsageError(f"{path} is no certificate of spanlab") from error
     if sha256(plain.encode()).hexdigest() != stated:
         raise UsageError(f"{path} was changed after spanlab wrote it: its hash differs")

@@ -162,8 +162,13 @@ def show_rates(summary: DatasetSummary) -> None:
     plan = str(summary.settings.measurement)
     seen = (*_seen(summary), look.n_operations(summary.name), plan)
     found = _count_rates(summary.name, field, tuple(names), seen, look)
+    for table in found.corrected:
+        show_table(table)
+    if found.is_raw and not found.corrected:
+        label = "Measure the rate"
+        link("measure", label, icon=":material/straighten:", dataset=summary.name)
     measure = st.segmented_control(
-        "Rate",
+        "Share" if found.is_raw else "Rate",
         found.measures,
         default="characters",
         required=True,
@@ -174,11 +179,6 @@ def show_rates(summary: DatasetSummary) -> None:
     found = _lowest_first(found, measure)
     most = sorted(found.groups, key=lambda group: -group.n)[:_MOST_GROUPS]
     drawn = replace(found, groups=tuple(group for group in found.groups if group in most))
-    for table in found.corrected:
-        show_table(table)
-    if found.is_raw and not found.corrected:
-        label = "Measure the rate"
-        link("measure", label, icon=":material/straighten:", dataset=summary.name)
     table, *pairs = replace(found, corrected=()).tables(measure)
     show_table(table, drawn=replace(drawn, corrected=()).tables(measure)[0])
     for pair in pairs:

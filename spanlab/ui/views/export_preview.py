@@ -46,7 +46,8 @@ def preview_of(summary: DatasetSummary, choice: ExportChoice) -> str | None:
         if summary.n_items <= _AT_ONCE:
             counts = tuple((a.name, tuple(sorted(a.counts.items()))) for a in summary.annotators)
             edits = look.n_operations(summary.name)
-            seen = (summary.created, summary.n_items, counts, edits, look.reader)
+            plan = str(summary.settings.measurement)
+            seen = (summary.created, summary.n_items, counts, edits, look.reader, plan)
             overview = _overview(summary.name, choice, seen, look)
         return preview_report(look, summary.name, overview, choice)
     return None

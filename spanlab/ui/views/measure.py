@@ -39,6 +39,7 @@ _DESIGNS: Final = {
     "uncertainty": "More where the detector is unsure",
 }
 _REPLACING: Final = "spanlab.measure.replacing"  # the dataset of which a plan is to be replaced
+_LARGEST: Final = 10  # MB of a certificate
 _POINTS: Final = 100  # of a share
 
 
@@ -249,7 +250,12 @@ def _certificate(dataset: str, plan: MeasurementPlan, seen: tuple[object, ...]) 
                     on_click="ignore",
                     key=f"certificate-{ending}",
                 )
-        file = st.file_uploader("Does a certificate still hold?", type="json", key="certificate")
+        file = st.file_uploader(
+            "Does a certificate still hold?",
+            type="json",
+            max_upload_size=_LARGEST,
+            key="certificate",
+        )
         if file is not None:
             reasons = stale_because(store(), dataset, parse_certificate(file.getvalue(), file.name))
             if reasons:
