@@ -145,7 +145,8 @@ def as_html(table: ResultTable) -> str:
         for name, *cells in (map(write_cell, row, table.columns) for row in table.rows)
     )
     caption = f"<caption dir='auto'>{escape(table.title)}</caption>"
-    return f"<table>{caption}\n<tr>{head}</tr>\n{body}</table>\n{told}"
+    first = f"<tr>{head}</tr>\n" if any(column.title for column in table.columns) else ""
+    return f"<table>{caption}\n{first}{body}</table>\n{told}"
 
 
 def _about(column: Column) -> str:

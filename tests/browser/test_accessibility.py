@@ -8,12 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from driving import Desk, idle
+from driving import DETECTOR, Desk, idle, suggested
 from playwright.sync_api import Browser, Page, expect
 from serving import Server, patient
 from test_trace import BROKEN, EXTRACT, GRAPH, TRAIL, curie
 
+from spanlab.schema import Annotation, AnnotatorKind, Item, MeasurementPlan, Record
 from spanlab.storage import Store
+from spanlab.workflows.measuring import plan_measurement
 
 pytestmark = pytest.mark.browser
 
@@ -86,9 +88,25 @@ def test_no_page_has_a_serious_fault(browser: Browser, server: Server, store: St
                 tab.click()
                 idle(page)
                 found[f"compare, {tab.inner_text()}"] = complaints(page)
+        _measure(store)
+        _open(page, server, "measure", "measured")
+        expect(page.locator(".vega-embed svg")).to_have_count(3)
+        found["measure, with its pictures"] = complaints(page)
         _open(page, server, "datasets", name)
         found |= _dialogs(page, name)
     assert not (wrong := {page: faults for page, faults in found.items() if faults}), wrong
+
+
+def _measure(store: Store) -> None:
+    """Import answers whose rate is measured."""
+    records = []
+    for at in range(4):
+        item = Item(id=str(at), question=f"Which, {at}?", answer="one two")
+        person = Annotation(annotator="Ann", kind=AnnotatorKind.PERSON)
+        said = suggested(item, [("one", 0.3 + 0.2 * at)])
+        records.append(Record(item=item, annotations=(said, person)))
+    store.import_records("measured", records)
+    plan_measurement(store, "measured", MeasurementPlan(annotator=DETECTOR))
 
 
 def _open(page: Page, server: Server, path: str, dataset: str) -> None:

@@ -154,8 +154,9 @@ def _line(table: ResultTable) -> Chart:
     interval = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.5, color=NEUTRAL)
     layers = [interval.encode(y=alt.Y("low:Q"), y2="high:Q"), base.mark_line().encode(y=y)]
     for is_filled, which in ((True, "isValid(datum.low)"), (False, "!isValid(datum.low)")):
-        marks = base.transform_filter(which)
-        layers.append(marks.mark_point(filled=is_filled, size=60, opacity=1).encode(y=y))
+        if data["low"].notna().eq(is_filled).any():  # an empty layer is a picture without a name
+            marks = base.transform_filter(which)
+            layers.append(marks.mark_point(filled=is_filled, size=60, opacity=1).encode(y=y))
     return alt.layer(*layers)
 
 
