@@ -69,15 +69,16 @@ def measure(
     spanlab measure mine
     """
     from spanlab.cli import output
+    from spanlab.schema import MeasurementPlan
     from spanlab.storage import Store
-    from spanlab.workflows import measuring
+    from spanlab.workflows import measuring, reviewed_sample
     from spanlab.workflows.certificate_page import save_certificate
     from spanlab.workflows.certificates import certify
 
     with Store.open() as store:
         if annotator is not None:
             chosen = {"definition": definition, "model": model}
-            plan = measuring.MeasurementPlan(
+            plan = MeasurementPlan(
                 annotator=annotator,
                 unit=unit.value,
                 by=by,
@@ -88,9 +89,9 @@ def measure(
                 reviewers=_names(reviewers),
                 **{key: value for key, value in chosen.items() if value is not None},
             )
-            measuring.plan_measurement(store, dataset, plan)
+            reviewed_sample.plan_measurement(store, dataset, plan)
         if queue:
-            typer.echo("\n".join(measuring.measurement_queue(store, dataset)))
+            typer.echo("\n".join(reviewed_sample.measurement_queue(store, dataset)))
             return
         found = measuring.measure(store, dataset)
         if certificate is not None:

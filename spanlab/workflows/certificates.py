@@ -17,7 +17,8 @@ from spanlab.schema import Annotation, MeasurementPlan, Record, Status
 from spanlab.storage import Store
 from spanlab.workflows.datasets import summary_of
 from spanlab.workflows.measurement_tables import reliability_table
-from spanlab.workflows.measuring import is_reviewer, measure
+from spanlab.workflows.measuring import measure
+from spanlab.workflows.reviewed_sample import is_reviewer
 
 __all__ = ["Certificate", "certify", "read_certificate", "stale_because", "write_certificate"]
 

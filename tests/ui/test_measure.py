@@ -12,7 +12,7 @@ from spanlab.schema import Annotation, AnnotatorKind, Item, MeasurementPlan, Rec
 from spanlab.storage import Store
 from spanlab.workflows.certificates import certify
 from spanlab.workflows.datasets import summary_of
-from spanlab.workflows.measuring import measurement_queue, plan_measurement
+from spanlab.workflows.reviewed_sample import measurement_queue, plan_measurement
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "0123456789"

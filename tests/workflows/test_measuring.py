@@ -18,8 +18,8 @@ from spanlab.storage import Store
 from spanlab.workflows.certificates import certify, read_certificate, stale_because
 from spanlab.workflows.certificates import write_certificate as write
 from spanlab.workflows.gating import check_gate
-from spanlab.workflows.measuring import (
-    measure,
+from spanlab.workflows.measuring import measure
+from spanlab.workflows.reviewed_sample import (
     measurement_queue,
     plan_measurement,
     read_measured,

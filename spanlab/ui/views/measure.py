@@ -31,7 +31,8 @@ from spanlab.workflows.measurement_tables import (
     history_table,
     reliability_table,
 )
-from spanlab.workflows.measuring import Measurement, measure, plan_measurement
+from spanlab.workflows.measuring import Measurement, measure
+from spanlab.workflows.reviewed_sample import plan_measurement
 
 _DESIGNS: Final = {
     "uniform": "Even odds",

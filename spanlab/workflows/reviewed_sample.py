@@ -1,0 +1,275 @@
+"""The sample of a measurement: what the detector and people say of it, and its order of review."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from statistics import fmean
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from spanlab.errors import UsageError
+from spanlab.labels import hard_of
+from spanlab.results import MeanInterval, figure
+from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind, MeasurementPlan, Record, Status
+from spanlab.scorers.powered import RateEstimate, ReviewedSample, estimate_rate
+from spanlab.scorers.sampling import (
+    Array,
+    inclusion_probabilities,
+    random_numbers,
+    review_order,
+    reviews_for,
+    uncertainty_sizes,
+)
+from spanlab.storage import Store
+from spanlab.workflows.datasets import check_annotators, summary_of
+from spanlab.workflows.item_fields import values_of
+
+ALL: Final = "all"  # the group of all items
+_MOST_GROUPS: Final = 30
+
+
+class MeasuredItem(NamedTuple):
+    """An item of the population: what the detector says (``f``; ``marked`` by its own decision).
+
+    ``y`` of ``x`` is what people say, None where nobody has finished it.
+    """
+
+    item_id: str
+    key: str
+    group: str
+    f: float
+    marked: float
+    size: float
+    doubt: float
+    y: float | None
+    x: float
+    skipped: bool
+
+
+class MeasuredItems:
+    """The items of a dataset that the detector has finished, in the order of their review."""
+
+    def __init__(self, records: Iterable[Record], plan: MeasurementPlan) -> None:
+        self.plan = plan
+        read = values_of(plan.by) if plan.by else None
+        seen, self.left_out = [], 0
+        for record in records:
+            group = ALL if read is None else next(iter(read(record)))[0]
+            item = _measured(record, plan, group)
+            if item is None:
+                self.left_out += 1
+            else:
+                seen.append(item)
+        keys = Counter(item.key for item in seen)
+        names = [item.key if keys[item.key] == 1 else item.item_id for item in seen]
+        doubts = np.array([item.doubt for item in seen])
+        even = plan.design != "uncertainty"
+        self.p = np.ones(len(seen)) if even else uncertainty_sizes(doubts)
+        strata = [item.group for item in seen] if plan.design == "stratified" else None
+        order = review_order(random_numbers(names, plan.seed), self.p, strata)
+        self.items = [seen[at] for at in order]
+        self.p = self.p[order]
+        groups = sorted({item.group for item in seen})
+        self.groups = groups if plan.by else []
+        self.codes = np.array([groups.index(item.group) for item in self.items], dtype=int)
+
+    @cached_property
+    def reviewed(self) -> int:
+        """How long the beginning is that is reviewed (or skipped) without a gap."""
+        for at, item in enumerate(self.items):
+            if item.y is None and not item.skipped:
+                return at
+        return len(self.items)
+
+    @property
+    def line(self) -> str:
+        """The state in a line, as ``Measurement.line``: by one estimate."""
+        found = self.estimate()
+        return state_line(self.plan, interval_of(found), self.missing(found))
+
+    def refresh(self, record: Record) -> None:
+        """Take over what people say of an item now."""
+        for at, item in enumerate(self.items):
+            if item.item_id == record.item.id:
+                self.items[at] = _measured(record, self.plan, item.group) or item
+                self.__dict__.pop("reviewed", None)
+
+    def missing(self, found: RateEstimate | None) -> int:
+        """Return about how many reviews are missing after an estimate of all items."""
+        plan, interval, items = self.plan, interval_of(found), self.items
+        guess = interval.mean if interval else marked_share(items)
+        rho = float(found.rho) if found else 0.0
+        needed = reviews_for(plan.half_width, guess, rho, items=len(items))
+        if interval and (interval.high - interval.low) / 2 <= plan.half_width:
+            return 0
+        made = sum(item.y is not None for item in items[: self.reviewed])
+        return min(max(needed - made, 1), len(items) - self.reviewed)
+
+    def estimate(
+        self,
+        group: str | None = None,
+        n: int | None = None,
+        *,
+        alone: bool = False,
+        like: bool = False,
+    ) -> RateEstimate | None:
+        """Return the rate from the first n items of the order, of one group of them."""
+        n = self.reviewed if n is None else n
+        chosen = [
+            at
+            for at, item in enumerate(self.items[:n])
+            if item.y is not None and (group is None or item.group == group)
+        ]
+        if not chosen:
+            return None
+        everybody = [item for item in self.items if group is None or item.group == group]
+        reached = [item for item in self.items[:n] if group is None or item.group == group]
+        pi = self._odds(n)[chosen] * len(chosen) / len(reached)
+        picked = [self.items[at] for at in chosen]
+        strata = self.codes[chosen] if self.plan.design == "stratified" and not group else None
+        sample = ReviewedSample(
+            y=np.array([item.y for item in picked], dtype=float),
+            f=np.array([item.f for item in picked]),
+            pi=np.clip(pi, 1e-9, 1),
+            x=np.array([item.x for item in picked]),
+            x_detector=np.array([item.size for item in picked]),
+            strata=strata,
+        )
+        if not sum(item.x for item in picked):
+            return None
+        whole = sum(item.size for item in everybody)
+        known = sum(item.f for item in everybody) / whole if whole else 0.0
+        return estimate_rate(
+            sample, None if alone else known, items=len(everybody), superpopulation=like
+        )
+
+    def _odds(self, n: int) -> Array:
+        if self.plan.design != "stratified":
+            return inclusion_probabilities(self.p, n)
+        drawn = np.bincount(self.codes[:n], minlength=self.codes.max() + 1)
+        return np.asarray((drawn / np.bincount(self.codes))[self.codes])
+
+
+def plan_measurement(store: Store, dataset: str, plan: MeasurementPlan) -> None:
+    """Store how the rate of a dataset is measured.
+
+    Raises:
+        NotFoundError: there is no such dataset, or it lacks the annotator or a reviewer.
+        UsageError: the annotator is a reviewer, or the field is none to group by.
+    """
+    check_plan(store, dataset, plan)
+    store.change_settings(dataset, lambda old: old.model_copy(update={"measurement": plan}))
+
+
+def check_plan(store: Store, dataset: str, plan: MeasurementPlan) -> None:
+    """Check that a dataset can be measured by a plan, as ``plan_measurement`` does."""
+    check_annotators(summary_of(store, dataset), [plan.annotator])
+    if plan.annotator in plan.reviewers:
+        raise UsageError(f"{plan.annotator!r} is measured, and no reviewer of itself")
+    if plan.by == "label":
+        raise UsageError("rates are measured by lang or a path such as meta.model, not by label")
+    if plan.design == "stratified" and not plan.by:
+        raise UsageError("a stratified sample needs the field of its groups: --by lang")
+    if plan.by:
+        values_of(plan.by)
+
+
+def measurement_queue(store: Store, dataset: str) -> tuple[str, ...]:
+    """Return the ids of a measurement's items in the one order of their review."""
+    return tuple(item.item_id for item in read_measured(store, dataset).items)
+
+
+def read_measured(store: Store, dataset: str, plan: MeasurementPlan | None = None) -> MeasuredItems:
+    """Return the items of a measurement, by default of the one that is stored with the dataset.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+        UsageError: it has no measurement, or the detector has finished none of its items.
+    """
+    plan = plan or summary_of(store, dataset).settings.measurement
+    if plan is None:
+        raise UsageError(
+            f"{dataset!r} has no measurement yet: spanlab measure {dataset} --annotator NAME"
+        )
+    items = MeasuredItems(store.records(dataset), plan)
+    if not items.items:
+        raise UsageError(f"{plan.annotator!r} has finished no item of {dataset!r}")
+    if len(items.groups) > _MOST_GROUPS:
+        raise UsageError(f"{plan.by} has more than {_MOST_GROUPS} values: choose another field")
+    return items
+
+
+def is_reviewer(said: Annotation, plan: MeasurementPlan) -> bool:
+    """Say whether an annotation is one whose word counts: of a reviewer, or of any person."""
+    if said.annotator == plan.annotator:
+        return False
+    if plan.reviewers:
+        return said.annotator in plan.reviewers
+    return said.kind is AnnotatorKind.PERSON
+
+
+def state_line(plan: MeasurementPlan, found: MeanInterval | None, more: int) -> str:
+    """Return the state of a measurement in a line; None for no reviews yet."""
+    aim = f"± {figure(plan.half_width)}"
+    if found is None:
+        return f"no reviews yet, about {more:,} for {aim}"
+    interval = f"{figure(found.mean)} [{figure(found.low)}, {figure(found.high)}]"
+    return f"so far {interval}, " + (
+        f"about {more:,} more for {aim}" if more else f"{aim} is reached"
+    )
+
+
+def marked_share(items: Sequence[MeasuredItem]) -> float:
+    """Return the share of the unit that the detector marked, which is no rate; 0 of nothing."""
+    return sum(item.marked for item in items) / max(sum(item.size for item in items), 1)
+
+
+def interval_of(found: RateEstimate | None) -> MeanInterval | None:
+    """Return an estimate as results write it; None for none."""
+    if found is None:
+        return None
+    return MeanInterval(mean=float(found.rate), low=float(found.low), high=float(found.high))
+
+
+def _measured(record: Record, plan: MeasurementPlan, group: str) -> MeasuredItem | None:
+    detector = record.by(plan.annotator)
+    if detector is None or detector.status is not Status.DONE:
+        return None
+    people = [said for said in record.annotations if is_reviewer(said, plan)]
+    done = [said for said in people if said.status is Status.DONE]
+    if plan.unit == "claims":
+        done = [said for said in done if said.claims]
+    truths = [_unit(said, plan.unit, len(record.item.answer)) for said in done]
+    marked, size = _unit(detector, plan.unit, len(record.item.answer))
+    prob = max((span.prob for span in detector.spans), default=0.0)
+    expected = {
+        "answers": prob,
+        "characters": sum((span.end - span.start) * span.prob for span in detector.spans),
+        "claims": marked,
+    }
+    item = record.item
+    return MeasuredItem(
+        item_id=item.id,
+        key=f"{item.lang}\0{item.question}" if item.question else item.id,
+        group=group,
+        f=expected[plan.unit],
+        marked=marked,
+        size=size,
+        doubt=prob,
+        y=fmean(y for y, _ in truths) if truths else None,
+        x=fmean(x for _, x in truths) if truths else size,
+        skipped=not truths and any(said.status is not Status.NOT_ANNOTATED for said in people),
+    )
+
+
+def _unit(said: Annotation, unit: str, length: int) -> tuple[float, float]:
+    """Return how much an annotator finds hallucinated, of how much."""
+    if unit == "claims":
+        return sum(claim.verdict in HALLUCINATED for claim in said.claims), len(said.claims)
+    marked: Sequence[tuple[int, int]] = list(hard_of(said))
+    if unit == "answers":
+        return float(bool(marked)), 1.0
+    return sum(end - start for start, end in marked), length
