@@ -58,7 +58,7 @@ def requeue(where: JobStore, name: str) -> None:
     """
     begun = where.rows(status="PENDING", executor_id=name, load_output=False)
     kept = where.rows(status="ENQUEUED", queue_name=own_queue(name), load_output=False)
-    jobs = {each.workflow for each in KINDS.values()}
+    jobs = {kind.workflow for kind in KINDS.values()}
     rows = [*begun, *kept]
     _queue(where, (row.workflow_id for row in rows if row.name in jobs), JOBS)
     _queue(where, (row.workflow_id for row in rows if row.name not in jobs), PARTS)
