@@ -2,10 +2,11 @@
 
     import spanlab
 
-    records = spanlab.load("val.jsonl", contexts="contexts/")
-    records = spanlab.annotate(records, "offline")
-    print(spanlab.score(records, "offline").macro)
-    spanlab.save(records, "annotated.jsonl")
+    print(spanlab.detect("Paris has 3 million people.", passages=["Paris has 2.1 million."]))
+    records = spanlab.load([{"question": q, "answer": a, "passages": [p]}])  # or files, a DataFrame
+    records = spanlab.annotate(records, ["offline", my_function])
+    print(spanlab.score(records, "offline"))
+    spanlab.save(records, "annotated.csv")
 
 The names below are loaded when they are first used, so that importing spanlab costs nothing.
 """
@@ -18,11 +19,58 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spanlab.listening import record
     from spanlab.recording import recorded
-    from spanlab.workflows.notebook import annotate, load, reason, save, score, vote
+    from spanlab.schema import Annotation, Item, Passage, Record, Span
+    from spanlab.workflows.notebook import annotate, detect, load, reason, save, vote
+    from spanlab.workflows.notebook_results import (
+        agreement,
+        compare,
+        plot,
+        rates,
+        score,
+        to_arrays,
+        to_pandas,
+    )
 
     __version__: str
 
-__all__ = ["annotate", "load", "reason", "record", "recorded", "save", "score", "vote"]
+__all__ = [
+    "Annotation",
+    "Item",
+    "Passage",
+    "Record",
+    "Span",
+    "agreement",
+    "annotate",
+    "compare",
+    "detect",
+    "load",
+    "plot",
+    "rates",
+    "reason",
+    "record",
+    "recorded",
+    "save",
+    "score",
+    "to_arrays",
+    "to_pandas",
+    "vote",
+]
+_NAMES = {
+    "listening": ("record",),
+    "recording": ("recorded",),
+    "schema": ("Annotation", "Item", "Passage", "Record", "Span"),
+    "workflows.notebook": ("annotate", "detect", "load", "reason", "save", "vote"),
+    "workflows.notebook_results": (
+        "agreement",
+        "compare",
+        "plot",
+        "rates",
+        "score",
+        "to_arrays",
+        "to_pandas",
+    ),
+}
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
@@ -30,10 +78,8 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version("spanlab")
-    if name in __all__:
-        homes = {"record": "listening", "recorded": "recording"}
-        home = homes.get(name, "workflows.notebook")
-        return getattr(import_module(f"spanlab.{home}"), name)
+    if name in _HOMES:
+        return getattr(import_module(f"spanlab.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'spanlab' has no attribute {name!r}")
 
 

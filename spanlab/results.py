@@ -11,12 +11,14 @@ import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from spanlab.schema.fields import FrozenModel
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.table import Table
     from rich.text import Text
 
@@ -120,6 +122,31 @@ class Result(Protocol):
         """Return all figures as JSON has them."""
 
 
+class ResultViews:
+    """A result as text, as a frame, and as HTML in a notebook: from its tables."""
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the figures as tables for people."""
+        raise NotImplementedError
+
+    def to_pandas(self, table: int = 0) -> pd.DataFrame:
+        """Return a table as a frame; of an interval also its ends, "… from" and "… to".
+
+        Args:
+            table: which of ``tables()``, from 0.
+        """
+        import pandas as pd
+
+        shown = self.tables()[table]
+        return pd.DataFrame(flat_rows(shown), columns=[title for title, _ in _flat(shown)])
+
+    def __str__(self) -> str:
+        return as_text(self.tables())
+
+    def _repr_html_(self) -> str:
+        return "".join(map(as_html, self.tables()))
+
+
 def as_text(
     tables: Iterable[ResultTable], *, width: int | None = None, colour: bool = False
 ) -> str:
@@ -195,6 +222,29 @@ def _cards(table: ResultTable, cells: Sequence[Sequence[Text]]) -> Table:
 def _isolated(text: str) -> str:
     """Keep a cell that runs from right to left from taking the figures beside it along."""
     return f"\u2068{text}\u2069" if _RIGHT_TO_LEFT.search(text) else text
+
+
+def as_html(table: ResultTable) -> str:
+    """Return a table with its title and remarks; every text is escaped, and there is no script."""
+    told = "".join(f"<p class='about'>{escape(remark)}</p>\n" for remark in table.remarks)
+    if not table.rows:
+        return f"<p>{escape(table.empty)}</p>\n{told}"
+    head = "".join(
+        f"<th scope='col'{_about(column)}>{escape(column.title)}</th>" for column in table.columns
+    )
+    body = "".join(
+        f"<tr><th scope='row' dir='auto'>{escape(name)}</th>"
+        + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        + "</tr>\n"
+        for name, *cells in (map(write_cell, row, table.columns) for row in table.rows)
+    )
+    caption = f"<caption dir='auto'>{escape(table.title)}</caption>"
+    first = f"<tr>{head}</tr>\n" if any(column.title for column in table.columns) else ""
+    return f"<table>{caption}\n{first}{body}</table>\n{told}"
+
+
+def _about(column: Column) -> str:
+    return f" title='{escape(column.about)}'" if column.about else ""
 
 
 def as_csv(table: ResultTable) -> str:

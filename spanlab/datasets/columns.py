@@ -74,7 +74,7 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
     ),
     "spans": (
         *("spans", "soft labels", "hallucinations", "hallucination spans", "labels"),
-        *("hard labels",),
+        *("hard labels", "label"),
     ),
 }
 

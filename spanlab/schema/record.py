@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import date
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, JsonValue, Tag, model_validator
 
@@ -112,6 +113,11 @@ def _is_shared(process: object) -> str:
     return "shared" if shared else "own"
 
 
+# What a script may write for the members of the enums below; lists stand for tuples everywhere.
+KindName = Literal["person", "detector", "vote", "gold"]
+StatusName = Literal["not-annotated", "done", "failed", "skipped"]
+
+
 AnyProcess = Annotated[
     Annotated[Process, Tag("own")] | Annotated[SharedProcess, Tag("shared")],
     Discriminator(_is_shared),
@@ -129,6 +135,21 @@ class Item(FrozenModel):
     process: AnyProcess | None = None
     retrievals: tuple[Retrieval, ...] = ()
     meta: dict[str, JsonValue] = Field(default_factory=dict)
+
+    if TYPE_CHECKING:
+
+        def __init__(  # noqa: PLR0913 - the fields, as a script may give them
+            self,
+            *,
+            id: str,  # noqa: A002 - the field's name
+            lang: str = ...,
+            question: str = ...,
+            answer: str,
+            passages: Iterable[Passage] = ...,
+            process: AnyProcess | None = ...,
+            retrievals: Iterable[Retrieval] = ...,
+            meta: Mapping[str, Any] = ...,
+        ) -> None: ...
 
     @model_validator(mode="after")
     def _retrieved_passages_exist(self) -> Self:
@@ -187,6 +208,26 @@ class Annotation(FrozenModel):
     trace: tuple[Step, ...] = ()
     guidelines: Annotated[int, Field(ge=1)] | None = None
 
+    if TYPE_CHECKING:
+
+        def __init__(  # noqa: PLR0913 - the fields, as a script may give them
+            self,
+            *,
+            annotator: str,
+            kind: AnnotatorKind | KindName,
+            status: Status | StatusName = ...,
+            spans: Iterable[Span] = ...,
+            hard: Iterable[Interval] | None = ...,
+            rejected: Iterable[Span] = ...,
+            claims: Iterable[Claim] = ...,
+            rejected_claims: Iterable[Claim] = ...,
+            voters: Iterable[str] = ...,
+            decided_by: str | None = ...,
+            note: str | None = ...,
+            trace: Iterable[Step] = ...,
+            guidelines: int | None = ...,
+        ) -> None: ...
+
     @model_validator(mode="after")
     def _failure_has_a_reason(self) -> Self:
         if self.status is Status.FAILED and not self.note:
@@ -221,10 +262,19 @@ class Annotation(FrozenModel):
 
 
 class Record(FrozenModel):
-    """An item with everything that annotators have said of it; all quotes are checked."""
+    """An item with everything that annotators have said of it.
+
+    Raises:
+        pydantic.ValidationError: a quote is not where it says it is, or two annotations are signed
+            alike.
+    """
 
     item: Item
     annotations: tuple[Annotation, ...] = ()
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, item: Item, annotations: Iterable[Annotation] = ...) -> None: ...
 
     @model_validator(mode="after")
     def _annotations_fit(self) -> Self:

@@ -7,7 +7,7 @@ same scores always give the same intervals, whatever else is scored with them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -96,6 +96,31 @@ def score(pairs: Iterable[tuple[ItemLabels, ItemLabels]]) -> ScoreReport:
     macro = _estimates(macro_mean(observed), macro_mean(samples))
     means_of_all = ScoreMeans(n=len(items), **macro)
     return ScoreReport(items=tuple(items), languages=tuple(languages), macro=means_of_all)
+
+
+def score_by(
+    metric: Callable[[ItemLabels, ItemLabels], float],
+    pairs: Iterable[tuple[ItemLabels, ItemLabels]],
+) -> dict[str, MeanInterval]:
+    """Return means of a metric of one's own by language, and "macro", with 95 % intervals.
+
+    Args:
+        metric: a number for the gold labels of an item and what was predicted.
+        pairs: gold labels and prediction of each item, at least one.
+    """
+    groups: dict[str, list[float]] = {}
+    for gold, predicted in pairs:
+        groups.setdefault(gold.lang, []).append(float(metric(gold, predicted)))
+    tables = {lang: np.array(groups[lang], np.float64)[:, None] for lang in sorted(groups)}
+    observed = {lang: means(table) for lang, table in tables.items()}
+    samples = {lang: bootstrap(table, lang) for lang, table in tables.items()}
+    observed["macro"] = macro_mean(list(observed.values()))
+    samples["macro"] = macro_mean(list(samples.values()))
+    found = {}
+    for lang, mean in observed.items():
+        low, high = interval(samples[lang][:, 0])
+        found[lang] = MeanInterval(mean=float(mean[0]), low=low, high=high)
+    return found
 
 
 def by_language(items: Iterable[ItemScore]) -> dict[str, list[ItemScore]]:

@@ -11,6 +11,7 @@ from spanlab.results import (
     Column,
     MeanInterval,
     ResultTable,
+    as_html,
     columns_of,
     fact_table,
     figure,
@@ -18,7 +19,6 @@ from spanlab.results import (
 )
 from spanlab.workflows.certificates import Certificate, write_certificate
 from spanlab.workflows.report import page_head
-from spanlab.workflows.report_head import as_html
 
 _WIDTH: Final = 640
 _LEFT: Final = 190  # pixels for names

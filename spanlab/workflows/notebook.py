@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, TypeAlias
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
+from pydantic_core import to_json
 
 from spanlab.datasets import ReadOptions, read, write
+from spanlab.datasets.reader import passages_of
 from spanlab.detectors import Detector, DetectorSpec, EnsembleSpec, LocalDetector, Spec
 from spanlab.errors import InputError, UsageError
-from spanlab.labels import labels_of
 from spanlab.lm import Budget, ModelChoice
 from spanlab.options import problem
 from spanlab.retrievers import RetrieverSpec
-from spanlab.schema import Record
-from spanlab.scorers import ScoreReport
-from spanlab.scorers import score as score_labels
+from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span, unique
 from spanlab.workflows.detection.file_run import FileRun
 from spanlab.workflows.detection.request import (
     RunLimits,
@@ -27,24 +28,61 @@ from spanlab.workflows.detection.request import (
     request_of,
 )
 from spanlab.workflows.detection.selection import DetectorSelection, specifications
+from spanlab.workflows.report import fragment_html, marked_text
 from spanlab.workflows.voting import Cleanup, vote_records
+
+SpanFunction: TypeAlias = Callable[[Item], Iterable[Span | tuple[int, int]]]
+AnyDetector: TypeAlias = str | DetectorSelection | Spec | Detector | LocalDetector | SpanFunction
+
+_CHOICES = DetectorSelection | DetectorSpec | EnsembleSpec
+_ROWS = "rows"  # what errors call rows in memory
+
+
+class MarkedAnnotation(Annotation):
+    """An annotation that knows its answer: it prints as text with its spans marked."""
+
+    answer: str = Field("", exclude=True, repr=False)
+
+    def __str__(self) -> str:
+        return marked_text(self.answer, self)
+
+    def _repr_html_(self) -> str:
+        return fragment_html(self.answer, self)
+
+
+@dataclass(frozen=True)
+class FunctionDetector:
+    """A function from an item to its hallucinated spans, as a detector of the function's name."""
+
+    name: str
+    function: SpanFunction
+
+    def annotate(self, item: Item) -> Annotation:
+        """Return the function's spans, or pairs (start, end) in characters, as an annotation."""
+        spans = (
+            each if isinstance(each, Span) else Span.of(item.answer, *each)
+            for each in self.function(item)
+        )
+        return Annotation(annotator=self.name, kind=AnnotatorKind.DETECTOR, spans=tuple(spans))
 
 
 def load(
-    *files: str | Path,
+    *sources: str | Path | Iterable[Any],
     format: str = "auto",
     contexts: str | Path | None = None,
     columns: Mapping[str, str] | None = None,
     records: str | None = None,
     turns: str = "last",
 ) -> list[Record]:
-    """Read records from files of any supported format.
+    """Read records from files of any supported format, or from rows in memory.
 
     Args:
-        files: paths, read in order.
+        sources: paths, lists of dicts, DataFrames or datasets of Hugging Face, read in order.
+            Columns are known by their usual names (answer, response, output; question, prompt;
+            passages, contexts; label, …) unless ``columns`` says otherwise.
         format: "auto" or one of ``spanlab.datasets.FORMATS``.
         contexts: a directory of ``<id>.context.txt`` files or a JSONL with passages.
-        columns: for tables and JSON, our field → their column or path of fields.
+        columns: for tables, JSON and rows, our field → their column or path of fields.
         records: for JSON that is one object, the path of its list of records; None finds it.
         turns: of a chat, the "last" answer is an item or "all" are.
 
@@ -52,7 +90,7 @@ def load(
         All records, possibly none.
 
     Raises:
-        InputError: names file, line, field, what was found and what would be right.
+        InputError: names file, line or row, field, what was found and what would be right.
     """
     options = ReadOptions(
         format=format,
@@ -61,37 +99,147 @@ def load(
         records=records,
         turns=turns,
     )
-    return [record for file in files for record in read(Path(file), options)]
+    return [
+        record
+        for source in sources
+        for record in (
+            read(Path(source), options)
+            if isinstance(source, str | Path)
+            else _read_rows(source, options)
+        )
+    ]
+
+
+def _read_rows(source: Iterable[Any], options: ReadOptions) -> Iterator[Record]:
+    """Read rows as if they were lines of a file: whatever is known of files is known of them."""
+    to_dict = getattr(source, "to_dict", None) if hasattr(source, "columns") else None
+    rows = source if to_dict is None else to_dict("records")
+    with TemporaryDirectory() as folder:
+        file = Path(folder, f"{_ROWS}.jsonl")
+        with file.open("wb") as stream:
+            for number, row in enumerate(rows, start=1):
+                if not isinstance(row, Mapping):
+                    raise InputError(
+                        "a row is no dict",
+                        found=type(row).__name__,
+                        expected="a list of dicts, such as {'question': …, 'answer': …}; a path as "
+                        "a text of its own",
+                    ).at(file=_ROWS, line=number, unit="row")
+                stream.write(to_json(dict(row), inf_nan_mode="null", fallback=_plain) + b"\n")
+        if not file.stat().st_size:
+            return
+        try:
+            yield from read(file, replace(options, name=_ROWS))
+        except InputError as error:
+            if error.file == _ROWS and error.unit == "line":
+                error.unit = "row"
+            raise
+
+
+def _plain(value: Any) -> Any:
+    """Return what a frame holds as JSON has it: arrays as lists, what is missing as null."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return None if str(value) in {"<NA>", "NaT"} else str(value)
+
+
+def detect(
+    answer: str,
+    *,
+    question: str = "",
+    passages: str | Passage | Iterable[str | Passage | Mapping[str, Any]] = (),
+    lang: str = "und",
+    detector: AnyDetector = "offline",
+    **options: object,
+) -> MarkedAnnotation:
+    """Return what a detector says of one answer; it prints as text with its spans marked.
+
+    Args:
+        answer: the text to check.
+        question: what was asked, if anything.
+        passages: the evidence: texts, passages, or dicts with text, title, url and date.
+        lang: the answer's language as a BCP 47 tag.
+        detector: as for ``annotate``.
+        **options: as for ``annotate``.
+
+    Raises:
+        InputError: a passage or the language is not what it should be.
+        UsageError: no detector or option has this name, or something it needs is missing.
+        BudgetError: the budget is used up.
+        ConfigurationError: key, address or name of the model is wrong.
+    """
+    several = [passages] if isinstance(passages, str | Passage) else list(passages)
+    plain = [each.model_dump() if isinstance(each, Passage) else each for each in several]
+    try:
+        item = Item(
+            id="answer",
+            lang=lang,
+            question=question,
+            answer=answer,
+            passages=passages_of(plain, "passages"),
+        )
+    except ValidationError as error:
+        raise InputError(f"detect: {problem(error)}") from None
+    (record,) = annotate([Record(item=item)], detector, **options)
+    found = record.annotations[-1]
+    return MarkedAnnotation.model_construct(**dict(found), answer=answer)
 
 
 def annotate(
     records: Iterable[Record],
-    detector: str | DetectorSelection | Spec | Detector | LocalDetector = "offline",
+    detector: AnyDetector | Sequence[AnyDetector] = "offline",
     **options: object,
 ) -> list[Record]:
-    """Return the records with a detector's annotation added, or renewed.
+    """Return the records with a detector's annotation added, or renewed; or that of several.
 
     It may be called from a notebook, whose event loop already runs.
 
     Args:
         records: what to annotate.
-        detector: a detector's or ensemble's name or specification, a `DetectorSelection` of one, or
-            an object with `name` and `annotate(item)` or `async detect(item)`.
-        **options: for a detector by name, those of `spanlab annotate` with underscores, such as
+        detector: a detector's or ensemble's name or specification, a `DetectorSelection` of one, a
+            function from an item to its spans (or pairs of start and end), an object with `name`
+            and `annotate(item)` or `async detect(item)`; or a list of these.
+        **options: for detectors by name, those of `spanlab annotate` with underscores, such as
             ``model="gpt-4o-mini", search="brave", max_calls=500``, and ``retriever``, a
             specification; for the others ``concurrency``, ``budget`` and the limits of a budget.
-            For detectors that ask no model ``concurrency`` is the number of processes (None: 1),
-            for the others that of items annotated at once (None: 32).
+            One budget holds for all that are named. For detectors that ask no model
+            ``concurrency`` is the number of processes (None: 1), for the others that of items
+            annotated at once (None: 32).
 
     Raises:
-        UsageError: no detector or option has this name, or something it needs is missing.
+        UsageError: no detector or option has this name, two sign alike, or something that is
+            needed is missing.
         BudgetError: the budget is used up; what was paid for is in the cache of answers.
         ConfigurationError: key, address or name of the model is wrong.
     """
-    if isinstance(detector, str):
-        chosen = RunOptions.checked({"detectors": (detector,), **options})
-        (detector,) = specifications(chosen)
-        limits: RunLimits = chosen
+    given: list[Any] = [detector]
+    if isinstance(detector, Sequence) and not isinstance(detector, str):
+        given = list(detector)
+    limits, specs = _named(given, options)
+    own = [_own(each) for each in given if not isinstance(each, str | _CHOICES)]
+    bounds = {"concurrency": limits.concurrency, "budget": limits.budget}
+    request = request_of("records", specs, **bounds) if specs else None
+    try:
+        signed = () if request is None else request.annotators
+        unique([*signed, *(each.name for each in own)], "annotator")
+    except ValueError as error:
+        raise UsageError(f"annotate: {error}") from None
+    runs = [] if request is None else [FileRun.of(request)]
+    runs += [FileRun.own(each, None if specs else limits.concurrency) for each in own]
+    done = list(islice(records, limits.limit))
+    for run in runs:
+        done = list(_annotated(run, done))
+    return done
+
+
+def _named(given: Sequence[Any], options: Mapping[str, object]) -> tuple[RunLimits, list[Spec]]:
+    """Return the limits that options set, and what is to be built for names and choices."""
+    names = tuple(each for each in given if isinstance(each, str))
+    specs: list[Spec] = []
+    limits: RunLimits
+    if names:
+        limits = chosen = RunOptions.checked({"detectors": names, **options})
+        specs += specifications(chosen)
     else:
         try:
             limits = RunLimits.checked(options)
@@ -99,19 +247,29 @@ def annotate(
             also = "what a detector works with goes with its name, or into its specification"
             raise UsageError(f"{error}; {also}") from None
     check_without_dataset(limits)
-    if isinstance(detector, DetectorSelection):
-        (detector,) = specifications(detector)
-    if isinstance(detector, DetectorSpec | EnsembleSpec):
-        bounds = {"concurrency": limits.concurrency, "budget": limits.budget}
-        stream = FileRun.of(request_of("records", [detector], **bounds))
-    else:
-        stream = FileRun.own(detector, limits.concurrency)
-    found = []
-    for record in stream.annotated(islice(records, limits.limit)):
-        if stream.spent is not None:
-            raise stream.spent
-        found.append(record)
-    return found
+    for each in given:
+        if isinstance(each, DetectorSelection):
+            specs += specifications(each)
+        elif isinstance(each, DetectorSpec | EnsembleSpec):
+            specs.append(each)
+    return limits, specs
+
+
+def _own(given: Any) -> Detector | LocalDetector:
+    """Return a detector that somebody has made, a function as one of its name."""
+    if hasattr(given, "name") and (hasattr(given, "annotate") or hasattr(given, "detect")):
+        detector: Detector | LocalDetector = given
+        return detector
+    if callable(given):
+        return FunctionDetector(getattr(given, "__name__", type(given).__name__), given)
+    raise UsageError(f"{given!r} is no detector: give a name, a function or a detector")
+
+
+def _annotated(run: FileRun, records: Iterable[Record]) -> Iterator[Record]:
+    for record in run.annotated(records):
+        if run.spent is not None:
+            raise run.spent
+        yield record
 
 
 def reason(
@@ -170,39 +328,22 @@ def vote(
 
     Args:
         records: what to vote on.
-        annotators: who votes; None for all persons.
+        annotators: who votes; None for all persons, or all detectors where there are none.
         name: what the vote is called.
         cleanup: "mushroom" trims raw spans as SemEval-2025 Task 3 did.
-    """
-    return list(vote_records(records, annotators=annotators, name=name, cleanup=cleanup))
-
-
-def score(records: Iterable[Record], annotator: str, gold: str = "gold") -> ScoreReport:
-    """Score one annotator of the records against another.
-
-    Args:
-        records: records that both have annotated.
-        annotator: whose annotations are scored.
-        gold: whose annotations are right.
 
     Returns:
-        Scores per item, per language and macro over languages.
+        The records, with a vote where one of these has finished the item.
 
     Raises:
-        InputError: there are no records, or one lacks either annotation.
+        UsageError: the name cannot name an annotator, or somebody who is no vote has it.
     """
-    pairs = []
-    for record in records:
-        for name in (gold, annotator):
-            if record.by(name) is None:
-                raise InputError(
-                    f"item {record.item.id!r} has no annotation by {name!r}",
-                    expected=f"one of {[a.annotator for a in record.annotations]}",
-                )
-        pairs.append((labels_of(record, gold), labels_of(record, annotator)))
-    if not pairs:
-        raise InputError("there are no records to score")
-    return score_labels(pairs)
+    records = list(records)
+    if annotators is None:
+        kinds = {each.annotator: each.kind for record in records for each in record.annotations}
+        if AnnotatorKind.PERSON not in kinds.values():
+            annotators = [name for name in kinds if kinds[name] is AnnotatorKind.DETECTOR]
+    return list(vote_records(records, annotators=annotators, name=name, cleanup=cleanup))
 
 
 def save(

@@ -37,6 +37,14 @@ _ORDER = (AnnotatorKind.GOLD, AnnotatorKind.VOTE, AnnotatorKind.DETECTOR, Annota
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
+_MARKS = """
+mark { color: inherit; border-radius: 2px;
+  background: rgba(var(--mark), calc(.08 + .42 * var(--p)));
+  border-bottom: 2px dotted rgb(var(--mark)); }
+mark.hard { border-bottom: calc(1px + 2px * var(--p)) solid rgb(var(--mark)); }
+"""
+
+
 _STYLE = """
 :root { color-scheme: light dark; --mark: 208, 104, 8; --line: rgba(128, 132, 149, .4); }
 body { font: 16px/1.6 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1rem; }
@@ -46,10 +54,6 @@ article { border-top: 2px solid var(--line); padding: .5rem 0 1.5rem; content-vi
 h2 { font-size: 1.1rem; } h3 { font-size: 1rem; margin: 1rem 0 .2rem; }
 .question { font-weight: 600; white-space: pre-wrap; }
 .answer, .passage { white-space: pre-wrap; overflow-wrap: anywhere; margin: .2rem 0; }
-mark { color: inherit; border-radius: 2px;
-  background: rgba(var(--mark), calc(.08 + .42 * var(--p)));
-  border-bottom: 2px dotted rgb(var(--mark)); }
-mark.hard { border-bottom: calc(1px + 2px * var(--p)) solid rgb(var(--mark)); }
 .about { font-size: .875rem; margin: .2rem 0; }
 table { border-collapse: collapse; margin: 1.5rem 0; display: block; overflow-x: auto; }
 caption { text-align: start; font-weight: 600; white-space: nowrap; }
@@ -104,7 +108,7 @@ def page_head(title: str) -> str:
         "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>\n"
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style></head>\n"
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}{_MARKS}</style></head>\n"
         f"<body><main><h1 dir='auto'>{escape(title)}</h1>\n"
     )
 
@@ -266,6 +270,22 @@ def pieces(answer: str, annotation: Annotation | None) -> list[MarkedText]:
 def marked_html(answer: str, annotation: Annotation | None) -> str:
     """Return an answer as HTML, its marks as ``mark`` elements; empty for an empty answer."""
     return "".join(map(_piece, pieces(answer, annotation)))
+
+
+def fragment_html(answer: str, annotation: Annotation) -> str:
+    """Return an answer with its marks as HTML that stands for itself, inside another page."""
+    style = f"<style>@scope {{ {_MARKS} }}</style>"
+    return (
+        f"<div dir='auto' style='white-space: pre-wrap; --mark: 208, 104, 8'>{style}"
+        f"{marked_html(answer, annotation)}</div>"
+    )
+
+
+def marked_text(answer: str, annotation: Annotation) -> str:
+    """Return an answer as text, with what is taken for hallucinated in brackets: ``⟦Rome⟧``."""
+    return "".join(
+        f"⟦{piece.text}⟧" if piece.hard else piece.text for piece in pieces(answer, annotation)
+    )
 
 
 def mark_html(text: str, prob: float, *, hard: bool, label: str = "") -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from html import escape
 
-from spanlab.results import Column, ResultTable, counted, write_cell
+from spanlab.results import Column, ResultTable, as_html, counted
 from spanlab.schema import AnnotatorKind, Record, Status
 from spanlab.workflows.analysis.comparison import DatasetComparison, compare_records
 from spanlab.workflows.analysis.comparison_tables import ANNOTATOR, ScoredAnnotator, score_table
@@ -128,29 +128,6 @@ def _rates(rates: RateReport) -> str:
     shown = replace(rates, groups=groups, remarks=(*rates.remarks, *more), unlabelled=0)
     tables = (*shown.corrected, replace(shown, corrected=()).tables()[0])
     return "".join(map(as_html, tables))
-
-
-def as_html(table: ResultTable) -> str:
-    """Return a table with its title and remarks; every text is escaped, and there is no script."""
-    told = "".join(f"<p class='about'>{escape(remark)}</p>\n" for remark in table.remarks)
-    if not table.rows:
-        return f"<p>{escape(table.empty)}</p>\n{told}"
-    head = "".join(
-        f"<th scope='col'{_about(column)}>{escape(column.title)}</th>" for column in table.columns
-    )
-    body = "".join(
-        f"<tr><th scope='row' dir='auto'>{escape(name)}</th>"
-        + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        + "</tr>\n"
-        for name, *cells in (map(write_cell, row, table.columns) for row in table.rows)
-    )
-    caption = f"<caption dir='auto'>{escape(table.title)}</caption>"
-    first = f"<tr>{head}</tr>\n" if any(column.title for column in table.columns) else ""
-    return f"<table>{caption}\n{first}{body}</table>\n{told}"
-
-
-def _about(column: Column) -> str:
-    return f" title='{escape(column.about)}'" if column.about else ""
 
 
 UNLABELLED = "(no label)"

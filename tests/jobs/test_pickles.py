@@ -107,7 +107,9 @@ def test_a_pickle_is_refused_by_name_and_never_opened(
     assert shown("list").count(REFUSED) == 4
     for name, value in environment(where).items():
         monkeypatch.setenv(name, value)
-    page = AppTest.from_string("from spanlab.ui import jobs\njobs.page()", default_timeout=30).run()
+    page = AppTest.from_string(
+        "from spanlab.ui.views import jobs\njobs.page()", default_timeout=30
+    ).run()
     assert not page.exception
     assert sum(REFUSED in caption.value for caption in page.caption) == 4
     st.cache_resource.clear()

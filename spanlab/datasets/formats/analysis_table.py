@@ -73,7 +73,7 @@ def csv_chunks(records: Iterable[Record]) -> Iterator[bytes]:
         text = io.StringIO(newline="")
         writer = csv.writer(text)
         writer.writerows(header)
-        writer.writerows([_cell(row.get(name)) for name in COLUMNS] for row in _rows(record))
+        writer.writerows([_cell(row.get(name)) for name in COLUMNS] for row in table_rows(record))
         header = []
         yield text.getvalue().encode()
 
@@ -86,7 +86,7 @@ def write_parquet(records: Iterable[Record], stream: BinaryIO) -> int:
     counter = _CountedRecords(records)
     schema = _schema(pa)
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
-        rows = (row for record in counter for row in _rows(record))
+        rows = (row for record in counter for row in table_rows(record))
         while some := list(islice(rows, _ROWS)):
             writer.write_table(pa.Table.from_pylist(some, schema=schema))
     return counter.count
@@ -196,7 +196,8 @@ class _CountedRecords:
             yield record
 
 
-def _rows(record: Record) -> Iterator[dict[str, Any]]:
+def table_rows(record: Record) -> Iterator[dict[str, Any]]:
+    """Yield a row for each annotation of a record; without one, a row of the item alone."""
     item = item_columns(record.item)
     for annotation in record.annotations:
         yield {**item, **annotation_columns(annotation)}

@@ -11,7 +11,7 @@ import numpy as np
 
 from spanlab.extents import Extent
 from spanlab.labels import ItemLabels, labels_in, labels_of
-from spanlab.results import ResultTable
+from spanlab.results import ResultTable, ResultViews
 from spanlab.schema import AnnotatorKind, QueueCursor, QueuePage, QueueQuery, Record
 from spanlab.scorers import ItemScore, mark_all, mark_none, score, score_item
 from spanlab.scorers.agreement import AgreementReport, ItemMarks, agreement, pairwise_ious, rated
@@ -39,7 +39,7 @@ _REPORT_EVERY = 100  # items between two calls of `on_progress`
 
 
 @dataclass(frozen=True)
-class DatasetComparison:
+class DatasetComparison(ResultViews):
     """The comparison of a dataset's annotators on ``looked_at`` of its ``n_items`` items.
 
     ``scores`` holds the annotators in the order in which they came, then the two baselines; it is

@@ -19,6 +19,7 @@ from spanlab.results import (
     Column,
     MeanInterval,
     ResultTable,
+    ResultViews,
     Unit,
     columns_of,
     sampling_alone,
@@ -110,7 +111,7 @@ class RateDifference(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RateReport:
+class RateReport(ResultViews):
     """Rates by group, the lowest share of characters first.
 
     ``annotators`` are those whose labels were counted; ``unlabelled`` is the number of items that

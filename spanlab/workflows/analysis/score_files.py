@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -18,6 +18,8 @@ from spanlab.results import (
     Column,
     MeanInterval,
     ResultTable,
+    ResultViews,
+    columns_of,
     counted,
     named_ids,
     several,
@@ -66,11 +68,12 @@ _MAIN: Final = ("iou", "corr")  # which have intervals in a table of files
 
 
 @dataclass(frozen=True)
-class ScoreEvaluation:
+class ScoreEvaluation(ResultViews):
     """Scores of a prediction, beside what marking everything and marking nothing would get.
 
     ``missing`` are gold ids without a prediction, ``extra`` predicted ids without gold; neither
     takes part in the scores. ``against`` compares with a second prediction, if one was given.
+    ``more`` are means of further metrics: by the metric's name, then by language or "macro".
     """
 
     report: ScoreReport
@@ -79,6 +82,12 @@ class ScoreEvaluation:
     missing: tuple[str, ...]
     extra: tuple[str, ...]
     against: ReportComparison | None = None
+    more: Mapping[str, Mapping[str, MeanInterval]] = field(default_factory=dict)
+
+    @property
+    def macro(self) -> ScoreMeans:
+        """The means over languages, every language counting the same."""
+        return self.report.macro
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return scores by language and macro, the baselines, and the comparison, if any."""
@@ -89,15 +98,21 @@ class ScoreEvaluation:
         scores = ResultTable(
             key="scores",
             title="Scores by language, with 95 % bootstrap intervals",
-            columns=(LANGUAGE, ITEMS, *SCORES.values()),
-            rows=tuple(_cells(lang, means) for lang, means in _by_language(self.report)),
+            columns=(LANGUAGE, ITEMS, *SCORES.values(), *columns_of("score", *self.more)),
+            rows=tuple(
+                (
+                    *_cells(lang, means),
+                    *(several(more[lang], means.n) for more in self.more.values()),
+                )
+                for lang, means in _by_language(self.report)
+            ),
             remarks=tuple(
                 f"{counted(len(ids), noun)} {what}: {named_ids(ids)}"
                 for ids, noun, what in left_out
                 if ids
             ),
         )
-        differences = [] if self.against is None else [_differences(self.against)]
+        differences = [] if self.against is None else [difference_table(self.against)]
         return (scores, self._baselines(), *differences)
 
     def figures(self) -> dict[str, Any]:
@@ -111,6 +126,16 @@ class ScoreEvaluation:
             "missing": self.missing,
             "extra": self.extra,
             "against": None if self.against is None else self.against.model_dump(),
+            **(
+                {
+                    "more": {
+                        name: {lang: mean.model_dump() for lang, mean in means.items()}
+                        for name, means in self.more.items()
+                    }
+                }
+                if self.more
+                else {}
+            ),
         }
 
     def _baselines(self) -> ResultTable:
@@ -151,7 +176,10 @@ def _cells(lang: str, means: ScoreMeans) -> tuple[Cell, ...]:
     return (lang, means.n, *figures)
 
 
-def _differences(against: ReportComparison) -> ResultTable:
+def difference_table(
+    against: ReportComparison, title: str = "PRED minus --against, paired"
+) -> ResultTable:
+    """Return the paired differences of two systems by language and macro, with p-values."""
     columns = [
         column.model_copy(update={"key": f"{name}-{column.key}", "title": title})
         for name in _MAIN
@@ -163,7 +191,7 @@ def _differences(against: ReportComparison) -> ResultTable:
     rows = [*((row.lang, row) for row in against.languages), ("macro", against.macro)]
     return ResultTable(
         key="differences",
-        title="PRED minus --against, paired",
+        title=title,
         columns=(LANGUAGE, ITEMS, *columns),
         rows=tuple(
             (lang, row.n, *difference_cells(row.iou), *difference_cells(row.corr))

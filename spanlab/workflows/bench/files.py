@@ -19,11 +19,11 @@ from spanlab.results import (
     Column,
     MeanInterval,
     ResultTable,
+    as_html,
     flat_rows,
     write_cell,
 )
 from spanlab.workflows.bench.plan import BenchPlan
-from spanlab.workflows.report_head import as_html
 
 _TABLES: Final = TypeAdapter(tuple[ResultTable, ...])
 _FILE: Final = "tables.json"

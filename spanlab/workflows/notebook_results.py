@@ -1,0 +1,243 @@
+"""What a notebook asks of records in memory: scores, agreement, rates, frames, pictures."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from spanlab.datasets.formats.analysis_table import table_rows
+from spanlab.errors import InputError, UsageError
+from spanlab.labels import ItemLabels, labels_of
+from spanlab.results import ResultTable, ResultViews
+from spanlab.schema import AnnotatorKind, Record
+from spanlab.scorers import ReportComparison, mark_all, mark_none
+from spanlab.scorers import compare as compare_scores
+from spanlab.scorers import score as score_labels
+from spanlab.scorers.report import score_by
+from spanlab.workflows.analysis.comparison import DatasetComparison, compare_records
+from spanlab.workflows.analysis.rates import RateReport, RateTally, usual
+from spanlab.workflows.analysis.score_files import ScoreEvaluation, difference_table
+from spanlab.workflows.report import write_report
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+Metric: TypeAlias = Callable[[ItemLabels, ItemLabels], float]
+LabelPairs: TypeAlias = list[tuple[ItemLabels, ItemLabels]]
+
+
+def score(
+    records: Iterable[Record],
+    annotator: str,
+    against: str = "gold",
+    *,
+    metrics: Sequence[Metric | str] = (),
+) -> ScoreEvaluation:
+    """Score one annotator of the records against another.
+
+    Args:
+        records: records that both have annotated.
+        annotator: whose annotations are scored.
+        against: whose annotations are right.
+        metrics: further ones: functions of an item's right labels and the scored ones
+            (``spanlab.labels.ItemLabels``, offsets in characters) that return a number, or names
+            of entry points ``spanlab.metrics``.
+
+    Returns:
+        Scores by language and macro, with 95 % intervals: ``.macro``, ``.to_pandas()``.
+
+    Raises:
+        InputError: there are no records, or one lacks either annotation.
+        UsageError: no installed package has a metric of this name.
+    """
+    pairs = _pairs(records, annotator, against)
+    chosen = [_metric(each) if isinstance(each, str) else each for each in metrics]
+    right = [gold for gold, _ in pairs]
+    return ScoreEvaluation(
+        report=score_labels(pairs),
+        everything=score_labels((labels, mark_all(labels)) for labels in right),
+        nothing=score_labels((labels, mark_none(labels)) for labels in right),
+        missing=(),
+        extra=(),
+        more={
+            getattr(metric, "__name__", type(metric).__name__): score_by(metric, pairs)
+            for metric in chosen
+        },
+    )
+
+
+def _pairs(records: Iterable[Record], annotator: str, against: str) -> LabelPairs:
+    pairs = [(labels_of(each, against), labels_of(each, annotator)) for each in records]
+    if not pairs:
+        raise InputError("there are no records to score")
+    return pairs
+
+
+def _metric(name: str) -> Metric:
+    offered = {point.name: point for point in entry_points(group="spanlab.metrics")}
+    if name not in offered:
+        known = ", ".join(offered) or "none"
+        raise UsageError(f"no installed package has a metric {name!r}; there are: {known}")
+    metric: Metric = offered[name].load()
+    return metric
+
+
+@dataclass(frozen=True)
+class AnnotatorComparison(ResultViews):
+    """Two annotators against the same reference, paired by item."""
+
+    a: str
+    b: str
+    against: str
+    differences: ReportComparison
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the differences by language and macro, with 95 % intervals and p-values."""
+        title = f"{self.a} minus {self.b} against {self.against}, paired"
+        return (difference_table(self.differences, title),)
+
+    def figures(self) -> dict[str, Any]:
+        """Return all figures."""
+        return self.differences.model_dump()
+
+
+def compare(
+    records: Iterable[Record], annotator: str, other: str, *, against: str = "gold"
+) -> AnnotatorComparison:
+    """Compare two annotators on the same items: differences of IoU and Corr, with p-values.
+
+    Args:
+        records: records that all three have annotated.
+        annotator: whose scores are looked at.
+        other: whose scores are subtracted.
+        against: whose annotations are right.
+
+    Raises:
+        InputError: there are no records, or one lacks an annotation.
+    """
+    items = list(records)
+    one, two = (score_labels(_pairs(items, name, against)) for name in (annotator, other))
+    return AnnotatorComparison(annotator, other, against, compare_scores(one, two))
+
+
+def agreement(
+    records: Iterable[Record], annotators: Sequence[str] | None = None
+) -> DatasetComparison:
+    """Return how far annotators agree: Krippendorff's alpha over characters, and all pairs.
+
+    Args:
+        records: each item once.
+        annotators: whom to compare; None for all.
+
+    Raises:
+        UsageError: nobody has annotated a record under one of these names.
+    """
+    items = list(records)
+    kinds = _kinds(items, annotators)
+    return compare_records(items, kinds)
+
+
+def rates(
+    records: Iterable[Record], by: str = "lang", annotators: Sequence[str] | None = None
+) -> RateReport:
+    """Return how often answers are hallucinated, by a field of the items.
+
+    Args:
+        records: each item once.
+        by: "lang" or a path into ``meta``, such as "meta.model".
+        annotators: whose labels count; None for the gold labels, else all people, else the only
+            vote or the only detector. What a detector marks is told as that, and as no rate.
+
+    Raises:
+        UsageError: it is not clear whose labels count, or nobody has finished an item.
+    """
+    items = list(records)
+    kinds = _kinds(items)
+    names = tuple(_kinds(items, annotators)) if annotators else usual(kinds)
+    if not names:
+        known = ", ".join(kinds) or "none yet"
+        raise UsageError(f"say whose labels count: annotators=[…]; there are: {known}")
+    tally = RateTally(by, kinds, names)
+    for record in items:
+        tally.add(record)
+    if not tally.values:
+        raise UsageError(f"{', '.join(names)} has finished no item")
+    return tally.result()
+
+
+def _kinds(
+    records: Iterable[Record], wanted: Sequence[str] | None = None
+) -> dict[str, AnnotatorKind]:
+    kinds = {each.annotator: each.kind for record in records for each in record.annotations}
+    for name in wanted or ():
+        if name not in kinds:
+            raise UsageError(f"there is no annotator {name!r}; there are: {', '.join(kinds)}")
+    return kinds if wanted is None else {name: kinds[name] for name in wanted}
+
+
+def to_pandas(records: Iterable[Record]) -> pd.DataFrame:
+    """Return a frame with a row for each item and annotator, as CSV and parquet have them.
+
+    Passages, spans and claims are lists of dicts; ``meta`` is JSON. An item that nobody has
+    annotated has a row without an annotator.
+    """
+    import pandas as pd
+
+    return pd.DataFrame([row for record in records for row in table_rows(record)])
+
+
+def to_arrays(records: Iterable[Record], annotator: str) -> list[NDArray[np.float64]]:
+    """Return each character's probability of being hallucinated, in [0, 1].
+
+    Args:
+        records: records that the annotator has finished.
+        annotator: whose labels.
+
+    Returns:
+        An array for each record, as long as its answer has characters.
+
+    Raises:
+        InputError: the annotator has not finished one of them.
+    """
+    import numpy as np
+
+    arrays = []
+    for record in records:
+        array = np.zeros(len(record.item.answer))
+        for start, end, prob in labels_of(record, annotator).soft:
+            array[start:end] = prob
+        arrays.append(array)
+    return arrays
+
+
+@dataclass(frozen=True)
+class HtmlPage:
+    """A page of HTML: shown in a notebook, written by ``save``."""
+
+    html: str
+
+    def save(self, path: str | Path) -> None:
+        """Write the page to a file."""
+        Path(path).write_text(self.html, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        height = "width: 100%; height: 30rem; border: 0"
+        return f"<iframe sandbox srcdoc='{escape(self.html)}' style='{height}'></iframe>"
+
+
+def plot(*records: Record) -> HtmlPage:
+    """Return answers with the marks of all annotators, their evidence and passages, as a page.
+
+    Args:
+        records: what to show, such as ``records[0]``.
+    """
+    stream = io.BytesIO()
+    write_report(records, stream, "spanlab")
+    return HtmlPage(stream.getvalue().decode())

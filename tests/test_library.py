@@ -1,0 +1,234 @@
+"""Rows in, frames out: the few functions of the library, as a notebook calls them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from mypy import api
+
+import spanlab
+from spanlab.errors import InputError, UsageError
+from spanlab.labels import ItemLabels
+from spanlab.schema import Status
+
+QUESTION, ANSWER = "How many people live in Paris?", "Paris has 3 million people."
+PASSAGE = "Paris has 2.1 million inhabitants."
+ROWS: list[dict[str, Any]] = [
+    {
+        "question": QUESTION,
+        "answer": ANSWER,
+        "passages": [PASSAGE],
+        "label": [{"start": 10, "end": 19}],
+        "model": "a" if number % 2 else "b",
+    }
+    for number in range(4)
+]
+
+SCRIPT = """
+import pandas as pd, spanlab
+from collections.abc import Iterator
+from spanlab.labels import ItemLabels
+
+def my_function(item: spanlab.Item) -> Iterator[spanlab.Span]:
+    at = item.answer.find("3")
+    yield spanlab.Span.of(item.answer, at, at + 9)
+
+def my_metric(right: ItemLabels, scored: ItemLabels) -> float:
+    return float(right.hard == scored.hard)
+
+print(spanlab.detect(
+    "Paris has 3 million people.", passages=["Paris has 2.1 million inhabitants."]))
+q, a, p = "How many?", "Paris has 3 million people.", "Paris has 2.1 million inhabitants."
+label = [{"start": 10, "end": 19}]
+rows = [{"question": q, "answer": a, "passages": [p], "label": label, "model": "m"}] * 2
+rows = [row | {"id": str(number)} for number, row in enumerate(rows)]
+records = spanlab.load(rows)
+records = spanlab.load(pd.DataFrame(rows))
+records = spanlab.annotate(records, ["offline", my_function], max_cost=2)
+records = spanlab.vote(records)
+report = spanlab.score(records, "vote", against="gold", metrics=[my_metric])
+print(report.to_pandas())
+print(report)
+print(spanlab.agreement(records), spanlab.rates(records, by="meta.model"))
+print(spanlab.compare(records, "vote", "offline"))
+spanlab.save(records, "x.csv")
+print(spanlab.to_pandas(records), spanlab.plot(records[0]))
+item = spanlab.Item(id="1", answer=a, passages=[spanlab.Passage(text=p)])
+annotation = spanlab.Annotation(annotator="mine", kind="detector", status="done", spans=[])
+record = spanlab.Record(item=item, annotations=[annotation])
+print(spanlab.__version__)
+"""
+
+
+def three(item: spanlab.Item) -> list[tuple[int, int]]:
+    return [(item.answer.find("3"), item.answer.find(" people"))]
+
+
+def equal(right: ItemLabels, scored: ItemLabels) -> float:
+    return float(right.hard == scored.hard)
+
+
+@pytest.fixture
+def records() -> list[spanlab.Record]:
+    return spanlab.annotate(spanlab.load(ROWS), ["offline", three])
+
+
+def test_what_the_documentation_promises_runs_as_a_script(tmp_path: Path) -> None:
+    Path(tmp_path, "script.py").write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "script.py"],
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "⟦" in done.stdout.splitlines()[0]
+    assert len(pd.read_csv(tmp_path / "x.csv")) == 2 * 4
+
+
+def test_a_script_is_typed_for_those_who_check_it_strictly(tmp_path: Path) -> None:
+    """With mypy's own rules alone, as nobody who uses spanlab need know of pydantic's plugin."""
+    Path(tmp_path, "script.py").write_text(
+        SCRIPT.replace("import pandas as pd, spanlab", "import spanlab").replace(
+            "pd.DataFrame(rows)", "rows"
+        )
+    )
+    Path(tmp_path, "mypy.ini").write_text("[mypy]\nstrict = true\nfollow_imports = silent\n")
+    told, broken, status = api.run(
+        ["--config-file", str(tmp_path / "mypy.ini"), str(tmp_path / "script.py")]
+    )
+    assert (status, broken) == (0, ""), told
+
+
+def test_importing_it_loads_nothing_slow() -> None:
+    code = "import sys, spanlab; print({'pydantic', 'numpy', 'dspy'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.stdout == "set()\n", done.stderr
+
+
+def test_an_answer_prints_with_its_spans_marked() -> None:
+    found = spanlab.detect(ANSWER, passages=PASSAGE, detector=three)
+    assert str(found) == "Paris has ⟦3 million⟧ people."
+    assert "<mark class='hard'" in found._repr_html_()
+    assert [span.text for span in found.spans] == ["3 million"]
+    assert found.annotator == "three"
+    assert "answer" not in found.model_dump()
+    assert spanlab.detect(ANSWER, passages=[{"text": PASSAGE}]).status is Status.DONE
+    with pytest.raises(InputError, match="lang"):
+        spanlab.detect(ANSWER, lang="English!")
+
+
+def test_rows_are_a_list_a_frame_or_whatever_yields_dicts() -> None:
+    expected = [spanlab.load([row])[0].item.answer for row in ROWS]
+    frame = pd.DataFrame(ROWS)
+    frame["at"] = pd.Timestamp("2026-01-02")
+    frame["score"] = np.array([0.5, np.nan, 1.0, 2.0])
+    for source in (ROWS, frame, (row for row in ROWS)):
+        read = spanlab.load(source)
+        assert [record.item.answer for record in read] == expected
+        assert [record.item.passages[0].text for record in read] == [PASSAGE] * 4
+        assert [record.by("gold").spans[0].text for record in read] == ["3 million"] * 4  # type: ignore[union-attr]  # each has it
+    metas = [record.item.meta for record in spanlab.load(frame)]
+    assert [meta.get("score") for meta in metas] == [0.5, None, 1.0, 2.0]
+    assert spanlab.load([]) == []
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("question", "answer", "contexts"),
+        ("query", "response", "context"),
+        ("user_input", "response", "retrieved_contexts"),
+        ("input", "output", "retrieval_context"),
+    ],
+)
+def test_other_peoples_names_of_columns_are_known(names: tuple[str, str, str]) -> None:
+    values: tuple[object, ...] = (QUESTION, ANSWER, [PASSAGE])
+    (record,) = spanlab.load([dict(zip(names, values, strict=True))])
+    item = record.item
+    assert (item.question, item.answer) == (QUESTION, ANSWER)
+    assert [passage.text for passage in item.passages] == [PASSAGE]
+
+
+def test_a_wrong_row_is_named_with_its_field() -> None:
+    with pytest.raises(InputError, match=r"rows, row 2.*answer") as caught:
+        spanlab.load([*ROWS[:1], {**ROWS[0], "answer": None}])
+    assert caught.value.line == 2
+    with pytest.raises(InputError, match="rows, row 2: a row is no dict"):
+        spanlab.load([ROWS[0], "answer"])
+    with pytest.raises(InputError, match="a list of dicts"):
+        spanlab.load({"answer": [ANSWER]})
+
+
+def test_several_detectors_annotate_and_vote(records: list[spanlab.Record]) -> None:
+    assert [a.annotator for a in records[0].annotations] == ["gold", "offline", "three"]
+    voted = spanlab.vote(records)
+    assert [record.annotations[-1].voters for record in voted] == [("offline", "three")] * 4
+    with pytest.raises(UsageError, match="three"):
+        spanlab.annotate(records, [three, three])
+    with pytest.raises(UsageError, match="is no detector"):
+        spanlab.annotate(records, ["offline", 3])  # type: ignore[list-item]  # which is the point
+
+
+def test_scores_come_with_intervals_and_with_metrics_of_ones_own(
+    records: list[spanlab.Record],
+) -> None:
+    report = spanlab.score(records, "three", metrics=[equal])
+    assert report.macro.iou.mean == 1.0
+    frame = report.to_pandas()
+    assert list(frame["Language"]) == ["und", "macro"]
+    assert list(frame["equal"]) == list(frame["equal from"]) == [1.0, 1.0]
+    assert {"IoU", "IoU from", "IoU to", "Corr to"} <= set(frame.columns)
+    assert "<table>" in report._repr_html_()
+    assert "Scores by language" in str(report)
+    assert report.figures()["more"]["equal"]["macro"]["mean"] == 1.0
+    with pytest.raises(InputError, match="no finished annotation by 'nobody'"):
+        spanlab.score(records, "nobody")
+    with pytest.raises(UsageError, match="no installed package has a metric 'mine'"):
+        spanlab.score(records, "three", metrics=["mine"])
+
+
+def test_annotators_are_compared_and_their_agreement_and_rates_told(
+    records: list[spanlab.Record],
+) -> None:
+    compared = spanlab.compare(records, "three", "offline").to_pandas()
+    assert compared["IoU"].iloc[-1] >= 0
+    assert "p of IoU" in compared.columns
+    assert spanlab.agreement(records, ["gold", "three"]).everybody.alpha == 1.0
+    rates = spanlab.rates(records, by="meta.model").to_pandas()
+    assert sorted(rates["meta.model"]) == ["a", "b"]
+    assert list(rates["Characters"]) == [pytest.approx(9 / 27)] * 2
+    assert "no rate" in str(spanlab.rates(records, annotators=["offline"]))
+    with pytest.raises(UsageError, match="no annotator 'anna'"):
+        spanlab.agreement(records, ["anna"])
+
+
+def test_records_are_frames_arrays_files_and_pages(
+    records: list[spanlab.Record], tmp_path: Path
+) -> None:
+    frame = spanlab.to_pandas(records)
+    assert list(frame["annotator"][:3]) == ["gold", "offline", "three"]
+    (array, *_) = spanlab.to_arrays(records, "three")
+    assert array.shape == (len(ANSWER),)
+    assert list(np.flatnonzero(array)) == list(range(10, 19))
+    page = spanlab.plot(records[0])
+    assert "3 million" in page.html
+    assert page._repr_html_().startswith("<iframe sandbox")
+    page.save(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page.html
+    assert spanlab.save(records, tmp_path / "x.jsonl") == 4
+    assert spanlab.load(tmp_path / "x.jsonl") == records
+    with pytest.raises(UsageError, match="names no format"):
+        spanlab.save(records, tmp_path / "x.docx")
+
+
+def test_everything_that_is_offered_is_documented() -> None:
+    for name in spanlab.__all__:
+        assert (getattr(spanlab, name).__doc__ or "").strip(), name
