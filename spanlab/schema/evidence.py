@@ -35,7 +35,7 @@ class _Quote(FrozenModel):
 
 
 class Passage(FrozenModel):
-    """A piece of evidence text, with its title, address and date where they are known."""
+    """A piece of evidence text; ``title``, ``url`` and ``date`` (as its source has it) if known."""
 
     text: str
     title: str | None = None
