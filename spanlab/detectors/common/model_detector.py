@@ -4,6 +4,7 @@ Each is a ``dspy.Module``, from an item to its annotation:
 
     detector = build(DetectorSpec(detector="ucsc-extract"))
     detector(item=item).annotation                # or: (await detector.acall(item=item))
+    detector(answer="…", question="…", passages=["…"]).spans
     detector.save("prompts.json")                 # of detector.named_predictors()
 
 A system's own steps stand in its ``steps``; here is what surrounds them. Retries, caching and
@@ -20,10 +21,11 @@ from itertools import chain
 from typing import Self
 
 import dspy
+from pydantic import ValidationError
 
 from spanlab.detectors.base import DetectorKit, DetectorResult, failed
 from spanlab.detectors.building import add_guidance, apply_program
-from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
+from spanlab.errors import BudgetError, ConfigurationError, InputError, SpanlabError
 from spanlab.extents import Extent
 from spanlab.lm import CallTotals, predict
 from spanlab.lm.meter import keeping
@@ -81,8 +83,9 @@ class DetectionCase:
 class ModelDetector(dspy.Module):
     """A detector that asks a model; many items may be under way at once.
 
-    As a module of dspy's it takes an ``item`` and returns ``annotation``, failed with a reason
-    where a step failed, and ``item`` with the passages that were retrieved. Its predictors are
+    As a module of dspy's it takes an ``item``, or its fields ``answer``, ``question``,
+    ``passages`` and ``lang``, and returns ``annotation``, failed with a reason where a step failed,
+    its ``spans``, and ``item`` with the passages that were retrieved. Its predictors are
     those of ``program``, and their names begin so. It asks its own model, whatever dspy is
     configured with, unless ``set_lm`` gives its predictors another.
 
@@ -113,25 +116,28 @@ class ModelDetector(dspy.Module):
             found = await self.acall(item=item)
         return DetectorResult(found.annotation, found.item)
 
-    def forward(self, item: Item) -> dspy.Prediction:
+    def forward(self, item: Item | None = None, **fields: object) -> dspy.Prediction:
         """Annotate an item; blocks until models have answered."""
-        return wait(self.aforward(item))
+        return wait(self.aforward(item, **fields))
 
-    async def aforward(self, item: Item) -> dspy.Prediction:
+    async def aforward(self, item: Item | None = None, **fields: object) -> dspy.Prediction:
         """Annotate an item.
 
         Args:
             item: question, answer, passages and what was retrieved before.
+            **fields: instead of an item its ``answer``, ``question``, ``passages`` (texts, or
+                dicts as in ``Passage``) and ``lang``.
 
         Returns:
-            ``annotation``, whose trace tells what was asked, read and decided, and ``item`` with
-            what was retrieved meanwhile.
+            ``annotation``, whose trace tells what was asked, read and decided, its ``spans``
+            (offsets in characters of the answer), and ``item`` with what was retrieved meanwhile.
 
         Raises:
+            InputError: there is neither an item nor an answer, or a field is not what it should be.
             BudgetError: the run's budget is used up; nothing is wrong with the item.
             ConfigurationError: key, address or name of the model is wrong; see there.
         """
-        case = DetectionCase(item)
+        case = DetectionCase(_item_of(fields) if item is None else item)
         with self.kit.meter.calls() as used, keeping(case.partial):
             try:
                 annotation = await self.steps(case)
@@ -143,7 +149,7 @@ class ModelDetector(dspy.Module):
         remarks = (RemarkStep(text=text) for text in sorted(used.remarks))
         trace = (*case.trace, *annotation.trace, *remarks, *_thoughts(used), *self._calls(used))
         annotation = annotation.model_copy(update={"trace": trace})
-        return dspy.Prediction(annotation=annotation, item=case.item)
+        return dspy.Prediction(annotation=annotation, spans=annotation.spans, item=case.item)
 
     async def ask(
         self, module: dspy.Module | None = None, /, role: str | None = None, **inputs: object
@@ -193,6 +199,21 @@ class ModelDetector(dspy.Module):
             for model, usage in used.by_model.items()
             if usage.calls or usage.from_cache
         ]
+
+
+def _item_of(fields: Mapping[str, object]) -> Item:
+    """Return the item that a caller of dspy describes by its fields."""
+    expected = "item, or answer with question, passages and lang"
+    if "answer" not in fields:
+        raise InputError("nothing to check", field="answer", expected=expected)
+    given = fields.get("passages") or ()
+    several = [given] if isinstance(given, str) or not isinstance(given, Sequence) else given
+    passages = [{"text": each} if isinstance(each, str) else each for each in several]
+    try:
+        return Item.model_validate({"id": "answer", **fields, "passages": passages})
+    except ValidationError as error:
+        field = str(error.errors(include_url=False)[0]["loc"][0])
+        raise InputError("no item can be made", field=field, expected=expected) from None
 
 
 def _thoughts(used: CallTotals) -> list[Step]:

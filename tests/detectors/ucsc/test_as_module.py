@@ -15,7 +15,7 @@ from model_fixtures import KEY
 
 from spanlab.detectors import DetectorResult
 from spanlab.detectors.ucsc.system import EXAMPLES
-from spanlab.errors import BudgetError
+from spanlab.errors import BudgetError, InputError
 from spanlab.lm import Budget, Meter, ModelChoice, language_model
 from spanlab.schema import Item, Status
 from spanlab.testing import ModelServer, fail, say_fields
@@ -54,6 +54,23 @@ def test_called_with_an_item_it_returns_what_detecting_returns(extract: Any) -> 
         assert prediction.annotation.spans == found.annotation.spans
         kinds = [step.kind for step in prediction.annotation.trace]
         assert kinds == ["query", "quote", "calls"]
+
+
+def test_called_with_the_texts_of_an_item_it_returns_spans(extract: Any) -> None:
+    texts = [passage.text for passage in TOWER.passages]
+    said = extract(answer=TOWER.answer, question=TOWER.question, passages=texts)
+    assert [span.text for span in said.spans] == ["1989"]
+    assert [passage.text for passage in said.item.passages] == texts
+    example = dspy.Example(answer=TOWER.answer, passages=texts[0]).with_inputs("answer", "passages")
+
+    def good(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None) -> bool:
+        return [span.text for span in prediction.spans] == ["1989"]
+
+    evaluate = dspy.Evaluate(devset=[example], metric=good, num_threads=1, display_progress=False)
+    assert evaluate(extract).score == 100.0
+    for wrong in ({"question": "?"}, {"answer": TOWER.answer, "passages": [3]}, {"answer": 3}):
+        with pytest.raises(InputError, match="item, or answer with question"):
+            extract(**wrong)
 
 
 def test_it_can_be_called_where_an_event_loop_runs(extract: Any) -> None:
