@@ -71,9 +71,9 @@ def measure(
     from spanlab.cli import output
     from spanlab.schema import MeasurementPlan
     from spanlab.storage import Store
-    from spanlab.workflows import measuring, reviewed_sample
-    from spanlab.workflows.certificate_page import save_certificate
-    from spanlab.workflows.certificates import certify
+    from spanlab.workflows.measuring import measurement, sample
+    from spanlab.workflows.measuring.certificate_page import save_certificate
+    from spanlab.workflows.measuring.certificates import certify
 
     with Store.open() as store:
         if annotator is not None:
@@ -89,11 +89,11 @@ def measure(
                 reviewers=_names(reviewers),
                 **{key: value for key, value in chosen.items() if value is not None},
             )
-            reviewed_sample.plan_measurement(store, dataset, plan)
+            sample.plan_measurement(store, dataset, plan)
         if queue:
-            typer.echo("\n".join(reviewed_sample.measurement_queue(store, dataset)))
+            typer.echo("\n".join(sample.measurement_queue(store, dataset)))
             return
-        found = measuring.measure(store, dataset)
+        found = measurement.measure(store, dataset)
         if certificate is not None:
             save_certificate(certify(store, dataset), certificate)
     output.write_result(found, json=as_json)
@@ -121,7 +121,7 @@ def gate(
     """
     from spanlab.cli import output
     from spanlab.storage import Store
-    from spanlab.workflows import gating
+    from spanlab.workflows.measuring import gating
 
     with Store.open() as store:
         found = gating.check_gate(
@@ -147,7 +147,7 @@ def raters(
     """
     from spanlab.cli import output
     from spanlab.storage import Store
-    from spanlab.workflows.raters import rate_raters
+    from spanlab.workflows.measuring.raters import rate_raters
 
     with Store.open() as store:
         found = rate_raters(store.records(dataset), _names(annotators))

@@ -11,7 +11,7 @@ from spanlab.errors import UsageError
 from spanlab.labels import vote
 from spanlab.schema import Annotation, AnnotatorKind, Name, Record
 from spanlab.workflows.datasets import check_annotators, summary_of
-from spanlab.workflows.raters import rate_raters
+from spanlab.workflows.measuring.raters import rate_raters
 
 if TYPE_CHECKING:
     from spanlab.storage import Store

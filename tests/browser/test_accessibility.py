@@ -15,7 +15,7 @@ from test_trace import BROKEN, EXTRACT, GRAPH, TRAIL, curie
 
 from spanlab.schema import Annotation, AnnotatorKind, Item, MeasurementPlan, Record
 from spanlab.storage import Store
-from spanlab.workflows.reviewed_sample import plan_measurement
+from spanlab.workflows.measuring.sample import plan_measurement
 
 pytestmark = pytest.mark.browser
 

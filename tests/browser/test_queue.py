@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from serving import patient
 
 from spanlab.schema import Item, MeasurementPlan, Record, Status
-from spanlab.workflows.reviewed_sample import measurement_queue, plan_measurement
+from spanlab.workflows.measuring.sample import measurement_queue, plan_measurement
 
 pytestmark = pytest.mark.browser
 

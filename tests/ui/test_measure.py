@@ -10,9 +10,9 @@ from streamlit.testing.v1 import AppTest
 
 from spanlab.schema import Annotation, AnnotatorKind, Item, MeasurementPlan, Record, Span
 from spanlab.storage import Store
-from spanlab.workflows.certificates import certify
 from spanlab.workflows.datasets import summary_of
-from spanlab.workflows.reviewed_sample import measurement_queue, plan_measurement
+from spanlab.workflows.measuring.certificates import certify
+from spanlab.workflows.measuring.sample import measurement_queue, plan_measurement
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "0123456789"

@@ -15,11 +15,11 @@ from commands import run_here
 from spanlab.errors import UsageError
 from spanlab.schema import Annotation, AnnotatorKind, Item, MeasurementPlan, Record, Span, Status
 from spanlab.storage import Store
-from spanlab.workflows.certificates import certify, read_certificate, stale_because
-from spanlab.workflows.certificates import write_certificate as write
-from spanlab.workflows.gating import check_gate
-from spanlab.workflows.measuring import measure
-from spanlab.workflows.reviewed_sample import (
+from spanlab.workflows.measuring.certificates import certify, read_certificate, stale_because
+from spanlab.workflows.measuring.certificates import write_certificate as write
+from spanlab.workflows.measuring.gating import check_gate
+from spanlab.workflows.measuring.measurement import measure
+from spanlab.workflows.measuring.sample import (
     measurement_queue,
     plan_measurement,
     read_measured,

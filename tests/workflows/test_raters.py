@@ -12,7 +12,7 @@ from commands import run_here
 from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record
 from spanlab.scorers.raters import dawid_skene
 from spanlab.storage import Store
-from spanlab.workflows.raters import rate_raters
+from spanlab.workflows.measuring.raters import rate_raters
 from spanlab.workflows.voting import vote_dataset
 
 LENGTH = 60

@@ -23,16 +23,21 @@ from spanlab.ui.common import (
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
 from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_table
-from spanlab.workflows.certificate_page import certificate_html
-from spanlab.workflows.certificates import Certificate, certify, parse_certificate, stale_because
 from spanlab.workflows.item_fields import LABEL, fields_of
-from spanlab.workflows.measurement_tables import (
+from spanlab.workflows.measuring.certificate_page import certificate_html
+from spanlab.workflows.measuring.certificates import (
+    Certificate,
+    certify,
+    parse_certificate,
+    stale_because,
+)
+from spanlab.workflows.measuring.measurement import Measurement, measure
+from spanlab.workflows.measuring.sample import plan_measurement
+from spanlab.workflows.measuring.tables import (
     corrected_table,
     history_table,
     reliability_table,
 )
-from spanlab.workflows.measuring import Measurement, measure
-from spanlab.workflows.reviewed_sample import plan_measurement
 
 _DESIGNS: Final = {
     "uniform": "Even odds",

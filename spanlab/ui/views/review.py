@@ -25,7 +25,7 @@ from spanlab.ui import common, span_editor
 from spanlab.ui.messages import errors_shown, show_error
 from spanlab.ui.views.reviewer import ask_reviewer, may_review
 from spanlab.workflows import review
-from spanlab.workflows.reviewed_sample import MeasuredItems, read_measured
+from spanlab.workflows.measuring.sample import MeasuredItems, read_measured
 
 _ALL = "All"
 

@@ -38,7 +38,7 @@ from spanlab.storage import Store
 from spanlab.workflows.analysis.score_files import difference_cells
 from spanlab.workflows.datasets import check_annotators, reported, summary_of
 from spanlab.workflows.item_fields import LABEL, NOTHING_THERE, fields_of, values_of
-from spanlab.workflows.measuring import measure
+from spanlab.workflows.measuring.measurement import measure
 
 MOST_GROUPS: Final = 200  # groups that a table can show
 

@@ -17,7 +17,7 @@ from spanlab.results import (
     figure,
     write_cell,
 )
-from spanlab.workflows.certificates import Certificate, write_certificate
+from spanlab.workflows.measuring.certificates import Certificate, write_certificate
 from spanlab.workflows.report import page_head
 
 _WIDTH: Final = 640

@@ -21,7 +21,7 @@ from spanlab.schema import MeasurementPlan
 from spanlab.scorers.powered import METHOD, RateEstimate, difference_interval
 from spanlab.scorers.sampling import reviews_for_difference
 from spanlab.storage import Store
-from spanlab.workflows.reviewed_sample import (
+from spanlab.workflows.measuring.sample import (
     ALL,
     MeasuredItems,
     check_plan,

@@ -15,8 +15,8 @@ from spanlab.errors import UsageError
 from spanlab.results import Column, MeanInterval, ResultTable, columns_of, figure
 from spanlab.scorers.powered import difference_interval, t_quantile
 from spanlab.storage import Store
-from spanlab.workflows.measuring import measure
-from spanlab.workflows.reviewed_sample import MeasuredItems, read_measured
+from spanlab.workflows.measuring.measurement import measure
+from spanlab.workflows.measuring.sample import MeasuredItems, read_measured
 
 __all__ = ["GateCheck", "GateResult", "check_gate", "write_reports"]
 

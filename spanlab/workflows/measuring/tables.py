@@ -7,8 +7,8 @@ from spanlab.schema import AnnotatorKind, MeasurementPlan, Status
 from spanlab.storage import Store
 from spanlab.workflows.analysis.calibration import CalibrationTally
 from spanlab.workflows.analysis.comparison_tables import calibration_table
-from spanlab.workflows.measuring import Measurement
-from spanlab.workflows.reviewed_sample import is_reviewer
+from spanlab.workflows.measuring.measurement import Measurement
+from spanlab.workflows.measuring.sample import is_reviewer
 
 
 def corrected_table(measured: Measurement) -> ResultTable:

@@ -16,9 +16,9 @@ from spanlab.labels import hard_of
 from spanlab.schema import Annotation, MeasurementPlan, Record, Status
 from spanlab.storage import Store
 from spanlab.workflows.datasets import summary_of
-from spanlab.workflows.measurement_tables import reliability_table
-from spanlab.workflows.measuring import measure
-from spanlab.workflows.reviewed_sample import is_reviewer
+from spanlab.workflows.measuring.measurement import measure
+from spanlab.workflows.measuring.sample import is_reviewer
+from spanlab.workflows.measuring.tables import reliability_table
 
 __all__ = ["Certificate", "certify", "read_certificate", "stale_because", "write_certificate"]
 

@@ -1,0 +1,1 @@
+"""What is measured rather than counted: corrected rates, gates, certificates, how people err."""
