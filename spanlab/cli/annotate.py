@@ -64,7 +64,7 @@ def annotate(
             contexts=contexts, columns=columns, records=records, turns=turns.value
         )
         job = files_to_file.FileJob(inputs.files(source), output, format)
-        files_to_file.annotate(job, specs, options, reading)
+        files_to_file.annotate_files(job, specs, options, reading)
         return
     dataset = source[0]
     of_files = (output, contexts, column, records, format)

@@ -46,7 +46,7 @@ def vote(
         raise UsageError("--weighted is for the annotators of a dataset: import the file first")
     if gold_annotators:
         job = files_to_file.FileJob(inputs.files([source]), output, format)
-        files_to_file.vote(job, name, cleanup=cleanup.value)
+        files_to_file.vote_files(job, name, cleanup=cleanup.value)
         return
     if annotators is None:
         raise UsageError("name the voters: --annotators A,B,C (or --gold-annotators for a file)")

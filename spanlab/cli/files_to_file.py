@@ -33,7 +33,9 @@ class FileJob:
     format: str | None
 
 
-def annotate(job: FileJob, specs: Sequence[Spec], limits: RunLimits, reading: ReadOptions) -> None:
+def annotate_files(
+    job: FileJob, specs: Sequence[Spec], limits: RunLimits, reading: ReadOptions
+) -> None:
     """Annotate the records of files; the output keeps the input's format unless told otherwise."""
     options = replace(reading, on_warning=progress.say)
     records = islice(_read(job.files, options), limits.limit)
@@ -59,7 +61,7 @@ def _say_failures(outcomes: FileRunCounts) -> None:
         raise typer.Exit(1)
 
 
-def vote(job: FileJob, name: str, *, cleanup: Cleanup) -> None:
+def vote_files(job: FileJob, name: str, *, cleanup: Cleanup) -> None:
     """Let the persons that files name vote; the output keeps the input's format."""
     records = _read(job.files, ReadOptions(on_warning=progress.say))
     voted = _UnannotatedCount(name)

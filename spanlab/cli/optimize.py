@@ -10,14 +10,14 @@ from optimizers.choosing import SearchOptions
 from spanlab.cli.options import OptionsWithout, takes_options
 from spanlab.errors import UsageError
 
-Settings = Annotated[SearchOptions, OptionsWithout("detector", "config", "program")]
+Search = Annotated[SearchOptions, OptionsWithout("detector", "config", "program")]
 
 
 @takes_options
 def optimize(
     dataset: Annotated[str, typer.Argument(help="A dataset with labels.")],
     detector: Annotated[str, typer.Option(help="What to tune, e.g. ucsc-extract.")],
-    options: Settings,
+    options: Search,
     start: Annotated[
         str | None, typer.Option(help="A program to begin from (default: the own prompt).")
     ] = None,

@@ -12,7 +12,9 @@ from spanlab.errors import InputError, UsageError
 _HOST = "127.0.0.1"
 
 
-def serve(port: int | None = None, host: str = _HOST, *, log_json: bool = False) -> NoReturn:
+def become_server(
+    port: int | None = None, host: str = _HOST, *, log_json: bool = False
+) -> NoReturn:
     """Serve the app on ``port`` (None: 8501 or the next free one) until it is stopped.
 
     This process becomes the server: none is left behind that somebody has to stop.
@@ -32,10 +34,10 @@ def serve(port: int | None = None, host: str = _HOST, *, log_json: bool = False)
         raise InputError(
             f"port {port} is in use", expected="a free port, or none for spanlab to choose"
         )
-    os.execv(sys.executable, command(port, host, log_json=log_json))  # noqa: S606 - no shell is wanted
+    os.execv(sys.executable, server_command(port, host, log_json=log_json))  # noqa: S606 - no shell is wanted
 
 
-def command(port: int | None, host: str = _HOST, *, log_json: bool = False) -> list[str]:
+def server_command(port: int | None, host: str = _HOST, *, log_json: bool = False) -> list[str]:
     """Return the command that serves the app at an address, this machine's own by default."""
     wanted = [host, str(port or ""), "json" if log_json else ""]
     return [sys.executable, "-m", "spanlab.ui.server", *wanted]

@@ -29,7 +29,7 @@ def serve(
     """
     from spanlab.cli import server
 
-    server.serve(port, host, log_json=log_json)
+    server.become_server(port, host, log_json=log_json)
 
 
 def demo(
@@ -61,4 +61,4 @@ def demo(
         working.sum_up(working.detect(request, left))
         progress.say(f"dataset {DATASET!r} is ready: {left} items")
     if not prepare_only:
-        server.serve(port)
+        server.become_server(port)

@@ -86,8 +86,8 @@ def put(dataset: Annotated[str, typer.Argument(help="The dataset, or a version."
     typer.echo(f"{dataset} is in the bin: spanlab bin restore {dataset} brings it back", err=True)
 
 
-@app.command()
-def restore(
+@app.command("restore")
+def restore_dataset(
     dataset: Annotated[str, typer.Argument(help="What the dataset was called.")],
     new: Annotated[str | None, typer.Option("--as", help="What it is to be called.")] = None,
 ) -> None:

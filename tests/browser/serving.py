@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from spanlab.cli.server import command
+from spanlab.cli.server import server_command
 from spanlab.settings import Settings
 
 PATIENCE = 120_000  # milliseconds that a test waits for what it set off; tests end long before
@@ -50,7 +50,9 @@ class Server:
         environment = {**os.environ, "SPANLAB_HOME": str(self.settings.home)}
         environment["SPANLAB_DATABASE_URL"] = self.settings.database_url
         with self.log.open("ab") as log:
-            return subprocess.Popen(command(self.port), env=environment, stdout=log, stderr=log)
+            return subprocess.Popen(
+                server_command(self.port), env=environment, stdout=log, stderr=log
+            )
 
     def kill(self) -> None:
         """End the server as a power cut would: SIGKILL, no goodbye."""
