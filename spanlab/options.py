@@ -1,7 +1,7 @@
 """What people can set, defined once: the fields of models, from which every side is made.
 
 A field made by ``option`` says what it is called, what it means, how it is bounded and where it
-may be set. Commands (``cli/options.py``), pages (``ui/forms.py``), keywords in Python and the JSON
+may be set. Commands (``cli/inputs.py``), pages (``ui/forms.py``), keywords in Python and the JSON
 of jobs all come from it, so a new option is one field.
 """
 

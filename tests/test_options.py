@@ -11,7 +11,7 @@ import typer
 from pydantic import BaseModel
 
 from optimizers.choosing import SearchOptions
-from spanlab.cli.options import takes_options
+from spanlab.cli.inputs import takes_options
 from spanlab.errors import UsageError
 from spanlab.lm import Budget, Meter, Usage
 from spanlab.options import Option, OptionModel, options_in

@@ -1,23 +1,43 @@
-"""`spanlab annotate`: detectors mark spans, in a dataset or from file to file."""
+"""`spanlab annotate` and `spanlab vote`: marks of detectors and of votes."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from spanlab.cli.options import (
+from spanlab.cli import console
+from spanlab.cli.inputs import (
     ChatTurns,
     Columns,
     Contexts,
     ExportFormat,
     ListOfRecords,
     Output,
+    SpanCleanup,
     TurnSelection,
     takes_options,
 )
+from spanlab.datasets import WRITABLE, ReadOptions, detect, format_of, read, write
+from spanlab.detectors import Spec, asks_models
 from spanlab.errors import UsageError
-from spanlab.workflows.detection.request import RunOptions, check_without_dataset, requested
+from spanlab.results import counted
+from spanlab.schema import Record
+from spanlab.workflows.detection.file_run import FileRun, FileRunCounts
+from spanlab.workflows.detection.request import (
+    RunLimits,
+    RunOptions,
+    check_without_dataset,
+    request_of,
+    requested,
+)
+from spanlab.workflows.voting import Cleanup, vote_records
+from spanlab.workflows.wording import usage_in_words
 
 
 @takes_options
@@ -50,21 +70,21 @@ def annotate(
     spanlab annotate val/*.jsonl --contexts contexts/ --detector offline -o pred.jsonl
     spanlab annotate outputs.csv --column answer=reply --detector offline -o pred.csv
     """
-    from spanlab.cli import files_to_file, inputs, progress
+    from spanlab.cli import console, inputs
     from spanlab.datasets import ReadOptions
     from spanlab.workflows.detection.selection import remarks_on, specifications
 
     specs = specifications(options)
     for remark in remarks_on(specs):
-        progress.say(remark)
+        console.say(remark)
     if inputs.are_files(source):
         check_without_dataset(options)
         columns = inputs.mapping(column or [])
         reading = ReadOptions(
             contexts=contexts, columns=columns, records=records, turns=turns.value
         )
-        job = files_to_file.FileJob(inputs.files(source), output, format)
-        files_to_file.annotate_files(job, specs, options, reading)
+        job = FileJob(inputs.files(source), output, format)
+        annotate_files(job, specs, options, reading)
         return
     dataset = source[0]
     of_files = (output, contexts, column, records, format)
@@ -79,3 +99,166 @@ def annotate(
     with Store.open() as store:
         request = requested(store, dataset, options)
     working.annotate(request, again=options.again)
+
+
+def vote(
+    source: Annotated[str, typer.Argument(help="A dataset, or with --gold-annotators a file.")],
+    annotators: Annotated[
+        str | None, typer.Option(help="Who votes in a dataset: names with commas between.")
+    ] = None,
+    gold_annotators: Annotated[
+        bool, typer.Option("--gold-annotators", help="The persons that a file names vote.")
+    ] = False,
+    name: Annotated[str, typer.Option(help="What the vote is called.")] = "vote",
+    cleanup: Annotated[
+        SpanCleanup, typer.Option(help="mushroom trims spans as the shared task did.")
+    ] = SpanCleanup.NONE,
+    weighted: Annotated[
+        bool,
+        typer.Option("--weighted", help="Voters weigh as much as their marks can be relied on."),
+    ] = False,
+    output: Output = None,
+    format: Annotated[ExportFormat | None, typer.Option(help="As in annotate.")] = None,
+) -> None:
+    """Turn the marks of many annotators into soft labels: the share that marks each character.
+
+    \b
+    spanlab vote mine --annotators offline,anna,ben --name majority
+    spanlab vote val.jsonl --gold-annotators --cleanup mushroom -o voted.jsonl
+    """
+    from spanlab.cli import console, inputs
+
+    if gold_annotators and annotators is not None:
+        raise UsageError("either --annotators or --gold-annotators says who votes, not both")
+    if gold_annotators and weighted:
+        raise UsageError("--weighted is for the annotators of a dataset: import the file first")
+    if gold_annotators:
+        job = FileJob(inputs.files([source]), output, format)
+        vote_files(job, name, cleanup=cleanup.value)
+        return
+    if annotators is None:
+        raise UsageError("name the voters: --annotators A,B,C (or --gold-annotators for a file)")
+    if output is not None or format is not None:
+        raise UsageError(
+            "-o and --format are for files; a dataset keeps its votes: "
+            f"spanlab export {source} -o FILE"
+        )
+    names = [part.strip() for part in annotators.split(",") if part.strip()]
+    from spanlab.storage import Store
+    from spanlab.workflows.voting import vote_dataset
+
+    with Store.open() as store, console.bar("voting", unit="items") as advance:
+        count = vote_dataset(
+            store,
+            source,
+            names,
+            name=name,
+            cleanup=cleanup.value,
+            weighted=weighted,
+            on_progress=advance,
+        )
+    console.say(f"{name!r} has {counted(count, 'vote')} in {source!r}")
+
+
+_CAUSES = 5  # of failures that are named
+
+
+@dataclass(frozen=True)
+class FileJob:
+    """Which files are read, and what is written where; without a target, to standard output."""
+
+    files: Sequence[Path]
+    output: Path | None
+    format: str | None
+
+
+def annotate_files(
+    job: FileJob, specs: Sequence[Spec], limits: RunLimits, reading: ReadOptions
+) -> None:
+    """Annotate the records of files; the output keeps the input's format unless told otherwise."""
+    options = replace(reading, on_warning=console.say)
+    records = islice(_read(job.files, options), limits.limit)
+    request = request_of("files", specs, concurrency=limits.concurrency, budget=limits.budget)
+    stream = FileRun.of(request)
+    _write(stream.annotated(records), job, annotator=specs[-1].signs, task="annotating")
+    if stream.spent is not None:
+        console.say(str(stream.spent))
+    if any(asks_models(spec.detector) for spec in request.specs):
+        console.say(usage_in_words(stream.usage) or "no model calls")
+    _say_failures(stream.outcomes)
+
+
+def _say_failures(outcomes: FileRunCounts) -> None:
+    """Say how many detectors failed on items and why, and exit with 1 if no item was finished."""
+    for cause, count in outcomes.causes.most_common(_CAUSES):
+        console.say(f"failed {counted(count, 'time')}: {outcomes.examples[cause]}")
+    if len(outcomes.causes) > _CAUSES:
+        console.say(f"… and for {len(outcomes.causes) - _CAUSES:,} more reasons")
+    if outcomes.failed:
+        console.say(f"{outcomes.failed:,} of {counted(outcomes.items, 'item')} failed")
+    if 0 < outcomes.items == outcomes.failed:
+        raise typer.Exit(1)
+
+
+def vote_files(job: FileJob, name: str, *, cleanup: Cleanup) -> None:
+    """Let the persons that files name vote; the output keeps the input's format."""
+    records = _read(job.files, ReadOptions(on_warning=console.say))
+    voted = _UnannotatedCount(name)
+    votes = vote_records(records, name=name, cleanup=cleanup)
+    _write(voted.through(votes), job, annotator=name, task="voting")
+    if voted.without:
+        have = "has" if voted.without == 1 else "have"
+        console.say(f"{counted(voted.without, 'item')} {have} no vote: no person has finished them")
+
+
+class _UnannotatedCount:
+    """Counts the records that go through without an annotation by ``name``."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.without = 0
+
+    def through(self, records: Iterable[Record]) -> Iterator[Record]:
+        for record in records:
+            self.without += record.by(self._name) is None
+            yield record
+
+
+def _read(files: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
+    for file in files:
+        yield from read(file, options)
+
+
+def _write(records: Iterable[Record], job: FileJob, *, annotator: str, task: str) -> None:
+    target_format = job.format or _common_format(job.files)
+    if job.output and not job.format:
+        target_format = format_of(job.output, target_format)
+    seen = 0
+
+    def noticed() -> Iterator[Record]:
+        nonlocal seen
+        for record in records:
+            seen += 1
+            yield record
+            advance(seen)
+
+    with console.bar(task, unit="items") as advance:
+        # Our own format keeps everybody's annotations; the others hold one annotator's.
+        count = write(
+            noticed(),
+            job.output or sys.stdout.buffer,
+            format=target_format,
+            annotator=None if target_format == "spanlab" else annotator,
+        )
+    console.say(f"wrote {counted(count, 'item')}" + (f" to {job.output}" if job.output else ""))
+    if count < seen:
+        left_out = counted(seen - count, "item")
+        console.say(f"left out {left_out} that {annotator!r} has not finished")
+
+
+def _common_format(files: Sequence[Path]) -> str:
+    formats = sorted({detect(file) for file in files})
+    if len(formats) > 1:
+        raise UsageError(f"the files are of several formats ({', '.join(formats)}): say --format")
+    # A table of claims holds neither their items nor spans.
+    return formats[0] if formats[0] in {*WRITABLE} - {"claims"} else "spanlab"

@@ -26,12 +26,12 @@ COMMANDS: Final = {
     "reason": _CommandPlace(
         "reasoning:reason", "Answer questions step by step; a verifier checks every step."
     ),
-    "vote": _CommandPlace("commands:vote", "Turn the marks of many annotators into soft labels."),
+    "vote": _CommandPlace("annotate:vote", "Turn the marks of many annotators into soft labels."),
     "score": _CommandPlace(
-        "commands:score", "Score predictions against gold labels: IoU, Corr and more."
+        "analysis:score", "Score predictions against gold labels: IoU, Corr and more."
     ),
     "rates": _CommandPlace(
-        "rates:rates", "Say how often answers are hallucinated, by model or another field."
+        "analysis:rates", "Say how often answers are hallucinated, by model or another field."
     ),
     "measure": _CommandPlace(
         "measuring:measure", "Plan and read a rate: a detector's marks, corrected by reviews."
@@ -43,71 +43,73 @@ COMMANDS: Final = {
         "measuring:raters", "Say how far each person's marks can be relied on."
     ),
     "agreement": _CommandPlace(
-        "agreement:agreement", "Say how far annotators agree on characters, and on verdicts."
+        "analysis:agreement", "Say how far annotators agree on characters, and on verdicts."
     ),
-    "export": _CommandPlace("exporting:export", "Write a dataset with its annotations."),
+    "export": _CommandPlace("datasets:export", "Write a dataset with its annotations."),
     "stages": _CommandPlace(
-        "stages:stages", "Say at which stages of their processes errors of answers came in."
+        "analysis:stages", "Say at which stages of their processes errors of answers came in."
     ),
     "index": _CommandPlace(
-        "index:index", "Index a corpus, so that detectors can look things up in it."
+        "importing:index", "Index a corpus, so that detectors can look things up in it."
     ),
     "detectors": _CommandPlace(
-        "detectors:detectors", "List the detectors: what each does and what it needs."
+        "models:detectors", "List the detectors: what each does and what it needs."
     ),
-    "tools": _CommandPlace("tools:tools", "Start tool servers, to see which tools they offer."),
+    "tools": _CommandPlace("models:tools", "Start tool servers, to see which tools they offer."),
     "bench": _CommandPlace(
         "bench:bench", "Compare detectors on datasets: one table with controls and tests."
     ),
     "check-model": _CommandPlace(
-        "check_model:check_model", "Ask a model one call of each kind: what its endpoint can do."
+        "models:check_model", "Ask a model one call of each kind: what its endpoint can do."
     ),
     "datasets": _CommandPlace(
-        "commands:datasets", "List datasets with their settings and annotators, or change one."
+        "datasets:datasets", "List datasets with their settings and annotators, or change one."
     ),
     "snapshot": _CommandPlace(
         "versions:snapshot", "Keep a dataset as it is now, as a version that never changes."
     ),
     "diff": _CommandPlace("versions:diff", "Say what differs between two datasets or versions."),
     "bin": _CommandPlace("versions:app", "Deleted datasets: list, restore, delete for good."),
-    "backup": _CommandPlace("backup:backup", "Write the database and all programs into one file."),
-    "restore": _CommandPlace("backup:restore", "Put a backup into a database."),
+    "backup": _CommandPlace(
+        "versions:backup", "Write the database and all programs into one file."
+    ),
+    "restore": _CommandPlace("versions:restore", "Put a backup into a database."),
     "serve": _CommandPlace("serving:serve", "Serve the app on this machine until Ctrl+C."),
     "demo": _CommandPlace(
         "serving:demo", "Import and annotate the samples once, and serve the app."
     ),
     "mcp": _CommandPlace(
-        "offering:mcp", "Offer detectors, verification, scores and sources as MCP tools."
+        "serving:mcp", "Offer detectors, verification, scores and sources as MCP tools."
     ),
-    "api": _CommandPlace("offering:api", "Offer detectors, verification and scores as a JSON API."),
+    "api": _CommandPlace("serving:api", "Offer detectors, verification and scores as a JSON API."),
     "train-offline": _CommandPlace(
-        "train_offline:train_offline", "Train the offline detector on labelled items."
+        "training:train_offline", "Train the offline detector on labelled items."
     ),
     "calibrate": _CommandPlace(
-        "calibrate:calibrate", "Calibrate the probabilities of the detector encoder."
+        "models:calibrate", "Calibrate the probabilities of the detector encoder."
     ),
     "optimize": _CommandPlace(
         "optimize:optimize", "Tune a detector's prompt on labels that people made."
     ),
     "verify-benchmark": _CommandPlace(
-        "supervision:verify_benchmark",
+        "training:verify_benchmark",
         "Verify that passages of questions lead to their known answers.",
     ),
     "ideal-trajectories": _CommandPlace(
-        "supervision:ideal_trajectories",
+        "training:ideal_trajectories",
         "Have a model write an ideal reasoning for every question.",
     ),
     "verifier-data": _CommandPlace(
-        "verifier_data:verifier_data", "Write chats to train a verifier of steps on."
+        "training:verifier_data", "Write chats to train a verifier of steps on."
     ),
     "worker": _CommandPlace(
         "jobs:worker", "Work on queued jobs until Ctrl+C; any number share them."
     ),
     "annotators": _CommandPlace(
-        "annotators:app", "Annotators of a dataset: rename, merge, remove, mark as gold."
+        "datasets:app", "Annotators of a dataset: rename, merge, remove, mark as gold."
     ),
     "encoder": _CommandPlace(
-        "encoder:app", "Get, convert, list and check checkpoints for the encoders."
+        "models:app", "Get, convert, list and check checkpoints for the encoders."
     ),
     "memory": _CommandPlace("memory:app", "The evidence that detectors keep for later claims."),
     "programs": _CommandPlace(

@@ -8,10 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from spanlab.cli.options import OptionsWithout, takes_options
+from spanlab.cli import console, working
+from spanlab.cli.inputs import OptionsWithout, takes_options
 from spanlab.errors import UsageError
+from spanlab.results import counted, money
+from spanlab.settings import Settings
+from spanlab.workflows.bench.files import read_table
+from spanlab.workflows.bench.plan import BenchPlan, BenchSystem, estimate_plan
 from spanlab.workflows.detection.request import RunLimits
-from spanlab.workflows.detection.selection import DetectorSelection
+from spanlab.workflows.detection.selection import DetectorSelection, specifications
 
 
 @takes_options
@@ -80,8 +85,8 @@ def bench(
     spanlab bench --list --data ../data
     spanlab bench --check table
     """
-    from spanlab.cli import benching, inputs
-    from spanlab.cli import output as out
+    from spanlab.cli import console as out
+    from spanlab.cli import inputs
     from spanlab.workflows.bench import cards as known
     from spanlab.workflows.bench.files import plan_in
     from spanlab.workflows.bench.plan import planned, read_plan
@@ -122,9 +127,40 @@ def bench(
         wanted = read_plan(plan, output.resolve(), given)
     else:
         datasets = [{"name": name} for name in dataset or ()]
-        given["systems"] = benching.systems(selection)
+        given["systems"] = systems(selection)
         wanted = planned({**given, "output": output.resolve(), "datasets": datasets})
     if limits.limit:
         limited = [each.model_copy(update={"limit": limits.limit}) for each in wanted.datasets]
         wanted = wanted.model_copy(update={"datasets": tuple(limited)})
-    benching.run(wanted, dry_run=dry_run, json=as_json)
+    run(wanted, dry_run=dry_run, json=as_json)
+
+
+def systems(selection: DetectorSelection) -> list[BenchSystem]:
+    """Return the detectors that were chosen as rows of a table; none is a table of controls."""
+    specs = specifications(selection) if selection.detectors else ()
+    return [BenchSystem(name=spec.signs, detector=spec) for spec in specs]
+
+
+def run(plan: BenchPlan, *, dry_run: bool, json: bool) -> None:
+    """Say what a plan comes to at most, run it as a job, and show its table."""
+    from spanlab.jobs import benchmark
+
+    found = estimate_plan(plan)
+    asked = found.run
+    cost = "cost unknown: no price" if asked.cost is None else f"at most {money(asked.cost)}"
+    about = f", about {counted(asked.calls, 'model call')}, {cost}" if asked.calls else ""
+    console.say(f"{counted(found.cells, 'cell')}{about}; answers in the cache cost nothing")
+    if dry_run:
+        return
+    settings = Settings.read()
+    with working.at_work(settings, processes=0) as queue:
+        job_id = working.begin(lambda: benchmark.submit(plan, settings, queue), queue)
+        view = working.follow(job_id, settings, found.cells, task="benchmark", unit="cells")
+    if view.error is None:
+        table = read_table(plan.output)
+        console.write_result(table, json=json)
+        console.say(f"wrote {plan.output}")
+    working.sum_up(view)
+    if view.progress.stopped:
+        console.say("the same command goes on with what is not done")
+        raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""The command that reads files into datasets."""
+"""`spanlab import` and `spanlab index`: files into a dataset, a corpus into an index."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from spanlab.cli.options import ChatTurns, Columns, Contexts, Format, ListOfRecords, TurnSelection
+from spanlab.cli.inputs import ChatTurns, Columns, Contexts, Format, ListOfRecords, TurnSelection
 from spanlab.errors import UsageError
 from spanlab.results import counted
 
@@ -74,7 +74,7 @@ def import_command(
             raise UsageError("--dry-run is for items, not for predictions (--as)")
         _import_predictions(files, dataset, system)
         return
-    from spanlab.cli import inputs, output, progress
+    from spanlab.cli import console, inputs
     from spanlab.datasets import ReadOptions
     from spanlab.storage import Store
     from spanlab.workflows.import_files import in_folders
@@ -97,18 +97,18 @@ def import_command(
         )
         if dry_run:
             preview = preview_import(found, options)
-            output.write_tables(preview.tables())
+            console.write_tables(preview.tables())
             _warn(preview.warning)
             return
         try:
-            with Store.open() as store, progress.bar("importing", unit="items") as advance:
+            with Store.open() as store, console.bar("importing", unit="items") as advance:
                 done = import_files(store, found, dataset, options, on_progress=advance)
         finally:
             if left_out.count:
-                progress.say(f"left out {counted(left_out.count, 'bad record')}; see {target}")
+                console.say(f"left out {counted(left_out.count, 'bad record')}; see {target}")
     for warning in done.warnings:
-        progress.say(warning)
-    progress.say(f"imported {counted(done.items, 'item')} into {dataset!r}")
+        console.say(warning)
+    console.say(f"imported {counted(done.items, 'item')} into {dataset!r}")
     _warn(done.missing)
 
 
@@ -131,14 +131,51 @@ def _warn(text: str) -> None:
 
 
 def _import_predictions(files: list[str], dataset: str, system: str) -> None:
-    from spanlab.cli import inputs, progress
+    from spanlab.cli import console, inputs
     from spanlab.storage import Store
     from spanlab.workflows.predictions import import_predictions
 
-    with Store.open() as store, progress.bar("importing", unit="items") as advance:
+    with Store.open() as store, console.bar("importing", unit="items") as advance:
         found = inputs.files(files)
         done = import_predictions(store, found, dataset, system, on_progress=advance)
     if done.unmatched:
         shown = ", ".join(done.unmatched[:10]) + (", …" if len(done.unmatched) > 10 else "")
-        progress.say(f"{counted(len(done.unmatched), 'id')} {dataset!r} does not have: {shown}")
-    progress.say(f"{counted(done.items, 'item')} of {dataset!r} annotated as {system!r}")
+        console.say(f"{counted(len(done.unmatched), 'id')} {dataset!r} does not have: {shown}")
+    console.say(f"{counted(done.items, 'item')} of {dataset!r} annotated as {system!r}")
+
+
+def index(
+    corpus: Annotated[
+        Path,
+        typer.Argument(
+            help="JSONL with text, and title, url, date, id if there are any; or a directory of "
+            ".txt, .md and .html files."
+        ),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The directory of the index.")],
+    longest: Annotated[
+        int, typer.Option(min=100, max=100_000, help="Characters of a passage at most.")
+    ] = 1200,
+    stems: Annotated[
+        bool, typer.Option("--stems/--no-stems", help="Let forms of a word find each other.")
+    ] = True,
+) -> None:
+    """Index a corpus, so that detectors can look things up in it by BM25.
+
+    Documents are split into passages where paragraphs and sentences end. An index that is there
+    already is replaced once the new one is whole.
+
+    \b
+    spanlab index wiki.jsonl -o wiki.index
+    spanlab index pages/ -o pages.index --longest 800
+    """
+    from spanlab.cli import console
+    from spanlab.results import counted
+    from spanlab.retrievers.building import build
+
+    with console.bar("indexing", unit="passages") as advance:
+        done = build(corpus, output, longest=longest, stems=stems, on_progress=advance)
+    console.say(
+        f"indexed {counted(done.documents, 'document')} as {counted(done.passages, 'passage')} "
+        f"in {output} (fingerprint {done.fingerprint[:8]})"
+    )

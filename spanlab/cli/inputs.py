@@ -1,15 +1,234 @@
-"""Arguments that name files, datasets and columns."""
+"""What commands take: options made from option models, shared ones, and names of files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import typer
 
 from spanlab.errors import InputError, UsageError
+from spanlab.options import Option, OptionModel, options_in
 from spanlab.schema import storable
 from spanlab.workflows.import_files import files_named
+
+_TYPES: dict[str, Any] = {
+    "integer": int | None,
+    "number": float | None,
+    "path": Path | None,
+    "list": list[str] | None,
+    "pairs": list[str] | None,
+}
+
+
+class OptionsWithout:
+    """Leaves options of a model to the command: ``Annotated[Model, OptionsWithout("key")]``."""
+
+    def __init__(self, *keywords: str) -> None:
+        self.keywords = frozenset(keywords)
+
+    def has(self, option: Option) -> bool:
+        """Say whether the command takes an option from the model."""
+        return option.keyword not in self.keywords
+
+
+class OptionsAmong(OptionsWithout):
+    """Takes only these options of a model: ``Annotated[Model, OptionsAmong("model", "price")]``."""
+
+    def has(self, option: Option) -> bool:
+        """Say whether the command takes an option from the model."""
+        return option.keyword in self.keywords
+
+
+def takes_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Make a command of a function some of whose parameters are option models.
+
+    Each of these parameters becomes the options of its model; the function gets the model, with
+    what the command line said. Its other parameters stay as they are.
+
+    Raises:
+        TypeError: two options have the same name.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    own = inspect.signature(function).parameters.values()
+    taken: dict[str, tuple[type[OptionModel], list[Option]]] = {}
+    parameters = [_CONTEXT]
+    for each in own:
+        hint = hints[each.name]
+        model, which = _model_in(hint)
+        if model is None:
+            parameters.append(each.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        options = [one for one in options_in(model) if "command" in one.sides and which.has(one)]
+        taken[each.name] = model, options
+        parameters += map(_parameter, options)
+
+    def command(context: typer.Context, **given: Any) -> None:
+        for name, (model, options) in taken.items():
+            values = {
+                option.keyword: _read(option, given.pop(option.keyword)) for option in options
+            }
+            given[name] = model.checked(
+                {key: value for key, value in values.items() if _is_given(context, key)}
+            )
+        function(**given)
+
+    command.__name__ = function.__name__
+    command.__doc__ = function.__doc__
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer reads it
+    command.__annotations__ = {}
+    return command
+
+
+_CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+
+
+def _model_in(hint: Any) -> tuple[type[OptionModel] | None, OptionsWithout]:
+    which: OptionsWithout = OptionsWithout()
+    if get_origin(hint) is Annotated:
+        hint, *marks = get_args(hint)
+        which = next((mark for mark in marks if isinstance(mark, OptionsWithout)), which)
+    is_model = isinstance(hint, type) and issubclass(hint, OptionModel)
+    return (hint if is_model else None), which
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    names = list(option.flags)
+    kind = _TYPES.get(option.kind, str | None)
+    default = option.default
+    bounds: dict[str, Any] = {}
+    if option.kind == "choice":
+        kind = Literal[option.choices] | None
+    elif option.kind == "flag":
+        kind = bool
+        names = [f"{names[-1]}/--no-{names[-1][2:]}"] if default else names
+    elif option.kind in {"list", "pairs"}:
+        default, kind = None, str | None if option.commas else kind
+    elif option.kind in {"integer", "number"}:
+        bounds = {"min": option.low, "max": option.high}
+        bounds = {name: _whole(value) for name, value in bounds.items() if value is not None}
+        if option.above:  # typer's own ranges hold their ends
+            bounds["callback"] = _above(bounds["min"])
+    shown = typer.Option(*names, help=option.about, **bounds)
+    return inspect.Parameter(
+        option.keyword,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default or None if option.kind == "text" else default,
+        annotation=Annotated[kind, shown],
+    )
+
+
+def _above(least: float) -> Callable[[float | None], float | None]:
+    def check(value: float | None) -> float | None:
+        if value is not None and value <= least:
+            raise typer.BadParameter(f"{value:g} is not greater than {least}.")
+        return value
+
+    return check
+
+
+def _read(option: Option, value: Any) -> Any:
+    if option.commas and value is not None:
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return value
+
+
+def _whole(value: float) -> float:
+    return int(value) if float(value).is_integer() else value
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name not in {"DEFAULT", "DEFAULT_MAP"}
+
+
+class ExportFormat(StrEnum):
+    """Formats of files of records."""
+
+    SPANLAB = "spanlab"
+    MUSHROOM = "mushroom"
+    LABELSTUDIO = "labelstudio"
+    CLAIMS = "claims"
+    AVERITEC = "averitec"
+    CSV = "csv"
+    PARQUET = "parquet"
+    HUGGINGFACE = "huggingface"
+
+
+class SpanCleanup(StrEnum):
+    """How raw spans are trimmed before they vote."""
+
+    NONE = "none"
+    MUSHROOM = "mushroom"
+
+
+Contexts = Annotated[
+    Path | None,
+    typer.Option(
+        help="Passages for the items: a directory of <id>.context.txt files, or a JSONL with id "
+        "and passages."
+    ),
+]
+
+
+def _not_a_dash(path: Path | None) -> Path | None:
+    """Take ``-`` for standard output, as other commands do."""
+    return None if path == Path("-") else path
+
+
+class TurnSelection(StrEnum):
+    """Which answers of a chat are items."""
+
+    LAST = "last"
+    ALL = "all"
+
+
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        help="Which of a table's columns or JSON's fields is which: answer=output.text, "
+        "messages=chat, passages=docs.content. Repeatable.",
+    ),
+]
+ListOfRecords = Annotated[
+    str | None,
+    typer.Option(
+        "--records",
+        help="In JSON that is one object: where its list of records is, such as results.items; "
+        "otherwise the list that looks most like them is read.",
+    ),
+]
+ChatTurns = Annotated[
+    TurnSelection,
+    typer.Option("--turns", help="Of a chat, the last answer is an item, or all are."),
+]
+LogJson = Annotated[
+    bool, typer.Option("--log-json", help="Logs as JSON, with a line for every request.")
+]
+
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        callback=_not_a_dash,
+        help="File to write; without it, or with -, standard output.",
+    ),
+]
+Format = Annotated[
+    str,
+    typer.Option(
+        help="auto, spanlab, mushroom, ragtruth, faithbench, labelstudio, claims, averitec, "
+        "multihop, graphrag, summaries, traces, json, csv, parquet or arrow."
+    ),
+]
+
 
 _TEXT_MOST = 400_000
 

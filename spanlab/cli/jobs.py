@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from spanlab.cli.options import LogJson
+from spanlab.cli.inputs import LogJson
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List and steer jobs.")
 
@@ -29,12 +29,12 @@ def list_jobs(
     spanlab jobs list
     """
     from spanlab import jobs
-    from spanlab.cli import output
+    from spanlab.cli import console
     from spanlab.jobs import job_store, leases
     from spanlab.jobs.summary import job_table
 
     leases.requeue_abandoned(job_store.of(None))  # what nobody works on any more is not running
-    output.write_tables([job_table(jobs.jobs(limit, page - 1))])
+    console.write_tables([job_table(jobs.jobs(limit, page - 1))])
 
 
 @app.command()
@@ -45,10 +45,10 @@ def show(job_id: JobId) -> None:
     spanlab jobs show 3f2a
     """
     from spanlab import jobs
-    from spanlab.cli import output
+    from spanlab.cli import console
     from spanlab.jobs.summary import job_tables
 
-    output.write_tables(job_tables(jobs.job(job_id)))
+    console.write_tables(job_tables(jobs.job(job_id)))
 
 
 @app.command()
@@ -59,10 +59,10 @@ def pause(job_id: JobId) -> None:
     spanlab jobs pause 3f2a
     """
     from spanlab import jobs
-    from spanlab.cli import progress
+    from spanlab.cli import console
 
     jobs.pause(job_id)
-    progress.say(f"paused; continue with: spanlab jobs resume {job_id}")
+    console.say(f"paused; continue with: spanlab jobs resume {job_id}")
 
 
 @app.command()
@@ -74,13 +74,13 @@ def resume(job_id: JobId, queue: Queue = False) -> None:
     spanlab jobs resume 3f2a --queue
     """
     from spanlab import jobs
-    from spanlab.cli import progress, working
+    from spanlab.cli import console, working
     from spanlab.jobs import control, job_store
     from spanlab.settings import Settings
 
     if queue:
         jobs.resume(job_id)
-        progress.say("queued")
+        console.say("queued")
         return
     settings = Settings.read()
     where = job_store.of(settings)
@@ -95,10 +95,10 @@ def cancel(job_id: JobId) -> None:
     spanlab jobs cancel 3f2a
     """
     from spanlab import jobs
-    from spanlab.cli import progress
+    from spanlab.cli import console
 
     jobs.cancel(job_id)
-    progress.say("cancelled")
+    console.say("cancelled")
 
 
 @app.command()
@@ -109,12 +109,12 @@ def retry(job_id: JobId, queue: Queue = False) -> None:
     spanlab jobs retry 3f2a
     """
     from spanlab import jobs
-    from spanlab.cli import progress, working
+    from spanlab.cli import console, working
     from spanlab.jobs import control, job_store
     from spanlab.settings import Settings
 
     if queue:
-        progress.say(f"queued as {jobs.retry(job_id)}")
+        console.say(f"queued as {jobs.retry(job_id)}")
         return
     settings = Settings.read()
     where = job_store.of(settings)
@@ -142,14 +142,14 @@ def worker(
     import logging
     import socket
 
-    from spanlab.cli import progress
+    from spanlab.cli import console
     from spanlab.jobs import worker as work
     from spanlab.settings import Settings
     from spanlab.workflows import serving
 
     if log_json:
         serving.log_json()
-    say = logging.getLogger("spanlab.worker").info if log_json else progress.say
+    say = logging.getLogger("spanlab.worker").info if log_json else console.say
     ended = threading.Event()
     stops = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(each, lambda *_: ended.set()) for each in stops]

@@ -68,7 +68,7 @@ def measure(
     spanlab measure mine --annotator ucsc --by meta.model --within .03
     spanlab measure mine
     """
-    from spanlab.cli import output
+    from spanlab.cli import console
     from spanlab.schema import MeasurementPlan
     from spanlab.storage import Store
     from spanlab.workflows.measuring import measurement, sample
@@ -96,7 +96,7 @@ def measure(
         found = measurement.measure(store, dataset)
         if certificate is not None:
             save_certificate(certify(store, dataset), certificate)
-    output.write_result(found, json=as_json)
+    console.write_result(found, json=as_json)
 
 
 def gate(
@@ -119,7 +119,7 @@ def gate(
     spanlab gate mine --max-rate .05
     spanlab gate mine --against last-week --junit gate.xml
     """
-    from spanlab.cli import output
+    from spanlab.cli import console
     from spanlab.storage import Store
     from spanlab.workflows.measuring import gating
 
@@ -128,7 +128,7 @@ def gate(
             store, dataset, max_rate=max_rate, require_proof=require_proof, against=against
         )
     gating.write_reports(found, junit)
-    output.write_result(found, json=as_json)
+    console.write_result(found, json=as_json)
     if not found.passed:
         raise typer.Exit(1)
 
@@ -145,13 +145,13 @@ def raters(
     Estimated from agreement (Dawid and Skene's model), and on items with gold labels, which people
     who review blind do not see. `spanlab vote --weighted` goes by it.
     """
-    from spanlab.cli import output
+    from spanlab.cli import console
     from spanlab.storage import Store
     from spanlab.workflows.measuring.raters import rate_raters
 
     with Store.open() as store:
         found = rate_raters(store.records(dataset), _names(annotators))
-    output.write_result(found, json=as_json)
+    console.write_result(found, json=as_json)
 
 
 def _names(text: str | None) -> tuple[str, ...]:

@@ -38,10 +38,10 @@ def list_command() -> None:
     \b
     spanlab programs list
     """
-    from spanlab.cli import output
+    from spanlab.cli import console
     from spanlab.workflows.programs import program_table, registry
 
-    output.write_tables([program_table(registry())])
+    console.write_tables([program_table(registry())])
 
 
 @app.command()
@@ -54,14 +54,14 @@ def show(
     \b
     spanlab programs show short-spans
     """
-    from spanlab.cli import output
+    from spanlab.cli import console
     from spanlab.workflows.programs import program_tables, registry
 
     program = registry().load(name)
     if as_json:
         typer.echo(program.model_dump_json(indent=2))
         return
-    output.write_tables(program_tables(program))
+    console.write_tables(program_tables(program))
     for key, predictor in program.predictors.items():
         demos = counted(len(predictor.demos), "demonstration")
         typer.echo(f"\n{key}, {demos}:\n\n{predictor.instruction}")
@@ -102,17 +102,17 @@ def use(
     spanlab programs use short-spans --member ucsc-3-gpt4o-extract-overlap
     spanlab programs use --untuned ucsc-extract
     """
-    from spanlab.cli import progress
+    from spanlab.cli import console
     from spanlab.workflows.programs import unuse
     from spanlab.workflows.programs import use as let_use
 
     if (name is None) == (untuned is None):
         raise UsageError("name a program, or a detector with --untuned; one of the two")
     if name is not None:
-        progress.say(f"{let_use(name, member)} uses {name}")
+        console.say(f"{let_use(name, member)} uses {name}")
     else:
         unuse(str(untuned))
-        progress.say(f"{untuned} uses its own prompt")
+        console.say(f"{untuned} uses its own prompt")
 
 
 @app.command()
@@ -125,11 +125,11 @@ def export(
     \b
     spanlab programs export short-spans -o short-spans.json
     """
-    from spanlab.cli import progress
+    from spanlab.cli import console
     from spanlab.workflows.programs import registry
 
     registry().give(name, output)
-    progress.say(f"wrote {output}")
+    console.say(f"wrote {output}")
 
 
 @app.command("import")
@@ -142,11 +142,11 @@ def import_command(
     \b
     spanlab programs import short-spans.json
     """
-    from spanlab.cli import progress
+    from spanlab.cli import console
     from spanlab.workflows.programs import take
 
     program = take(file, name)
-    progress.say(f"imported {program.name}, a program for {program.detector}")
+    console.say(f"imported {program.name}, a program for {program.detector}")
 
 
 @app.command()
@@ -156,11 +156,11 @@ def remove(name: Known) -> None:
     \b
     spanlab programs remove short-spans
     """
-    from spanlab.cli import progress
+    from spanlab.cli import console
     from spanlab.workflows.programs import registry
 
     registry().remove(name)
-    progress.say(f"removed {name}")
+    console.say(f"removed {name}")
 
 
 def _compared(changes: Sequence[PromptChange]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 import typer
 
-from spanlab.cli.options import OptionsWithout, Output, takes_options
+from spanlab.cli.inputs import OptionsWithout, Output, takes_options
 from spanlab.lm import Budget
 from spanlab.workflows.detection.selection import DetectorSelection
 
@@ -85,7 +85,7 @@ def reason(
     spanlab reason questions.jsonl --verification none --verification self --verification safe
     spanlab reason questions.jsonl --retriever bm25 --corpus wiki/ -o reasoned.jsonl
     """
-    from spanlab.cli.output import write_tables
+    from spanlab.cli.console import write_tables
     from spanlab.detectors.safe.reasoner import ReasonOptions
     from spanlab.workflows.analysis.reasonings import error_tables, method_table
     from spanlab.workflows.reasoning import QuestionReasoner
@@ -110,11 +110,11 @@ def reason(
 
 def records_in(questions: list[str], passages: Path | None, limit: int | None) -> Iterator[Record]:
     """Yield the questions of files, with their passages."""
-    from spanlab.cli import inputs, progress
+    from spanlab.cli import console, inputs
     from spanlab.datasets import ReadOptions
     from spanlab.workflows.reasoning import questions_in
 
-    options = ReadOptions(contexts=passages, on_warning=progress.say)
+    options = ReadOptions(contexts=passages, on_warning=console.say)
     return islice(questions_in(inputs.files(questions), options), limit)
 
 
@@ -132,7 +132,7 @@ def answer_questions(
         records: what comes of them.
         output: a file; None for standard output.
     """
-    from spanlab.cli import progress
+    from spanlab.cli import console
     from spanlab.results import counted
     from spanlab.workflows.wording import usage_in_words
 
@@ -141,12 +141,12 @@ def answer_questions(
             yield record
             advance(number)
 
-    with progress.bar(task, unit="questions") as advance:
+    with console.bar(task, unit="questions") as advance:
         count = _written(noticed(), output)
-    progress.say(f"wrote {counted(count, 'item')}" + (f" to {output}" if output else ""))
+    console.say(f"wrote {counted(count, 'item')}" + (f" to {output}" if output else ""))
     if work.spent is not None:
-        progress.say(str(work.spent))
-    progress.say(usage_in_words(work.usage) or "no model calls")
+        console.say(str(work.spent))
+    console.say(usage_in_words(work.usage) or "no model calls")
 
 
 def _written(records: Iterator[Record], output: Path | None) -> int:

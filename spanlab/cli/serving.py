@@ -1,12 +1,18 @@
-"""The commands that serve the app: on one's own datasets, or on the samples."""
+"""`spanlab serve`, `demo`, `mcp` and `api`: the app, and answers for other programs."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
 
 import typer
 
-from spanlab.cli.options import LogJson
+from spanlab.cli.inputs import LogJson, OptionsWithout, takes_options
+from spanlab.errors import InputError, UsageError, missing_package
+from spanlab.workflows.detection.selection import DetectorSelection
 
 
 def serve(
@@ -27,9 +33,7 @@ def serve(
     spanlab serve
     spanlab serve --port 8600
     """
-    from spanlab.cli import server
-
-    server.become_server(port, host, log_json=log_json)
+    become_server(port, host, log_json=log_json)
 
 
 def demo(
@@ -46,19 +50,186 @@ def demo(
     spanlab demo
     spanlab demo --prepare-only
     """
-    from spanlab.cli import progress, server
+    from spanlab.cli import console
     from spanlab.storage import Store
     from spanlab.workflows.detection.dataset_run import unfinished_positions
     from spanlab.workflows.importing import DATASET, detection_of_samples, prepare_samples
 
     request = detection_of_samples()
-    with Store.open() as store, progress.bar("preparing", unit="items") as advance:
+    with Store.open() as store, console.bar("preparing", unit="items") as advance:
         prepare_samples(store, on_progress=advance)
         left = len(unfinished_positions(store, request))
     if left:
         from spanlab.cli import working
 
         working.sum_up(working.detect(request, left))
-        progress.say(f"dataset {DATASET!r} is ready: {left} items")
+        console.say(f"dataset {DATASET!r} is ready: {left} items")
     if not prepare_only:
-        server.become_server(port)
+        become_server(port)
+
+
+_HOST = "127.0.0.1"
+
+
+def become_server(
+    port: int | None = None, host: str = _HOST, *, log_json: bool = False
+) -> NoReturn:
+    """Serve the app on ``port`` (None: 8501 or the next free one) until it is stopped.
+
+    This process becomes the server: none is left behind that somebody has to stop.
+
+    Raises:
+        InputError: the wanted port is taken.
+        UsageError: other machines would reach it, and nobody said under which names.
+    """
+    from spanlab.workflows.import_files import LOOPBACK, allowed_hosts
+
+    if host not in LOOPBACK and allowed_hosts() == LOOPBACK:
+        raise UsageError(
+            f"the app would listen on {host}: SPANLAB_ALLOWED_HOSTS names the hosts that it "
+            "answers as to other machines"
+        )
+    if port is not None and not _is_free(port, host):
+        raise InputError(
+            f"port {port} is in use", expected="a free port, or none for spanlab to choose"
+        )
+    os.execv(sys.executable, server_command(port, host, log_json=log_json))  # noqa: S606 - no shell is wanted
+
+
+def server_command(port: int | None, host: str = _HOST, *, log_json: bool = False) -> list[str]:
+    """Return the command that serves the app at an address, this machine's own by default."""
+    wanted = [host, str(port or ""), "json" if log_json else ""]
+    return [sys.executable, "-m", "spanlab.ui.server", *wanted]
+
+
+def _is_free(port: int, host: str) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+        return True
+
+
+Selection = Annotated[DetectorSelection, OptionsWithout("detector", "corpus")]
+
+Detectors = Annotated[
+    list[str] | None,
+    typer.Option("--detector", help="A detector to offer; the first is the default. Repeatable."),
+]
+Corpus = Annotated[
+    Path | None,
+    typer.Option(
+        help="An index whose passages are offered; detectors search it with --search bm25."
+    ),
+]
+
+
+@takes_options
+def mcp(
+    selection: Selection,
+    detector: Detectors = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A source whose tools are offered: wikipedia, search or papers. Repeatable."
+        ),
+    ] = None,
+    corpus: Corpus = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="Serve streamable HTTP at this port, not stdio."),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; other machines need SPANLAB_API_KEY.")
+    ] = "127.0.0.1",
+) -> None:
+    """Offer detectors, claim verification, scores and sources of evidence as an MCP server.
+
+    At a port, requests carry the key that SPANLAB_API_KEY holds, if it is set.
+
+    \b
+    spanlab mcp                                      for an assistant that starts it
+    spanlab mcp --detector ucsc-extract --port 9000  at http://127.0.0.1:9000/mcp
+    spanlab mcp --detector papelo --search brave --model gpt-4o-mini --option questions=3
+    spanlab mcp --source wikipedia --source papers   these sources alone, without a detector
+    """
+    from spanlab.services.offers import ServiceOffers
+    from spanlab.settings import Settings
+
+    try:
+        from spanlab.services.gate import KEY, Gate, JsonBodies, check_key, serve
+        from spanlab.services.mcp_server import mcp_server, serve_stdio
+    except ModuleNotFoundError as error:
+        raise missing_package("an MCP server", error.name, "mcp") from None
+    key = os.environ.get(KEY, "")
+    if port is not None:
+        check_key(key, host)
+    sources = dict.fromkeys([*(source or ()), *(["corpus"] if corpus else ())])
+    offered = detector or ([] if source else ["offline"])
+    offers = ServiceOffers(_offered(selection, offered, corpus)) if offered else None
+    server = mcp_server(offers, tuple(sources), Settings.read(), corpus)
+    if port is None:
+        serve_stdio(server)
+    else:
+        typer.echo(f"MCP server at http://{host}:{port}/mcp  (Ctrl+C stops it)", err=True)
+        serve(Gate(JsonBodies(server.streamable_http_app(host=host)), key), host, port)
+
+
+@takes_options
+def api(
+    selection: Selection,
+    detector: Detectors = None,
+    corpus: Corpus = None,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8600,
+    rate: Annotated[int, typer.Option(min=1, help="Maximum requests per minute.")] = 600,
+    traces: Annotated[
+        str | None,
+        typer.Option(
+            help="The dataset that gets traces sent to /v1/traces (OpenTelemetry's OTLP)."
+        ),
+    ] = None,
+    log_json: LogJson = False,
+) -> None:
+    """Offer detectors, claim verification and scores as a JSON API, documented at /docs.
+
+    Requests carry the key that SPANLAB_API_KEY holds; /healthz and /readyz need none.
+
+    \b
+    SPANLAB_API_KEY=… spanlab api --detector offline
+    SPANLAB_API_KEY=… spanlab api --detector veritrail --model gpt-4o-mini --option samples=3
+    """
+    from spanlab.jobs import start_embedded_worker
+    from spanlab.services.offers import ServiceOffers
+    from spanlab.storage import Store
+    from spanlab.workflows import serving
+
+    try:
+        from spanlab.services.api_jobs import ApiJobs
+        from spanlab.services.gate import KEY, serve
+        from spanlab.services.http_api import http_api
+        from spanlab.services.traces import TraceInbox
+    except ModuleNotFoundError as error:
+        raise missing_package("the HTTP API", error.name, "api") from None
+    offers = ServiceOffers(_offered(selection, detector or ["offline"], corpus), corpus)
+    with Store.open() as store:
+        inbox = TraceInbox(store, traces) if traces else None
+        app = http_api(offers, ApiJobs(store, offers), os.environ.get(KEY, ""), rate, inbox)
+        start_embedded_worker()
+        typer.echo(f"http://{host}:{port}/docs says what can be asked.", err=True)
+        if log_json:
+            serving.log_json()
+        ready = serving.HealthPaths(app, store.ping)
+        serve(serving.RequestLog(ready), host, port)
+
+
+def _offered(
+    selection: DetectorSelection, detectors: list[str], corpus: Path | None
+) -> DetectorSelection:
+    """Return what is offered; detectors search the corpus only where --search names a source."""
+    passages = selection.passages
+    if passages.kind != "given":
+        passages = passages.model_copy(update={"corpus": corpus})
+    return selection.model_copy(update={"detectors": tuple(detectors), "passages": passages})

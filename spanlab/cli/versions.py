@@ -1,7 +1,8 @@
-"""Versions of datasets, what differs between two, and the bin."""
+"""`spanlab snapshot`, `diff`, `bin`, `backup` and `restore`: what is kept, and brought back."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -26,11 +27,11 @@ def snapshot(
     spanlab export mine@v1 -o v1.jsonl
     spanlab score mine@v1 gold.jsonl --annotator anna
     """
-    from spanlab.cli import progress
+    from spanlab.cli import console
     from spanlab.storage import Store
     from spanlab.workflows.versions import snapshot as keep
 
-    with Store.open() as store, progress.bar("hashing", unit="items") as advance:
+    with Store.open() as store, console.bar("hashing", unit="items") as advance:
         digest = keep(store, dataset, name, advance)
     typer.echo(f"{dataset}@{name}: SHA-256 {digest}", err=True)
 
@@ -46,18 +47,18 @@ def diff(
     spanlab diff mine@v1 mine
     spanlab diff mine@v1 mine@v2 --json
     """
-    from spanlab.cli import output
+    from spanlab.cli import console
     from spanlab.storage import Store
     from spanlab.workflows.versions import diff_datasets
 
     with Store.open() as store:
-        output.write_result(diff_datasets(store, a, b), json=as_json)
+        console.write_result(diff_datasets(store, a, b), json=as_json)
 
 
 @app.command("list")
 def list_bin() -> None:
     """List the deleted datasets, and until when each can come back."""
-    from spanlab.cli import output
+    from spanlab.cli import console
     from spanlab.results import ResultTable, columns_of
     from spanlab.storage import Store
 
@@ -71,7 +72,7 @@ def list_bin() -> None:
         *columns_of("count", "Items"),
         *columns_of("text", "Deleted", "Kept until"),
     )
-    output.write_tables(
+    console.write_tables(
         [ResultTable(key="bin", title="Bin", columns=columns, rows=rows, empty="the bin is empty")]
     )
 
@@ -113,3 +114,43 @@ def empty(
         store.empty_bin(dataset)
         left = len(store.binned())
     typer.echo(f"{dataset} was deleted; {counted(left, 'dataset')} in the bin", err=True)
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="The file to write, such as spanlab.zip.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Replace a file of that name.")] = False,
+) -> None:
+    """Write all datasets, reviews, tuned programs, tools.json and the memory into one file.
+
+    People may go on working meanwhile: the file holds one moment. Keys, jobs and answers of models
+    are not in it. It is read back and compared by SHA-256 before it appears.
+
+    \b
+    spanlab backup spanlab.zip
+    """
+    from spanlab.workflows.backup import back_up
+
+    if file.exists() and not yes:
+        raise UsageError(f"{file} is there already: add --yes to replace it, or name another")
+    manifest = back_up(file)
+    programs = counted(manifest.n_programs, "file") + " of programs"
+    typer.echo(f"{file}: the database and {programs}, {file.stat().st_size:,} bytes", err=True)
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A file that `spanlab backup` wrote.")],
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Replace what the database holds, for good.")
+    ] = False,
+) -> None:
+    """Put a backup into a database, SQLite or PostgreSQL, whichever it came from.
+
+    All of it or nothing. A database that holds something is left alone without --yes.
+
+    \b
+    SPANLAB_HOME=copy spanlab restore spanlab.zip
+    """
+    from spanlab.workflows.backup import restore as restore_backup
+
+    manifest = restore_backup(file, replace=yes)
+    typer.echo(f"restored what {file} holds, of {manifest.created}", err=True)

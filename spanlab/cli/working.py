@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 import typer
 
 from spanlab import jobs
-from spanlab.cli import progress
+from spanlab.cli import console
 from spanlab.errors import UnderWayError, UsageError
 from spanlab.jobs import JobState, JobView, RunRequest
 from spanlab.settings import Settings
@@ -38,19 +38,19 @@ def annotate(request: RunRequest, *, again: bool = False) -> None:
     names = ", ".join(spec.signs for spec in request.detectors)
     others = () if request.again else jobs.other_settings(request, created, settings)
     for other in others:
-        progress.say(
+        console.say(
             f"{other.annotator} was last run here with other settings: now "
             f"{'; '.join(other.differences)}: spanlab jobs show {other.job_id}"
         )
     if left == 0:
         anew = "--again annotates them anew"
-        progress.say(f"{names} annotated 0 items of {request.dataset!r}: all are done; {anew}")
+        console.say(f"{names} annotated 0 items of {request.dataset!r}: all are done; {anew}")
         return
     if others:
-        progress.say("what is done stays as it is; --again does it anew, too")
+        console.say("what is done stays as it is; --again does it anew, too")
     view = detect(request, left, again=again)
     done = view.progress.done - view.progress.failed
-    progress.say(f"{names} annotated {done:,} items of {request.dataset!r}")
+    console.say(f"{names} annotated {done:,} items of {request.dataset!r}")
     sum_up(view)
 
 
@@ -91,7 +91,7 @@ def begin(submit: Callable[[], str], queue: str) -> str:
         if view.state is JobState.QUEUED:
             with suppress(UsageError):  # it waits for a process that has its key
                 control.requeue(job_store.of(None), view.id, queue, queue)
-                progress.say(f"job {view.id} asks for the same and has waited: it is taken up here")
+                console.say(f"job {view.id} asks for the same and has waited: it is taken up here")
                 return view.id
         raise UnderWayError(f"{error}; --again starts it once more", error.job_id) from None
 
@@ -101,7 +101,7 @@ def take_up(job_id: str, how: Callable[[str], str], settings: Settings) -> None:
     total = jobs.job(job_id, settings).progress.total
     with at_work(settings, processes=0) as queue:
         view = follow(how(queue), settings, total or None)
-    progress.say(f"{view.title}: {view.progress.done:,} of {view.progress.total:,} items")
+    console.say(f"{view.title}: {view.progress.done:,} of {view.progress.total:,} items")
     sum_up(view)
 
 
@@ -128,14 +128,14 @@ def follow(
 ) -> JobView:
     """Show how far a job is until it is over; Ctrl+C pauses it and says how to go on."""
     try:
-        with progress.bar(task, unit=unit, total=total) as advance:
+        with console.bar(task, unit=unit, total=total) as advance:
             view = jobs.wait(
                 job_id, settings=settings, on_progress=lambda view: advance(view.progress.done)
             )
     except KeyboardInterrupt:
-        progress.say("stopping after the calls under way (Ctrl+C again: at once)")
+        console.say("stopping after the calls under way (Ctrl+C again: at once)")
         jobs.pause(job_id, settings)
-        progress.say(f"paused; continue with: spanlab jobs resume {job_id}")
+        console.say(f"paused; continue with: spanlab jobs resume {job_id}")
         raise typer.Exit(_INTERRUPTED) from None
     return view
 
@@ -143,13 +143,13 @@ def follow(
 def sum_up(view: JobView) -> None:
     """Say what a job came to, and exit with 1 if it is not done."""
     if used := usage_in_words(view.progress.usage):
-        progress.say(used)
+        console.say(used)
     if view.progress.failed:
-        progress.say(f"{view.progress.failed:,} items failed: spanlab jobs show {view.id}")
+        console.say(f"{view.progress.failed:,} items failed: spanlab jobs show {view.id}")
     if view.progress.stopped:
-        progress.say(f"stopped early: {view.progress.stopped}")
+        console.say(f"stopped early: {view.progress.stopped}")
     if view.error is not None:
-        progress.say(f"the job failed: {view.error}")
+        console.say(f"the job failed: {view.error}")
     if view.state is not JobState.DONE:
-        progress.say(f"job {view.id} is {view.state.value}")
+        console.say(f"job {view.id} is {view.state.value}")
         raise typer.Exit(1)

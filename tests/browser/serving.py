@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from spanlab.cli.server import server_command
+from spanlab.cli.serving import server_command
 from spanlab.settings import Settings
 
 PATIENCE = 120_000  # milliseconds that a test waits for what it set off; tests end long before

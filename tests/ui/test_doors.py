@@ -12,7 +12,7 @@ import typer
 from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
-from spanlab.cli.options import takes_options
+from spanlab.cli.inputs import takes_options
 from spanlab.detectors import DetectorSpec, EnsembleSpec, Spec, spec_of
 from spanlab.errors import UsageError
 from spanlab.jobs import job_store

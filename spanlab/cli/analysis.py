@@ -1,0 +1,188 @@
+"""`spanlab score`, `agreement`, `rates` and `stages`: what labels amount to."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from spanlab.errors import UsageError
+
+
+def score(
+    context: typer.Context,
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="PRED GOLD", help="Files, globs, or versions as DATASET@NAME."),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
+    annotator: Annotated[
+        str | None, typer.Option(help="The annotator that is scored, if PRED has several.")
+    ] = None,
+    gold: Annotated[
+        str | None,
+        typer.Option("--gold", help="The annotator that counts as right (default: gold)."),
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="A second prediction (file or glob), for a paired test.")
+    ] = None,
+    claims: Annotated[
+        bool, typer.Option("--claims", help="Score verdicts on claims instead of spans.")
+    ] = False,
+    keep_inconclusive: Annotated[
+        bool,
+        typer.Option(
+            "--keep-inconclusive",
+            help="With --claims: score also claims that one side calls inconclusive.",
+        ),
+    ] = False,
+    steps: Annotated[
+        bool, typer.Option("--steps", help="Score types of errors in the steps of reasonings.")
+    ] = False,
+    averitec: Annotated[
+        bool, typer.Option("--averitec", help="Score files of AVeriTeC's shared task its way.")
+    ] = False,
+    repeat_pairs: Annotated[
+        bool,
+        typer.Option(
+            "--repeat-pairs",
+            help="With --averitec: repeat a prediction's questions and answers up to ten.",
+        ),
+    ] = False,
+) -> None:
+    """Score predictions against gold labels: IoU, Corr and more, per language and macro.
+
+    Items are joined by their full id; ids that only one side has are reported. With --claims the
+    verdicts on claims are scored: accuracy, balanced accuracy, F1 of each verdict, AUROC. With
+    --steps the labels of wrong steps are scored by type, as `safe` gives them. With
+    --averitec both sides are files of that shared task, joined by claim_id.
+
+    \b
+    spanlab score pred.jsonl val.jsonl
+    spanlab score 'pred/*.jsonl' 'val/*.jsonl' --json
+    spanlab score mine.jsonl val.jsonl --against theirs.jsonl
+    spanlab score checked.jsonl claims.jsonl --claims
+    spanlab score pred.json dev.json --averitec
+    """
+    from spanlab.cli import console, inputs
+    from spanlab.workflows.analysis.averitec import score_averitec_files
+    from spanlab.workflows.analysis.claims import score_claim_files
+    from spanlab.workflows.analysis.score_files import score_files
+    from spanlab.workflows.analysis.steps import score_step_files
+
+    named = context.with_resource(inputs.versions_as_files([against, *files]))
+    against, files = named[0] or None, named[1:]
+    predictions, golds = inputs.two_sides(files)
+    if repeat_pairs and not averitec:
+        raise UsageError("--repeat-pairs goes with --averitec")
+    if averitec:
+        if claims or steps or against or annotator or gold:
+            raise UsageError("--averitec scores two files whole: leave the other options out")
+        found = score_averitec_files(predictions, golds, repeat_pairs=repeat_pairs)
+        console.write_result(found, json=as_json)
+        return
+    if steps:
+        if claims or against:
+            raise UsageError("--steps scores two sides alone: leave --claims and --against out")
+        scored = score_step_files(predictions, golds, annotator=annotator, gold_annotator=gold)
+        console.write_result(scored, json=as_json)
+        return
+    if keep_inconclusive and not claims:
+        raise UsageError("--keep-inconclusive goes with --claims")
+    scored_by = (
+        partial(score_claim_files, keep_inconclusive=keep_inconclusive) if claims else score_files
+    )
+    evaluation = scored_by(
+        predictions,
+        golds,
+        annotator=annotator,
+        gold_annotator=gold,
+        against=inputs.files([against]) if against else (),
+    )
+    console.write_result(evaluation, json=as_json, ascii_only=claims)
+
+
+def agreement(
+    dataset: Annotated[str, typer.Argument(help="A dataset that several have annotated.")],
+    as_json: Annotated[bool, typer.Option("--json", help="All figures and pairs as JSON.")] = False,
+) -> None:
+    """Say how far annotators agree on characters, and on verdicts on claims.
+
+    Krippendorff's alpha of people, and of people and detectors: 1 is perfect agreement, 0 what
+    chance would give.
+
+    \b
+    spanlab agreement mine
+    """
+    from spanlab.cli import console
+    from spanlab.storage import Store
+    from spanlab.workflows.analysis.comparison import compare_dataset
+
+    with Store.open() as store, console.bar("reading", unit="items") as advance:
+        found = compare_dataset(store, dataset, on_progress=advance)
+    console.write_result(found, json=as_json, ascii_only=False)
+
+
+def rates(
+    dataset: Annotated[str, typer.Argument(help="A dataset with finished annotations.")],
+    by: Annotated[
+        str, typer.Option(help="lang, label, or a path into the items' meta such as meta.model_id.")
+    ],
+    annotators: Annotated[
+        str | None,
+        typer.Option(
+            help="Annotators whose labels are counted, with commas between; their mean. By "
+            "default the gold labels, else all people, else the only vote or detector."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
+) -> None:
+    """Say how often answers are hallucinated, by model or any other field of the items.
+
+    For each value: the share of answers with a hallucination, of characters and of claims, and
+    spans per 1,000 characters, with 95 % intervals; values that answered the same questions are
+    compared pair by pair.
+
+    \b
+    spanlab rates mine --by meta.model_id
+    spanlab rates mine --by lang --annotators offline
+    """
+    from spanlab.cli import console
+    from spanlab.storage import Store
+    from spanlab.workflows.analysis import rates as workflow
+
+    names = [name for name in (annotators or "").split(",") if name]
+    with Store.open() as store, console.bar("reading", unit="items") as advance:
+        found = workflow.rates(store, dataset, by, names, advance)
+    console.write_result(found, json=as_json)
+
+
+def stages(
+    dataset: Annotated[str, typer.Argument(help="A dataset whose claims a detector has traced.")],
+    annotators: Annotated[
+        str | None,
+        typer.Option(
+            help="Annotators whose claims are counted, with commas between; by default all."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
+) -> None:
+    """Say at which stages of their processes the errors of answers came in.
+
+    For each detector: every stage's share of the claims that are not supported, with 95 %
+    intervals; for every two, how much these shares differ. Where gold labels name the stage of an
+    error, how often a detector names it, too.
+
+    \b
+    spanlab stages mine
+    spanlab stages mine --annotators veritrail,veritrail-vt-rag
+    """
+    from spanlab.cli import console
+    from spanlab.storage import Store
+    from spanlab.workflows.analysis.stages import error_stages
+
+    names = [name for name in (annotators or "").split(",") if name]
+    with Store.open() as store, console.bar("reading", unit="items") as advance:
+        found = error_stages(store, dataset, names, advance)
+    console.write_result(found, json=as_json)

@@ -1,0 +1,292 @@
+"""`spanlab datasets`, `annotators` and `export`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from spanlab.cli.inputs import Output
+from spanlab.errors import UsageError
+from spanlab.results import counted
+
+
+def datasets(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="The dataset to show or to change; without it, all are listed."),
+    ] = None,
+    undecided: Annotated[
+        Literal["rejected", "likely", "ask"] | None,
+        typer.Option(help="What Done in Review does with undecided suggestions."),
+    ] = None,
+    overlap: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=100, help="How many people are to finish each item in Review; 0: any number."
+        ),
+    ] = None,
+    assign: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A person to whom items are assigned; once for each, '' for nobody. Without it, "
+            "items go to whoever comes first.",
+        ),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            help="A shipped label set: spanlab, FaithBench, RAGTruth, SAFE or Mu-SHROOM (none)."
+        ),
+    ] = None,
+    guidelines: Annotated[
+        Path | None, typer.Option(help="A Markdown file that annotators see.", dir_okay=False)
+    ] = None,
+) -> None:
+    """List the datasets with their settings and annotators, or show one and change its settings.
+
+    Each annotator stands with the number of items per state: not annotated, done (possibly
+    without spans), failed or skipped. Of one dataset with a plan (--overlap, --assign) it is said,
+    too, how many items each person is to finish, has finished, and has left.
+
+    \b
+    spanlab datasets
+    spanlab datasets mine
+    spanlab datasets mine --undecided likely
+    spanlab datasets mine --overlap 2 --assign Ada --assign Ben --assign Cleo
+    spanlab datasets mine --labels RAGTruth --guidelines guidelines.md
+    """
+    from spanlab.cli import console, inputs
+    from spanlab.schema import UndecidedRule
+    from spanlab.workflows.datasets import (
+        dataset_tables,
+        label_set,
+        open_store,
+        plan_of,
+        plan_table,
+        summary_of,
+    )
+
+    changed = {
+        **({} if undecided is None else {"undecided": UndecidedRule(undecided)}),
+        **({} if overlap is None else {"overlap": overlap}),
+        **({} if assign is None else {"assigned_to": tuple(filter(None, assign))}),
+        **({} if labels is None else {"labels": label_set(labels)}),
+    }
+    if name is None and (changed or guidelines):
+        raise UsageError(
+            "settings belong to one dataset: name it first, as in `spanlab datasets NAME --labels "
+            "SET`; `spanlab datasets` lists the names"
+        )
+    text = None if guidelines is None else inputs.text_of(guidelines)
+    with open_store() as store:
+        if name is None:
+            console.write_tables(dataset_tables(list(store.datasets())))
+            return
+        if changed or text is not None:
+            store.change_settings(
+                name,
+                lambda now: now.model_copy(update=changed).with_guidelines(
+                    text if text is not None else now.guidelines_now
+                ),
+            )
+        summary = summary_of(store, name)
+        plan = plan_of(store, summary)
+        plans = [] if plan is None else [plan_table(summary, plan)]
+        console.write_tables([*dataset_tables([summary]), *plans])
+
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="""Annotators of a dataset: rename, merge, remove, mark as gold.
+
+    `spanlab datasets` lists them.
+
+    \b
+    spanlab annotators rename mine anna "Anna K."
+    spanlab annotators merge mine ana anna
+    spanlab annotators gold mine anna
+    spanlab annotators remove mine test-run
+    """,
+)
+
+Dataset = Annotated[str, typer.Argument(help="A dataset.")]
+Known = Annotated[str, typer.Argument(metavar="ANNOTATOR", help="Who has annotated it.")]
+
+
+@app.command()
+def rename(
+    dataset: Dataset, annotator: Known, new: Annotated[str, typer.Argument(metavar="NEW")]
+) -> None:
+    """Give an annotator another name; votes that it has a part in name it so, too.
+
+    \b
+    spanlab annotators rename mine anna "Anna K."
+    """
+    from spanlab.storage import Store
+    from spanlab.workflows.datasets import rename_annotator
+
+    with Store.open() as store:
+        rename_annotator(store, dataset, annotator, new)
+    typer.echo(f"{annotator} is now called {new} in {dataset}.", err=True)
+
+
+@app.command()
+def merge(
+    dataset: Dataset,
+    annotator: Known,
+    into: Annotated[str, typer.Argument(metavar="INTO", help="Whose annotations they become.")],
+) -> None:
+    """Make two annotators one; where both annotated an item, what INTO said stays.
+
+    \b
+    spanlab annotators merge mine ana anna
+    """
+    from spanlab.storage import Store
+
+    with Store.open() as store:
+        both = store.merge_annotators(dataset, annotator, into)
+    typer.echo(f"{annotator} is {into} now in {dataset}{kept(both, into)}.", err=True)
+
+
+def kept(both: int, into: str) -> str:
+    """Say of how many items the annotation of ``into`` was kept; empty for none."""
+    if not both:
+        return ""
+    return f"; of {counted(both, 'item')} that both had annotated, what {into} said stays"
+
+
+@app.command()
+def remove(
+    dataset: Dataset,
+    annotator: Known,
+    yes: Annotated[bool, typer.Option("--yes", help="Yes, for good.")] = False,
+) -> None:
+    """Delete all that an annotator said of a dataset, for good.
+
+    \b
+    spanlab annotators remove mine test-run --yes
+    """
+    from spanlab.storage import Store
+
+    if not yes:
+        raise UsageError(
+            f"this deletes all annotations of {annotator!r} in {dataset!r} for good: add --yes"
+        )
+    with Store.open() as store:
+        store.remove_annotator(dataset, annotator)
+    typer.echo(f"The annotations of {annotator} in {dataset} were deleted.", err=True)
+
+
+@app.command()
+def gold(
+    dataset: Dataset,
+    annotator: Known,
+    undo: Annotated[bool, typer.Option("--undo", help="Count it as a person again.")] = False,
+) -> None:
+    """Let what a person said count as gold labels; nobody reviews under that name then.
+
+    \b
+    spanlab annotators gold mine anna
+    spanlab annotators gold mine anna --undo
+    """
+    from spanlab.storage import Store
+
+    with Store.open() as store:
+        store.set_gold(dataset, annotator, gold=not undo)
+    what = "a person" if undo else "gold labels"
+    typer.echo(f"{annotator} counts as {what} in {dataset}.", err=True)
+
+
+_NAMED = 5  # annotators that are named
+
+
+def export(
+    dataset: Annotated[str, typer.Argument(help="The dataset to write.")],
+    annotator: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this annotator's labels; Mu-SHROOM holds one's. Repeatable."),
+    ] = None,
+    state: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only annotations in this state: done, failed, skipped or not-annotated. "
+            "Repeatable."
+        ),
+    ] = None,
+    language: Annotated[
+        list[str] | None, typer.Option(help="Only items in this language. Repeatable.")
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(help='Only spans with this label, "" for those without. Repeatable.'),
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            help="spanlab, mushroom, labelstudio, claims, averitec, csv, parquet, huggingface (a "
+            "zip that load_dataset reads once unpacked) or report (one HTML file to mail). csv, "
+            "parquet and huggingface leave out evidence, rejected spans and traces. Without it "
+            "the file's ending says which: .jsonl, .csv, .parquet, .zip or .html."
+        ),
+    ] = None,
+    repeat_pairs: Annotated[
+        bool,
+        typer.Option(
+            "--repeat-pairs",
+            help="With --format averitec: repeat questions and answers in turn up to ten.",
+        ),
+    ] = False,
+    output: Output = None,
+) -> None:
+    """Write a dataset with its annotations.
+
+    \b
+    spanlab export mine -o mine.jsonl
+    spanlab export mine --annotator anna --format mushroom -o submission.jsonl
+    spanlab export mine --state done --language en -o done.csv
+    spanlab export mine -o mine.html
+    """
+    from spanlab.cli import console
+    from spanlab.datasets import format_of
+    from spanlab.schema import Status
+    from spanlab.storage import Store
+    from spanlab.workflows.datasets import summary_of
+    from spanlab.workflows.exporting import FORMATS, REPORT, ExportChoice, export_dataset
+
+    if format is None:
+        format = format_of(output, more={".html": REPORT}) if output else "spanlab"
+    if format not in FORMATS:
+        raise UsageError(f"format {format!r} cannot be written; these can: {', '.join(FORMATS)}")
+    if repeat_pairs and format != "averitec":
+        raise UsageError("--repeat-pairs goes with --format averitec")
+    states = {each.value: each for each in Status}
+    if unknown := set(state or ()) - set(states):
+        raise UsageError(f"no state {min(unknown)!r}; there are {', '.join(states)}")
+    choice = ExportChoice(
+        format,
+        tuple(annotator or ()),
+        tuple(states[each] for each in state or ()),
+        tuple(language or ()),
+        tuple(label or ()),
+        repeat_pairs,
+    )
+    with Store.open() as store, console.bar("exporting", unit="items") as advance:
+        target = output or sys.stdout.buffer
+        count = export_dataset(store, dataset, target, choice, on_progress=advance)
+        summary = summary_of(store, dataset)
+    names = [
+        each.name for each in summary.annotators if annotator is None or each.name in annotator
+    ]
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    console.say(
+        f"wrote {counted(count, 'item')} of {dataset!r}"
+        + (f" to {output}" if output else "")
+        + f", labels of: {', '.join(names[:_NAMED]) or 'nobody'}{more}"
+    )
+    if summary.n_items > count:
+        left_out = counted(summary.n_items - count, "item")
+        without = " without a finished annotation" if format == "mushroom" else ""
+        console.say(f"left out {left_out}{without or ' that the choice leaves out'}")

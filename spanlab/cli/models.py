@@ -1,0 +1,296 @@
+"""`spanlab detectors`, `tools`, `check-model`, `encoder` and `calibrate`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from spanlab.cli.inputs import Contexts, OptionsAmong, takes_options
+from spanlab.workflows.detection.selection import DetectorSelection
+
+if TYPE_CHECKING:
+    from spanlab.schema import Record
+    from spanlab.workflows.training.encoder_check import EncoderCheck, ProbeResult
+
+
+def detectors(
+    name: Annotated[
+        str | None, typer.Argument(help="Print this one's configuration as JSON.")
+    ] = None,
+) -> None:
+    """List the detectors: what each does and what it needs.
+
+    With a name it prints the detector's configuration; an ensemble's can be changed and given to
+    annotate with --config.
+
+    \b
+    spanlab detectors
+    spanlab detectors ucsc > mine.json
+    """
+    from spanlab.detectors import BrokenDetector, installed, spec_of
+    from spanlab.detectors.entry import options_of
+
+    if name is not None:
+        typer.echo(spec_of(name).model_dump_json(indent=2, exclude_unset=True))
+        return
+    for known, found in installed().items():
+        if isinstance(found, BrokenDetector):
+            lines = [f"cannot be used: {found.problem}", f"needs another {found.package}"]
+        else:
+            lines = [found.what, f"needs {found.needs}"]
+            options = ", ".join(option.shown for option in options_of(known))
+            lines += [f"options {options}"] if options else []
+            lines += ["--config FILE replaces its members"] if found.members else []
+        for label, line in zip((known, "", "", ""), lines, strict=False):
+            typer.echo(f"{label:<18} {line}")
+
+
+def tools(
+    servers: Annotated[
+        list[str] | None, typer.Argument(help="Which servers (default: all).")
+    ] = None,
+) -> None:
+    """Start tool servers, ours and those of tools.json, to see which tools may be called.
+
+    \b
+    Ours are wikipedia, search (the services whose keys are set) and papers.
+    .spanlab/tools.json (or the file that SPANLAB_TOOLS names) has yours:
+      {"servers": {"wiki": {"command": ["my-server"], "tools": ["search"], "env": ["WIKI_KEY"]},
+                   "notes": {"url": "http://127.0.0.1:9000/mcp", "seconds": 5},
+                   "mine": {"source": "corpus", "corpus": "my-index"}}}
+    \b
+    spanlab tools wikipedia wiki
+    spanlab annotate mine --detector mermaid --option tools=wikipedia,wiki
+    """
+    from spanlab.workflows.detection.models import states_of
+
+    states = states_of(servers or ())
+    for state in states:
+        typer.echo(f"{state.name}: {state.problem or 'answers'}")
+        for tool in state.tools:
+            typer.echo(f"  {tool.name}: {' '.join(tool.description.split())}")
+    if any(state.problem for state in states):
+        raise typer.Exit(1)
+
+
+Models = Annotated[DetectorSelection, OptionsAmong("detector", "model", "price", "model_option")]
+
+
+@takes_options
+def check_model(models: Models) -> None:
+    """Ask a model one call of each kind: what its endpoint can do, what it costs, how fast it is.
+
+    What came of it is kept for that endpoint and model, and later runs go by it: they ask for
+    JSON by a schema where that works. With an ensemble all its members' models are checked.
+
+    \b
+    spanlab check-model --model gpt-4o-mini
+    spanlab check-model --detector ucsc
+    """
+    from spanlab.cli import console
+    from spanlab.workflows.detection.models import check_models, check_table
+
+    detectors = models.detectors or ("ucsc-extract",)
+    checks = check_models(models.model_copy(update={"detectors": detectors}))
+    console.write_tables(map(check_table, checks))
+    if not all(check.works("chat") for check in checks):
+        raise typer.Exit(1)
+
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Get, convert, list and check checkpoints for the detectors encoder and encoder-nli.",
+)
+
+Weights = Annotated[
+    str,
+    typer.Option(
+        help="The ONNX file, such as onnx/model_int8.onnx (default: model.onnx, else the weights "
+        "in safetensors)."
+    ),
+]
+
+
+@app.command()
+def fetch(
+    name: Annotated[str, typer.Argument(help="ORGANISATION/NAME at the Hugging Face hub.")],
+    revision: Annotated[str, typer.Option(help="A branch, tag or commit.")] = "main",
+    weights: Weights = "",
+) -> None:
+    """Fetch a checkpoint from the hub: network, tokenizer and configuration, nothing else.
+
+    The commit and the SHA-256 of each file are kept, and the detectors run no other weights under
+    that name. Pickles are not fetched.
+
+    \b
+    spanlab encoder fetch ORGANISATION/NAME --revision 1f3c… --weights onnx/model_int8.onnx
+    """
+    from spanlab.cli import console
+    from spanlab.workflows.training import encoders
+
+    found, origin = encoders.fetch(
+        name, revision, weights, on_file=lambda file: console.say(f"fetching {file}")
+    )
+    console.say(f"{name} at commit {origin.commit} is in {found.folder}")
+    console.say(encoders.next_command(found, name))
+
+
+@app.command()
+def convert(
+    source: Annotated[
+        str, typer.Argument(help="A folder with model.safetensors, or the name of a fetched one.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="The folder to write (default: onnx in that one)."),
+    ] = None,
+) -> None:
+    """Export a PyTorch checkpoint to ONNX, where torch and optimum are installed.
+
+    \b
+    spanlab encoder convert ORGANISATION/NAME
+    spanlab encoder convert lettucedect/ -o lettucedect-onnx/
+    """
+    from spanlab.cli import console
+    from spanlab.workflows.training import encoders
+
+    found = encoders.convert(source, output)
+    name = source if output is None else str(output)
+    console.say(f"wrote {found.weights}; look at it: spanlab encoder check {name}")
+    console.say(encoders.next_command(found, name))
+
+
+@app.command("list")
+def list_() -> None:
+    """List the checkpoints that were fetched, with commit, size and labels."""
+    from spanlab.cli import console
+    from spanlab.workflows.training import encoders
+
+    if not encoders.fetched_checkpoints():
+        console.say("none was fetched yet: spanlab encoder fetch ORGANISATION/NAME")
+    for found, origin in encoders.fetched():
+        size = found.weights.stat().st_size / 2**20
+        labels = ", ".join(found.labels) or "labels without names, or none"
+        typer.echo(f"{origin.name}  {origin.commit[:12]}  {size:,.1f} MiB  {labels}")
+
+
+@app.command()
+def check(
+    name: Annotated[str, typer.Argument(help="A folder, or the name of a fetched checkpoint.")],
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", help="An option of its detector, NAME=VALUE. Repeatable."),
+    ] = None,
+) -> None:
+    """Load a checkpoint, try it on built-in probes, and say what was found.
+
+    \b
+    spanlab encoder check my-checkpoint/ --option supported=LABEL_0
+    """
+    from spanlab.workflows.detection.selection import DetectorSelection
+    from spanlab.workflows.training.encoder_check import check_encoder
+
+    options = DetectorSelection.checked({"options": option or ()}).options
+    found = check_encoder(name, options)
+    for label, text in _lines(found).items():
+        typer.echo(f"{label:<10} {text}")
+
+
+def _lines(found: EncoderCheck) -> dict[str, str]:
+    supported = ", ".join(found.labels[number] for number in sorted(found.supported))
+    lost = ", ".join(found.scripts)
+    size = found.checkpoint.weights.stat().st_size / 2**20
+    return {
+        "network": f"{found.checkpoint.weights.name}, {size:,.1f} MiB, classifies "
+        f"{found.classifies}; SHA-256 {found.digest}",
+        "labels": f"{', '.join(found.labels)}; these mean supported: {supported}",
+        "window": f"{found.window:,} tokens",
+        "offsets": f"lost characters in: {lost}" if lost else "exact in all scripts tried",
+        "speed": f"{found.tokens:,} tokens in {1000 * found.seconds:,.1f} ms",
+        **{f"probe {probe.lang}": _probe(probe) for probe in found.probes},
+    }
+
+
+def _probe(probe: ProbeResult) -> str:
+    told = "tells them apart" if probe.of_wrong > probe.of_right else "does not tell them apart"
+    return (
+        f"“{probe.right}” is right: hallucinated with {probe.of_right:.2f}; “{probe.wrong}” is "
+        f"wrong: {probe.of_wrong:.2f} ({told})"
+    )
+
+
+def calibrate(
+    source: Annotated[list[str], typer.Argument(help="A dataset, or labelled files or globs.")],
+    option: Annotated[
+        list[str],
+        typer.Option(
+            "--option",
+            help="An option of the detector encoder, NAME=VALUE: at least model=FOLDER. "
+            "Repeatable.",
+        ),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The file of the calibration.")],
+    method: Annotated[
+        Literal["temperature", "isotonic"],
+        typer.Option(help="Temperature scaling (one figure), or isotonic regression."),
+    ] = "temperature",
+    annotator: Annotated[
+        str | None,
+        typer.Option(
+            help="Annotators whose labels are used (default: those of all people, else gold)."
+        ),
+    ] = None,
+    contexts: Contexts = None,
+) -> None:
+    """Learn what the probabilities of the detector encoder are worth, on labelled items.
+
+    It says the expected calibration error and the IoU before and after, each on the half of the
+    items that was not learnt from. Detectors use it with --option calibration=FILE.
+
+    \b
+    spanlab calibrate mine --option model=lettuce -o lettuce.json
+    spanlab calibrate 'val/*.jsonl' --option model=lettuce --method isotonic -o lettuce.json
+    """
+    from spanlab.cli import console
+    from spanlab.datasets.files import replacing
+    from spanlab.workflows.detection.selection import DetectorSelection
+    from spanlab.workflows.training import own_labels as workflow
+
+    options = DetectorSelection.checked({"options": option}).options
+    with console.bar("rating", unit="items") as advance:
+        found = workflow.calibrate(
+            _records(source, contexts), options, method, annotator=annotator, on_progress=advance
+        )
+    with replacing(output) as file:
+        file.write(f"{found.calibration.model_dump_json(indent=2)}\n".encode())
+    for name, quality in (("before", found.before), ("after", found.after)):
+        console.say(
+            f"{name}: calibration error {quality.error:.3f}, IoU {quality.iou:.3f} (held out)"
+        )
+    if found.unread:
+        console.say(f"left out {found.unread:,} items that the checkpoint cannot read")
+    learnt = found.calibration
+    console.say(
+        f"wrote {output}: {learnt.method}, threshold {learnt.threshold}, from {learnt.items:,} "
+        f"items with {learnt.words:,} words"
+    )
+
+
+def _records(source: list[str], contexts: Path | None) -> Iterator[Record]:
+    from spanlab.cli import console, inputs
+    from spanlab.datasets import ReadOptions, read
+    from spanlab.errors import UsageError
+    from spanlab.storage import Store
+
+    if inputs.are_files(source):
+        options = ReadOptions(contexts=contexts, on_warning=console.say)
+        for file in inputs.files(source):
+            yield from read(file, options)
+        return
+    if contexts is not None:
+        raise UsageError("--contexts is for files: a dataset has its passages")
+    with Store.open() as store:
+        yield from store.records(source[0])

@@ -1,0 +1,225 @@
+"""Commands that make training data, and train the offline detector."""
+
+from __future__ import annotations
+
+import shlex
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spanlab.cli.inputs import Contexts, OptionsAmong, Output, takes_options
+from spanlab.cli.reasoning import (
+    Concurrency,
+    Limit,
+    Passages,
+    Questions,
+    answer_questions,
+    records_in,
+)
+from spanlab.lm import Budget
+from spanlab.workflows.detection.selection import DetectorSelection
+
+if TYPE_CHECKING:
+    from spanlab.workflows.reasoning import QuestionSupervisor
+
+
+Models = Annotated[DetectorSelection, OptionsAmong("model", "price", "model_option")]
+Calls = Annotated[Budget, OptionsAmong("max_calls", "max_cost")]
+_CAUSES = 5  # of failures that are named
+
+
+@takes_options
+def verify_benchmark(
+    questions: Questions,
+    models: Models,
+    budget: Calls,
+    passages: Passages = None,
+    output: Output = None,
+    concurrency: Concurrency = 32,
+    limit: Limit = None,
+) -> None:
+    """Verify that the passages of questions lead to their known answers (SAFE).
+
+    A model turns the passages that support an answer into a knowledge graph, and looks in it for a
+    path from the question to the answer. Questions without one are flagged as unverifiable, with
+    the reason, and kept: `spanlab ideal-trajectories` and `spanlab verifier-data` leave them out.
+    The same command resumes an interrupted run: answers of models are cached.
+
+    \b
+    spanlab verify-benchmark hotpot_train_v1.1.json --limit 500 -o verified.jsonl
+    """
+    from spanlab.workflows.reasoning import QuestionSupervisor
+
+    work = QuestionSupervisor(
+        "verify",
+        models,
+        concurrency=concurrency,
+        budget=budget,
+    )
+    _run(work, "verifying", questions, passages, output, limit)
+
+
+@takes_options
+def ideal_trajectories(
+    questions: Questions,
+    models: Models,
+    budget: Calls,
+    passages: Passages = None,
+    output: Output = None,
+    flagged: Annotated[
+        bool, typer.Option("--unverifiable", help="Also for questions flagged as unverifiable.")
+    ] = False,
+    concurrency: Concurrency = 32,
+    limit: Limit = None,
+) -> None:
+    """Have a model write an ideal reasoning for every question, to train a verifier on (SAFE).
+
+    It plans the steps and carries them out on the passages that support the answer. Checks without
+    a model read every attempt: its form and citations, names and numbers that no passage has, and
+    that it ends in the known answer. A wrong one is asked for again twice, with what is wrong; then
+    the question is kept as failed, with the reason. `spanlab verifier-data` takes the others as
+    right, and injects errors into them.
+
+    \b
+    spanlab ideal-trajectories verified.jsonl -o ideal.jsonl
+    spanlab verifier-data ideal.jsonl --teacher gpt-4o -o verifier/
+    """
+    from spanlab.workflows.reasoning import QuestionSupervisor
+
+    work = QuestionSupervisor(
+        "ideal",
+        models,
+        flagged=flagged,
+        concurrency=concurrency,
+        budget=budget,
+    )
+    _run(work, "reasoning", questions, passages, output, limit)
+
+
+def _run(
+    work: QuestionSupervisor,
+    task: str,
+    questions: list[str],
+    passages: Path | None,
+    output: Path | None,
+    limit: int | None,
+) -> None:
+    from spanlab.cli import console
+    from spanlab.cli.console import write_tables
+    from spanlab.results import counted
+    from spanlab.workflows.reasoning import supervision_table
+
+    answer_questions(work, task, work.done(records_in(questions, passages, limit)), output)
+    write_tables([supervision_table(work.results)], err=True)
+    for result in work.results.values():
+        for reason, times in result.reasons.most_common(_CAUSES):
+            console.say(f"{counted(times, 'question')}: {reason}")
+    if all(result.failed == result.questions for result in work.results.values()):
+        raise typer.Exit(1)
+
+
+@takes_options
+def verifier_data(
+    source: Annotated[list[str], typer.Argument(help="A dataset, or files or globs.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
+    annotator: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Annotators whose judgement is taken (default: people and gold). Repeatable."
+        ),
+    ] = None,
+    inject: Annotated[
+        bool, typer.Option("--inject/--no-inject", help="Inject errors into right steps, too.")
+    ] = True,
+    seed: Annotated[int, typer.Option(help="Random seed of the injected errors.")] = 0,
+    teacher: Annotated[
+        str | None,
+        typer.Option(help="A model that injects errors of every type and explains hard cases."),
+    ] = None,
+    *,
+    budget: Annotated[Budget, OptionsAmong("max_calls")],
+    flagged: Annotated[
+        bool, typer.Option("--unverifiable", help="Also from questions flagged as unverifiable.")
+    ] = False,
+) -> None:
+    """Write chats to train a verifier of steps on, from reasonings that are reviewed or ideal.
+
+    Every step of a finished item is an example: the verifier's prompt, and the right reply. What
+    people corrected are the hard cases; ideal reasonings that nobody has judged count as right.
+    Errors are injected into right steps: by rules, and with --teacher MODEL one of each type, with
+    diagnosis and guidance; the teacher also explains the hard cases. The folder has three splits by
+    question and the settings of a QLoRA training for Axolotl.
+
+    \b
+    spanlab verifier-data mine -o verifier/
+    spanlab verifier-data reviewed.jsonl --annotator anna -o verifier/
+    spanlab verifier-data mine --teacher gpt-4o -o verifier/
+    """
+    from spanlab.cli import console, inputs
+    from spanlab.lm import ModelChoice
+    from spanlab.results import counted
+    from spanlab.storage import Store
+    from spanlab.workflows.reasoning import questions_in
+    from spanlab.workflows.training.verifier_data import StepTeacher, write_verifier_data
+
+    model = ModelChoice.read(model=teacher) if teacher else None
+    teaching = StepTeacher(model, seed, budget) if model else None
+    written = partial(
+        write_verifier_data,
+        folder=output,
+        annotators=annotator or (),
+        seed=seed if inject else None,
+        teacher=teaching,
+        flagged=flagged,
+    )
+    if inputs.are_files(source):
+        found = written(questions_in(inputs.files(source)))
+    else:
+        with Store.open() as store:
+            found = written(store.records(source[0]))
+    console.say(f"wrote {counted(found.splits.total(), 'example')} to {output}")
+    for counts in (found.splits, found.types, found.origins):
+        console.say(", ".join(f"{name} {count:,}" for name, count in counts.most_common()))
+    if found.left_out:
+        console.say(f"left out {counted(found.left_out, 'unverifiable question')}")
+    if teaching is not None and teaching.refused:
+        console.say(f"{counted(teaching.refused, 'answer')} of the teacher could not be used")
+
+
+def train_offline(
+    files: Annotated[list[str], typer.Argument(help="Labelled files or globs.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The model file, such as my.npz.")],
+    contexts: Contexts = None,
+    annotator: Annotated[str, typer.Option(help="The annotator to learn from.")] = "gold",
+    folds: Annotated[
+        int, typer.Option(min=0, help="Cross-validate in so many folds, for the card; 0: do not.")
+    ] = 0,
+) -> None:
+    """Train the offline detector on labelled items, and write the model with its card.
+
+    It needs the extra: pip install 'spanlab[train]'. SPANLAB_OFFLINE_MODEL=FILE makes the
+    detector use the model.
+
+    \b
+    spanlab train-offline val/*.jsonl --contexts contexts/ -o my.npz
+    spanlab train-offline reviewed.jsonl --annotator anna --folds 5 -o my.npz
+    """
+    from spanlab.cli import console, inputs
+    from spanlab.results import figure
+    from spanlab.workflows.training.own_labels import TrainingJob, train_files
+
+    words = ["spanlab", "train-offline", *files]
+    words += ["--contexts", str(contexts)] if contexts else []
+    words += ["--annotator", annotator] if annotator != "gold" else []
+    words += ["--folds", str(folds)] if folds else []
+    words += ["-o", str(output)]
+    job = TrainingJob(inputs.files(files), output, contexts, annotator, folds, shlex.join(words))
+    with console.steps("training") as on_progress:
+        card = train_files(job, on_warning=console.say, on_progress=on_progress)
+    for scores in card.scores:
+        console.say(
+            f"{scores.mode}: IoU {figure(scores.iou.mean)}, Corr {figure(scores.corr.mean)}"
+        )
+    console.say(f"wrote {output} ({card.size:,} bytes, SHA-256 {card.sha256}) and its card")
