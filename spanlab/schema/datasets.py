@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from spanlab.schema.fields import FrozenModel, Name, unique
+from spanlab.schema.queue import AssignedShare
 from spanlab.schema.record import AnnotatorKind, Status
 
 
@@ -120,6 +121,22 @@ class MeasurementPlan(FrozenModel):
     model: Annotated[str, Field(max_length=200)] = ""
 
 
+class KnownAnswers(FrozenModel):
+    """How items with gold labels tell how well a person marks; nobody is told which these are.
+
+    ``share`` of what a person reviews are such items, hidden among the others; the lead is warned
+    of a person whose mean IoU with their gold labels is below ``warn_below``. Whoever begins has
+    ``test_items`` of them first, none for no test, and goes on with a mean IoU of ``pass_at``, or
+    with another try where ``retry`` allows one, or when the lead lets them in.
+    """
+
+    share: Annotated[float, Field(ge=0, le=0.5)] = 0.1
+    warn_below: Annotated[float, Field(ge=0, le=1)] = 0.5
+    test_items: Annotated[int, Field(ge=0, le=50)] = 0
+    pass_at: Annotated[float, Field(ge=0, le=1)] = 0.5
+    retry: bool = True
+
+
 class DatasetSettings(FrozenModel):
     """The settings of a dataset; what is not stored takes the default.
 
@@ -131,7 +148,9 @@ class DatasetSettings(FrozenModel):
     ``shown_when_done`` they see it of items that they have finished.
     ``guidelines`` are all texts that the guidelines have had, in Markdown, oldest first: the
     version that an annotation names is a place in it, counted from 1. ``measurement`` is how the
-    rate is measured, None where it is not.
+    rate is measured, None where it is not. ``away`` are those of ``assigned_to`` who left: what
+    they have not finished goes to those who come after them. ``known`` is how items with gold
+    labels are used to see how well people mark, None where they are items like any other.
     """
 
     undecided: UndecidedRule = UndecidedRule.REJECTED
@@ -143,6 +162,8 @@ class DatasetSettings(FrozenModel):
     assigned_to: tuple[Name, ...] = ()
     guidelines: tuple[Annotated[str, Field(max_length=100_000)], ...] = ()
     measurement: MeasurementPlan | None = None
+    away: tuple[Name, ...] = ()
+    known: KnownAnswers | None = None
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -151,12 +172,25 @@ class DatasetSettings(FrozenModel):
         if self.assigned_to and not self.overlap:
             raise ValueError("items are assigned to people, but to how many each is not said")
         unique((label.key for label in self.labels if label.key), "the key of a label:")
+        if self.known and (self.shown_when_done or not self.always_blind):
+            raise ValueError(
+                "known answers stay hidden only where reviewers never see what others marked: "
+                "let that be always hidden"
+            )
         return self
 
     @property
     def guidelines_now(self) -> str:
         """The newest guidelines, empty for none."""
         return self.guidelines[-1] if self.guidelines else ""
+
+    def share_of(self, name: str) -> AssignedShare | None:
+        """Return what is assigned to a person; None for somebody who gets nothing."""
+        if name not in self.assigned_to or name in self.away:
+            return None
+        numbers = {who: number for number, who in enumerate(self.assigned_to)}
+        away = tuple((numbers[who], who) for who in self.away if who in numbers)
+        return AssignedShare(numbers[name], len(numbers), self.overlap, away)
 
     def with_guidelines(self, text: str) -> Self:
         """Return the settings with ``text`` as the newest guidelines; no version if it is that."""

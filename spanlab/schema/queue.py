@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from math import gcd
 from typing import Literal
@@ -26,7 +27,8 @@ class AssignedShare:
 
     Every item is assigned to ``each`` of the ``people``, or to all where there are fewer; of any
     ``people`` successive items, from a multiple of that number on, everybody gets as many. Who
-    shares items with whom changes from one such round to the next.
+    shares items with whom changes from one such round to the next. What those who are ``away``, by
+    number and name, have not finished goes to who comes next in the ring.
 
     Raises:
         UsageError: ``number`` is not that of one of the people, counted from 0.
@@ -35,6 +37,7 @@ class AssignedShare:
     number: int
     people: int
     each: int
+    away: tuple[tuple[int, str], ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 <= self.number < self.people:
@@ -46,19 +49,21 @@ class AssignedShare:
         steps = (step for step in range(1, self.people + 1) if gcd(step, self.people) == 1)
         return [pow(step, -1, self.people) for step in steps]
 
-    def has(self, position: int) -> bool:
-        """Return whether the item at this place is of this share.
+    def has(self, position: int, finished: Collection[str] = ()) -> bool:
+        """Return whether the item at this place is of this share, if these have ``finished`` it.
 
         The people stand in a ring; the item at place p goes to the one at p and to those one step
         on, two steps on, … The step is another one in every round, and prime to the number of
         people, so that it leads to all of them.
         """
         back = self.steps_back
-        turn = position // self.people % len(back)
-        return (self.number - position) * back[turn] % self.people < self.each
+        step = back[position // self.people % len(back)]
+        rank = (self.number - position) * step % self.people
+        left = (number for number, name in self.away if name not in finished)
+        return rank - sum((n - position) * step % self.people < rank for n in left) < self.each
 
     def size(self, n_items: int) -> int:
-        """Return how many of the first ``n_items`` items are of this share."""
+        """Return how many of the first ``n_items`` items are of this share; nobody is away."""
         rounds = n_items // self.people
         rest = range(rounds * self.people, n_items)
         return rounds * min(self.each, self.people) + sum(map(self.has, rest))
@@ -76,6 +81,9 @@ class QueueQuery:
     ``max_annotators=1`` is the queue where two are to finish each item; with ``reserve`` those
     count, too, for whom an item is reserved. ``share`` leaves the items that are assigned to the
     reviewer. All bounds are inclusive.
+
+    ``known`` says what of the items with gold labels is in the queue: all of them, those that were
+    given to the reviewer to see how well they mark, or none.
 
     ``text`` is looked for in questions, answers, ids and comments: all of its words, or beginnings
     of words, must stand in one of these texts. ``label`` is one of some span of the item.
@@ -109,6 +117,7 @@ class QueueQuery:
     unfinished: bool = False
     reserve: bool = False
     share: AssignedShare | None = None
+    known: Literal["all", "given", "none"] = "all"
     text: str | None = None
     label: str | None = None
     blind: bool = False

@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings, Name
-from spanlab.storage import search
+from spanlab.storage import campaigns, search
 from spanlab.storage.annotations import stored_at, update_values
 from spanlab.storage.catalog import (
     AnnotatorRow,
@@ -117,6 +117,7 @@ def remove(connection: Connection, dataset: DatasetRow, name: str) -> None:
     positions = _positions(connection, dataset, who)
     _let_go(connection, dataset, who)
     _remove(connection, dataset, who)
+    campaigns.forget_person(connection, dataset, name)
     _judge(connection, dataset, positions)
 
 
@@ -238,10 +239,14 @@ def rename_mentions(connection: Connection, dataset: DatasetRow, name: str, new:
     # What this person looks at is reserved again with the next edit, under the new name.
     held = (reservations.c.dataset_id == dataset.id, reservations.c.reviewer == name)
     connection.execute(delete(reservations).where(*held))
+    campaigns.rename_person(connection, dataset, name, new)
 
     def assign(settings: DatasetSettings) -> DatasetSettings:
         people = dict.fromkeys(new if who == name else who for who in settings.assigned_to)
-        return settings.model_copy(update={"assigned_to": tuple(people)})
+        stays = new in settings.assigned_to and new not in settings.away
+        away = [new if who == name else who for who in settings.away if who != name or not stays]
+        update = {"assigned_to": tuple(people), "away": tuple(dict.fromkeys(away))}
+        return settings.model_copy(update=update)
 
     change_settings(connection, dataset.name, assign)
 

@@ -17,13 +17,16 @@ from sqlalchemy import (
     delete,
     false,
     func,
+    literal,
     or_,
     select,
+    true,
     union,
     update,
 )
 
 from spanlab.schema import AnnotatorKind, AssignedShare, DatasetSettings, Status
+from spanlab.storage.campaigns import is_given, is_known
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of
 from spanlab.storage.engine import insert_or_replace
 from spanlab.storage.items import lock
@@ -52,8 +55,12 @@ def reserve(
         people: how many are to; those count who have finished it, and those who have it reserved.
 
     Returns:
-        The others who have it, by name, if they are enough; empty if it is reserved now.
+        The others who have it, by name, if they are enough; empty if it is reserved now, or was
+        given to the reviewer as one with a known answer.
     """
+    given = is_given(dataset, reviewer, literal(position))
+    if connection.execute(select(given)).scalar_one():
+        return ()  # everybody gets such an item, and it counts for no plan
     lock(connection, dataset.id, position, position + 1)
     now = time.time()
     here = (reservations.c.dataset_id == dataset.id, reservations.c.position == position)
@@ -80,6 +87,18 @@ def renew(connection: Connection, dataset: DatasetRow, position: int, reviewer: 
         )
         .values(until=time.time() + LEASE)
     )
+
+
+def let_go(connection: Connection, dataset: DatasetRow, reviewer: str) -> None:
+    """Let others have at once what is reserved for somebody."""
+    held = (reservations.c.dataset_id == dataset.id, reservations.c.reviewer == reviewer)
+    connection.execute(delete(reservations).where(*held))
+
+
+def n_held(connection: Connection, dataset: DatasetRow, reviewer: str) -> int:
+    """Return how many items are reserved for somebody who has neither finished nor skipped them."""
+    held = _held(dataset, time.time()).where(reservations.c.reviewer == reviewer)
+    return connection.execute(held.with_only_columns(func.count())).scalar_one()
 
 
 def held_by_others(
@@ -186,14 +205,24 @@ def progress(
         _of_person(connection, dataset, settings, name, annotators.get(name)) for name in people
     )
     per_item = settings.overlap
+    planned = _planned(dataset, settings)
     if settings.assigned_to:
         per_item = min(per_item, len(settings.assigned_to))
         done = sum(person.done for person in reached)
     else:
         n_people = queue_values.c.n_people
         counted = case((n_people < per_item, n_people), else_=per_item)
-        done = connection.execute(_over_items(dataset, func.sum(counted))).scalar_one() or 0
-    return PlanProgress(dataset.n_items * per_item, done, reached)
+        summed = _over_items(dataset, func.sum(counted)).where(planned)
+        done = connection.execute(summed).scalar_one() or 0
+    n_items = dataset.n_items
+    if settings.known:
+        n_items = connection.execute(_over_items(dataset, func.count()).where(planned)).scalar_one()
+    return PlanProgress(n_items * per_item, done, reached)
+
+
+def _planned(dataset: DatasetRow, settings: DatasetSettings) -> ColumnElement[bool]:
+    """Return the condition that a plan is about an item: not about those with known answers."""
+    return ~is_known(dataset, queue_values.c.position) if settings.known else true()
 
 
 def _of_person(
@@ -205,14 +234,22 @@ def _of_person(
 ) -> PersonProgress:
     """Count what a plan gives to one person: a share, or what too few others have."""
     everybody: Sequence[str] = settings.assigned_to
-    if name in everybody:
-        share = AssignedShare(everybody.index(name), len(everybody), settings.overlap)
-        given, assigned = is_of_share(share), share.size(dataset.n_items)
+    is_away = name in settings.away
+    share = settings.share_of(name)
+    planned = given = _planned(dataset, settings)
+    if share is not None:
+        given = and_(planned, is_of_share(dataset, share))
+    elif name in everybody:  # those of their share that they have finished stay theirs
+        before = AssignedShare(everybody.index(name), len(everybody), settings.overlap)
+        given = and_(planned, is_of_share(dataset, before))
     elif everybody:
-        given, assigned = false(), None
-    else:
+        given = false()
+    elif not is_away:
         held = held_by_others(dataset, name, queue_values.c.position)
-        given = queue_values.c.n_people + held < settings.overlap
+        given = and_(planned, queue_values.c.n_people + held < settings.overlap)
+    if share is not None and not share.away and not settings.known:
+        assigned = share.size(dataset.n_items)
+    else:
         assigned = connection.execute(_over_items(dataset, func.count()).where(given)).scalar_one()
     # All else is counted over what the person has annotated.
     mine = (
@@ -222,15 +259,17 @@ def _of_person(
             (annotated.c.dataset_id == dataset.id)
             & (annotated.c.position == queue_values.c.position),
         )
-        .where(annotated.c.annotator_id == (-1 if who is None else who.id))
+        .where(planned, annotated.c.annotator_id == (-1 if who is None else who.id))
         .group_by(annotated.c.status)
     )
     counts = {Status(status): (n, n_given) for status, n, n_given in connection.execute(mine)}
     (done, done_given), (skipped, skipped_given) = (
         counts.get(status, (0, 0)) for status in (Status.DONE, Status.SKIPPED)
     )
-    if assigned is None:
+    if everybody and name not in everybody:
         return PersonProgress(name, beyond=done)
+    if is_away:
+        return PersonProgress(name, done_given, done_given, beyond=done - done_given)
     if not everybody:  # who has finished or skipped an item was given it
         assigned += done - done_given + skipped - skipped_given
         done_given, skipped_given = done, skipped
@@ -297,11 +336,19 @@ def finished(connection: Connection, dataset: DatasetRow) -> tuple[FinishedItem,
     return tuple(sorted(found, key=lambda each: (each.at, each.annotator, each.item_id)))
 
 
-def is_of_share(share: AssignedShare) -> ColumnElement[bool]:
+def is_of_share(dataset: DatasetRow, share: AssignedShare) -> ColumnElement[bool]:
     """Return the condition that an item is of this share: ``AssignedShare.has`` in SQL."""
-    back = share.steps_back
-    turn = (queue_values.c.position // share.people) % len(back)
-    step = case(dict(enumerate(back)), value=turn)
-    return (
-        share.number - queue_values.c.position % share.people + share.people
-    ) * step % share.people < share.each
+    back, position = share.steps_back, queue_values.c.position
+    step = case(dict(enumerate(back)), value=(position // share.people) % len(back))
+
+    def rank(number: int) -> ColumnElement[int]:
+        return (number - position % share.people + share.people) * step % share.people
+
+    reached: ColumnElement[int] = rank(share.number)
+    for number, name in share.away:
+        finished = _people(dataset, Status.DONE).where(
+            annotated.c.position == position, annotators.c.name == name
+        )
+        left = and_(rank(number) < rank(share.number), ~finished.correlate(queue_values).exists())
+        reached = reached - case((left, 1), else_=0)
+    return reached < share.each

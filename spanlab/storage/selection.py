@@ -30,6 +30,7 @@ from sqlalchemy import (
 from spanlab.schema import AnnotatorKind, QueueCursor, QueuePlace, QueueQuery, Status
 from spanlab.storage import search
 from spanlab.storage.assignment import held_by_others, is_of_share
+from spanlab.storage.campaigns import is_given, is_known
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of
 from spanlab.storage.tables import annotated, queue_values
 
@@ -153,7 +154,12 @@ class Selection:
         if query.max_annotators is not None:
             yield people <= query.max_annotators
         if query.share is not None:
-            yield is_of_share(query.share)
+            yield is_of_share(self.dataset, query.share)
+        if query.known != "all":
+            given = query.known == "given"
+            others = ~is_known(self.dataset, _position)
+            mine = is_given(self.dataset, query.reviewer, _position)
+            yield or_(others, mine) if given else others
         dialect, authors = self.connection.dialect.name, self.seen_authors
         within = search.row_number(self.dataset.id, START), search.row_number(self.dataset.id, STOP)
         if query.text is not None:

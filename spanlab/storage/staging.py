@@ -249,7 +249,8 @@ def _clear(database: Database, dataset: int) -> None:
         if found.state == READY:
             _forget_failed_append(connection, dataset)
         else:
-            for table in (labels, annotators, languages, loads):
+            people = (tables.entrances, tables.guidelines_read)
+            for table in (labels, annotators, languages, loads, *people):
                 connection.execute(delete(table).where(table.c.dataset_id == dataset))
             kept = update(datasets).where(datasets.c.version_of == dataset)
             connection.execute(kept.values(version_of=None))
@@ -259,7 +260,10 @@ def _clear(database: Database, dataset: int) -> None:
 def _delete_items(connection: Connection, dataset: int, start: int, stop: int) -> None:
     # Whoever still writes to these items comes to an end first, or finds them gone.
     lock(connection, dataset, start, stop)
-    for table in (operations, reviews, annotated, reservations, queue_values, items):
+    for table in (
+        *(operations, reviews, annotated, reservations),
+        *(tables.known_given, queue_values, items),
+    ):
         here = (table.c.dataset_id == dataset, table.c.position >= start, table.c.position < stop)
         connection.execute(delete(table).where(*here))
     search.remove(connection, dataset, start, stop)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import Self
 
 from sqlalchemy import Connection, literal, select
@@ -27,6 +28,7 @@ from spanlab.storage import (
     annotators,
     api_jobs,
     assignment,
+    campaigns,
     catalog,
     dataset_bin,
     imports,
@@ -38,6 +40,7 @@ from spanlab.storage import (
 from spanlab.storage.annotations import save_annotations
 from spanlab.storage.api_jobs import StoredJob
 from spanlab.storage.assignment import FinishedItem, PlanProgress
+from spanlab.storage.campaigns import Entrance, KnownItems, ReadGuidelines
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.dataset_bin import BinnedDataset
 from spanlab.storage.engine import Database
@@ -302,6 +305,75 @@ class Store:
         """Return how far a dataset's plan is, for all or for one person; see ``assignment``."""
         with self._reading(dataset) as place:
             return assignment.progress(*place, catalog.settings_of(place[0], dataset), only)
+
+    # Campaigns
+
+    def take_back(self, dataset: str, person: str) -> None:
+        """Let others have what a person was to finish and has not: see ``DatasetSettings.away``."""
+
+        def change(now: DatasetSettings) -> DatasetSettings:
+            return now.model_copy(update={"away": tuple(dict.fromkeys((*now.away, person)))})
+
+        with self._database.writing() as connection:
+            catalog.change_settings(connection, dataset, change)
+            assignment.let_go(connection, catalog.find(connection, dataset), person)
+
+    def give_back(self, dataset: str, person: str) -> None:
+        """Let a person who was away have their part of the plan again."""
+
+        def change(now: DatasetSettings) -> DatasetSettings:
+            away = tuple(name for name in now.away if name != person)
+            return now.model_copy(update={"away": away})
+
+        self.change_settings(dataset, change)
+
+    def n_held(self, dataset: str, person: str) -> int:
+        """Return how many items are reserved for a person who has not decided them."""
+        with self._reading(dataset) as place:
+            return assignment.n_held(*place, person)
+
+    def known_items(self, dataset: str, person: str) -> KnownItems:
+        """Return which items with known answers a person was given."""
+        with self._reading(dataset) as place:
+            return campaigns.known_items(*place, person)
+
+    def give_known(self, dataset: str, person: str, after: str, share: float) -> None:
+        """Give a person a known item after another one if it is due; see ``give_after``."""
+        with self._database.writing() as connection:
+            found = catalog.find(connection, dataset)
+            position = items.position_of(connection, found, after)
+            campaigns.give_after(connection, found, person, position, share)
+
+    def give_test(self, dataset: str, person: str, attempt: int, n_items: int) -> None:
+        """Give a person the items of a test; see ``campaigns.give_test``."""
+        with self._database.writing() as connection:
+            found = catalog.find(connection, dataset)
+            campaigns.give_test(connection, found, person, attempt, n_items)
+
+    def enter(self, dataset: str, entrance: Entrance) -> None:
+        """Store that somebody has done a test, or was let in."""
+        with self._database.writing() as connection:
+            campaigns.enter(connection, catalog.find(connection, dataset), entrance)
+
+    def entered(self, dataset: str) -> tuple[Entrance, ...]:
+        """Return who has done a test or was let in."""
+        with self._reading(dataset) as place:
+            return campaigns.entered(*place)
+
+    def confirm_read(self, dataset: str, person: str, version: int) -> None:
+        """Store that a person has read a version of the guidelines; the first time counts."""
+        with self._database.writing() as connection:
+            campaigns.confirm_read(connection, catalog.find(connection, dataset), person, version)
+
+    def readings(self, dataset: str) -> tuple[ReadGuidelines, ...]:
+        """Return who has confirmed having read which version of the guidelines, and when."""
+        with self._reading(dataset) as place:
+            return campaigns.readings(*place)
+
+    def last_active(self, dataset: str) -> dict[str, datetime]:
+        """Return when each person has last done anything to an item."""
+        with self._reading(dataset) as place:
+            return campaigns.last_active(*place)
 
     def n_operations(self, dataset: str) -> int:
         """Return how many operations all reviews of a dataset hold; it grows with every edit."""

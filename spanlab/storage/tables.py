@@ -6,6 +6,9 @@
               ├─ items ── annotations ── reviews ── operations
               ├─ processes ── process_nodes   how answers were made, where items share it
               ├─ queue_values      what queues filter and order by, of each item
+              ├─ known_given       items with known answers that people get; see campaigns.py
+              ├─ entrances         who may begin: tests that came to an end, and who let people in
+              ├─ guidelines_read   who has confirmed having read which version
               └─ loads                an import that is under way (see staging.py)
     memories ── memory_keys           evidence, and the entities that it is kept under
     memory_grams, memory_aliases      what near and other names of entities are found by
@@ -182,6 +185,40 @@ reservations = Table(  # of items that a queue has offered; see reservations.py
     Column("until", Float, nullable=False),  # seconds since 1970, UTC
     PrimaryKeyConstraint("dataset_id", "position", "reviewer"),
     ForeignKeyConstraint(["dataset_id", "position"], ["items.dataset_id", "items.position"]),
+)
+
+known_given = Table(
+    "known_given",
+    metadata,
+    *_integers("dataset_id", "position"),
+    Column("reviewer", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),  # at the test, from 1; 0 for one among others
+    Column("after", Integer),  # the position of the item that it follows; empty in a test
+    PrimaryKeyConstraint("dataset_id", "reviewer", "position"),
+    UniqueConstraint("dataset_id", "reviewer", "after", name="known_given_after"),
+    ForeignKeyConstraint(["dataset_id", "position"], ["items.dataset_id", "items.position"]),
+)
+
+entrances = Table(
+    "entrances",
+    metadata,
+    _dataset(),
+    Column("reviewer", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),  # 0 for who was let in
+    Column("score", Float),  # of the test: mean IoU
+    Column("passed", Integer, nullable=False),
+    Column("at", Text, nullable=False),  # ISO 8601, UTC
+    PrimaryKeyConstraint("dataset_id", "reviewer", "attempt"),
+)
+
+guidelines_read = Table(
+    "guidelines_read",
+    metadata,
+    _dataset(),
+    Column("reviewer", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("at", Text, nullable=False),  # ISO 8601, UTC
+    PrimaryKeyConstraint("dataset_id", "reviewer", "version"),
 )
 
 processes = Table(

@@ -1,0 +1,287 @@
+"""A campaign's people: known answers among their items, whether they may begin, what they read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    delete,
+    func,
+    select,
+)
+
+from spanlab.errors import UsageError
+from spanlab.schema import AnnotatorKind, Status
+from spanlab.storage.catalog import DatasetRow, counts
+from spanlab.storage.engine import insert_new
+from spanlab.storage.tables import (
+    annotated,
+    annotators,
+    entrances,
+    guidelines_read,
+    items,
+    known_given,
+    operations,
+)
+
+OF_PEOPLE = (known_given, entrances, guidelines_read)  # tables with a column "reviewer"
+
+
+class GivenItem(NamedTuple):
+    """An item with a known answer that somebody was given.
+
+    ``attempt`` counts tests from 1, 0 is an item among others; that comes after the item
+    ``after``. ``status`` is what the person has made of it.
+    """
+
+    item_id: str
+    attempt: int
+    after: str | None
+    status: Status
+
+
+@dataclass(frozen=True)
+class KnownItems:
+    """How many items of a dataset have gold labels, and which of them a person was given."""
+
+    total: int
+    given: tuple[GivenItem, ...]
+
+    @property
+    def hidden(self) -> tuple[GivenItem, ...]:
+        """Those among others, in no test."""
+        return tuple(each for each in self.given if not each.attempt)
+
+    def test(self, attempt: int) -> tuple[GivenItem, ...]:
+        """Return the items of one test."""
+        return tuple(each for each in self.given if each.attempt == attempt)
+
+
+class Entrance(NamedTuple):
+    """That a person has done a test (``attempt`` from 1), or was let in (0), and when (UTC)."""
+
+    reviewer: str
+    attempt: int
+    score: float | None
+    passed: bool
+    at: datetime
+
+
+class ReadGuidelines(NamedTuple):
+    """That a person has confirmed having read a version of the guidelines, and when (UTC)."""
+
+    reviewer: str
+    version: int
+    at: datetime
+
+
+def is_known(dataset: DatasetRow, position: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that the item at ``position`` has gold labels."""
+    return position.in_(_known(dataset))
+
+
+def is_given(
+    dataset: DatasetRow, reviewer: str, position: ColumnElement[int]
+) -> ColumnElement[bool]:
+    """Return the condition that the item at ``position`` was given to a person as a known one."""
+    given = select(known_given.c.position).where(*_of(known_given, dataset, reviewer))
+    return position.in_(given)
+
+
+def _known(dataset: DatasetRow) -> Select[tuple[int]]:
+    return _said(dataset, annotated.c.position).where(
+        annotated.c.position < dataset.n_items,
+        annotated.c.status == Status.DONE.value,
+        annotators.c.kind == AnnotatorKind.GOLD.value,
+    )
+
+
+def _said(dataset: DatasetRow, what: ColumnElement[Any]) -> Select[Any]:
+    """Select ``what`` of the annotations of a dataset, beside who made them."""
+    of = (annotators.c.dataset_id == annotated.c.dataset_id) & (
+        annotators.c.id == annotated.c.annotator_id
+    )
+    return select(what).join(annotators, of).where(annotated.c.dataset_id == dataset.id)
+
+
+def _of(table: Table, dataset: DatasetRow, reviewer: str) -> list[ColumnElement[bool]]:
+    return [table.c.dataset_id == dataset.id, table.c.reviewer == reviewer]
+
+
+def known_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> KnownItems:
+    """Return which known items a person was given, in the order of the dataset."""
+    total = connection.execute(
+        select(func.count()).select_from(_known(dataset).distinct().subquery())
+    ).scalar_one()
+    after = items.alias()
+    at = annotated.c.position == known_given.c.position
+    mine = _said(dataset, annotated.c.status).where(at, annotators.c.name == reviewer)
+    own = mine.correlate(known_given).scalar_subquery()
+    rows = connection.execute(
+        select(items.c.item_id, known_given.c.attempt, after.c.item_id, own)
+        .select_from(known_given)
+        .join(
+            items,
+            (items.c.dataset_id == dataset.id) & (items.c.position == known_given.c.position),
+        )
+        .outerjoin(
+            after, (after.c.dataset_id == dataset.id) & (after.c.position == known_given.c.after)
+        )
+        .where(*_of(known_given, dataset, reviewer))
+        .order_by(known_given.c.position)
+    )
+    given = (
+        GivenItem(item, attempt, before, Status(status or Status.NOT_ANNOTATED))
+        for item, attempt, before, status in rows
+    )
+    return KnownItems(total, tuple(given))
+
+
+def give_after(
+    connection: Connection, dataset: DatasetRow, reviewer: str, after: int, share: float
+) -> None:
+    """Give a person a known item after the one at ``after``, if one is due and one is left.
+
+    One is due at a place drawn by chance of every so many others that the person has decided, so
+    that ``share`` of all are known. Which one it is is drawn, too; both draws are always the same.
+    """
+    known = known_items(connection, dataset, reviewer)
+    decided = counts(connection, dataset, reviewer)
+    others = decided[Status.DONE] + decided[Status.SKIPPED]
+    others -= sum(each.status is not Status.NOT_ANNOTATED for each in known.given)
+    if len(known.hidden) < due(dataset, reviewer, others + 1, share):
+        _give(connection, dataset, reviewer, [{"attempt": 0, "after": after}])
+
+
+def due(dataset: DatasetRow, reviewer: str, others: int, share: float) -> int:
+    """Return how many known items belong among so many others of a person."""
+    blocks, rest = divmod(others * share / (1 - share), 1)
+    drawn = _draw(dataset, reviewer, f"block {blocks:.0f}") / 2**64
+    return int(blocks) + (drawn < rest)
+
+
+def give_test(
+    connection: Connection, dataset: DatasetRow, reviewer: str, attempt: int, n_items: int
+) -> None:
+    """Give a person the items of a test that has not begun yet.
+
+    Raises:
+        UsageError: too few are left that the person has not seen.
+    """
+    begun = select(func.count()).where(
+        *_of(known_given, dataset, reviewer), known_given.c.attempt == attempt
+    )
+    if not connection.execute(begun).scalar_one():
+        _give(connection, dataset, reviewer, [{"attempt": attempt, "after": None}] * n_items)
+
+
+def _give(
+    connection: Connection,
+    dataset: DatasetRow,
+    reviewer: str,
+    places: list[dict[str, int | None]],
+) -> None:
+    mine = _said(dataset, annotated.c.position).where(annotators.c.name == reviewer)
+    given = select(known_given.c.position).where(*_of(known_given, dataset, reviewer))
+    unseen = _known(dataset).where(
+        annotated.c.position.not_in(mine), annotated.c.position.not_in(given)
+    )
+    left = sorted(
+        set(connection.execute(unseen).scalars()),
+        key=lambda position: _draw(dataset, reviewer, str(position)),
+    )
+    tested = [place for place in places if place["attempt"]]
+    if len(tested) > len(left):
+        raise UsageError(
+            f"a test needs {len(tested)} items with gold labels that {reviewer!r} has not seen, "
+            f"and {dataset.name!r} has {len(left)}"
+        )
+    key = {"dataset_id": dataset.id, "reviewer": reviewer}
+    rows = [{**key, "position": at, **place} for at, place in zip(left, places, strict=False)]
+    if rows:
+        connection.execute(insert_new(connection, known_given), rows)
+
+
+def _draw(dataset: DatasetRow, reviewer: str, what: str) -> int:
+    """Draw a number below 2 ** 64, always the same of these."""
+    text = f"{dataset.id}\0{reviewer}\0{what}"
+    return int.from_bytes(sha256(text.encode()).digest()[:8])
+
+
+def enter(connection: Connection, dataset: DatasetRow, entrance: Entrance) -> None:
+    """Store that somebody has done a test, or was let in; what is stored already stays."""
+    row = entrance._asdict() | {"passed": int(entrance.passed), "at": entrance.at.isoformat()}
+    connection.execute(insert_new(connection, entrances), {"dataset_id": dataset.id, **row})
+
+
+def entered(connection: Connection, dataset: DatasetRow) -> tuple[Entrance, ...]:
+    """Return who has done a test or was let in, by name, the first tests first."""
+    here = select(entrances).where(entrances.c.dataset_id == dataset.id)
+    rows = connection.execute(here.order_by(entrances.c.reviewer, entrances.c.attempt))
+    return tuple(
+        Entrance(
+            row.reviewer,
+            row.attempt,
+            row.score,
+            bool(row.passed),
+            datetime.fromisoformat(row.at),
+        )
+        for row in rows
+    )
+
+
+def confirm_read(connection: Connection, dataset: DatasetRow, reviewer: str, version: int) -> None:
+    """Store that a person has read a version of the guidelines; the first time counts."""
+    row = {"dataset_id": dataset.id, "reviewer": reviewer, "version": version}
+    now = datetime.now(UTC).isoformat()
+    connection.execute(insert_new(connection, guidelines_read), {**row, "at": now})
+
+
+def readings(connection: Connection, dataset: DatasetRow) -> tuple[ReadGuidelines, ...]:
+    """Return who has read which version of the guidelines, by name and version."""
+    here = select(guidelines_read).where(guidelines_read.c.dataset_id == dataset.id)
+    rows = connection.execute(here.order_by(guidelines_read.c.reviewer, guidelines_read.c.version))
+    return tuple(
+        ReadGuidelines(row.reviewer, row.version, datetime.fromisoformat(row.at)) for row in rows
+    )
+
+
+def last_active(connection: Connection, dataset: DatasetRow) -> dict[str, datetime]:
+    """Return when each person has last done anything to an item (UTC), by name."""
+    rows = connection.execute(
+        select(annotators.c.name, func.max(operations.c.at))
+        .join(
+            annotators,
+            (annotators.c.dataset_id == operations.c.dataset_id)
+            & (annotators.c.id == operations.c.annotator_id),
+        )
+        .where(
+            operations.c.dataset_id == dataset.id, annotators.c.kind == AnnotatorKind.PERSON.value
+        )
+        .group_by(annotators.c.name)
+    )
+    return {name: datetime.fromisoformat(at) for name, at in rows}
+
+
+def rename_person(connection: Connection, dataset: DatasetRow, name: str, new: str) -> None:
+    """Let another name have what a person was given, has done and has read."""
+    for table in OF_PEOPLE:
+        here = _of(table, dataset, name)
+        rows = [dict(row) for row in connection.execute(select(table).where(*here)).mappings()]
+        connection.execute(delete(table).where(*here))
+        if rows:
+            moved = [{**row, "reviewer": new} for row in rows]
+            connection.execute(insert_new(connection, table), moved)
+
+
+def forget_person(connection: Connection, dataset: DatasetRow, name: str) -> None:
+    """Delete what a person was given, has done and has read."""
+    for table in OF_PEOPLE:
+        connection.execute(delete(table).where(*_of(table, dataset, name)))

@@ -1,0 +1,136 @@
+"""Known answers among people's items, tests before they begin, who left, who read what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from spanlab.errors import UsageError
+from spanlab.oplog import FinishItem, SetStatus
+from spanlab.schema import Annotation, AnnotatorKind, KnownAnswers, QueueQuery, Record, Status
+from spanlab.storage import SentOperation, Store
+from spanlab.storage.campaigns import Entrance
+
+MakeRecord = Callable[..., Record]
+Say = Callable[..., Annotation]
+
+PEOPLE = ("Ada", "Ben", "Cleo")
+
+
+def _import(store: Store, record: MakeRecord, said: Say, *, known: int, others: int) -> None:
+    gold = said("gold", (4, 9), kind=AnnotatorKind.GOLD)
+    checks = [record(f"known {number}", gold) for number in range(known)]
+    store.import_records("d", [*checks, *(record(f"item {n}") for n in range(others))])
+    store.change_settings(
+        "d",
+        lambda now: now.model_copy(
+            update={"always_blind": True, "known": KnownAnswers(share=0.25, test_items=3)}
+        ),
+    )
+
+
+def _decide(store: Store, item: str, person: str, *, skip: bool = False) -> None:
+    base = store.review("d", item, person).version
+    done = SetStatus(status=Status.SKIPPED) if skip else FinishItem()
+    write = SentOperation(f"{item} {person}", base + 1, base, done)
+    assert not store.apply("d", item, person, [write]).refused
+
+
+def test_the_share_of_known_items_is_kept_and_each_comes_once(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    _import(store, record, said, known=20, others=40)
+    query = QueueQuery(reviewer="Ada", unfinished=True, known="none", limit=100)
+    assert {row.item_id for row in store.page("d", query).rows} == {f"item {n}" for n in range(40)}
+    before = 0
+    for number in range(40):
+        item = f"item {number}"
+        for _ in range(2):  # whoever asks again gets no second one after the same item
+            store.give_known("d", "Ada", item, 0.25)
+        _decide(store, item, "Ada", skip=number % 7 == 0)
+        given = store.known_items("d", "Ada").given
+        assert len(given) - before <= 1
+        for each in given:
+            if each.status is Status.NOT_ANNOTATED:
+                _decide(store, each.item_id, "Ada")
+        before = len(given)
+        assert abs(before - number / 3) <= 2
+    found = store.known_items("d", "Ada")
+    assert found.total == 20
+    assert 12 <= len(found.given) <= 14
+    assert len({each.after for each in found.given}) == len(found.given)
+    assert {each.status for each in found.given} == {Status.DONE}
+    assert store.known_items("d", "Ben").given == ()
+    store.rename_annotator("d", "Ada", "Eve")
+    assert store.known_items("d", "Eve") == found
+    store.remove_annotator("d", "Eve")
+    assert store.known_items("d", "Eve").given == ()
+    store.delete_dataset("d")
+
+
+def test_a_test_is_given_once_and_another_try_has_other_items(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    _import(store, record, said, known=7, others=2)
+    for _ in range(2):
+        store.give_test("d", "Ada", 1, 3)
+    store.give_test("d", "Ada", 2, 3)
+    found = store.known_items("d", "Ada")
+    first, second = ({each.item_id for each in found.test(n)} for n in (1, 2))
+    assert (len(first), len(second), len(first | second), found.hidden) == (3, 3, 6, ())
+    with pytest.raises(UsageError, match="a test needs 3 items .* has 1"):
+        store.give_test("d", "Ada", 3, 3)
+    at = datetime(2026, 3, 2, tzinfo=UTC)
+    failed = Entrance("Ada", 1, 0.25, passed=False, at=at)
+    for entrance in (failed, Entrance("Ada", 1, 0.9, passed=True, at=at)):  # the first one stays
+        store.enter("d", entrance)
+    store.enter("d", Entrance("Ada", 0, None, passed=True, at=at))
+    assert store.entered("d") == (Entrance("Ada", 0, None, passed=True, at=at), failed)
+    for version in (1, 2, 2):
+        store.confirm_read("d", "Ada", version)
+    assert [each[:2] for each in store.readings("d")] == [("Ada", 1), ("Ada", 2)]
+    store.delete_dataset("d")
+
+
+def test_what_somebody_who_left_has_not_finished_goes_to_others_and_no_item_beyond_its_overlap(
+    store: Store, record: MakeRecord
+) -> None:
+    store.import_records("d", [record(f"{number:02}") for number in range(24)])
+    people = (*PEOPLE, "Dan")
+    plan = {"overlap": 2, "assigned_to": people}
+    store.change_settings("d", lambda now: now.model_copy(update=plan))
+
+    def offered(person: str) -> list[str]:
+        share = store.settings("d").share_of(person)
+        query = QueueQuery(
+            reviewer=person, unfinished=True, max_annotators=1, reserve=True, share=share
+        )
+        return [row.item_id for row in store.page("d", query).rows] if share else []
+
+    before = {person: offered(person) for person in people}
+    for item in before["Ben"][:4]:
+        _decide(store, item, "Ben")
+    store.take_back("d", "Ben")
+    assert store.settings("d").away == ("Ben",)
+    assert offered("Ben") == []
+    plan_now = store.plan("d")
+    assert plan_now is not None
+    ben = plan_now.of("Ben")
+    assert ben is not None
+    assert (ben.assigned, ben.done, ben.left) == (4, 4, 0)
+    assert sum(person.assigned or 0 for person in plan_now.people) == 48
+    for person in ("Ada", "Cleo", "Dan"):
+        assert set(before[person]) <= set(offered(person))
+        for item in offered(person)[:9]:
+            _decide(store, item, person)
+    store.give_back("d", "Ben")  # and comes again: what others have done for him is done
+    for person in people:
+        for item in offered(person):
+            assert not store.reserve("d", item, person, people=2)
+            _decide(store, item, person)
+    done = Counter(item for _, item, *_ in store.finished("d"))
+    assert set(done.values()) == {2}
+    assert len(done) == 24
