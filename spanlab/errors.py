@@ -3,7 +3,8 @@
     SpanlabError
     ├── InputError            a file, line or field is not what it should be   (exit status 1)
     ├── UsageError            a request that cannot be met as it was made      (exit status 2)
-    │   └── UnderWayError         a job under way does the same already
+    │   ├── UnderWayError         a job under way does the same already
+    │   └── UnnamedModelError     no language model is named
     ├── ModelError            a language model gave no answer that can be used
     │   ├── ConfigurationError      key, address or model's name is wrong: ends the run
     │   │   ├── MissingKeyError         no key is set for the endpoint
@@ -97,6 +98,10 @@ class InputError(SpanlabError):
 
 class UsageError(SpanlabError):
     """A request that cannot be met as it was made, such as an unknown detector name."""
+
+
+class UnnamedModelError(UsageError):
+    """Nothing names the language model that something asks."""
 
 
 class UnderWayError(UsageError):

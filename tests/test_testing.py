@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import gc
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -12,14 +13,17 @@ import time
 import urllib.request
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from cable import Cable
 
 import spanlab.testing
+from spanlab.schema import Annotation
 from spanlab.testing import MODES, ModelRequest, ModelServer, fail, in_turn, rules, say, say_fields
 
 
@@ -186,3 +190,73 @@ def test_who_joins_in_the_last_moment_leaves_nothing_open(
             caller.join()
         gc.collect()
     assert [str(warning.message) for warning in said] == []
+
+
+PIPELINE = """
+from spanlab.testing import assert_grounded
+
+PASSAGE = "The tower was built in 1889 by Gustave Eiffel in Paris."
+
+
+def test_a_right_answer():
+    assert_grounded("The tower was built in 1889.", PASSAGE)
+
+
+def test_a_wrong_answer():
+    assert_grounded("The tower was built in 1989 by Ada Smith.", [PASSAGE], question="When?")
+
+
+def test_a_lenient_one():
+    assert_grounded("The tower was built in 1989.", PASSAGE, detector="offline", at_most=0.9)
+"""
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run pytest on a pipeline's tests, as its author does."""
+    (tmp_path / "test_pipeline.py").write_text(PIPELINE, encoding="utf-8")
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "pytest", "-q", "--rootdir", str(tmp_path), *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_what_is_not_grounded_fails_with_its_spans_in_the_report(
+    pipeline: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    done = pipeline("--junit-xml", "report.xml")
+    assert done.returncode == 1
+    assert "1 failed, 2 passed" in done.stdout
+    assert "spans by offline" in done.stdout
+    assert re.search(r"23-27 '1989' 0?[.]\d\d", done.stdout)
+    assert "of the answer, more than 10.0%: The tower was built in ⟦1989" in done.stdout
+    assert "grounding.py" not in done.stdout  # the traceback ends where the test asserts
+    (failed,) = ElementTree.parse(tmp_path / "report.xml").iterfind(".//property")
+    annotation = Annotation.model_validate_json(failed.get("value", ""))
+    assert (failed.get("name"), annotation.spans[0].text) == ("spanlab", "1989")
+
+
+def test_pytest_names_the_detector_where_a_test_names_none(
+    pipeline: Callable[..., subprocess.CompletedProcess[str]], model_server: ModelServer
+) -> None:
+    named = ("--spanlab-detector", "ucsc-extract")
+    model_server.script(lambda ask: fail(402, "no funds"))
+    assert "ucsc-extract could not check it: credits" in pipeline(*named, "-k", "right").stdout
+    model_server.script(lambda ask: say_fields(parts=["The tower was built"]))
+    done = pipeline(*named)
+    assert "2 failed, 1 passed" in done.stdout
+    assert "0-19 'The tower was built'" in done.stdout
+    refused = pipeline("--spanlab-detector", "ucsc-extrakt")
+    assert refused.returncode == 4
+    assert "did you mean 'ucsc-extract'" in refused.stderr
+
+
+def test_pytest_loads_nothing_for_tests_that_do_not_ask(tmp_path: Path) -> None:
+    code = "import sys\n\ndef test_it():\n    assert 'pydantic' not in sys.modules"
+    (tmp_path / "test_other.py").write_text(code, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "--rootdir", str(tmp_path)]
+    command += ["-p", "no:hypothesispytest", "-p", "no:playwright"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout

@@ -161,10 +161,11 @@ def failed(name: str, error: BaseException) -> Annotation:
 class DetectorKit:
     """What a detector works with: its choices, and what was built from them.
 
-    ``models`` are language models by the roles of the detector's entry, the main one first; a
-    detector without roles gets none. ``prompts`` are those of a tuned program; None keeps the
-    detector's own. ``pages`` reads web pages, for detectors whose entry says that they do.
-    ``memory`` opens the memory of evidence, ``tools`` asks the servers that are named for theirs.
+    ``models`` are language models by the roles of the detector's entry, the main one first; none
+    for a detector without roles, or where the model counts that dspy is configured with.
+    ``prompts`` are those of a tuned program; None keeps the detector's own. ``pages`` reads web
+    pages, for detectors whose entry says that they do. ``memory`` opens the memory of evidence,
+    ``tools`` asks the servers that are named for theirs.
     """
 
     spec: DetectorSpec
@@ -178,8 +179,16 @@ class DetectorKit:
 
     def lm(self, role: str | None = None) -> dspy.LM:
         """Return the language model of a role; that of the main role for None or any other."""
+        if not self.models:
+            import dspy
+
+            return dspy.settings.lm
         main = next(iter(self.models.values()))
         return main if role is None else self.models.get(role, main)
+
+    def window(self, role: str) -> int | None:
+        """Return the tokens that a role's model takes, prompt and answer; None if not known."""
+        return self.models[role].window if role in self.models else None
 
     def asked(self, model: str) -> dict[str, JsonValue]:
         """Return how a model of this name is asked; an option that only some roles have by role."""

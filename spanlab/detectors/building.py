@@ -20,9 +20,10 @@ from spanlab.detectors.base import (
 )
 from spanlab.detectors.entry import asks_models, entry_of
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
-from spanlab.errors import InputError, UsageError
+from spanlab.errors import InputError, UnnamedModelError, UsageError
 from spanlab.inbound import foreign
-from spanlab.lm import Meter, answer_cache, language_model
+from spanlab.lm import Budget, Meter, answer_cache, language_model
+from spanlab.lm.building import dspy_has_model
 from spanlab.programs import ProgramRegistry
 from spanlab.retrievers import AveritecSpec, GivenPassages, GivenSpec, retriever
 from spanlab.schema import Annotation, Demo, Item, TunedPredictor
@@ -58,7 +59,8 @@ def build(
         The detector, which may be shared by any number of tasks.
 
     Raises:
-        UsageError: no detector has that name, or nothing names a model.
+        UsageError: no detector has that name, or nothing names a model; then that of
+            ``dspy.configure`` is asked, if there is one and no budget, which could not count it.
         MissingKeyError: the endpoint needs a key and none is set.
         NotFoundError: there is no such program.
         InputError: the program is damaged or another detector's.
@@ -73,6 +75,10 @@ def build(
         from spanlab.detectors.ensemble import Ensemble, EnsembleVote
 
         members = [build(member, meter, settings, executor) for member in spec.members]
+        if any(asks_models(member.detector) for member in spec.members):
+            from spanlab.detectors.common.model_detector import EnsembleModule
+
+            return EnsembleModule(spec.name, members)
         return Ensemble(members, (EnsembleVote(spec.name, tuple(each.name for each in members)),))
     return _asking(spec, meter, settings)
 
@@ -137,7 +143,12 @@ def kit_of(spec: DetectorSpec, meter: Meter, settings: Settings) -> DetectorKit:
     """
     spec = spec.model_copy(update={"reasoning": spec.thinks()})
     entry = entry_of(spec.detector)
-    choices = {role: spec.choice(role) for role in entry.roles}
+    try:
+        choices = {role: spec.choice(role) for role in entry.roles}
+    except UnnamedModelError:
+        if not dspy_has_model() or meter.budget != Budget():
+            raise
+        choices = {}
     # What was found for a claim before its date is all that may be read of it.
     local = isinstance(spec.retriever, AveritecSpec)
     cache = answer_cache(settings, "models")

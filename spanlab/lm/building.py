@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -81,6 +82,11 @@ def endpoint_client(
     return EndpointClient(choice, meter, key_of(choice), headers_of(choice), cache)
 
 
+def dspy_has_model() -> bool:
+    """Say whether ``dspy.configure`` names a model, which is asked where nothing else does."""
+    return "dspy" in sys.modules and sys.modules["dspy"].settings.lm is not None
+
+
 @contextmanager
 def predicting(lm: dspy.LM) -> Iterator[None]:
     """Run the dspy modules inside the block on a model.
@@ -92,11 +98,14 @@ def predicting(lm: dspy.LM) -> Iterator[None]:
     once.
 
     Args:
-        lm: from ``language_model``.
+        lm: from ``language_model``, or one that dspy is configured with.
     """
     import dspy
 
-    with dspy.context(lm=lm, adapter=lm.adapter, disable_history=True):
+    from spanlab.lm.adapters import ChatAnswers
+
+    adapter = getattr(lm, "adapter", None) or ChatAnswers()
+    with dspy.context(lm=lm, adapter=adapter, disable_history=True):
         yield
 
 

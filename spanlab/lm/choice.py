@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import Field, JsonValue, ValidationError, field_validator
 
-from spanlab.errors import UsageError
+from spanlab.errors import UnnamedModelError, UsageError
 from spanlab.schema import FrozenModel, Name
 
 _PATH = "/chat/completions"
@@ -305,11 +305,12 @@ class ModelChoice(ModelOptions):
                 general variables. Of several, the first that a variable names.
 
         Raises:
-            UsageError: nothing names a model, or a variable holds something unusable.
+            UnnamedModelError: nothing names a model.
+            UsageError: a variable holds something unusable.
         """
         named = model or _look_up(environ, "SPANLAB_MODEL", role)
         if not named:
-            raise UsageError(
+            raise UnnamedModelError(
                 "no language model is named: pass --model NAME or set SPANLAB_MODEL, "
                 "for example SPANLAB_MODEL=gpt-4o-mini"
             )

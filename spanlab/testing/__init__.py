@@ -30,10 +30,14 @@ A script is any function from ``ModelRequest`` to ``ScriptedReply``: ``say``, ``
 script's replies wrapped as one of the servers or models in ``MODES`` does: reasoning in the
 content, errors under status 200 and so on.
 ``InBackground`` is the base for other servers.
+
+Tests of pipelines have ``assert_grounded(answer, passages)``, and pytest the option
+``--spanlab-detector`` (``spanlab.pytest_plugin``).
 """
 
 from __future__ import annotations
 
+from spanlab.testing.grounding import UngroundedError, assert_grounded
 from spanlab.testing.modes import MODES, ServerMode
 from spanlab.testing.replies import (
     ModelRequest,
@@ -56,6 +60,8 @@ __all__ = [
     "Script",
     "ScriptedReply",
     "ServerMode",
+    "UngroundedError",
+    "assert_grounded",
     "caller_with",
     "fail",
     "in_turn",

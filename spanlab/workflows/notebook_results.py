@@ -119,6 +119,9 @@ def compare(
         other: whose scores are subtracted.
         against: whose annotations are right.
 
+    Returns:
+        Differences of scores in [-1, 1] by language and macro, with 95 % intervals.
+
     Raises:
         InputError: there are no records, or one lacks an annotation.
     """
@@ -187,6 +190,9 @@ def to_pandas(records: Iterable[Record]) -> pd.DataFrame:
 
     Passages, spans and claims are lists of dicts; ``meta`` is JSON. An item that nobody has
     annotated has a row without an annotator.
+
+    Args:
+        records: what to show, possibly none.
     """
     import pandas as pd
 

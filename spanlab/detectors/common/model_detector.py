@@ -23,8 +23,9 @@ from typing import Self
 import dspy
 from pydantic import ValidationError
 
-from spanlab.detectors.base import DetectorKit, DetectorResult, failed
+from spanlab.detectors.base import Detector, DetectorKit, DetectorResult, failed
 from spanlab.detectors.building import add_guidance, apply_program
+from spanlab.detectors.ensemble import Ensemble, EnsembleVote
 from spanlab.errors import BudgetError, ConfigurationError, InputError, SpanlabError
 from spanlab.extents import Extent
 from spanlab.lm import CallTotals, predict
@@ -86,8 +87,9 @@ class ModelDetector(dspy.Module):
     As a module of dspy's it takes an ``item``, or its fields ``answer``, ``question``,
     ``passages`` and ``lang``, and returns ``annotation``, failed with a reason where a step failed,
     its ``spans``, and ``item`` with the passages that were retrieved. Its predictors are
-    those of ``program``, and their names begin so. It asks its own model, whatever dspy is
-    configured with, unless ``set_lm`` gives its predictors another.
+    those of ``program``, and their names begin so. It asks the model that its specification or the
+    environment names, else the one that dspy is configured with; ``set_lm`` gives its predictors
+    another.
 
     Args:
         kit: what it works with.
@@ -113,8 +115,7 @@ class ModelDetector(dspy.Module):
         """Annotate an item; see ``Detector``."""
         # dspy would otherwise keep every prompt of a run, for optimisers.
         with dspy.context(trace=None):
-            found = await self.acall(item=item)
-        return DetectorResult(found.annotation, found.item)
+            return await CalledModule(self).detect(item)
 
     def forward(self, item: Item | None = None, **fields: object) -> dspy.Prediction:
         """Annotate an item; blocks until models have answered."""
@@ -137,7 +138,7 @@ class ModelDetector(dspy.Module):
             BudgetError: the run's budget is used up; nothing is wrong with the item.
             ConfigurationError: key, address or name of the model is wrong; see there.
         """
-        case = DetectionCase(_item_of(fields) if item is None else item)
+        case = DetectionCase(item or _item_of(fields))
         with self.kit.meter.calls() as used, keeping(case.partial):
             try:
                 annotation = await self.steps(case)
@@ -199,6 +200,60 @@ class ModelDetector(dspy.Module):
             for model, usage in used.by_model.items()
             if usage.calls or usage.from_cache
         ]
+
+
+@dataclass(frozen=True)
+class CalledModule:
+    """A detector that is called as a module: dspy's optimisers hear what it asks."""
+
+    module: dspy.Module
+
+    @property
+    def name(self) -> str:
+        """The name that it signs its annotations with."""
+        return str(self.module.name)
+
+    async def detect(self, item: Item) -> DetectorResult:
+        """Annotate an item; see ``Detector``."""
+        found = await self.module.acall(item=item)
+        return DetectorResult(found.annotation, found.item, found.get("members", ()))
+
+
+class EnsembleModule(dspy.Module):
+    """Detectors and their vote as a module of dspy's, whose predictors are its members'.
+
+    It is called as a ``ModelDetector`` is; its prediction also has ``members``, their annotations.
+
+    Args:
+        name: signs the vote.
+        members: the detectors.
+    """
+
+    def __init__(self, name: str, members: Sequence[Detector]) -> None:
+        super().__init__()
+        self.name, self.members = name, list(members)
+
+    async def detect(self, item: Item) -> DetectorResult:
+        """Annotate an item; see ``Detector``."""
+        with dspy.context(trace=None):  # as above
+            return await CalledModule(self).detect(item)
+
+    def forward(self, item: Item | None = None, **fields: object) -> dspy.Prediction:
+        """Annotate an item; blocks until models have answered."""
+        return wait(self.aforward(item, **fields))
+
+    async def aforward(self, item: Item | None = None, **fields: object) -> dspy.Prediction:
+        """Annotate an item; see ``ModelDetector.aforward``."""
+        # Anew for every item: an optimiser's copy has other members.
+        votes = [EnsembleVote(self.name, tuple(member.name for member in self.members))]
+        called = [CalledModule(m) if isinstance(m, dspy.Module) else m for m in self.members]
+        found = await Ensemble(called, votes).detect(item or _item_of(fields))
+        return dspy.Prediction(
+            annotation=found.annotation,
+            spans=found.annotation.spans,
+            item=found.item,
+            members=found.members,
+        )
 
 
 def _item_of(fields: Mapping[str, object]) -> Item:

@@ -128,7 +128,7 @@ class VeriTrail(ProcessDetector):
         if case.item.process is None:
             await known.recall(names_of(claim))
         item, process = case.item, process_of(case.item)
-        room = room_of(self.kit.models[JUDGE].window)
+        room = room_of(self.kit.window(JUDGE))
         trail = TrailReader(await self.asking(item, claim), process, item.lang, self.options, room)
         found = await walk(process, select=trail.select, judge=trail.judge, q=self.options.q)
         read = {node for step in found.rounds for node in step.checked}
@@ -218,7 +218,7 @@ class TrailBaseline(ProcessDetector):
         item, process = case.item, process_of(case.item)
         options = self._options
         k = options.k if isinstance(options, RetrievalOptions) else None
-        window = self.kit.models[JUDGE].window
+        window = self.kit.window(JUDGE)
         room = room_of(window) if window else self.kit.spec.context / LETTERS_PER_TOKEN
         reader = _Reader(await self.asking(item, claim), process, claim, k, room)
         if self._method == "traced":

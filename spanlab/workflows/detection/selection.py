@@ -15,8 +15,9 @@ from pydantic import BeforeValidator, JsonValue
 
 from spanlab.detectors import DetectorSpec, EnsembleSpec, Spec, asks_models, entry_of, spec_of
 from spanlab.detectors.entry import options_of
-from spanlab.errors import UsageError
+from spanlab.errors import UnnamedModelError, UsageError
 from spanlab.lm import DetectorModelOptions, ModelChoice, ModelOptions, TokenPrice
+from spanlab.lm.building import dspy_has_model
 from spanlab.lm.choice import addressed, of_environment, pairs
 from spanlab.options import Option, OptionModel, option, options_in
 from spanlab.retrievers import GivenSpec, PassageSource, RetrieverSpec, WebSpec, specified
@@ -253,7 +254,12 @@ def _models(
 ) -> dict[str, ModelChoice | dict[str, ModelChoice]]:
     """Return the detector's model, and those of the roles that ask another one."""
     roles = entry_of(spec.detector).roles
-    main = _model(spec, spec.model, roles[0], choice, environ)
+    try:
+        main = _model(spec, spec.model, roles[0], choice, environ)
+    except UnnamedModelError:
+        if dspy_has_model() and not choice.model_options:  # of a script; it has options of its own
+            return {}
+        raise
     found = {
         role: _model(spec, spec.models.get(role, spec.model), role, choice, environ)
         for role in roles

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ import pytest
 from detector_cases import TOWER, Make, detect
 from model_fixtures import KEY
 
-from spanlab.detectors import DetectorResult
+import spanlab
+from spanlab.detectors import DetectorResult, DetectorSpec, build, spec_of
 from spanlab.detectors.ucsc.system import EXAMPLES
-from spanlab.errors import BudgetError, InputError
+from spanlab.errors import BudgetError, InputError, UsageError
 from spanlab.lm import Budget, Meter, ModelChoice, language_model
-from spanlab.schema import Item, Status
-from spanlab.testing import ModelServer, fail, say_fields
+from spanlab.schema import Item, Record, Status
+from spanlab.settings import Settings
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 
 YEAR = {"text": "1989", "probability": 0.9}
 PREDICTORS = {
@@ -150,6 +153,74 @@ def test_it_is_evaluated_and_tuned_by_what_dspy_has(
     assert extract.program.extract.demos == [EXAMPLES["extract"]]
     tuned(item=items[1])
     assert "The reply:" in model_server.requests[-1].text
+
+
+@pytest.fixture
+def unnamed(monkeypatch: pytest.MonkeyPatch, model_server: ModelServer) -> Iterator[None]:
+    """A script in which dspy alone is told of a model."""
+    for name in ("SPANLAB_MODEL", "OPENAI_BASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name)
+    model_server.script(lambda ask: say_fields(parts=[YEAR]))
+    where = {"api_base": model_server.url, "api_key": "any", "cache": False}
+    dspy.configure(lm=dspy.LM("openai/of-dspy", **where))
+    yield
+    dspy.configure(lm=None)
+
+
+@pytest.mark.usefixtures("unnamed")
+def test_the_model_that_dspy_is_configured_with_counts_where_nothing_else_is_named(
+    model_server: ModelServer, settings: Settings
+) -> None:
+    spec = DetectorSpec(detector="ucsc-extract")
+    detector: Any = build(spec, settings=settings)
+    assert [span.text for span in detector(item=TOWER).spans] == ["1989"]
+    (record,) = spanlab.annotate([Record(item=TOWER)], "ucsc-extract")
+    assert [span.text for span in record.annotations[0].spans] == ["1989"]
+    named = ModelChoice(model="named", base_url=model_server.url)
+    other: Any = build(spec.model_copy(update={"model": named}), settings=settings)
+    other(item=TOWER)
+    models = [ask.body["model"] for ask in model_server.requests]
+    assert models == ["of-dspy", "of-dspy", "named"]
+    with pytest.raises(UsageError, match="no language model is named"):  # nobody could count it
+        spanlab.annotate([Record(item=TOWER)], "ucsc-extract", max_calls=9)
+    dspy.configure(lm=None)
+    with pytest.raises(UsageError, match="no language model is named"):
+        build(spec, settings=settings)
+
+
+def test_the_ensemble_is_a_module_whose_members_are_tuned_by_what_dspy_has(
+    model_server: ModelServer, settings: Settings
+) -> None:
+    def reply(ask: ModelRequest) -> ScriptedReply:
+        revised = TOWER.answer.replace("1989", "1889")
+        extracts = "`[[ ## parts ## ]]`" in ask.text
+        return say_fields(parts=[YEAR]) if extracts else say_fields(reasoning="", revised=revised)
+
+    def good(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None) -> bool:
+        return [span.text for span in prediction.spans] == [example.wrong]
+
+    model_server.script(reply)
+    ucsc: Any = build(spec_of("ucsc"), settings=settings)
+    said = ucsc(answer=TOWER.answer, question=TOWER.question, passages=[TOWER.passages[1].text])
+    assert [(span.text, span.prob) for span in said.spans] == [("1989", 1.0)]
+    assert [each.status for each in said.members] == ["done"] * 5
+    assert [name for name, _ in ucsc.named_predictors()][::4] == [
+        "members[0].program.extract",
+        "members[4].program.revise.predict",
+    ]
+    fields = {"answer": TOWER.answer, "passages": [TOWER.passages[1].text], "wrong": "1989"}
+    examples = [dspy.Example(**fields, question=f"{n}?") for n in range(2)]
+    trainset = [each.with_inputs("answer", "passages", "question") for each in examples]
+    evaluate = dspy.Evaluate(devset=trainset, metric=good, num_threads=2, display_progress=False)
+    assert evaluate(ucsc).score == 100.0
+    optimiser = dspy.BootstrapFewShot(metric=good, max_bootstrapped_demos=1, max_labeled_demos=0)
+    tuned = optimiser.compile(ucsc, trainset=trainset[:1])
+    assert [predictor.demos[0].answer for predictor in tuned.predictors()] == [TOWER.answer] * 5
+    before = len(model_server.requests)
+    tuned(**trainset[1].inputs())
+    asked = [ask.text for ask in model_server.requests[before:]]
+    assert len(asked) == 5
+    assert all(text.count(TOWER.answer) == 2 for text in asked)
 
 
 def test_an_optimiser_hears_every_call_and_a_run_keeps_none(extract: Any) -> None:

@@ -1,0 +1,57 @@
+"""An assertion for tests of pipelines: what an answer says is in its passages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from spanlab.extents import length
+from spanlab.labels import hard_of
+from spanlab.schema import Annotation, Passage, Status
+from spanlab.workflows.notebook import AnyDetector, detect
+
+usual: AnyDetector = "offline"  # which `pytest --spanlab-detector` replaces
+
+
+class UngroundedError(AssertionError):
+    """More of an answer is marked than may be, or it could not be checked.
+
+    ``spanlab_annotation`` says what is marked; the pytest plugin writes it into the report.
+    """
+
+    def __init__(self, message: str, annotation: Annotation) -> None:
+        super().__init__(message)
+        self.spanlab_annotation = annotation
+
+
+def assert_grounded(
+    answer: str,
+    passages: str | Passage | Iterable[str | Passage | Mapping[str, Any]],
+    *,
+    detector: AnyDetector | None = None,
+    at_most: float = 0.1,
+    **options: Any,
+) -> None:
+    """Fail a test if a detector marks more of an answer than it may.
+
+    Args:
+        answer: the text to check.
+        passages: the evidence, as for ``spanlab.detect``.
+        detector: as for ``spanlab.annotate``; None for what ``pytest --spanlab-detector`` names,
+            else "offline".
+        at_most: the share of the answer's characters, in [0, 1], that may be marked as more likely
+            hallucinated than not.
+        **options: ``question``, ``lang`` and what else ``spanlab.detect`` takes.
+
+    Raises:
+        UngroundedError: more is marked, or the detector failed; it is an AssertionError.
+        UsageError, InputError, BudgetError, ConfigurationError: see ``spanlab.detect``.
+    """
+    __tracebackhide__ = True
+    found = detect(answer, passages=passages, detector=detector or usual, **options)
+    if found.status is not Status.DONE:
+        raise UngroundedError(f"{found.annotator} could not check it: {found.note}", found)
+    share = length(hard_of(found)) / max(len(answer), 1)
+    if share > at_most:
+        words = f"{found.annotator} marks {share:.1%} of the answer, more than {at_most:.1%}"
+        raise UngroundedError(f"{words}: {found}", found)
