@@ -185,7 +185,7 @@ class Meter:
         self._share: dict[str, float] = dict.fromkeys(limits, 0) if reserve else limits
         self._reserve = reserve
         self._reserving = asyncio.Lock()
-        self._priced = asyncio.Event()  # a call has ended: what one takes is known
+        self._ended = asyncio.Event()  # a call that others wait for, to learn what one takes
         self._lock = threading.Lock()
         self._in_flight = {"calls": 0, "searches": 0}
         self._usage = Usage()
@@ -233,10 +233,11 @@ class Meter:
         if self._limit_reached(kind) is None:
             return
         async with self._reserving if self._reserve else nullcontext():
-            if self._unpriced() is not None:
-                await self._priced.wait()
             while (name := self._limit_reached(kind)) is not None:
-                if await self._change_share(name, self._expected(name)) < _LEAST:
+                if self._unpriced() is not None:
+                    self._ended.clear()
+                    await self._ended.wait()
+                elif await self._change_share(name, self._expected(name)) < _LEAST:
                     raise self._used_up(name, kind)
 
     async def give_back(self) -> None:
@@ -277,8 +278,7 @@ class Meter:
         with self._lock:
             self._in_flight[kind] -= 1
         self.note(model, usage)
-        if self._reserve:
-            self._priced.set()
+        self._ended.set()
 
     def note(self, model: str, usage: Usage) -> None:
         """Add to the sums without a started call, for example an answer from the cache."""
@@ -298,7 +298,8 @@ class Meter:
 
     def _unpriced(self) -> str | None:
         """Return a shared limit of which the first call, under way, is to tell what one takes."""
-        if self._reserve is None or self._priced.is_set() or not any(self._in_flight.values()):
+        answered = self._usage.calls + self._usage.searches
+        if self._reserve is None or answered or not any(self._in_flight.values()):
             return None
         return next((name for name in self._share if name not in self._in_flight), None)
 
