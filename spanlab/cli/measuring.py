@@ -108,7 +108,19 @@ def gate(
         bool, typer.Option("--require-proof", help="Fail unless the rate is shown to be below.")
     ] = False,
     against: Annotated[
-        str | None, typer.Option(help="A measured dataset that must not have become worse.")
+        str | None,
+        typer.Option(
+            help="No higher than there: another measured dataset, or a value of the plan's --by, "
+            "such as a model; on common questions, paired."
+        ),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(help="Only the items of this value of the plan's --by, such as a model."),
+    ] = None,
+    annotator: Annotated[
+        str | None,
+        typer.Option(help="The detector whose marks the reviews correct; by default the plan's."),
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
@@ -116,8 +128,9 @@ def gate(
     """Fail (exit 1) if a dataset's corrected rate is shown to be too high.
 
     \b
-    spanlab gate mine --max-rate .05
+    spanlab gate mine --annotator ucsc --max-rate .05
     spanlab gate mine --against last-week --junit gate.xml
+    spanlab gate mine --group new-model --against old-model
     """
     from spanlab.cli import console
     from spanlab.storage import Store
@@ -125,7 +138,11 @@ def gate(
 
     with Store.open() as store:
         found = gating.check_gate(
-            store, dataset, max_rate=max_rate, require_proof=require_proof, against=against
+            store,
+            gating.GateSubject(dataset, annotator, group),
+            max_rate=max_rate,
+            require_proof=require_proof,
+            against=against,
         )
     gating.write_reports(found, junit)
     console.write_result(found, json=as_json)

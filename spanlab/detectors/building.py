@@ -193,16 +193,22 @@ def _create(name: str) -> Callable[[DetectorKit], Detector | LocalDetector]:
 
 def _prompts(spec: DetectorSpec, settings: Settings) -> Mapping[str, TunedPredictor] | None:
     """Return the prompts of the program that a specification or the registry chooses."""
-    programs = ProgramRegistry(settings.programs)
-    # A detector's guidance outweighs its default program; that of a member only stands in for one.
-    guided = spec.guidance is not None and spec.signs == spec.detector
-    name = spec.program or (None if guided else programs.default(spec.signs))
-    if name is None or name == OWN_PROMPT:
+    name = program_name(spec, settings)
+    if name is None:
         return None
-    program = programs.load(name)
+    program = ProgramRegistry(settings.programs).load(name)
     if program.detector != spec.detector:
         raise UsageError(f"{name!r} is a program of {program.detector!r}, not {spec.detector!r}")
     return program.predictors
+
+
+def program_name(spec: DetectorSpec, settings: Settings) -> str | None:
+    """Return which tuned program a detector uses; None for its own prompt."""
+    # A detector's guidance outweighs its default program; that of a member only stands in for one.
+    guided = spec.guidance is not None and spec.signs == spec.detector
+    default = None if guided else ProgramRegistry(settings.programs).default(spec.signs)
+    name = spec.program or default
+    return None if name == OWN_PROMPT else name
 
 
 _KEPT = "augmented"  # dspy's mark of a demonstration that a model made itself

@@ -29,6 +29,7 @@ from spanlab.jobs.views import KINDS, JobState, progress_of, summed
 from spanlab.settings import Settings
 from spanlab.workflows.detection.dataset_run import unfinished_positions
 from spanlab.workflows.detection.request import RunProgress, RunRequest
+from spanlab.workflows.detection.setup import note_setups
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,6 +91,8 @@ async def _plan(asked: dict[str, Any]) -> list[list[Range]]:
     me, job_id = worker.current(), DBOS.workflow_id or ""
     request = await asyncio.to_thread(_current, job_id, asked)
     todo = await asyncio.to_thread(unfinished_positions, me.store, request)
+    if len(todo):
+        await asyncio.to_thread(note_setups, me.store, request, me.settings)
     parts = shared_out(todo, request)
     begun = RunProgress(total=len(todo), started=time.time())
     await asyncio.to_thread(me.jobs.report, job_id, begun)

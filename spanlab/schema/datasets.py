@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from spanlab.schema.fields import FrozenModel, Name, unique
 from spanlab.schema.queue import AssignedShare
@@ -137,6 +137,42 @@ class KnownAnswers(FrozenModel):
     retry: bool = True
 
 
+class DetectorSetup(FrozenModel):
+    """How a detector was set up when it annotated a dataset.
+
+    ``settings`` is all that its findings depend on, by dotted names; ``prompts`` a hash of its
+    prompts, tuned ones included; ``version`` that of spanlab.
+    """
+
+    annotator: Name
+    version: str
+    settings: dict[str, JsonValue]
+    prompts: str
+
+    @property
+    def models(self) -> dict[str, JsonValue]:
+        """The names and addresses of the models that it asks, by dotted names."""
+        ends = ("model", "base_url")
+        return {key: v for key, v in self.settings.items() if v and key.endswith(ends)}
+
+    @property
+    def options(self) -> dict[str, JsonValue]:
+        """All other settings."""
+        left_out = {"name", *self.models}
+        return {key: v for key, v in self.settings.items() if key not in left_out}
+
+    def repeats(self, other: Self) -> bool:
+        """Say whether this is another one again: all the same but for the seeds of its models."""
+
+        def fixed(setup: DetectorSetup) -> dict[str, JsonValue]:
+            return {
+                key: v for key, v in setup.settings.items() if key != "name" and key[-4:] != "seed"
+            }
+
+        same = (fixed(self), self.prompts) == (fixed(other), other.prompts)
+        return same and self.annotator != other.annotator
+
+
 class DatasetSettings(FrozenModel):
     """The settings of a dataset; what is not stored takes the default.
 
@@ -151,6 +187,8 @@ class DatasetSettings(FrozenModel):
     rate is measured, None where it is not. ``away`` are those of ``assigned_to`` who left: what
     they have not finished goes to those who come after them. ``known`` is how items with gold
     labels are used to see how well people mark, None where they are items like any other.
+    ``setups`` are how the detectors were set up that spanlab has run over it: several of one name
+    where it was run in several ways.
     """
 
     undecided: UndecidedRule = UndecidedRule.REJECTED
@@ -164,6 +202,7 @@ class DatasetSettings(FrozenModel):
     measurement: MeasurementPlan | None = None
     away: tuple[Name, ...] = ()
     known: KnownAnswers | None = None
+    setups: tuple[DetectorSetup, ...] = ()
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -13,6 +13,7 @@ of z: near 0 and 1 they cover, and no finding in the sample is no proof that the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final, NamedTuple
@@ -191,6 +192,44 @@ def difference_interval(
     below = np.hypot(a.rate - a.low, b.high - b.rate) * wider
     above = np.hypot(a.high - a.rate, b.rate - b.low) * wider
     return d, max(d - float(below), -1.0), min(d + float(above), 1.0)
+
+
+def paired_interval(
+    a: Mapping[str, Array],
+    b: Mapping[str, Array],
+    reviewed: NDArray[np.bool_],
+    comparisons: int = 1,
+) -> tuple[float, float, float]:
+    """Return the rate of a minus that of b on the same units, and its ends.
+
+    The detector's marks on all units correct the difference as they do a rate: λ is that of PPI++
+    for the differences of the two sides' parts in their ratios.
+
+    Args:
+        a: of each unit what people said (``y`` of ``x``), and the detector (``f`` of ``size``).
+        b: the same of the other side, unit by unit.
+        reviewed: which units people have finished on both sides, drawn evenly.
+        comparisons: how many are made together; all hold at once (Bonferroni).
+    """
+    n, items = int(reviewed.sum()), len(reviewed)
+    one = np.ones(items)
+    sides = [
+        (
+            _linearised(one[reviewed], side["y"][reviewed], side["x"][reviewed]),
+            _linearised(one, side["f"], side["size"]),
+        )
+        for side in (a, b)
+    ]
+    mean = float(sides[0][0][0] - sides[1][0][0])
+    d = n * (sides[0][0][1] - sides[1][0][1])
+    g = items * (sides[0][1][1] - sides[1][1][1])[reviewed]
+    spread = g.var(ddof=1)
+    lam = max(float(np.cov(d, g)[0, 1] / spread), 0.0) if spread else 0.0
+    mean -= lam * float(g.mean())
+    rest = d - lam * g
+    variance = np.square(rest - rest.mean()).sum() / (n - 2) / n * (1 - n / items)
+    half = t_quantile(n - 2, 1 - 0.025 / comparisons) * float(np.sqrt(variance))
+    return mean, max(mean - half, -1.0), min(mean + half, 1.0)
 
 
 def _sum(terms: Array) -> Array:

@@ -6,7 +6,7 @@ A name goes wherever a dataset mentions it: what others said, logs of reviews, t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -241,11 +241,26 @@ def rename_mentions(connection: Connection, dataset: DatasetRow, name: str, new:
     connection.execute(delete(reservations).where(*held))
     campaigns.rename_person(connection, dataset, name, new)
 
+    def renamed(names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(new if who == name else who for who in names))
+
     def assign(settings: DatasetSettings) -> DatasetSettings:
-        people = dict.fromkeys(new if who == name else who for who in settings.assigned_to)
         stays = new in settings.assigned_to and new not in settings.away
         away = [new if who == name else who for who in settings.away if who != name or not stays]
-        update = {"assigned_to": tuple(people), "away": tuple(dict.fromkeys(away))}
+        plan = settings.measurement
+        if plan is not None:
+            (annotator,), reviewers = renamed([plan.annotator]), renamed(plan.reviewers)
+            plan = plan.model_copy(update={"annotator": annotator, "reviewers": reviewers})
+        setups = [
+            one.model_copy(update={"annotator": renamed([one.annotator])[0]})
+            for one in settings.setups
+        ]
+        update = {
+            "assigned_to": renamed(settings.assigned_to),
+            "away": tuple(dict.fromkeys(away)),
+            "measurement": plan,
+            "setups": tuple(setups),
+        }
         return settings.model_copy(update=update)
 
     change_settings(connection, dataset.name, assign)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import platform
 import subprocess
@@ -20,7 +19,6 @@ from spanlab.datasets import read, read_labels
 from spanlab.datasets.files import replacing
 from spanlab.datasets.formats import claims as averitec
 from spanlab.datasets.scoring import AnnotatorChooser
-from spanlab.detectors.entry import entry_of
 from spanlab.detectors.spec import Spec
 from spanlab.errors import BudgetError, InputError
 from spanlab.labels import ItemLabels
@@ -34,6 +32,7 @@ from spanlab.workflows.detection.estimate import settings_of
 from spanlab.workflows.detection.file_run import FileRun
 from spanlab.workflows.detection.request import request_of
 from spanlab.workflows.detection.selection import specs_in
+from spanlab.workflows.detection.setup import prompt_hash
 from spanlab.workflows.measuring.certificates import read_certificate
 
 _REASONS: Final = 20  # of failures, that a cell keeps
@@ -164,7 +163,7 @@ class CellRun:
             "repeat": cell.repeat,
             "seed": self._plan.seed + cell.repeat,
             "options": [settings_of(spec) for spec in specs],
-            "prompts": {spec.signs: _prompt_hash(spec, self._settings) for spec in specs},
+            "prompts": {spec.signs: prompt_hash(spec, self._settings) for spec in specs},
             "file": cell.file and _sha_of(cell.file),
             "certificates": [_sha_of(path) for path in self._plan.certificates],
             "versions": {"spanlab": version("spanlab"), "python": platform.python_version()},
@@ -298,19 +297,6 @@ def _hash(content: Mapping[str, Any]) -> str:
 
 def _sha_of(path: Path) -> str | None:
     return sha256(path.read_bytes()).hexdigest() if path.is_file() else None
-
-
-def _prompt_hash(spec: Any, settings: Settings) -> str:
-    """Return a hash of a detector's files, in which its prompts stand, and of its tuned one."""
-    entry = entry_of(spec.detector)
-    place = importlib.import_module(entry.create.__module__) if entry.create else None
-    files = sorted(Path(place.__file__).parent.glob("*")) if place and place.__file__ else []
-    program = settings.programs / f"{spec.program}.json"
-    code = sha256()
-    for path in (*files, program):
-        if path.is_file():
-            code.update(path.name.encode() + path.read_bytes())
-    return code.hexdigest()
 
 
 @cache

@@ -6,22 +6,21 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from xml.etree import ElementTree as ET
-
-import numpy as np
 
 from spanlab.errors import UsageError
 from spanlab.results import Column, MeanInterval, ResultTable, columns_of, figure
-from spanlab.scorers.powered import difference_interval, t_quantile
 from spanlab.storage import Store
-from spanlab.workflows.measuring.measurement import measure
-from spanlab.workflows.measuring.sample import MeasuredItems, read_measured
+from spanlab.workflows.datasets import summary_of
+from spanlab.workflows.measuring.paired import MeasuredSide, compare_rates
+from spanlab.workflows.measuring.sample import (
+    MeasuredItems,
+    check_plan,
+    interval_of,
+    read_measured,
+)
 
-__all__ = ["GateCheck", "GateResult", "check_gate", "write_reports"]
-
-_COMMON: Final = 30  # reviewed questions from which a paired comparison is made
-_CHANGED: Final = 10  # … that differ
 _SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 
 
@@ -80,9 +79,17 @@ class GateResult:
         }
 
 
+class GateSubject(NamedTuple):
+    """What is checked: a dataset, by whose marks, and which group of it (None for all items)."""
+
+    dataset: str
+    annotator: str | None = None
+    group: str | None = None
+
+
 def check_gate(
     store: Store,
-    dataset: str,
+    subject: GateSubject,
     *,
     max_rate: float | None = None,
     require_proof: bool = False,
@@ -92,30 +99,63 @@ def check_gate(
 
     Args:
         store: the annotation database.
-        dataset: a dataset with a measurement.
+        subject: a dataset with a measurement.
         max_rate: fails if the lower bound of the rate is above.
         require_proof: fails also unless the upper bound is below.
-        against: another measured dataset; fails if the difference is shown to be above 0.
+        against: another group of the dataset, or another measured dataset; fails if the difference
+            is shown to be above 0.
 
     Raises:
         NotFoundError: there is no such dataset.
-        UsageError: nothing is asked for, or there is no measurement, or no review yet.
+        UsageError: nothing is asked for, or there is no measurement, no review yet or no such
+            group.
     """
     if max_rate is None and against is None:
-        raise UsageError("say what to check: --max-rate .05, --against DATASET, or both")
+        raise UsageError("say what to check: --max-rate .05, --against DATASET or MODEL, or both")
     if require_proof and max_rate is None:
         raise UsageError("--require-proof needs the rate to be proven: --max-rate .05")
-    found = measure(store, dataset)
-    if found.rate.finite is None:
-        raise UsageError(f"{dataset!r} has no reviews of its sample yet: {found.line}")
+    dataset, items = subject.dataset, _items(store, subject.dataset, subject.annotator)
+    if subject.group is not None and subject.group not in items.groups:
+        there = ", ".join(items.groups) or "none: its plan has no --by"
+        raise UsageError(f"{dataset!r} has no group {subject.group!r}; it has {there}")
+    sides = None if against is None else _sides(store, items, subject, against)
+    group = subject.group if sides is None else sides[0].group
+    rate = interval_of(items.estimate(group))
+    if rate is None:
+        of = f" of {group!r}" if group else ""
+        raise UsageError(f"{dataset!r} has no reviews of its sample{of} yet: {items.line}")
     checks = []
     if max_rate is not None:
-        checks.append(_level(found.rate.finite, max_rate, require_proof=require_proof))
-    if against is not None:
-        checks.append(
-            _change(read_measured(store, dataset), read_measured(store, against), against)
-        )
-    return GateResult(dataset, tuple(checks), found.line)
+        checks.append(_level(rate, max_rate, require_proof=require_proof))
+    if sides is not None and against is not None:
+        checks.append(check_change(*sides, against))
+    return GateResult(f"{dataset}: {group}" if group else dataset, tuple(checks), items.line)
+
+
+def _items(store: Store, dataset: str, annotator: str | None) -> MeasuredItems:
+    """Return a dataset's sample; the same reviews correct another detector's marks as well."""
+    plan = summary_of(store, dataset).settings.measurement
+    if plan is not None and annotator not in {None, plan.annotator}:
+        if plan.design == "uncertainty":
+            raise UsageError(
+                f"the sample of {dataset!r} went to where {plan.annotator!r} is unsure: it says "
+                f"nothing of {annotator!r}; measure {annotator!r} with another design"
+            )
+        plan = plan.model_copy(update={"annotator": annotator})
+        check_plan(store, dataset, plan)
+    return read_measured(store, dataset, plan)
+
+
+def _sides(
+    store: Store, items: MeasuredItems, subject: GateSubject, against: str
+) -> tuple[MeasuredSide, MeasuredSide]:
+    group, groups = subject.group, items.groups
+    if against in groups:
+        others = [value for value in groups if value != against]
+        if group is None and len(others) != 1:
+            raise UsageError(f"say which is compared with {against!r}: --group, one of {groups}")
+        return MeasuredSide(items, group or others[0]), MeasuredSide(items, against)
+    return MeasuredSide(items, group), MeasuredSide(_items(store, against, None))
 
 
 def _level(rate: MeanInterval, limit: float, *, require_proof: bool) -> GateCheck:
@@ -125,54 +165,21 @@ def _level(rate: MeanInterval, limit: float, *, require_proof: bool) -> GateChec
     return GateCheck(f"rate at most {figure(limit)}", rate, limit, passed, why)
 
 
-def _change(new: MeasuredItems, old: MeasuredItems, against: str) -> GateCheck:
-    if new.plan.unit != old.plan.unit:
-        raise UsageError(f"one counts {new.plan.unit}, {against!r} counts {old.plan.unit}")
-    found = _paired(new, old)
-    how = "paired on common questions"
-    if found is None:
-        how = "of all items"
-        rates = new.estimate(), old.estimate()
-        if rates[0] is None or rates[1] is None:
-            raise UsageError(f"{against!r} has no reviews of its sample yet")
-        df = max(min(new.reviewed, old.reviewed) - 1, 2)
-        mean, low, high = difference_interval(rates[0], rates[1], df=df)
-        found = MeanInterval(mean=mean, low=low, high=high)
-    worse = found.low > 0
-    why = f"{'shown to be higher' if worse else 'not shown to be higher'}, {how}"
-    return GateCheck(f"no higher than {against}", found, 0.0, not worse, why)
+def check_change(new: MeasuredSide, old: MeasuredSide, against: str) -> GateCheck:
+    """Check that a rate is not shown to be higher than another one.
 
-
-def _paired(new: MeasuredItems, old: MeasuredItems) -> MeanInterval | None:
-    """Return the mean difference on questions that both have, None where few were reviewed.
-
-    Samples of one seed have the same questions first; which ones are reviewed in both is chance.
+    Raises:
+        UsageError: they count different things, or one has no reviews.
     """
-    even = new.plan.design == old.plan.design == "uniform" and new.plan.seed == old.plan.seed
-    earlier = {item.key: (at, item) for at, item in enumerate(old.items)}
-    if not even or new.plan.unit != "answers" or len(earlier) < len(old.items):
-        return None
-    common = [
-        (at, item, *earlier[item.key]) for at, item in enumerate(new.items) if item.key in earlier
-    ]
-    if len({item.key for _, item, _, _ in common}) < len(common):
-        return None
-    known = np.array([item.f - was.f for _, item, _, was in common])
-    pairs = [
-        (item.y - was.y, item.f - was.f)
-        for at, item, before, was in common
-        if at < new.reviewed and before < old.reviewed
-        if item.y is not None and was.y is not None
-    ]
-    d, g = np.array(pairs, dtype=float).reshape(-1, 2).T
-    n = len(d)
-    if n < _COMMON or np.count_nonzero(d) < _CHANGED:
-        return None
-    lam = float(np.clip(np.cov(d, g)[0, 1] / g.var(ddof=1), 0, None)) if g.var() else 0.0
-    mean = float(d.mean() + lam * (known.mean() - g.mean()))
-    spread = np.square(d - lam * g - (d - lam * g).mean()).sum() / (n - 2)
-    half = t_quantile(n - 2) * float(np.sqrt(spread / n * (1 - n / len(known))))
-    return MeanInterval(mean=mean, low=max(mean - half, -1), high=min(mean + half, 1))
+    units = new.items.plan.unit, old.items.plan.unit
+    if units[0] != units[1]:
+        raise UsageError(f"one counts {units[0]}, {against!r} counts {units[1]}")
+    change = compare_rates(new, old)
+    if change is None:
+        raise UsageError(f"{against!r} has no reviews of its sample yet")
+    worse = change.difference.low > 0
+    why = f"{'shown to be higher' if worse else 'not shown to be higher'}, {change.how}"
+    return GateCheck(f"no higher than {against}", change.difference, 0.0, not worse, why)
 
 
 def write_reports(result: GateResult, junit: Path | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final
@@ -18,9 +18,10 @@ from spanlab.results import (
     counted,
 )
 from spanlab.schema import MeasurementPlan
-from spanlab.scorers.powered import METHOD, RateEstimate, difference_interval
+from spanlab.scorers.powered import METHOD
 from spanlab.scorers.sampling import reviews_for_difference
 from spanlab.storage import Store
+from spanlab.workflows.measuring.paired import MeasuredSide, RateChange, compare_rates
 from spanlab.workflows.measuring.sample import (
     ALL,
     MeasuredItems,
@@ -64,7 +65,7 @@ class Measurement:
     dataset: str
     plan: MeasurementPlan
     groups: tuple[GroupMeasurement, ...]
-    pairs: tuple[tuple[str, str, MeanInterval], ...]
+    pairs: tuple[tuple[str, str, RateChange], ...]
     history: tuple[tuple[int, MeanInterval], ...]
     more: int
     for_difference: int
@@ -121,8 +122,9 @@ class Measurement:
                     columns=(
                         *columns_of("text", "Value", "minus"),
                         Column(key="difference", title="Difference", unit="difference"),
+                        Column(key="how", title="Compared"),
                     ),
-                    rows=self.pairs,
+                    rows=tuple((a, b, d.difference, d.how) for a, b, d in self.pairs),
                     remarks=(
                         f"All {counted(len(self.pairs), 'interval')} hold together with 95 % "
                         "(Bonferroni).",
@@ -150,7 +152,10 @@ class Measurement:
             "line": self.line,
             "method": METHOD,
             "groups": groups,
-            "pairs": [{"a": a, "b": b, **d.model_dump()} for a, b, d in self.pairs],
+            "pairs": [
+                {"a": a, "b": b, "questions": change.questions, **change.difference.model_dump()}
+                for a, b, change in self.pairs
+            ],
             "history": [{"reviews": n, **interval.model_dump()} for n, interval in self.history],
             "more": self.more,
             "for_difference": self.for_difference,
@@ -170,7 +175,6 @@ def measure(store: Store, dataset: str, plan: MeasurementPlan | None = None) -> 
         check_plan(store, dataset, plan)
     items = read_measured(store, dataset, plan)
     plan = items.plan
-    estimates = {value: items.estimate(value) for value in items.groups}
     groups = [_group(items, None), *(_group(items, value) for value in items.groups)]
     rate = groups[0]
     guess = rate.finite.mean if rate.finite else rate.marked
@@ -178,10 +182,10 @@ def measure(store: Store, dataset: str, plan: MeasurementPlan | None = None) -> 
         dataset=dataset,
         plan=plan,
         groups=tuple(groups),
-        pairs=tuple(_pairs(estimates)),
+        pairs=tuple(_pairs(items)),
         history=tuple(_history(items)),
         more=items.missing(items.estimate()),
-        for_difference=reviews_for_difference(_DIFFERENCE, guess, rate.rho),
+        for_difference=reviews_for_difference(_DIFFERENCE, guess, rate.rho, items=len(items.items)),
         remarks=tuple(_remarks(items, rate)),
     )
 
@@ -202,14 +206,14 @@ def _group(items: MeasuredItems, value: str | None) -> GroupMeasurement:
     )
 
 
-def _pairs(
-    estimates: Mapping[str, RateEstimate | None],
-) -> Iterable[tuple[str, str, MeanInterval]]:
-    known = {value: found for value, found in estimates.items() if found is not None}
+def _pairs(items: MeasuredItems) -> Iterable[tuple[str, str, RateChange]]:
+    known = [value for value in items.groups if items.estimate(value) is not None]
     couples = list(combinations(known, 2))
     for a, b in couples:
-        mean, low, high = difference_interval(known[a], known[b], comparisons=len(couples))
-        yield a, b, MeanInterval(mean=mean, low=low, high=high)
+        sides = MeasuredSide(items, a), MeasuredSide(items, b)
+        change = compare_rates(*sides, comparisons=len(couples))
+        if change is not None:
+            yield a, b, change
 
 
 def _history(items: MeasuredItems) -> Iterable[tuple[int, MeanInterval]]:

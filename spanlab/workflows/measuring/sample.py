@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from statistics import fmean
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spanlab.errors import UsageError
 from spanlab.labels import hard_of
@@ -27,6 +28,7 @@ from spanlab.storage import Store
 from spanlab.workflows.datasets import check_annotators, summary_of
 from spanlab.workflows.item_fields import values_of
 
+Flags = NDArray[np.bool_]
 ALL: Final = "all"  # the group of all items
 _MOST_GROUPS: Final = 30
 
@@ -50,7 +52,11 @@ class MeasuredItem(NamedTuple):
 
 
 class MeasuredItems:
-    """The items of a dataset that the detector has finished, in the order of their review."""
+    """The items of a dataset that the detector has finished, in the order of their review.
+
+    Answers of several groups to one question come together, so that groups are compared on the
+    same questions: then questions are what is drawn.
+    """
 
     def __init__(self, records: Iterable[Record], plan: MeasurementPlan) -> None:
         self.plan = plan
@@ -63,10 +69,14 @@ class MeasuredItems:
                 self.left_out += 1
             else:
                 seen.append(item)
-        keys = Counter(item.key for item in seen)
-        names = [item.key if keys[item.key] == 1 else item.item_id for item in seen]
-        doubts = np.array([item.doubt for item in seen])
         even = plan.design != "uncertainty"
+        # With uneven odds one number for two items would draw the one because of the other.
+        keys = Counter((item.key, item.group if even else "") for item in seen)
+        single = [keys[item.key, item.group if even else ""] == 1 for item in seen]
+        names = [
+            item.key if alone else item.item_id for item, alone in zip(seen, single, strict=True)
+        ]
+        doubts = np.array([item.doubt for item in seen])
         self.p = np.ones(len(seen)) if even else uncertainty_sizes(doubts)
         strata = [item.group for item in seen] if plan.design == "stratified" else None
         order = review_order(random_numbers(names, plan.seed), self.p, strata)
@@ -75,14 +85,21 @@ class MeasuredItems:
         groups = sorted({item.group for item in seen})
         self.groups = groups if plan.by else []
         self.codes = np.array([groups.index(item.group) for item in self.items], dtype=int)
+        _, self.questions = np.unique([names[at] for at in order], return_inverse=True)
+
+    @cached_property
+    def columns(self) -> Mapping[str, Array]:
+        """What is said of each item, as arrays; y is NaN where nobody has finished it."""
+        return {
+            name: np.array([getattr(item, name) for item in self.items], dtype=float)
+            for name in ("y", "x", "f", "size", "skipped")
+        }
 
     @cached_property
     def reviewed(self) -> int:
         """How long the beginning is that is reviewed (or skipped) without a gap."""
-        for at, item in enumerate(self.items):
-            if item.y is None and not item.skipped:
-                return at
-        return len(self.items)
+        missing = np.isnan(self.columns["y"]) & (self.columns["skipped"] == 0)
+        return int(missing.argmax()) if missing.any() else len(self.items)
 
     @property
     def line(self) -> str:
@@ -95,7 +112,8 @@ class MeasuredItems:
         for at, item in enumerate(self.items):
             if item.item_id == record.item.id:
                 self.items[at] = _measured(record, self.plan, item.group) or item
-                self.__dict__.pop("reviewed", None)
+        for name in ("columns", "reviewed"):
+            self.__dict__.pop(name, None)
 
     def missing(self, found: RateEstimate | None) -> int:
         """Return about how many reviews are missing after an estimate of all items."""
@@ -108,6 +126,12 @@ class MeasuredItems:
         made = sum(item.y is not None for item in items[: self.reviewed])
         return min(max(needed - made, 1), len(items) - self.reviewed)
 
+    def inside(self, group: str | None = None) -> Flags:
+        """Return which items are of a group, all for None."""
+        if group is None:
+            return np.ones(len(self.items), dtype=bool)
+        return np.array([item.group == group for item in self.items], dtype=bool)
+
     def estimate(
         self,
         group: str | None = None,
@@ -117,34 +141,41 @@ class MeasuredItems:
         like: bool = False,
     ) -> RateEstimate | None:
         """Return the rate from the first n items of the order, of one group of them."""
+        inside, values = self.inside(group), self.columns
+        chosen = self.chosen(group, n)
+        if not values["x"][chosen].sum():
+            return None
+        whole = values["size"][inside].sum()
+        known = values["f"][inside].sum() / whole if whole else 0.0
+        sample = self.sampled(chosen, inside, values, n)
+        items = len(np.unique(self.questions[inside])) if group is None else int(inside.sum())
+        return estimate_rate(sample, None if alone else known, items=items, superpopulation=like)
+
+    def chosen(self, group: str | None = None, n: int | None = None) -> NDArray[np.intp]:
+        """Return the places of the first n items of the order that count, of one group of them."""
+        counted = self.inside(group) & ~np.isnan(self.columns["y"])
+        return np.flatnonzero(counted[: self.reviewed if n is None else n])
+
+    def sampled(
+        self,
+        chosen: NDArray[np.intp],
+        inside: Flags,
+        values: Mapping[str, Array],
+        n: int | None = None,
+    ) -> ReviewedSample:
+        """Return chosen items with their odds; answers to one question are one where all count."""
         n = self.reviewed if n is None else n
-        chosen = [
-            at
-            for at, item in enumerate(self.items[:n])
-            if item.y is not None and (group is None or item.group == group)
-        ]
-        if not chosen:
-            return None
-        everybody = [item for item in self.items if group is None or item.group == group]
-        reached = [item for item in self.items[:n] if group is None or item.group == group]
-        pi = self._odds(n)[chosen] * len(chosen) / len(reached)
-        picked = [self.items[at] for at in chosen]
-        strata = self.codes[chosen] if self.plan.design == "stratified" and not group else None
-        sample = ReviewedSample(
-            y=np.array([item.y for item in picked], dtype=float),
-            f=np.array([item.f for item in picked]),
-            pi=np.clip(pi, 1e-9, 1),
-            x=np.array([item.x for item in picked]),
-            x_detector=np.array([item.size for item in picked]),
-            strata=strata,
-        )
-        if not sum(item.x for item in picked):
-            return None
-        whole = sum(item.size for item in everybody)
-        known = sum(item.f for item in everybody) / whole if whole else 0.0
-        return estimate_rate(
-            sample, None if alone else known, items=len(everybody), superpopulation=like
-        )
+        picked = {name: values[name][chosen] for name in ("y", "f", "x", "size")}
+        strata = self.codes[chosen] if self.plan.design == "stratified" and inside.all() else None
+        units, place = np.unique(self.questions[chosen], return_inverse=True)
+        if inside.all() and len(units) < len(chosen):
+            picked = {name: np.bincount(place, v).astype(float) for name, v in picked.items()}
+            pi = np.full(len(units), len(units) / len(np.unique(self.questions)))
+            strata = None
+        else:
+            pi = self._odds(n)[chosen] * len(chosen) / max(inside[:n].sum(), 1)
+        pi = np.clip(pi, 1e-9, 1)
+        return ReviewedSample(picked["y"], picked["f"], pi, picked["x"], picked["size"], strata)
 
     def _odds(self, n: int) -> Array:
         if self.plan.design != "stratified":

@@ -1,0 +1,70 @@
+"""How detectors were set up when they annotated a dataset: what their marks depend on."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+
+from spanlab.detectors import DetectorSpec
+from spanlab.detectors.building import program_name
+from spanlab.detectors.entry import entries, entry_of
+from spanlab.schema import DatasetSettings, DetectorSetup
+from spanlab.settings import Settings
+from spanlab.storage import Store
+from spanlab.workflows.detection.estimate import settings_of
+from spanlab.workflows.detection.request import RunRequest
+
+
+def note_setups(store: Store, request: RunRequest, settings: Settings) -> None:
+    """Keep with a dataset how the detectors of a run are set up.
+
+    What is there already stays, unless the run annotates every item anew.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    made = [setup_of(spec, settings) for spec in request.specs]
+    anew = request.again and request.items is None and request.limit is None
+
+    def noted(old: DatasetSettings) -> DatasetSettings:
+        kept = [one for one in old.setups if not (anew and one.annotator in request.annotators)]
+        return old.model_copy(update={"setups": (*kept, *(one for one in made if one not in kept))})
+
+    store.change_settings(request.dataset, noted)
+
+
+def setup_of(spec: DetectorSpec, settings: Settings) -> DetectorSetup:
+    """Return how a detector is set up."""
+    return DetectorSetup(
+        annotator=spec.signs,
+        version=version("spanlab"),
+        settings={key: value for key, value in settings_of(spec).items() if key != "metric"},
+        prompts=prompt_hash(spec, settings),
+    )
+
+
+def changed_prompts(setups: Iterable[DetectorSetup], settings: Settings) -> tuple[str, ...]:
+    """Return whose prompts differ from those that are in use now, such as by another default."""
+    changed, known = [], {entry.name for entry in entries()}
+    for one in setups:
+        named = {key: one.settings.get(key) for key in ("detector", "name", "program", "guidance")}
+        spec = DetectorSpec.model_validate(named)
+        if spec.detector in known and one.prompts != prompt_hash(spec, settings):
+            changed.append(one.annotator)
+    return tuple(dict.fromkeys(changed))
+
+
+def prompt_hash(spec: DetectorSpec, settings: Settings) -> str:
+    """Return a hash of a detector's files, in which its prompts stand, and of its tuned one."""
+    entry = entry_of(spec.detector)
+    place = importlib.import_module(entry.create.__module__) if entry.create else None
+    files = sorted(Path(place.__file__).parent.glob("*")) if place and place.__file__ else []
+    program = settings.programs / f"{program_name(spec, settings)}.json"
+    code = sha256()
+    for path in (*files, program):
+        if path.is_file():
+            code.update(path.name.encode() + path.read_bytes())
+    return code.hexdigest()

@@ -1,0 +1,160 @@
+"""The gate: rates, groups, datasets compared, and what a proposed number of reviews finds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import run_here
+from measured_data import ANSWER, filled, said
+
+from spanlab.errors import UsageError
+from spanlab.schema import Item, MeasurementPlan, Record
+from spanlab.scorers.sampling import reviews_for_difference
+from spanlab.storage import Store
+from spanlab.workflows.measuring.gating import GateSubject, check_change, check_gate
+from spanlab.workflows.measuring.measurement import measure
+from spanlab.workflows.measuring.paired import MeasuredSide
+from spanlab.workflows.measuring.sample import (
+    MeasuredItems,
+    measurement_queue,
+    plan_measurement,
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("SPANLAB_DATABASE_URL", raising=False)
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    with Store.open() as opened:
+        yield opened
+
+
+def test_a_gate_compares_two_datasets_on_common_questions(store: Store) -> None:
+    filled(store, "old", lambda at: at % 10 == 0, 400, 150)
+    filled(store, "new", lambda at: at % 10 in {0, 1, 2}, 400, 150)
+    filled(store, "same", lambda at: at % 10 == 5, 400, 150)
+    worse = check_gate(store, GateSubject("new"), against="old")
+    assert not worse.passed
+    assert "paired on 150 common questions" in worse.checks[0].why
+    assert check_gate(store, GateSubject("same"), against="old").passed
+    assert check_gate(store, GateSubject("old"), against="new").passed
+
+
+def two_models(n: int, rates: tuple[float, float], seed: int = 3) -> list[Record]:
+    """Two models' answers to the same n questions, hard ones hard for both; the judge errs."""
+    rng = np.random.default_rng(seed)
+    hard, errs = rng.random(n), rng.random((2, n)) < 0.1
+    records = []
+    for model, rate in enumerate(rates):
+        wrong = np.zeros(n, dtype=bool)
+        wrong[np.argsort(hard + 0.1 * rng.random(n))[: round(rate * n)]] = True
+        for at in range(n):
+            item = Item(
+                id=f"{model}-{at}",
+                lang="en",
+                question=f"q{at}",
+                answer=ANSWER,
+                meta={"model": ("old", "new")[model], "wrong": bool(wrong[at])},
+            )
+            judged = said("judge", bool(wrong[at] != errs[model][at]), 0.9)
+            records.append(Record(item=item, annotations=(judged,)))
+    return records
+
+
+def reviewed(records: list[Record], plan: MeasurementPlan, n: int) -> MeasuredItems:
+    """The sample after the first n reviews of its queue."""
+    queue = {item.item_id for item in MeasuredItems(records, plan).items[:n]}
+    return MeasuredItems((with_review(r) if r.item.id in queue else r for r in records), plan)
+
+
+def with_review(record: Record) -> Record:
+    truth = bool(record.item.meta["wrong"])
+    return record.model_copy(update={"annotations": (*record.annotations, said("anna", truth))})
+
+
+def test_two_models_of_a_dataset_are_compared_on_the_same_questions(
+    store: Store, tmp_path: Path
+) -> None:
+    records = two_models(300, (0.1, 0.25))
+    store.import_records("d", records)
+    plan_measurement(store, "d", MeasurementPlan(annotator="judge", by="meta.model"))
+    queue = measurement_queue(store, "d")
+    # Answers to one question come together.
+    assert [name.split("-")[1] for name in queue[:100:2]] == [
+        name.split("-")[1] for name in queue[1:100:2]
+    ]
+    truth = {record.item.id: bool(record.item.meta["wrong"]) for record in records}
+    store.save_annotations("d", [(name, said("anna", truth[name])) for name in queue[:240]])
+    found = measure(store, "d")
+    ((a, b, change),) = found.pairs
+    assert (a, b, change.questions) == ("new", "old", 120)
+    assert change.difference.low <= 0.15 <= change.difference.high
+    apart = found.groups[1].finite, found.groups[2].finite
+    assert apart[0]
+    assert apart[1]
+    wide = np.hypot(apart[0].high - apart[0].low, apart[1].high - apart[1].low)
+    assert change.difference.high - change.difference.low < 0.9 * wide
+
+    def gate(*words: str) -> tuple[int, str]:
+        shown = run_here(["gate", "d", *words], tmp_path, {"SPANLAB_HOME": str(tmp_path / "home")})
+        return shown.returncode, shown.stdout + shown.stderr
+
+    code, shown = gate("--against", "old")
+    assert (code, "paired on 120 common questions" in shown) == (1, True), shown
+    assert gate("--group", "old", "--against", "new")[0] == 0
+    assert gate("--group", "old", "--max-rate", ".15")[0] == 0
+    assert gate("--group", "new", "--max-rate", ".15")[0] == 1
+    code, shown = gate("--group", "gpt", "--max-rate", ".15")
+    assert (code, "it has new, old" in shown) == (2, True)
+    figures = json.loads(gate("--against", "old", "--json")[1])
+    assert figures["passed"] is False
+
+
+def test_the_same_reviews_correct_another_detector(store: Store) -> None:
+    filled(store, "d", lambda at: at % 5 == 0, 300, 150)
+    marks = said("judge", marked=True).model_copy(update={"annotator": "judge-2"})
+    other = [(f"i{at}", marks) for at in range(300)]
+    store.save_annotations("d", other)
+    found = check_gate(store, GateSubject("d", "judge-2"), max_rate=0.05)
+    assert found.checks[0].found.low <= 0.2 <= found.checks[0].found.high
+    assert not found.passed
+    with pytest.raises(Exception, match="no annotator 'nobody'"):
+        check_gate(store, GateSubject("d", "nobody"), max_rate=0.05)
+    filled(store, "u", lambda at: at % 5 == 0, 60, 50, design="uncertainty")
+    store.save_annotations("u", other[:60])
+    with pytest.raises(UsageError, match="measure 'judge-2' with another design"):
+        check_gate(store, GateSubject("u", "judge-2"), max_rate=0.05)
+
+
+@pytest.mark.parametrize("paired", [False, True], ids=["two-datasets", "two-models"])
+def test_as_many_reviews_as_proposed_find_five_points(paired: bool) -> None:
+    """40 samples of one population; bench_rates has 200 populations of each kind."""
+    n = reviews_for_difference(0.05, 0.1, items=600)
+    assert n < 450
+    failed = {}
+    for name, rate in (("worse", 0.15), ("same", 0.1)):
+        records = two_models(600, (0.1, rate))
+        failed[name] = sum(not passes(records, n, run, paired=paired) for run in range(40)) / 40
+    assert failed["worse"] >= 0.9
+    assert failed["same"] <= 0.05
+
+
+def passes(records: list[Record], n: int, seed: int, *, paired: bool) -> bool:
+    """Whether the gate passes: of two groups of one dataset, or of two datasets' own seeds."""
+    if paired:
+        plan = MeasurementPlan(annotator="judge", by="meta.model", seed=seed)
+        both = reviewed(records, plan, 2 * n)
+        sides = MeasuredSide(both, "new"), MeasuredSide(both, "old")
+    else:
+        plans = [MeasurementPlan(annotator="judge", seed=seed + more) for more in (0, 1_000)]
+        old, new = records[: len(records) // 2], records[len(records) // 2 :]
+        sides = (
+            MeasuredSide(reviewed(new, plans[0], n)),
+            MeasuredSide(reviewed(old, plans[1], n)),
+        )
+    return check_change(*sides, "old").passed
