@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import NamedTuple
 
 import numpy as np
 
-from spanlab.extents import size
+from spanlab.extents import iou, overlap, size
+from spanlab.labels import hard_of
 from spanlab.results import (
     ITEMS,
     ONE_ITEM,
@@ -52,13 +53,30 @@ class PersonLabels:
     spans: Counter[str] = field(default_factory=Counter)
 
 
+class KnownMarks(NamedTuple):
+    """How a person marked ``items`` items with gold labels: mean IoU, and per character.
+
+    ``sensitivity`` is the share of what is hallucinated that they marked, ``specificity`` that of
+    the rest that they left; None of nothing.
+    """
+
+    items: int
+    iou: float
+    sensitivity: float | None
+    specificity: float | None
+
+
 @dataclass(frozen=True)
 class CampaignReport:
-    """What people said of ``looked_at`` of a dataset's items, by person and by item id."""
+    """What people said of ``looked_at`` of a dataset's items, by person and by item id.
+
+    ``known`` is about the items with gold labels, by person.
+    """
 
     looked_at: int
     labels: Mapping[str, PersonLabels]
     marks: Mapping[str, ItemMarks]
+    known: Mapping[str, KnownMarks] = field(default_factory=dict)
 
 
 class AgreementOn(NamedTuple):
@@ -104,12 +122,43 @@ def campaign(
     ]
     labels: dict[str, PersonLabels] = defaultdict(PersonLabels)
     marks: dict[str, ItemMarks] = {}
+    compared: dict[str, list[tuple[float, int, int, int, int]]] = defaultdict(list)
     looked_at = 0
     for record in reported(sample_records(store, dataset, limit), on_progress, _REPORT_EVERY):
         looked_at += 1
         marks[record.item.id] = rated(record, people)
         _count(labels, record, marks[record.item.id])
-    return CampaignReport(looked_at, labels, marks)
+        for name, against in against_gold(record, marks[record.item.id]).items():
+            compared[name].append(against)
+    known = {name: _summed(rows) for name, rows in compared.items()}
+    return CampaignReport(looked_at, labels, marks, known)
+
+
+def against_gold(record: Record, item: ItemMarks) -> dict[str, tuple[float, int, int, int, int]]:
+    """Compare what people marked with the gold labels of a record.
+
+    Returns:
+        By person, where there are gold labels: IoU, and characters that are marked and
+        hallucinated, hallucinated, left and not hallucinated, not hallucinated.
+    """
+    gold = next((each for each in record.annotations if each.kind is AnnotatorKind.GOLD), None)
+    if gold is None or gold.status is not Status.DONE:
+        return {}
+    right = hard_of(gold)
+    found = {}
+    for name, marked in item.marks.items():
+        both, wrong = overlap(marked, right), item.length - size(right)
+        left = item.length - size(marked) - size(right) + both
+        found[name] = (iou(marked, right), both, size(right), left, wrong)
+    return found
+
+
+def _summed(rows: Sequence[tuple[float, int, int, int, int]]) -> KnownMarks:
+    share, hits, right, left, wrong = np.sum(rows, axis=0).tolist()
+    n = len(rows)
+    return KnownMarks(
+        n, share / n, hits / right if right else None, left / wrong if wrong else None
+    )
 
 
 def agreement_over_time(

@@ -1,0 +1,230 @@
+"""People in a campaign: whether one may begin, and what becomes of the items of one who left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from spanlab.errors import NotFoundError, UsageError
+from spanlab.results import counted, figure
+from spanlab.schema import AnnotatorKind, DatasetSettings, KnownAnswers, Status
+from spanlab.scorers.agreement import rated
+from spanlab.storage import Store
+from spanlab.storage.campaigns import Entrance, KnownItems
+from spanlab.workflows.analysis.campaign import against_gold
+from spanlab.workflows.datasets import summary_of
+
+
+@dataclass(frozen=True)
+class EntranceState:
+    """Where somebody stands with the test before they may begin.
+
+    ``stage`` is "open" for who may work, "begin" before a test, "test" within one, "failed" after
+    it. ``items`` are those of the test at hand, ``done`` how many of them are decided; ``score`` is
+    the mean IoU of the last test that came to an end, and ``again`` whether another one may begin.
+    """
+
+    stage: Literal["open", "begin", "test", "failed"]
+    attempt: int = 0
+    items: tuple[str, ...] = ()
+    done: int = 0
+    score: float | None = None
+    again: bool = False
+
+
+def entrance_of(
+    store: Store, dataset: str, person: str, settings: DatasetSettings | None = None
+) -> EntranceState:
+    """Return whether somebody may work on a dataset; a test whose items are decided ends here.
+
+    Whoever has decided other items than those of tests has begun before there was one, and may.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    settings = settings or store.settings(dataset)
+    if settings.known is None or not settings.known.test_items:
+        return EntranceState("open")
+    ended = [each for each in store.entered(dataset) if each.reviewer == person]
+    passed = next((each for each in ended if each.passed), None)
+    if passed is not None:
+        return EntranceState("open", score=passed.score)
+    given = store.known_items(dataset, person)
+    counts = store.counts(dataset, person)
+    decided = sum(each.status is not Status.NOT_ANNOTATED for each in given.given)
+    if counts[Status.DONE] + counts[Status.SKIPPED] > decided:
+        return EntranceState("open")
+    attempt = max((each.attempt for each in given.given), default=0)
+    last = ended[-1] if ended else None
+    if attempt > (last.attempt if last else 0):
+        return _within(store, dataset, person, attempt, given)
+    if last is None:
+        return EntranceState("begin", attempt=1)
+    return _failed(settings.known, given, last)
+
+
+def _within(
+    store: Store, dataset: str, person: str, attempt: int, given: KnownItems
+) -> EntranceState:
+    test = given.test(attempt)
+    names = tuple(each.item_id for each in test)
+    done = sum(each.status is not Status.NOT_ANNOTATED for each in test)
+    if done < len(names):
+        return EntranceState("test", attempt, names, done)
+    shares = []
+    for name in names:
+        record = store.record(dataset, name)
+        shares.append(against_gold(record, rated(record, [person])).get(person, (0.0,))[0])
+    score = sum(shares) / len(shares)
+    known = store.settings(dataset).known
+    passed = known is None or score >= known.pass_at
+    store.enter(dataset, Entrance(person, attempt, score, passed, datetime.now(UTC)))
+    return entrance_of(store, dataset, person)
+
+
+def _failed(known: KnownAnswers, given: KnownItems, last: Entrance) -> EntranceState:
+    left = given.total - len(given.given)
+    again = known.retry and left >= known.test_items
+    return EntranceState("failed", last.attempt + 1, score=last.score, again=again)
+
+
+def begin_test(store: Store, dataset: str, person: str) -> None:
+    """Give somebody the items of their next test.
+
+    Raises:
+        UsageError: they may not do one, or too few items with gold labels are left.
+    """
+    state = entrance_of(store, dataset, person)
+    known = store.settings(dataset).known
+    if (
+        known is None
+        or state.stage not in {"begin", "failed"}
+        or (state.stage == "failed" and not state.again)
+    ):
+        raise UsageError(f"{person!r} is at no test of {dataset!r} that could begin")
+    store.give_test(dataset, person, state.attempt, known.test_items)
+
+
+def let_in(store: Store, dataset: str, person: str) -> None:
+    """Let somebody work on a dataset without a test, or after one that they have not passed."""
+    store.enter(dataset, Entrance(person, 0, None, passed=True, at=datetime.now(UTC)))
+
+
+def check_begun(store: Store, dataset: str, person: str, item: str) -> None:
+    """Check that somebody may write to an item: of who is at a test, to those of the test alone.
+
+    Raises:
+        UsageError: they may not.
+        NotFoundError: there is no such dataset.
+    """
+    settings = store.settings(dataset)
+    if settings.known is None or not settings.known.test_items:
+        return
+    given = store.known_items(dataset, person).given
+    if any(each.item_id == item and each.attempt for each in given):
+        return
+    if entrance_of(store, dataset, person, settings).stage != "open":
+        raise UsageError("this dataset has a test before anybody begins: open Review to do it")
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """What somebody who leaves has not finished: items reserved for them, or assigned to them."""
+
+    person: str
+    left: int
+    reserved: int
+    done: int
+    assigned: bool
+
+    @property
+    def in_words(self) -> str:
+        """What happens to their items when they are taken back."""
+        where = (
+            "goes to those who come next in the plan"
+            if self.assigned
+            else "goes back to the queue at once, for whoever comes first"
+        )
+        open_ = counted(self.left if self.assigned else self.reserved, "item")
+        return (
+            f"{open_} of {self.person}, {'assigned' if self.assigned else 'reserved'} and not "
+            f"finished, {where}. What {self.person} has finished ({counted(self.done, 'item')}) "
+            "stays and counts. Review offers them nothing by the plan any more; giving back undoes "
+            "that, for what nobody else has finished by then."
+        )
+
+
+def leaving(store: Store, dataset: str, person: str) -> Leaving:
+    """Return what taking items back from a person would do.
+
+    Raises:
+        NotFoundError: there is no such dataset, or nobody of this name in its plan.
+        UsageError: the dataset has no plan.
+    """
+    summary = summary_of(store, dataset)
+    if not summary.settings.overlap:
+        raise UsageError(f"{dataset!r} has no plan: nothing is assigned or reserved")
+    plan = store.plan(dataset, only=person)
+    part = None if plan is None else plan.of(person)
+    people = [w.name for w in summary.annotators if w.kind is AnnotatorKind.PERSON]
+    known = dict.fromkeys((*summary.settings.assigned_to, *people))
+    reserved = store.n_held(dataset, person)
+    if part is None or not (person in known or reserved):
+        raise NotFoundError(
+            f"nobody called {person!r} works on {dataset!r}; there are: "
+            f"{', '.join(map(repr, known)) or 'nobody yet'}"
+        )
+    assigned = person in summary.settings.assigned_to
+    return Leaving(person, part.left if assigned else reserved, reserved, part.done, assigned)
+
+
+def test_in_words(state: EntranceState, known: KnownAnswers) -> str:
+    """Return what is said of a test to whoever is before, in or after it."""
+    n_items, wanted = counted(known.test_items, "item"), figure(known.pass_at, 2)
+    if state.stage == "begin":
+        return (
+            f"Before you begin: {n_items} to get to know the task. Their right answers are known, "
+            f"and your marks are compared with them: an overlap (IoU) of {wanted} leads on. Take "
+            "your time, and read the guidelines first (key g)."
+        )
+    if state.stage == "test":
+        return f"Test before you begin: {state.done} of {counted(len(state.items), 'item')} decided"
+    score = figure(state.score or 0.0, 2)
+    if state.stage == "open":
+        return f"Thank you: your marks overlap with the known answers by {score}. You may begin."
+    kind = (
+        "Have another look at the guidelines, and try again with other items."
+        if state.again
+        else "Who leads this dataset can let you in: ask them."
+    )
+    return (
+        f"Thank you for doing the test. Your marks overlap with the known answers by {score}; "
+        f"{wanted} is needed here. Tasks like this are learnt by doing. {kind}"
+    )
+
+
+def change_known(store: Store, dataset: str, changed: Mapping[str, float | bool] | None) -> None:
+    """Change how items with known answers are used, or use them no more.
+
+    Where they are, reviewers never see what others marked: it would tell the answers.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        changed: fields of ``KnownAnswers``, others stay as they are; None for no use.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+        UsageError: a value is out of range.
+    """
+
+    def change(now: DatasetSettings) -> DatasetSettings:
+        if changed is None:
+            return now.model_copy(update={"known": None})
+        known = (now.known or KnownAnswers()).model_copy(update=dict(changed))
+        blind = {"always_blind": True, "shown_when_done": False}
+        return now.model_copy(update={"known": known, **blind})
+
+    store.change_settings(dataset, change)

@@ -1,0 +1,172 @@
+"""People in a campaign: what they have left, the forecast, known answers, tests, who left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from spanlab.errors import NotFoundError, UsageError
+from spanlab.oplog import AddSpan, FinishItem
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span
+from spanlab.settings import Settings
+from spanlab.storage import SentOperation, Store
+from spanlab.workflows.analysis.forecast import done_by, forecast
+from spanlab.workflows.analysis.people import oversee, remind_table
+from spanlab.workflows.campaigns import (
+    begin_test,
+    change_known,
+    check_begun,
+    entrance_of,
+    leaving,
+    let_in,
+)
+
+ANSWER = "0123456789"
+TODAY = date(2026, 3, 20)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path}/spanlab.db")
+    gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=(Span.of(ANSWER, 2, 6),))
+    with Store.open(settings) as store:
+        store.import_records(
+            "d",
+            [
+                *(
+                    Record(item=Item(id=f"known {n}", answer=ANSWER), annotations=(gold,))
+                    for n in range(8)
+                ),
+                *(Record(item=Item(id=f"item {n}", answer=ANSWER)) for n in range(6)),
+            ],
+        )
+        yield store
+
+
+def _mark(store: Store, item: str, person: str, start: int, end: int) -> None:
+    base = store.review("d", item, person).version
+    add = AddSpan(span=f"s{item}{person}".replace(" ", ""), start=start, end=end)
+    writes = [
+        SentOperation(f"{item} {person}", base + n, base + n - 1, operation, seconds=seconds)
+        for n, operation, seconds in ((1, add, None), (2, FinishItem(), 30.0))
+    ]
+    assert not store.apply("d", item, person, writes).refused
+
+
+def test_a_forecast_goes_on_as_the_last_days_went() -> None:
+    steady = {TODAY - timedelta(days=n): 10 for n in range(1, 8)}
+    found = forecast(steady, 55, TODAY)
+    assert found is not None
+    assert (found.early, found.half, found.late) == (date(2026, 3, 26),) * 3
+    assert found.days[-1][1].mean == 55
+    assert done_by(steady, 55, TODAY) == date(2026, 3, 26)
+    uneven = {TODAY - timedelta(days=n): 20 * (n % 2) for n in range(1, 15)}
+    found = forecast(uneven, 200, TODAY)
+    assert found is not None
+    assert found.early < found.half < found.late
+    assert abs((found.half - TODAY).days - 20) <= 2
+    assert forecast({TODAY - timedelta(days=30): 5}, 5, TODAY) is None
+    assert forecast({}, 5, TODAY) is None
+    first = forecast({TODAY: 5}, 10, TODAY)
+    assert first is not None
+    assert first.half == TODAY + timedelta(days=2)
+
+
+def test_the_lead_sees_what_each_has_left_how_well_they_mark_and_whom_to_remind(
+    store: Store,
+) -> None:
+    people = ("Ada", "Ben", "Cleo")
+    store.change_settings(
+        "d",
+        lambda now: now.model_copy(update={"overlap": 2, "assigned_to": people}).with_guidelines(
+            "# Read me"
+        ),
+    )
+    change_known(store, "d", {"share": 0.25, "warn_below": 0.6})
+    for number in range(3):
+        _mark(store, f"known {number}", "Ada", 2, 6)
+        _mark(store, f"known {number}", "Ben", 0, 4)
+    share = store.settings("d").share_of("Ada")
+    assert share is not None
+    mine = [n for n in range(6) if share.has(8 + n)]
+    _mark(store, f"item {mine[0]}", "Ada", 0, 5)
+    store.confirm_read("d", "Ada", 1)
+    found = oversee(store, "d")
+    ada, ben, cleo = found.people
+    assert found.plan is not None
+    assert (found.plan.needed, found.plan.done) == (12, 1)
+    assert (ada.assigned, ada.done, ada.left, ada.per_hour) == (4, 4, 3, 120.0)
+    assert ada.known is not None
+    assert ben.known is not None
+    assert ada.known == (3, 1.0, 1.0, 1.0)
+    assert ben.known == (3, pytest.approx(1 / 3), 0.5, pytest.approx(4 / 6))
+    assert (ada.agreement, cleo.agreement) == (pytest.approx(1 / 3), None)
+    assert ada.warning == ""
+    assert "IoU .333, below .600" in ben.warning
+    assert "version 1" in ben.warning
+    assert [table.key for table in found.tables()] == [
+        *("people", "progress", "known-answers", "guidelines"),
+    ]
+    later = datetime.now(UTC) + timedelta(days=3)
+    assert [row[0] for row in remind_table(found, later).rows] == ["Cleo", "Ben", "Ada"]
+    assert remind_table(found, later).rows[1][3] == 3
+    before = leaving(store, "d", "Ben")
+    assert (before.left, before.done) == (4, 0)
+    assert "4 items of Ben, assigned and not finished" in before.in_words
+    store.take_back("d", "Ben")
+    after = oversee(store, "d")
+    assert sum(who.left or 0 for who in after.people) == 11
+    assert after.people[1].warning.startswith("left")
+    with pytest.raises(NotFoundError, match="Dan"):
+        leaving(store, "d", "Dan")
+
+
+def test_a_test_on_known_items_comes_before_anything_else(store: Store) -> None:
+    change_known(store, "d", {"test_items": 3, "pass_at": 0.6})
+    with pytest.raises(UsageError, match="test before anybody begins"):
+        check_begun(store, "d", "Ada", "item 1")
+    assert entrance_of(store, "d", "Ada").stage == "begin"
+    begin_test(store, "d", "Ada")
+    state = entrance_of(store, "d", "Ada")
+    assert (state.stage, state.done, len(state.items)) == ("test", 0, 3)
+    for item in state.items:
+        check_begun(store, "d", "Ada", item)
+        _mark(store, item, "Ada", 0, 4)
+    state = entrance_of(store, "d", "Ada")
+    assert (state.stage, state.again) == ("failed", True)
+    assert state.score == pytest.approx(1 / 3)
+    begin_test(store, "d", "Ada")
+    for item in entrance_of(store, "d", "Ada").items:
+        _mark(store, item, "Ada", 2, 6)
+    state = entrance_of(store, "d", "Ada")
+    assert (state.stage, state.score) == ("open", 1.0)
+    check_begun(store, "d", "Ada", "item 1")
+    change_known(store, "d", {"retry": False})
+    begin_test(store, "d", "Ben")
+    for item in entrance_of(store, "d", "Ben").items:
+        _mark(store, item, "Ben", 0, 1)
+    assert not entrance_of(store, "d", "Ben").again
+    with pytest.raises(UsageError, match="at no test"):
+        begin_test(store, "d", "Ben")
+    let_in(store, "d", "Ben")
+    check_begun(store, "d", "Ben", "item 1")
+    rows = next(t for t in oversee(store, "d").tables() if t.key == "tests").rows
+    assert [row[:2] + row[3:4] for row in rows] == [
+        ("Ada", "1", "no"),
+        ("Ada", "2", "yes"),
+        ("Ben", "let in", "yes"),
+        ("Ben", "1", "no"),
+    ]
+
+
+def test_known_answers_need_reviewers_who_never_see_what_others_marked(store: Store) -> None:
+    change_known(store, "d", {"share": 0.1})
+    with pytest.raises(UsageError, match="let that be always hidden"):
+        store.change_settings("d", lambda now: now.model_copy(update={"always_blind": False}))
+    with pytest.raises(UsageError, match=r"0\.5"):
+        change_known(store, "d", {"share": 0.9})
+    change_known(store, "d", None)
+    assert store.settings("d").known is None
