@@ -135,24 +135,22 @@ class Leaving:
 
     person: str
     left: int
-    reserved: int
     done: int
     assigned: bool
 
     @property
     def in_words(self) -> str:
         """What happens to their items when they are taken back."""
-        where = (
-            "goes to those who come next in the plan"
+        which, where = (
+            ("assigned and not finished", "to those who come next in the plan")
             if self.assigned
-            else "goes back to the queue at once, for whoever comes first"
+            else ("reserved and not finished", "back to the queue, for whoever comes first")
         )
-        open_ = counted(self.left if self.assigned else self.reserved, "item")
         return (
-            f"{open_} of {self.person}, {'assigned' if self.assigned else 'reserved'} and not "
-            f"finished, {where}. What {self.person} has finished ({counted(self.done, 'item')}) "
-            "stays and counts. Review offers them nothing by the plan any more; giving back undoes "
-            "that, for what nobody else has finished by then."
+            f"{counted(self.left, 'item')} of {self.person}, {which}, will go {where}. What "
+            f"{self.person} has finished stays and counts ({counted(self.done, 'item')}). By the "
+            "plan, Review offers them nothing any more. Giving back undoes this, but for what "
+            "others have finished by then."
         )
 
 
@@ -177,7 +175,7 @@ def leaving(store: Store, dataset: str, person: str) -> Leaving:
             f"{', '.join(map(repr, known)) or 'nobody yet'}"
         )
     assigned = person in summary.settings.assigned_to
-    return Leaving(person, part.left if assigned else reserved, reserved, part.done, assigned)
+    return Leaving(person, part.left if assigned else reserved, part.done, assigned)
 
 
 def test_in_words(state: EntranceState, known: KnownAnswers) -> str:

@@ -1,0 +1,54 @@
+"""How far people are with a dataset, at the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_a_campaign_is_shown_and_steered(
+    spanlab: Run,
+    tmp_path: Path,
+    write: Callable[..., Path],
+    record: Callable[..., dict[str, object]],
+) -> None:
+    marked = {"start": 4, "end": 9, "text": "tower", "prob": 1.0}
+    says = [
+        {"annotator": name, "kind": kind, "status": "done", "spans": [marked]}
+        for name, kind in (("gold", "gold"), ("anna", "person"))
+    ]
+    answer = "The tower leans."
+    items = [record(n, answer, annotations=says if n < 3 else []) for n in range(1, 7)]
+    path = write(tmp_path / "items.jsonl", *items)
+    assert spanlab("import", path, "--dataset", "mine").returncode == 0
+    assert "This dataset has no plan" in spanlab("campaign", "mine").stdout
+    plan = ("--overlap", "1", "--assign", "anna", "--assign", "Ben")
+    assert spanlab("datasets", "mine", *plan).returncode == 0
+    known = ("--known-share", ".25", "--test-items", "2", "--no-retry")
+    found = spanlab("campaign", "mine", *known, "--json")
+    figures = json.loads(found.stdout)
+    assert (figures["needed"], figures["done"]) == (4, 0)
+    assert figures["people"][0]["known"] == [2, 1.0, 1.0, 1.0]
+    assert "Items with known answers" in spanlab("campaign", "mine").stdout
+    rows = list(
+        csv.DictReader(io.StringIO(spanlab("campaign", "mine", "--remind", "--csv").stdout))
+    )
+    assert [(row["Person"], row["Left"]) for row in rows] == [("anna", "2"), ("Ben", "2")]
+    asked = spanlab("campaign", "mine", "--take-back", "Ben")
+    assert asked.returncode == 2
+    assert "2 items of Ben, assigned and not finished" in asked.stderr
+    assert "Add --yes" in asked.stderr
+    taken = spanlab("campaign", "mine", "--take-back", "Ben", "--yes", "--json")
+    assert [who["left"] for who in json.loads(taken.stdout)["people"]] == [4, 0]
+    back = spanlab("campaign", "mine", "--give-back", "Ben", "--let-in", "Ben", "--json")
+    assert [who["left"] for who in json.loads(back.stdout)["people"]] == [2, 2]
+    assert json.loads(back.stdout)["entrances"][0]["reviewer"] == "Ben"
+    wrong = spanlab("campaign", "mine", "--csv", "--json")
+    assert (wrong.returncode, "exclude each other" in wrong.stderr) == (2, True)
+    assert "there is no dataset" in spanlab("campaign", "yours").stderr
