@@ -25,6 +25,7 @@
     ├── ToolError             a tool that cannot be called, or failed
     └── StoreError            the annotation database
         ├── NotFoundError     a dataset, item or annotator that is not there   (exit status 1)
+        ├── AccessError       whoever acts may not do this
         └── OperationError    a review operation that does not fit its annotation
 
 A message names the bad value, where it is and what would be right.
@@ -204,6 +205,10 @@ class StoreError(SpanlabError):
 
 class NotFoundError(StoreError):
     """A dataset, item or annotator that the database does not have."""
+
+
+class AccessError(StoreError):
+    """Whoever acts may not do this; a dataset that they may not see is said not to be there."""
 
 
 class OperationError(StoreError):

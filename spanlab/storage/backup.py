@@ -2,7 +2,8 @@
 
 The file is a database of spanlab like any other: one that an earlier version wrote is brought up
 to date when it is opened. What is left out can be had again or was not finished: answers of models,
-searches and tools, jobs of the JSON API, imports under way, and items reserved for somebody.
+searches and tools, jobs of the JSON API, imports under way, and items reserved for somebody. Keys
+and invitations stay where they were made, and so does the log of access, which nothing replaces.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, delete, func, select, text, update
+from sqlalchemy import Connection, Select, Table, delete, func, or_, select, text, update
 
 from spanlab.errors import StoreError
 from spanlab.storage import search, tables
@@ -19,8 +20,9 @@ from spanlab.storage.tables import DELETING, READY, datasets, memories, processe
 from spanlab.storage.upgrade import create
 
 _ROWS = 2000  # copied at once
-_KEPT = {tables.answers, tables.tool_calls}  # of whatever the database was asked before
-_LEFT_OUT = _KEPT | {tables.api_jobs, tables.loads, tables.reservations}
+# Of whatever the database was asked before, and what was done with it.
+_KEPT = {tables.answers, tables.tool_calls, tables.access_log}
+_LEFT_OUT = _KEPT | {tables.access_tokens, tables.api_jobs, tables.loads, tables.reservations}
 _ALL = tables.metadata.sorted_tables  # parents first
 _NUMBERED = (datasets, memories)  # PostgreSQL counts their rows by itself
 
@@ -91,6 +93,10 @@ def _finished(table: Table) -> Select[Any]:
     if table is not datasets:
         if "dataset_id" not in table.c:
             return query
+        if table is tables.roles:
+            everywhere = table.c.dataset_id.is_(None)
+            beside = query.outerjoin(datasets, table.c.dataset_id == datasets.c.id)
+            return beside.where(or_(everywhere, datasets.c.state == READY))
         query = query.where(table.c.dataset_id == datasets.c.id)
     for column in {"position", "first_position"} & set(table.c.keys()):
         query = query.where(table.c[column] < datasets.c.n_items)

@@ -83,11 +83,13 @@ def apply(
     item_id: str,
     reviewer: str,
     writes: Sequence[SentOperation],
+    subject: str | None = None,
 ) -> WriteReply:
     """Append ``writes`` of one session to the log of ``reviewer`` on ``item_id``, in their order.
 
     A write that is stored already is acknowledged again without effect. Once one is refused, so
-    are all after it that are not stored: they were made on a state that has never been.
+    are all after it that are not stored: they were made on a state that has never been. ``subject``
+    is who writes, for certain; None for the owner of the database.
 
     Raises:
         NotFoundError: there is no such item.
@@ -115,7 +117,7 @@ def apply(
             refusal = None
         if refusal is not None:
             refused.append(refusal)
-    log.save()
+    log.save(subject)
     renew(connection, dataset, position, reviewer)
     return WriteReply(_acknowledged(connection, writes), log.version, tuple(refused))
 
@@ -217,7 +219,7 @@ class ReviewLog:
         self.version += 1
         return None
 
-    def save(self) -> None:
+    def save(self, subject: str | None = None) -> None:
         """Store the added operations, the state, and the annotation with counts and values."""
         if not self._added:
             return
@@ -247,6 +249,7 @@ class ReviewLog:
                     "at": now,
                     "guidelines": write.guidelines,
                     "seconds": write.seconds,
+                    "subject": subject,
                 }
                 | ({} if write.author is None else {"author": write.author})
                 for index, write in enumerate(self._added)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from copy import copy
 from datetime import datetime
 from typing import Self
 
 from sqlalchemy import Connection, literal, select
 
-from spanlab.errors import StoreError
+from spanlab.errors import AccessError, StoreError
 from spanlab.oplog import ReviewState
 from spanlab.oplog.operations import Review, SentOperation, WriteReply
 from spanlab.schema import (
+    OWNER,
+    Actor,
     Annotation,
     AnnotatorKind,
     DatasetSettings,
     DatasetSummary,
+    Permission,
     QueuePage,
     QueuePlace,
     QueueQuery,
@@ -25,6 +29,7 @@ from spanlab.schema import (
 )
 from spanlab.settings import Settings
 from spanlab.storage import (
+    access,
     annotators,
     api_jobs,
     assignment,
@@ -37,6 +42,7 @@ from spanlab.storage import (
     reviews,
     staging,
 )
+from spanlab.storage.access import AccessRegister
 from spanlab.storage.annotations import save_annotations
 from spanlab.storage.api_jobs import StoredJob
 from spanlab.storage.assignment import FinishedItem, PlanProgress
@@ -58,12 +64,26 @@ class Store:
     Every method sees one consistent state of the database, and its writes are durable when it
     returns. Besides the errors named, every method raises ``StoreError`` if the database
     refuses or cannot be reached, and ``NotFoundError`` for a dataset or item that is not there.
+    Who acts is ``actor``, by default the owner, who may do everything; every method raises
+    ``AccessError`` if others may not do what it does.
     """
 
     reader: tuple[str, bool] | None = None  # who may see a part of it alone, in that class of store
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, actor: Actor = OWNER) -> None:
         self.database = self._database = database
+        self.actor = actor
+
+    def acting_as(self, actor: Actor) -> Self:
+        """Return the same database for somebody who may do no more than their roles say."""
+        bound = copy(self)
+        bound.actor = actor
+        return bound
+
+    @property
+    def access(self) -> AccessRegister:
+        """The people, roles, keys and invitations, as the actor may see and change them."""
+        return AccessRegister(self._database, self.actor)
 
     @classmethod
     def open(cls, settings: Settings | None = None) -> Self:
@@ -96,9 +116,49 @@ class Store:
         self.close()
 
     @contextmanager
-    def _reading(self, dataset: str) -> Iterator[_Place]:
+    def _reading(self, dataset: str, reviewer: str | None = None) -> Iterator[_Place]:
+        """Give a dataset to read, and what concerns one reviewer if that is named.
+
+        Who may not read what others said sees a dataset that is reviewed blind in a class of store
+        that hides it, and asks for no other reviewer.
+        """
         with self._database.reading() as connection:
+            found = access.require(connection, self.actor, Permission.SEE, dataset)
+            if found is not None and not self.actor.may(Permission.READ, found.number):
+                own = (self.actor.name_in(found.number), found.shown_when_done)
+                if found.always_blind and self.reader != own:
+                    raise AccessError(f"{dataset!r} is reviewed blind: what others said is hidden")
+                self._check_own(found.number, reviewer)
             yield connection, catalog.find(connection, dataset)
+
+    @contextmanager
+    def _writing(self, permission: Permission, dataset: str | None = None) -> Iterator[Connection]:
+        with self._database.writing() as connection:
+            access.require(connection, self.actor, permission, dataset)
+            yield connection
+
+    def require(self, permission: Permission, dataset: str | None = None) -> None:
+        """Check that the actor may do something with a dataset, or with the whole database.
+
+        Raises:
+            AccessError: they may not, or may not see that there is such a dataset.
+        """
+        if not self.actor.may(Permission.ADMINISTER):
+            with self._database.reading() as connection:
+                access.require(connection, self.actor, permission, dataset)
+
+    def _check_own(self, dataset: int, reviewer: str | None) -> None:
+        if not self.actor.is_owner and reviewer not in {None, self.actor.name_in(dataset)}:
+            raise AccessError(f"{self.actor.name} may not do this as {reviewer!r}")
+
+    def own_name(self, dataset: str) -> str | None:
+        """Return the name under which the actor annotates a dataset; None for the owner's any."""
+        if self.actor.is_owner:
+            return None
+        with self._database.reading() as connection:
+            found = access.require(connection, self.actor, Permission.SEE, dataset)
+            number = catalog.find(connection, dataset).id if found is None else found.number
+        return self.actor.name_in(number)
 
     def ping(self) -> None:
         """Ask the database for next to nothing, to see whether it answers."""
@@ -110,7 +170,8 @@ class Store:
     def datasets(self, *, versions: bool = False) -> list[DatasetSummary]:
         """Return all datasets, oldest first, with their versions if asked; see ``summaries``."""
         with self._database.reading() as connection:
-            return catalog.summaries(connection, versions=versions)
+            found = catalog.summaries(connection, versions=versions)
+            return access.visible(connection, self.actor, found)
 
     def import_records(
         self,
@@ -120,15 +181,18 @@ class Store:
         on_taken: Callable[[int, Record], None] | None = None,
     ) -> int:
         """Append new records to a dataset, all or nothing; see ``imports.import_records``."""
+        if not self.actor.may(Permission.ADMINISTER):  # who alone makes new datasets
+            self.require(Permission.MANAGE, dataset)
         return imports.import_records(self._database, dataset, records, on_progress, on_taken)
 
     def rename_dataset(self, name: str, new: str) -> None:
         """Rename a dataset; see ``catalog.rename``."""
-        with self._database.writing() as connection:
+        with self._writing(Permission.MANAGE, name) as connection:
             catalog.rename(connection, name, new)
 
     def settings(self, name: str) -> DatasetSettings:
         """Return the settings of a dataset."""
+        self.require(Permission.SEE, name)
         with self._database.reading() as connection:
             return catalog.settings_of(connection, name)
 
@@ -136,81 +200,102 @@ class Store:
         self, name: str, change: Callable[[DatasetSettings], DatasetSettings]
     ) -> DatasetSettings:
         """Store what ``change`` makes of a dataset's settings; see ``catalog.change_settings``."""
-        with self._database.writing() as connection:
+        with self._writing(Permission.MANAGE, name) as connection:
             return catalog.change_settings(connection, name, change)
 
     def rename_annotator(self, dataset: str, name: str, new: str) -> None:
         """Give an annotator of a dataset another name; see ``annotators.rename``."""
-        with self._database.writing() as connection:
-            annotators.rename(connection, catalog.find(connection, dataset), name, new)
+        with self._writing(Permission.MANAGE, dataset) as connection:
+            place = catalog.find(connection, dataset)
+            annotators.rename(connection, place, name, new)
+            access.follow_name(connection, place.id, name, new)
+            access.note(connection, self.actor, "annotator renamed", dataset, f"{name} to {new}")
 
     def merge_annotators(self, dataset: str, name: str, into: str) -> int:
         """Let one annotator be another one; see ``annotators.merge``."""
-        with self._database.writing() as connection:
-            return annotators.merge(connection, catalog.find(connection, dataset), name, into)
+        with self._writing(Permission.MANAGE, dataset) as connection:
+            place = catalog.find(connection, dataset)
+            both = annotators.merge(connection, place, name, into)
+            access.follow_name(connection, place.id, name, into)
+            access.note(connection, self.actor, "annotator merged", dataset, f"{name} into {into}")
+            return both
 
     def remove_annotator(self, dataset: str, name: str) -> None:
         """Delete all that an annotator said of a dataset; see ``annotators.remove``."""
-        with self._database.writing() as connection:
+        with self._writing(Permission.MANAGE, dataset) as connection:
             annotators.remove(connection, catalog.find(connection, dataset), name)
+            access.note(connection, self.actor, "annotator deleted", dataset, name)
 
     def set_gold(self, dataset: str, name: str, *, gold: bool) -> None:
         """Let a person's annotations be gold labels, or not; see ``annotators.set_gold``."""
-        with self._database.writing() as connection:
+        with self._writing(Permission.MANAGE, dataset) as connection:
             annotators.set_gold(connection, catalog.find(connection, dataset), name, gold=gold)
 
     def duplicate_dataset(self, name: str, new: str) -> int:
         """Copy a dataset and return its number of items; its review logs begin anew."""
+        self.require(Permission.ADMINISTER)
         return staging.duplicate(self._database, name, new)
 
     def freeze_dataset(self, name: str, version: str) -> int:
         """Copy a dataset to a version that never changes; return its number of items."""
+        self.require(Permission.MANAGE, name)
         return staging.duplicate(self._database, name, version, version=True)
 
     def seal_version(self, version: str, digest: str) -> None:
         """Store the SHA-256 of a version's export, once."""
-        with self._database.writing() as connection:
+        with self._writing(Permission.MANAGE, version) as connection:
             catalog.seal(connection, version, digest)
 
     def delete_dataset(self, name: str) -> None:
         """Delete a dataset with all annotations and logs, for good; see ``staging.remove``."""
-        staging.remove(
-            self._database, lambda connection: catalog.find(connection, name, delete=True)
-        )
+
+        def found(connection: Connection) -> DatasetRow:
+            access.require(connection, self.actor, Permission.MANAGE, name)
+            row = catalog.find(connection, name, delete=True)
+            access.note(connection, self.actor, "dataset deleted for good", name)
+            return row
+
+        staging.remove(self._database, found)
 
     def bin_dataset(self, name: str) -> None:
         """Put a dataset and its versions into the bin for 30 days; see ``dataset_bin.put``."""
-        with self._database.writing() as connection:
+        with self._writing(Permission.MANAGE, name) as connection:
             dataset_bin.put(connection, name)
+            access.note(connection, self.actor, "dataset deleted", name)
 
     def binned(self) -> list[BinnedDataset]:
         """Return what is in the bin, the last deleted first."""
+        self.require(Permission.ADMINISTER)
         with self._database.reading() as connection:
             return dataset_bin.listed(connection)
 
     def restore_dataset(self, name: str, new: str | None = None) -> None:
         """Bring a dataset back out of the bin; see ``dataset_bin.restore``."""
-        with self._database.writing() as connection:
+        with self._writing(Permission.ADMINISTER) as connection:
             dataset_bin.restore(connection, name, new)
 
     def empty_bin(self, name: str) -> None:
         """Delete for good what was deleted last under a name; see ``dataset_bin.remove``."""
+        self.require(Permission.ADMINISTER)
         dataset_bin.remove(self._database, name)
+        self.access.note("dataset deleted for good", name)
 
     # Jobs of the JSON API
 
     def enter_api_job(self, job_id: str, dataset: str) -> None:
         """Let a job own a dataset that was made for it; see ``api_jobs.enter``."""
-        with self._database.writing() as connection:
+        with self._writing(Permission.MANAGE, dataset) as connection:
             api_jobs.enter(connection, job_id, catalog.find(connection, dataset))
 
     def api_jobs(self, ids: Collection[str] | None = None, limit: int = 1) -> list[StoredJob]:
         """Return those of some jobs that are the API's, the newest first; see ``api_jobs.find``."""
         with self._database.reading() as connection:
-            return api_jobs.find(connection, ids, limit)
+            found = api_jobs.find(connection, ids, limit)
+            return [job for job in found if access.owns_job(connection, self.actor, job.dataset)]
 
     def forget_api_job(self, job_id: str) -> bool:
         """Forget a job, and delete its dataset unless people worked on it; return if it stays."""
+        self.require(Permission.ADMINISTER)
         return not staging.remove(
             self._database, lambda connection: api_jobs.forget(connection, job_id)
         )
@@ -249,34 +334,43 @@ class Store:
         self, dataset: str, pairs: Iterable[tuple[str, Annotation]], *, whole: bool = False
     ) -> int:
         """Insert or replace annotations, as they come or as a whole; see ``save_annotations``."""
+        self.require(Permission.MANAGE, dataset)
         return save_annotations(self._database, dataset, pairs, whole=whole)
 
     def save_findings(self, dataset: str, found: Iterable[FoundAnnotations]) -> int:
-        """Insert or replace annotations and the passages they quote; see ``save_findings``."""
+        """Insert or replace annotations and the passages they quote; see ``save_findings``.
+
+        Who reviews may add passages alone.
+        """
+        if not self.actor.may(Permission.ADMINISTER):
+            found = tuple(found)
+            said = any(finding.annotations for finding in found)
+            self.require(Permission.MANAGE if said else Permission.REVIEW, dataset)
         return save_findings(self._database, dataset, found)
 
     # Queues
 
     def page(self, dataset: str, query: QueueQuery) -> QueuePage:
         """Return the rows of a queue at the place that ``query`` names."""
-        with self._reading(dataset) as place:
+        with self._reading(dataset, query.reviewer) as place:
             return paging.page(*place, query)
 
     def neighbour(self, dataset: str, query: QueueQuery, item_id: str, step: int = 1) -> str | None:
         """Return the next (``step`` 1) or previous (-1) item's id; see ``paging.neighbour``."""
-        with self._reading(dataset) as place:
+        with self._reading(dataset, query.reviewer) as place:
             return paging.neighbour(*place, query, item_id, step)
 
     def reserve(self, dataset: str, item_id: str, reviewer: str, people: int) -> tuple[str, ...]:
         """Reserve an item unless ``people`` others have it; return those; see ``assignment``."""
-        with self._database.writing() as connection:
+        with self._writing(Permission.REVIEW, dataset) as connection:
             found = catalog.find(connection, dataset)
+            self._check_own(found.id, reviewer)
             position = items.position_of(connection, found, item_id)
             return assignment.reserve(connection, found, position, reviewer, people)
 
     def standing(self, dataset: str, query: QueueQuery, item_id: str) -> QueuePlace:
         """Return which item of a queue one is, and of how many; see ``paging.standing``."""
-        with self._reading(dataset) as place:
+        with self._reading(dataset, query.reviewer) as place:
             return paging.standing(*place, query, item_id)
 
     def positions(self, dataset: str, query: QueueQuery) -> list[int]:
@@ -284,7 +378,7 @@ class Store:
 
         The query's own place and limit are ignored.
         """
-        with self._reading(dataset) as place:
+        with self._reading(dataset, query.reviewer) as place:
             return Selection(*place, query).positions()
 
     def positions_of(self, dataset: str, ids: Sequence[str]) -> list[int]:
@@ -298,12 +392,12 @@ class Store:
 
     def counts(self, dataset: str, reviewer: str) -> dict[Status, int]:
         """Return how many items are in each status under ``reviewer``, who may be unknown yet."""
-        with self._reading(dataset) as place:
+        with self._reading(dataset, reviewer) as place:
             return catalog.counts(*place, reviewer)
 
     def plan(self, dataset: str, only: str | None = None) -> PlanProgress | None:
         """Return how far a dataset's plan is, for all or for one person; see ``assignment``."""
-        with self._reading(dataset) as place:
+        with self._reading(dataset, only) as place:
             return assignment.progress(*place, catalog.settings_of(place[0], dataset), only)
 
     # Campaigns
@@ -314,7 +408,7 @@ class Store:
         def change(now: DatasetSettings) -> DatasetSettings:
             return now.model_copy(update={"away": tuple(dict.fromkeys((*now.away, person)))})
 
-        with self._database.writing() as connection:
+        with self._writing(Permission.MANAGE, dataset) as connection:
             catalog.change_settings(connection, dataset, change)
             assignment.let_go(connection, catalog.find(connection, dataset), person)
 
@@ -329,31 +423,37 @@ class Store:
 
     def n_held(self, dataset: str, person: str) -> int:
         """Return how many items are reserved for a person who has not decided them."""
-        with self._reading(dataset) as place:
+        with self._reading(dataset, person) as place:
             return assignment.n_held(*place, person)
 
     def known_items(self, dataset: str, person: str) -> KnownItems:
         """Return which items with known answers a person was given."""
-        with self._reading(dataset) as place:
+        with self._reading(dataset, person) as place:
             return campaigns.known_items(*place, person)
 
     def give_known(self, dataset: str, person: str, after: str, share: float) -> None:
         """Give a person a known item after another one if it is due; see ``give_after``."""
-        with self._database.writing() as connection:
+        with self._writing(Permission.REVIEW, dataset) as connection:
             found = catalog.find(connection, dataset)
+            self._check_own(found.id, person)
             position = items.position_of(connection, found, after)
             campaigns.give_after(connection, found, person, position, share)
 
     def give_test(self, dataset: str, person: str, attempt: int, n_items: int) -> None:
         """Give a person the items of a test; see ``campaigns.give_test``."""
-        with self._database.writing() as connection:
+        with self._writing(Permission.REVIEW, dataset) as connection:
             found = catalog.find(connection, dataset)
+            self._check_own(found.id, person)
             campaigns.give_test(connection, found, person, attempt, n_items)
 
     def enter(self, dataset: str, entrance: Entrance) -> None:
-        """Store that somebody has done a test, or was let in."""
-        with self._database.writing() as connection:
-            campaigns.enter(connection, catalog.find(connection, dataset), entrance)
+        """Store that somebody has done a test, or was let in, which is for a lead to do."""
+        needed = Permission.REVIEW if entrance.attempt else Permission.MANAGE
+        with self._writing(needed, dataset) as connection:
+            found = catalog.find(connection, dataset)
+            if entrance.attempt:
+                self._check_own(found.id, entrance.reviewer)
+            campaigns.enter(connection, found, entrance)
 
     def entered(self, dataset: str) -> tuple[Entrance, ...]:
         """Return who has done a test or was let in."""
@@ -362,8 +462,10 @@ class Store:
 
     def confirm_read(self, dataset: str, person: str, version: int) -> None:
         """Store that a person has read a version of the guidelines; the first time counts."""
-        with self._database.writing() as connection:
-            campaigns.confirm_read(connection, catalog.find(connection, dataset), person, version)
+        with self._writing(Permission.REVIEW, dataset) as connection:
+            found = catalog.find(connection, dataset)
+            self._check_own(found.id, person)
+            campaigns.confirm_read(connection, found, person, version)
 
     def readings(self, dataset: str) -> tuple[ReadGuidelines, ...]:
         """Return who has confirmed having read which version of the guidelines, and when."""
@@ -401,20 +503,25 @@ class Store:
         self, dataset: str, item_id: str, reviewer: str, kind: AnnotatorKind = AnnotatorKind.PERSON
     ) -> Review:
         """Return one person's review, or the gold labels, of one item; see ``reviews.review``."""
-        with self._reading(dataset) as place:
+        with self._reading(dataset, reviewer) as place:
             return reviews.review(*place, item_id, reviewer, kind)
 
     def apply(
         self, dataset: str, item_id: str, reviewer: str, writes: Sequence[SentOperation]
     ) -> WriteReply:
         """Append a session's operations to a review's log; see ``reviews.apply``."""
-        with self._database.writing() as connection:
+        authors = {write.author for write in writes if write.author is not None}
+        needed = Permission.ADJUDICATE if authors else Permission.REVIEW
+        with self._writing(needed, dataset) as connection:
             found = catalog.find(connection, dataset)
-            return reviews.apply(connection, found, item_id, reviewer, writes)
+            for who in authors or {reviewer}:
+                self._check_own(found.id, who)
+            subject = None if self.actor.is_owner else self.actor.subject
+            return reviews.apply(connection, found, item_id, reviewer, writes, subject)
 
     def rebuild(
         self, dataset: str, item_id: str, reviewer: str, kind: AnnotatorKind = AnnotatorKind.PERSON
     ) -> ReviewState:
         """Return a review's state as its snapshot and log alone give it."""
-        with self._reading(dataset) as place:
+        with self._reading(dataset, reviewer) as place:
             return reviews.rebuild(*place, item_id, reviewer, kind)

@@ -14,6 +14,8 @@
     memory_grams, memory_aliases      what near and other names of entities are found by
     api_jobs                          jobs of the JSON API, and the dataset that each owns
     tool_calls                        what tools have answered, and what is being asked
+    people, roles, reviewer_names     who has logged in, what they may do, their names in datasets
+    access_tokens, access_log         keys and invitations as hashes; who did what
 
 Items are numbered within their dataset in import order (``position`` 0, 1, 2 …), annotators in
 the order in which they came. Only positions below ``datasets.n_items`` exist for readers; what
@@ -169,6 +171,7 @@ operations = Table(
     Column("author", Text),  # who made it, where the log is not one person's own
     Column("guidelines", Integer, nullable=False, server_default="0"),  # version; 0 for none
     Column("seconds", Float),  # of work on the item, where it ends that
+    Column("subject", Text),  # who made it for certain; empty for the owner of the database
     PrimaryKeyConstraint("dataset_id", "position", "annotator_id", "version"),
     UniqueConstraint("session", "seq", name="operations_session_seq"),
     ForeignKeyConstraint(
@@ -319,12 +322,75 @@ tool_calls = Table(
     PrimaryKeyConstraint("scope", "key"),
 )
 
-# What SQLAlchemy has no words for: the full-text search (see search.py), and a log of operations
-# that refuses change. Its rows go with their whole dataset or annotator alone.
+people = Table(  # see access.py
+    "people",
+    metadata,
+    Column("subject", Text, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),  # which people see
+    Column("email", Text),  # verified by the provider
+    Column("seen", Text, nullable=False),  # when they came last: ISO 8601, UTC
+)
+
+roles = Table(
+    "roles",
+    metadata,
+    Column("subject", Text, nullable=False, index=True),  # or "email:" and an address
+    Column("dataset_id", Integer, ForeignKey("datasets.id", ondelete="CASCADE")),  # empty for all
+    *_texts("role", "granted_by", "at"),
+)
+
+reviewer_names = Table(  # of people whose annotator was renamed or merged
+    "reviewer_names",
+    metadata,
+    Column("dataset_id", Integer, ForeignKey("datasets.id", ondelete="CASCADE"), nullable=False),
+    *_texts("subject", "name"),
+    PrimaryKeyConstraint("dataset_id", "subject"),
+)
+
+access_tokens = Table(
+    "access_tokens",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("hash", Text, nullable=False, unique=True),  # SHA-256 of what opens the door
+    *_texts("kind", "label", "role", "made_by", "at"),
+    Column("dataset_id", Integer, ForeignKey("datasets.id", ondelete="CASCADE")),  # empty for all
+    Column("expires", Float),  # seconds since 1970, UTC; empty for never
+    Column("revoked", Text),  # ISO 8601, UTC
+    Column("used", Text),  # the same: when an invitation was accepted
+    Column("worker", Text),
+    Column("code", Text),
+)
+
+access_log = Table(
+    "access_log",
+    metadata,
+    Column("id", Integer, Identity(), primary_key=True),
+    *_texts("at", "subject", "name", "action", "about"),
+    Column("dataset", Text),
+)
+
+# What SQLAlchemy has no words for: the full-text search (see search.py), and logs that refuse
+# change. Operations go with their whole dataset or annotator alone, the log of access never.
 _APPEND_ONLY = "the log of operations is append-only"
+_LOG_APPEND_ONLY = "the log of access is append-only"
 _GOES = """(SELECT state FROM datasets WHERE id = OLD.dataset_id) = 'deleting'
     OR (SELECT kind FROM annotators
         WHERE dataset_id = OLD.dataset_id AND id = OLD.annotator_id) = 'leaving'"""
+LOG_STATEMENTS = {
+    "sqlite": tuple(
+        f"CREATE TRIGGER access_log_no_{change.lower()} BEFORE {change} ON access_log "
+        f"BEGIN SELECT RAISE(ABORT, '{_LOG_APPEND_ONLY}'); END"
+        for change in ("UPDATE", "DELETE")
+    ),
+    "postgresql": (
+        f"""CREATE FUNCTION access_log_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION '{_LOG_APPEND_ONLY}';
+END $$""",
+        "CREATE TRIGGER access_log_append_only BEFORE UPDATE OR DELETE ON access_log "
+        "FOR EACH ROW EXECUTE FUNCTION access_log_append_only()",
+    ),
+}
 STATEMENTS = {
     "sqlite": (
         # detail=none: which rows have a term is all that is asked. It keeps its terms, for
@@ -335,6 +401,7 @@ STATEMENTS = {
         f"BEGIN SELECT RAISE(ABORT, '{_APPEND_ONLY}'); END",
         f"CREATE TRIGGER operations_no_delete BEFORE DELETE ON operations "
         f"WHEN NOT ({_GOES}) BEGIN SELECT RAISE(ABORT, '{_APPEND_ONLY}'); END",
+        *LOG_STATEMENTS["sqlite"],
     ),
     "postgresql": (
         "CREATE TABLE item_search (rowid BIGINT PRIMARY KEY, words tsvector NOT NULL)",
@@ -348,5 +415,6 @@ BEGIN
 END $$""",
         "CREATE TRIGGER operations_append_only BEFORE UPDATE OR DELETE ON operations "
         "FOR EACH ROW EXECUTE FUNCTION operations_append_only()",
+        *LOG_STATEMENTS["postgresql"],
     ),
 }

@@ -25,13 +25,15 @@ from spanlab.settings import Settings
 from spanlab.storage.engine import BUSY_SECONDS, Database, shown
 from spanlab.storage.tables import STATEMENTS, metadata
 
+# Oldest first; one file each in migrations/versions.
 REVISIONS = (
     "0016",
     "0017",
     "0018",
     "0019",
     "0020",
-)  # oldest first; one file each in migrations/versions
+    "0021",
+)
 VERSION_TABLE = "spanlab_revision"
 _SCRIPTS = Path(__file__).parent / "migrations"
 _OLDEST_COMMIT = "75cc3f0"  # the last one that brings older databases up to date

@@ -27,11 +27,12 @@ from spanlab.schema import (
     DatasetSummary,
     Name,
     QueuePage,
+    QueuePlace,
     QueueQuery,
     Record,
     Status,
 )
-from spanlab.storage import FinishedItem, Store
+from spanlab.storage import FinishedItem, Review, Store
 from spanlab.workflows.datasets import check_annotators
 
 
@@ -81,7 +82,7 @@ class BlindStore(Store):
     """
 
     def __init__(self, store: Store, reviewer: str, settings: DatasetSettings) -> None:
-        super().__init__(store.database)
+        super().__init__(store.database, store.actor)
         self.reader = (reviewer, settings.shown_when_done)
         self._reviewer, self._shown_when_done = self.reader
 
@@ -117,6 +118,21 @@ class BlindStore(Store):
     def neighbour(self, dataset: str, query: QueueQuery, item_id: str, step: int = 1) -> str | None:
         """Return the next or previous item's id in a queue, which is blind."""
         return super().neighbour(dataset, self._blind(query), item_id, step)
+
+    def standing(self, dataset: str, query: QueueQuery, item_id: str) -> QueuePlace:
+        """Return which item of a queue one is; the queue is blind."""
+        return super().standing(dataset, self._blind(query), item_id)
+
+    def positions(self, dataset: str, query: QueueQuery) -> list[int]:
+        """Return the places of all items that pass the filter, which is blind."""
+        return super().positions(dataset, self._blind(query))
+
+    def review(
+        self, dataset: str, item_id: str, reviewer: str, kind: AnnotatorKind = AnnotatorKind.PERSON
+    ) -> Review:
+        """Return a review of one item, with what may be seen of it."""
+        found = super().review(dataset, item_id, reviewer, kind)
+        return replace(found, record=self._seen(found.record))
 
     def finished(self, dataset: str) -> tuple[FinishedItem, ...]:
         """Return which items this person finished."""

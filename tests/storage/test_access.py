@@ -1,0 +1,328 @@
+"""Every method of the store by role: who is let through, and who is told what."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import text
+
+from spanlab.errors import AccessError, NotFoundError, StoreError, UsageError
+from spanlab.oplog import SetStatus
+from spanlab.oplog.operations import SentOperation
+from spanlab.schema import (
+    NOBODY,
+    Actor,
+    AnnotatorKind,
+    Permission,
+    QueueQuery,
+    Record,
+    Role,
+    Status,
+)
+from spanlab.settings import Settings
+from spanlab.storage import Store
+from spanlab.storage.campaigns import Entrance
+from spanlab.workflows.backup import back_up, restore
+from spanlab.workflows.blind import BlindStore
+
+MakeRecord = Callable[..., Record]
+Call = Callable[[Store, str], object]
+
+_DONE = SetStatus(status=Status.DONE)
+_LET_IN = Entrance("Ben", 0, None, True, datetime.now(UTC))
+_ANNA = QueueQuery(reviewer="Anna")
+
+_SEE, _REVIEW, _READ = Permission.SEE, Permission.REVIEW, Permission.READ
+_MANAGE, _ALL = Permission.MANAGE, Permission.ADMINISTER
+
+# Each method, as Anna calls it of a dataset, and what she needs for that.
+METHODS: dict[str, tuple[Permission, Call]] = {
+    "settings": (_SEE, lambda store, name: store.settings(name)),
+    "records": (_SEE, lambda store, name: list(store.records(name))),
+    "record": (_SEE, lambda store, name: store.record(name, "a")),
+    "records_at": (_SEE, lambda store, name: store.records_at(name, [0])),
+    "page": (_SEE, lambda store, name: store.page(name, _ANNA)),
+    "neighbour": (_SEE, lambda store, name: store.neighbour(name, _ANNA, "a")),
+    "standing": (_SEE, lambda store, name: store.standing(name, _ANNA, "a")),
+    "positions": (_SEE, lambda store, name: store.positions(name, _ANNA)),
+    "positions_of": (_SEE, lambda store, name: store.positions_of(name, ["a"])),
+    "counts": (_SEE, lambda store, name: store.counts(name, "Anna")),
+    "plan": (_SEE, lambda store, name: store.plan(name, "Anna")),
+    "n_operations": (_SEE, lambda store, name: store.n_operations(name)),
+    "finished": (_SEE, lambda store, name: store.finished(name)),
+    "labels": (_SEE, lambda store, name: store.labels(name)),
+    "review": (_SEE, lambda store, name: store.review(name, "a", "Anna")),
+    "rebuild": (_SEE, lambda store, name: store.rebuild(name, "a", "Anna")),
+    "own_name": (_SEE, lambda store, name: store.own_name(name)),
+    "n_held": (_SEE, lambda store, name: store.n_held(name, "Anna")),
+    "known_items": (_SEE, lambda store, name: store.known_items(name, "Anna")),
+    "entered": (_SEE, lambda store, name: store.entered(name)),
+    "readings": (_SEE, lambda store, name: store.readings(name)),
+    "last_active": (_SEE, lambda store, name: store.last_active(name)),
+    "give_known": (_REVIEW, lambda store, name: store.give_known(name, "Anna", "a", 0.1)),
+    "give_test": (_REVIEW, lambda store, name: store.give_test(name, "Anna", 1, 0)),
+    "enter": (_MANAGE, lambda store, name: store.enter(name, _LET_IN)),
+    "confirm_read": (_REVIEW, lambda store, name: store.confirm_read(name, "Anna", 1)),
+    "take_back": (_MANAGE, lambda store, name: store.take_back(name, "Ben")),
+    "give_back": (_MANAGE, lambda store, name: store.give_back(name, "Ben")),
+    "reserve": (_REVIEW, lambda store, name: store.reserve(name, "a", "Anna", 2)),
+    "apply": (_REVIEW, lambda store, name: store.apply(name, "a", "Anna", [])),
+    "require": (_READ, lambda store, name: store.require(_READ, name)),
+    "set_gold": (_MANAGE, lambda store, name: store.set_gold(name, "Ben", gold=False)),
+    "change_settings": (_MANAGE, lambda store, name: store.change_settings(name, lambda old: old)),
+    "rename_annotator": (_MANAGE, lambda store, name: store.rename_annotator(name, "Ben", "Bob")),
+    "merge_annotators": (_MANAGE, lambda store, name: store.merge_annotators(name, "Bob", "Cem")),
+    "remove_annotator": (_MANAGE, lambda store, name: store.remove_annotator(name, "Cem")),
+    "save_annotations": (_MANAGE, lambda store, name: store.save_annotations(name, [])),
+    "save_findings": (_REVIEW, lambda store, name: store.save_findings(name, [])),
+    "freeze_dataset": (_MANAGE, lambda store, name: store.freeze_dataset(name, f"{name}@one")),
+    "seal_version": (_MANAGE, lambda store, name: store.seal_version(f"{name}@one", "ab")),
+    "import_records": (_MANAGE, lambda store, name: store.import_records(name, [])),
+    "enter_api_job": (_MANAGE, lambda store, name: store.enter_api_job("0" * 32, name)),
+    "rename_dataset": (_MANAGE, lambda store, name: store.rename_dataset(name, name)),
+    "bin_dataset": (_MANAGE, lambda store, name: store.bin_dataset(name)),
+    "binned": (_ALL, lambda store, name: store.binned()),
+    "restore_dataset": (_ALL, lambda store, name: store.restore_dataset(name)),
+    "forget_api_job": (_ALL, lambda store, name: store.forget_api_job("0" * 32)),
+    "duplicate_dataset": (_ALL, lambda store, name: store.duplicate_dataset(name, "copy")),
+    "delete_dataset": (_MANAGE, lambda store, name: store.delete_dataset(name)),
+    "empty_bin": (_ALL, lambda store, name: store.empty_bin(name)),
+}
+# Which show nothing, or nothing of what somebody may not see, to whom it may be.
+ANYBODYS = {"open", "close", "ping", "acting_as", "datasets", "api_jobs"}
+
+
+@pytest.fixture
+def filled(store: Store, record: MakeRecord, said: Callable[..., object]) -> Store:
+    """Two datasets: Ben and Cem have reviewed one, in which others see nothing of it."""
+    people = [
+        said(name, (4, 9), kind=AnnotatorKind.PERSON, status=Status.DONE) for name in ("Ben", "Cem")
+    ]
+    store.import_records("ours", [record("a", *people), record("b")])
+    store.import_records("theirs", [record("a", *people)])
+    return store
+
+
+def _anna(store: Store, role: Role | None = None, dataset: str | None = "ours") -> Store:
+    store.access.sign_in("oidc:1", "Anna")
+    if role is not None:
+        store.access.grant("Anna", role, dataset)
+    return store.acting_as(store.access.actor("oidc:1"))
+
+
+def test_every_method_of_the_store_says_who_may_call_it() -> None:
+    methods = {name for name, _ in inspect.getmembers(Store, inspect.isfunction)}
+    public = {name for name in methods if not name.startswith("_")} | {"open"}
+    assert public == METHODS.keys() | ANYBODYS
+
+
+@pytest.mark.parametrize("role", [None, *Role])
+def test_a_role_lets_through_what_the_table_says_and_in_its_dataset_alone(
+    filled: Store, role: Role | None
+) -> None:
+    anna = _anna(filled, role)
+    own = filled.access.actor("oidc:1")
+    number = next((number for number in own.roles if number is not None), None)
+    for method, (permission, call) in METHODS.items():
+        for dataset in ("theirs", "ours"):
+            is_let = dataset == "ours" and own.may(permission, number)
+            if is_let and permission is not _ALL:
+                if method == "delete_dataset":  # it lies in the bin by now
+                    filled.restore_dataset("ours")
+                call(anna, dataset)
+            else:
+                with pytest.raises(AccessError):
+                    call(anna, dataset)
+                with pytest.raises(AccessError):
+                    call(filled.acting_as(NOBODY), dataset)
+
+
+def test_a_lead_of_all_may_do_everything(filled: Store) -> None:
+    lead = _anna(filled, Role.LEAD, None)
+    for method, (_, call) in METHODS.items():
+        if method == "empty_bin":
+            lead.bin_dataset("theirs")
+            call(lead, "theirs")
+        elif method == "restore_dataset":
+            call(lead, "ours")
+        else:
+            call(lead, "ours")
+    assert [each.name for each in lead.datasets()] == ["ours@one", "copy"]
+
+
+def test_people_write_under_their_own_name_alone_and_operations_say_who(filled: Store) -> None:
+    """Also a lead: what others said is merged or renamed, never written."""
+    for role in (Role.ANNOTATOR, Role.LEAD):
+        anna = _anna(filled, role)
+        for name in ("Ben", "nobody"):
+            with pytest.raises(AccessError, match="may not do this as"):
+                anna.apply("ours", "a", name, [SentOperation("s", 1, 0, _DONE)])
+        with pytest.raises(AccessError):
+            anna.apply("ours", "a", "gold", [SentOperation("s", 1, 0, _DONE, author="Ben")])
+    assert not anna.apply("ours", "a", "Anna", [SentOperation("s", 1, 0, _DONE)]).refused
+    assert not filled.apply("ours", "b", "Ben", [SentOperation("t", 1, 0, _DONE)]).refused
+    with filled.database.reading() as connection:
+        rows = connection.execute(text("SELECT session, subject FROM operations")).all()
+    assert sorted(tuple(row) for row in rows) == [("s", "oidc:1"), ("t", None)]
+
+
+def test_who_reviews_blind_sees_nothing_of_others_however_they_ask(filled: Store) -> None:
+    filled.change_settings("ours", lambda old: old.model_copy(update={"always_blind": True}))
+    anna = _anna(filled, Role.ANNOTATOR)
+    for method in ("records", "record", "records_at", "page", "positions", "labels", "review"):
+        with pytest.raises(AccessError, match="blind"):
+            METHODS[method][1](anna, "ours")
+    (summary,) = anna.datasets()
+    assert summary.annotators == ()
+    shown = summary.settings.model_copy(update={"shown_when_done": True})
+    for disguised in (BlindStore(anna, "Ben", summary.settings), BlindStore(anna, "Anna", shown)):
+        with pytest.raises(AccessError, match="blind"):
+            disguised.record("ours", "a")
+    blind = BlindStore(anna, "Anna", summary.settings)
+    assert blind.record("ours", "a").annotations == ()
+    assert blind.review("ours", "a", "Anna").record.annotations == ()
+    assert next(iter(blind.records("ours"))).annotations == ()
+    with pytest.raises(AccessError):
+        blind.review("ours", "a", "Ben")
+    with pytest.raises(AccessError):
+        blind.review("ours", "a", "adjudicated", AnnotatorKind.GOLD)
+
+
+def test_versions_and_what_is_elsewhere_are_not_there_for_annotators(filled: Store) -> None:
+    filled.freeze_dataset("ours", "ours@one")
+    anna = _anna(filled, Role.ANNOTATOR)
+    assert [each.name for each in anna.datasets(versions=True)] == ["ours"]
+    for name in ("ours@one", "theirs", "none"):
+        with pytest.raises(AccessError, match=f"there is no dataset '{name}'"):
+            anna.record(name, "a")
+    reader = _anna(filled, Role.VIEWER)
+    assert [each.name for each in reader.datasets(versions=True)] == ["ours", "ours@one"]
+
+
+def test_a_name_is_one_persons_and_follows_what_a_lead_makes_of_it(filled: Store) -> None:
+    """Nobody becomes Ben by calling themselves so at the provider."""
+    register = filled.access
+    assert register.sign_in("oidc:2", "Ben").name == "Ben (2)"
+    assert register.sign_in("oidc:2", "Cem").name == "Ben (2)"
+    register.grant("Ben (2)", Role.ANNOTATOR, "ours")
+    ben = filled.acting_as(register.actor("oidc:2"))
+    ben.apply("ours", "b", "Ben (2)", [SentOperation("s", 1, 0, _DONE)])
+    filled.merge_annotators("ours", "Ben (2)", "Ben")
+    again = filled.acting_as(register.actor("oidc:2"))
+    assert (again.own_name("ours"), ben.own_name("ours")) == ("Ben", "Ben (2)")
+    filled.rename_annotator("ours", "Ben", "B. B.")
+    assert filled.acting_as(register.actor("oidc:2")).own_name("ours") == "B. B."
+
+
+def test_a_role_for_an_address_counts_once_it_is_verified(filled: Store) -> None:
+    filled.access.grant("Anna@Example.org", Role.VIEWER)
+    assert filled.access.sign_in("oidc:1", "Anna", "anna@example.org").may(_READ, 1)
+    assert not filled.access.sign_in("oidc:2", "Anna").may(_READ, 1)
+    filled.access.revoke("anna@example.org", Role.VIEWER)
+    assert not filled.access.actor("oidc:1", "anna@example.org").may(_READ, 1)
+    with pytest.raises(NotFoundError, match="is no viewer for all datasets"):
+        filled.access.revoke("anna@example.org", Role.VIEWER)
+
+
+def test_a_lead_gives_roles_in_their_dataset_alone(filled: Store) -> None:
+    anna = _anna(filled, Role.LEAD)
+    anna.access.grant("ben@example.org", Role.ANNOTATOR, "ours")
+    for dataset in (None, "theirs"):
+        with pytest.raises(AccessError):
+            anna.access.grant("ben@example.org", Role.ANNOTATOR, dataset)
+        with pytest.raises(AccessError):
+            anna.access.make_token("key", Role.VIEWER, dataset)
+    assert {each.dataset for each in anna.access.granted()} == {"ours"}
+    for role in (Role.ANNOTATOR, Role.VIEWER, Role.ADJUDICATOR):
+        other = filled.acting_as(Actor("oidc:9", "Eve", {1: frozenset({role})}))
+        with pytest.raises(AccessError):
+            other.access.grant("oidc:9", Role.LEAD, "ours")
+        assert other.access.granted() == []
+
+
+def test_a_key_opens_what_it_says_until_it_ends_or_is_revoked(filled: Store) -> None:
+    register = filled.access
+    key = register.make_token("key", Role.VIEWER, "ours", label="dashboard")
+    actor = register.bearer(key)
+    assert actor is not None
+    assert (actor.name, actor.may(_READ, 1), actor.may(_READ, 2)) == ("dashboard", True, False)
+    with filled.database.reading() as connection:  # as a hash alone
+        rows = connection.execute(text("SELECT * FROM access_tokens")).all()
+        logged = connection.execute(text("SELECT * FROM access_log")).all()
+    assert key not in str(rows) and key.removeprefix("sl-") not in str([*rows, *logged])
+    assert register.bearer(key[:-1] + "x") is None
+    (listed,) = register.tokens("key")
+    register.revoke_token("key", listed.id)
+    assert register.bearer(key) is None
+    with pytest.raises(UsageError, match="has passed"):
+        register.make_token("key", Role.VIEWER, None, expires=datetime.now(UTC))
+
+
+def test_an_invitation_is_for_one_person_one_dataset_and_one_role(filled: Store) -> None:
+    register, soon = filled.access, datetime.now(UTC) + timedelta(hours=1)
+    link = register.make_token("invitation", Role.ANNOTATOR, "ours", expires=soon, code="C0DE")
+    assert register.bearer(link) is None  # a link is no cookie
+    assert register.accept("sl-" + "x" * 43) is None
+    token = register.accept(link, worker="w17")
+    assert token is not None
+    assert register.bearer(link) is None
+    assert (register.accept(link), register.accept(token)) == (None, None)
+    guest = register.bearer(token)
+    assert guest is not None and guest.name == "w17"
+    assert [each.name for each in filled.acting_as(guest).datasets()] == ["ours"]
+    own = filled.acting_as(guest).access.own_invitation()
+    assert own is not None and (own.code, own.worker, own.role) == ("C0DE", "w17", Role.ANNOTATOR)
+    register.revoke_token("invitation", own.id)
+    assert register.bearer(token) is None
+    for role, dataset, end in (
+        (Role.LEAD, "ours", soon),
+        (Role.ANNOTATOR, None, soon),
+        (Role.ANNOTATOR, "ours", None),
+    ):
+        with pytest.raises(UsageError, match="an invitation is for one dataset"):
+            register.make_token("invitation", role, dataset, expires=end)
+
+
+def test_the_log_cannot_be_changed_and_is_for_leads_of_all(filled: Store) -> None:
+    anna = _anna(filled, Role.LEAD)
+    anna.bin_dataset("ours")
+    actions = [(each.action, each.name, each.dataset) for each in filled.access.log()]
+    assert actions == [
+        ("dataset deleted", "Anna", "ours"),
+        ("role granted", "owner", "ours"),
+        ("login", "Anna", None),
+    ]
+    with pytest.raises(AccessError):
+        anna.access.log()
+    for change in ("DELETE FROM access_log", "UPDATE access_log SET name = 'Ben'"):
+        with pytest.raises(StoreError, match="append-only"), filled.database.writing() as changing:
+            changing.execute(text(change))
+
+
+def test_a_role_goes_with_its_dataset_for_good_and_no_other_one_inherits_it(
+    filled: Store, record: MakeRecord
+) -> None:
+    key = filled.access.make_token("key", Role.LEAD, "theirs")
+    _anna(filled, Role.LEAD, "theirs")
+    filled.bin_dataset("theirs")
+    assert not filled.access.granted()
+    assert not filled.access.tokens("key")
+    filled.empty_bin("theirs")
+    filled.import_records("theirs", [record("z")])
+    assert filled.access.bearer(key) is None
+    assert filled.acting_as(filled.access.actor("oidc:1")).datasets() == []
+
+
+def test_a_backup_has_roles_and_no_keys(settings: Settings, filled: Store, empty: Settings) -> None:
+    _anna(filled, Role.VIEWER, None)
+    key = filled.access.make_token("key", Role.LEAD, None)
+    back_up(settings.home / "all.zip", settings)
+    restore(settings.home / "all.zip", empty, replace=True)
+    with Store.open(empty) as again:
+        assert [each.role for each in again.access.granted()] == [Role.VIEWER]
+        assert again.access.actor("oidc:1").name == "Anna"
+        if empty.database_url != settings.database_url:
+            assert again.access.bearer(key) is None
