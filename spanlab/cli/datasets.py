@@ -41,6 +41,13 @@ def datasets(
             help="A shipped label set: spanlab, FaithBench, RAGTruth, SAFE or Mu-SHROOM (none)."
         ),
     ] = None,
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            help="A JSON file: attributes asked of each span, questions of each answer.",
+            dir_okay=False,
+        ),
+    ] = None,
     guidelines: Annotated[
         Path | None, typer.Option(help="A Markdown file that annotators see.", dir_okay=False)
     ] = None,
@@ -57,6 +64,7 @@ def datasets(
     spanlab datasets mine --undecided likely
     spanlab datasets mine --overlap 2 --assign Ada --assign Ben --assign Cleo
     spanlab datasets mine --labels RAGTruth --guidelines guidelines.md
+    spanlab datasets mine --questions questions.json
     """
     from spanlab.cli import console, inputs
     from spanlab.schema import UndecidedRule
@@ -66,6 +74,7 @@ def datasets(
         open_store,
         plan_of,
         plan_table,
+        questions_of,
         summary_of,
     )
 
@@ -74,6 +83,7 @@ def datasets(
         **({} if overlap is None else {"overlap": overlap}),
         **({} if assign is None else {"assigned_to": tuple(filter(None, assign))}),
         **({} if labels is None else {"labels": label_set(labels)}),
+        **({} if questions is None else questions_of(inputs.text_of(questions))),
     }
     if name is None and (changed or guidelines):
         raise UsageError(

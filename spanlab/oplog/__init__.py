@@ -36,6 +36,7 @@ from spanlab.oplog.operations import (
     in_force,
     replay,
 )
+from spanlab.oplog.response_operations import Respond
 from spanlab.oplog.state import CitedQuote, ReviewState, SuggestionMark
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "ReplaceClaims",
     "ReplaceSpans",
     "ResizeSpan",
+    "Respond",
     "ReviewState",
     "SetStatus",
     "SuggestionMark",

@@ -18,12 +18,15 @@ from spanlab.oplog.claim_operations import (
     RemoveClaim,
     ReplaceClaims,
 )
+from spanlab.oplog.response_operations import Respond
 from spanlab.oplog.state import (
     BaseEdit,
     Comment,
     ReviewState,
     SuggestionMark,
+    change_span,
     named,
+    own_span,
     place_of,
     quote,
     refuse,
@@ -31,7 +34,7 @@ from spanlab.oplog.state import (
     take,
     without,
 )
-from spanlab.schema import AnnotatorKind, FrozenModel, Item, Name, Offset, Record, Span, Status
+from spanlab.schema import AnnotatorKind, FrozenModel, Item, Name, Offset, Record, Status
 
 
 def replay(item: Item, snapshot: ReviewState, operations: Iterable[Operation]) -> ReviewState:
@@ -136,7 +139,7 @@ class RemoveSpan(BaseEdit):
     span: Name
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
-        _own(state, self.span)
+        own_span(state, self.span)
         spans = {name: span for name, span in state.spans.items() if name != self.span}
         return state.model_copy(update={"spans": spans})
 
@@ -151,7 +154,7 @@ class ResizeSpan(BaseEdit):
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
         new = quote(item, self.start, self.end)
-        return _change(state, self.span, {"start": new.start, "end": new.end, "text": new.text})
+        return change_span(state, self.span, {"start": new.start, "end": new.end, "text": new.text})
 
 
 class RelabelSpan(BaseEdit):
@@ -162,7 +165,7 @@ class RelabelSpan(BaseEdit):
     label: Name | None = None
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
-        return _change(state, self.span, {"label": self.label})
+        return change_span(state, self.span, {"label": self.label})
 
 
 class CommentSpan(BaseEdit):
@@ -176,7 +179,7 @@ class CommentSpan(BaseEdit):
         text = self.text or None
         if self.span is None:
             return state.model_copy(update={"note": text})
-        return _change(state, self.span, {"note": text})
+        return change_span(state, self.span, {"note": text})
 
 
 class NoteSuggestion(BaseEdit):
@@ -251,6 +254,7 @@ Edit = (
     | RelabelSpan
     | CommentSpan
     | NoteSuggestion
+    | Respond
     | SetStatus
     | FinishItem
     | AcceptClaim
@@ -266,18 +270,6 @@ Operation = Annotated[Edit | Undo | Redo, Field(discriminator="kind")]
 
 
 OPERATION: TypeAdapter[Operation] = TypeAdapter(Operation)
-
-
-def _change(state: ReviewState, name: str, update: dict[str, object]) -> ReviewState:
-    span = _own(state, name).model_copy(update=update)
-    return state.model_copy(update={"spans": {**state.spans, name: span}})
-
-
-def _own(state: ReviewState, name: str) -> Span:
-    try:
-        return state.spans[name]
-    except KeyError:
-        raise OperationError(f"there is no span with the id {name!r}") from None
 
 
 @validated(frozen=True)

@@ -18,6 +18,7 @@ from spanlab.schema import (
     Name,
     Offset,
     Probability,
+    Responses,
     Span,
     Stance,
     Status,
@@ -81,6 +82,7 @@ class SuggestionMark(FrozenModel):
     label: Name | None = None
     voters: tuple[Name, ...] = ()
     evidence: tuple[CitedQuote, ...] = ()
+    attributes: Responses = Field(default_factory=dict)
 
 
 def refuse(item: Item, state: ReviewState, marks: Iterable[SuggestionMark]) -> ReviewState:
@@ -168,6 +170,7 @@ def suggested(item: Item, mark: SuggestionMark) -> Span:
             "label": mark.label,
             "source": mark.source,
             "voters": mark.voters,
+            "attributes": mark.attributes,
             "evidence": tuple(cite(item, cited) for cited in mark.evidence),
         }
     )
@@ -208,6 +211,7 @@ class ReviewState(BaseModel):
     rejected_claims: tuple[Claim, ...] = ()
     status: Status = Status.NOT_ANNOTATED
     note: str | None = None
+    responses: Responses = Field(default_factory=dict)
 
     @classmethod
     def of(cls, annotation: Annotation | None) -> ReviewState:
@@ -221,6 +225,7 @@ class ReviewState(BaseModel):
             rejected_claims=annotation.rejected_claims,
             status=annotation.status,
             note=annotation.note,
+            responses=annotation.responses,
         )
 
     def annotation(self, annotator: str, kind: AnnotatorKind = AnnotatorKind.PERSON) -> Annotation:
@@ -235,8 +240,27 @@ class ReviewState(BaseModel):
             rejected_claims=self.rejected_claims,
             # A review may take the note of an imported failure, but a failure has a reason.
             note=self.note or ("no reason was given" if self.status is Status.FAILED else None),
+            responses=self.responses,
         )
 
 
 def _place(span: Span) -> tuple[int, int, str]:
     return (span.start, span.end, span.label or "")
+
+
+def change_span(state: ReviewState, name: str, update: dict[str, object]) -> ReviewState:
+    """Return the state with fields of one of the reviewer's own spans changed; see ``own_span``."""
+    span = own_span(state, name).model_copy(update=update)
+    return state.model_copy(update={"spans": {**state.spans, name: span}})
+
+
+def own_span(state: ReviewState, name: str) -> Span:
+    """Return one of the reviewer's own spans.
+
+    Raises:
+        OperationError: there is none with this id.
+    """
+    try:
+        return state.spans[name]
+    except KeyError:
+        raise OperationError(f"there is no span with the id {name!r}") from None

@@ -66,6 +66,7 @@ from spanlab.schema.programs import (
     Unit,
     compare,
 )
+from spanlab.schema.questions import Question, Response, Responses
 from spanlab.schema.queue import (
     AssignedShare,
     Order,
@@ -164,6 +165,7 @@ __all__ = [
     "ProgramName",
     "PromptChange",
     "QueryStep",
+    "Question",
     "QueueCursor",
     "QueuePage",
     "QueuePlace",
@@ -176,6 +178,8 @@ __all__ = [
     "Record",
     "RelationStep",
     "RemarkStep",
+    "Response",
+    "Responses",
     "Retrieval",
     "RevisionStep",
     "Role",

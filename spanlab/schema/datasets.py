@@ -12,8 +12,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, JsonValue, model_validator
 
 from spanlab.schema.fields import FrozenModel, Name, unique
+from spanlab.schema.questions import Question
 from spanlab.schema.queue import AssignedShare
-from spanlab.schema.record import AnnotatorKind, Status
+from spanlab.schema.record import Annotation, AnnotatorKind, Status
 
 
 class SpanLabel(FrozenModel):
@@ -176,6 +177,8 @@ class DetectorSetup(FrozenModel):
 class DatasetSettings(FrozenModel):
     """The settings of a dataset; what is not stored takes the default.
 
+    ``attributes`` are asked of each span, ``questions`` of each answer; while a required one is
+    ``unanswered``, Done is refused, or only told of.
     ``overlap`` is how many people are to finish each item, 0 for any number. Review then offers
     reviewers what they have not finished: without ``assigned_to`` what fewer have finished or been
     offered (an item is reserved for an hour, and for another one with every edit), with it what is
@@ -194,6 +197,9 @@ class DatasetSettings(FrozenModel):
     undecided: UndecidedRule = UndecidedRule.REJECTED
     labels: tuple[SpanLabel, ...] = USUAL_LABELS
     label_required: bool = False
+    attributes: tuple[Question, ...] = ()
+    questions: tuple[Question, ...] = ()
+    unanswered: Literal["refused", "told"] = "refused"
     always_blind: bool = False
     shown_when_done: bool = False
     overlap: Annotated[int, Field(ge=0, le=100)] = 0
@@ -216,7 +222,25 @@ class DatasetSettings(FrozenModel):
                 "known answers stay hidden only where reviewers never see what others marked: "
                 "let that be always hidden"
             )
+        unique((asked.name for asked in (*self.attributes, *self.questions)), "the question")
         return self
+
+    def missing(self, annotation: Annotation) -> tuple[str, ...]:
+        """Return what an annotation does not answer though it is required, in words."""
+        spans = (
+            f"{asked.shown} of “{span.text[:40]}”"
+            for span in annotation.spans
+            for asked in self.attributes
+            if asked.required
+            and asked.is_asked_of(span.label)
+            and asked.name not in span.attributes
+        )
+        whole = (
+            asked.shown
+            for asked in self.questions
+            if asked.required and asked.name not in annotation.responses
+        )
+        return (*spans, *whole)
 
     @property
     def guidelines_now(self) -> str:

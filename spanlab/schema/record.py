@@ -12,6 +12,7 @@ from pydantic import Discriminator, Field, JsonValue, Tag, model_validator
 from spanlab.schema.evidence import Evidence, Passage, _Quote
 from spanlab.schema.fields import FrozenModel, Language, Name, Offset, Probability, unique
 from spanlab.schema.process import Process
+from spanlab.schema.questions import Responses
 from spanlab.schema.shared_process import SharedProcess
 from spanlab.schema.trace import PassageQuote, Step, Verdict
 
@@ -24,6 +25,7 @@ class Span(_Quote):
     ``prob`` in [0, 1] is the proportion of annotators that mark them (1.0 for one person's mark);
     ``source`` names the annotator that suggested the span, if it was a suggestion. Where it was
     made from the marks of several, as by a majority, ``voters`` are these annotators.
+    ``attributes`` are responses to what the dataset asks of each span, by name.
     """
 
     prob: Probability = 1.0
@@ -32,6 +34,7 @@ class Span(_Quote):
     source: Name | None = None
     voters: tuple[Name, ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    attributes: Responses = Field(default_factory=dict)
 
     @classmethod
     def of(
@@ -51,6 +54,10 @@ class Span(_Quote):
         """
         text = answer[start:end] if 0 <= start <= end else ""
         return cls(start=start, end=end, text=text, prob=prob, label=label, evidence=evidence)
+
+    def __hash__(self) -> int:
+        """Hash what tells spans apart, as mappings have no hash."""
+        return hash((self.start, self.end, self.text, self.label, self.source))
 
 
 class Interval(FrozenModel):
@@ -192,6 +199,7 @@ class Annotation(FrozenModel):
     a vote, ``decided_by`` is the person who adjudicated: who made these labels from those of
     others. ``note`` is a remark on the whole, or why it failed. ``trace`` tells what a detector
     did, step by step. ``guidelines`` is the version of the dataset's guidelines that a person had.
+    ``responses`` are those to what the dataset asks of each answer, by name.
     """
 
     annotator: Name
@@ -207,6 +215,7 @@ class Annotation(FrozenModel):
     note: str | None = None
     trace: tuple[Step, ...] = ()
     guidelines: Annotated[int, Field(ge=1)] | None = None
+    responses: Responses = Field(default_factory=dict)
 
     if TYPE_CHECKING:
 
@@ -226,7 +235,12 @@ class Annotation(FrozenModel):
             note: str | None = ...,
             trace: Iterable[Step] = ...,
             guidelines: int | None = ...,
+            responses: Mapping[str, int | str] = ...,
         ) -> None: ...
+
+    def __hash__(self) -> int:
+        """Hash what tells annotations apart, as mappings have no hash."""
+        return hash((self.annotator, self.kind, self.status, self.spans))
 
     @model_validator(mode="after")
     def _failure_has_a_reason(self) -> Self:

@@ -11,12 +11,29 @@ from pydantic_core import from_json
 from sqlalchemy import ColumnElement, Connection, Table, func, insert, select
 
 from spanlab.errors import OperationError, UsageError
-from spanlab.oplog import OPERATION, Operation, Redo, ReviewState, Undo, replay
+from spanlab.oplog import (
+    OPERATION,
+    FinishItem,
+    Operation,
+    Redo,
+    Respond,
+    ReviewState,
+    SetStatus,
+    Undo,
+    replay,
+)
 from spanlab.oplog.operations import RefusedOperation, Review, SentOperation, WriteReply
-from spanlab.schema import Annotation, AnnotatorKind, Item
+from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings, Item, Status
 from spanlab.storage.annotations import AnnotationRow, put
 from spanlab.storage.assignment import renew
-from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, labels_of, register
+from spanlab.storage.catalog import (
+    AnnotatorRow,
+    DatasetRow,
+    annotators_of,
+    labels_of,
+    register,
+    settings_of,
+)
 from spanlab.storage.engine import insert_or_replace
 from spanlab.storage.items import lock, one, position_of, to_json
 from spanlab.storage.tables import annotated, items, operations, reviews
@@ -212,9 +229,11 @@ class ReviewLog:
                 stale=True,
             )
         try:
-            self.state = self._after(write.operation)
+            after = self._after(write.operation)
+            self._check(write.operation, after)
         except OperationError as error:
             return RefusedOperation(write.seq, str(error), stale=False)
+        self.state = after
         self._added.append(write)
         self.version += 1
         return None
@@ -255,6 +274,20 @@ class ReviewLog:
                 for index, write in enumerate(self._added)
             ],
         )
+
+    def _check(self, operation: Operation, after: ReviewState) -> None:
+        """Check a response, and whether Done may be, against the settings of the dataset."""
+        if isinstance(operation, Respond) and (problem := operation.problem(self._settings)):
+            raise OperationError(problem)
+        if after.status is Status.DONE and isinstance(operation, SetStatus | FinishItem):
+            settings = self._settings
+            missing = settings.missing(after.annotation(self._who.name, self._who.kind))
+            if missing and settings.unanswered == "refused":
+                raise OperationError(f"not done: {', '.join(missing)} is required")
+
+    @cached_property
+    def _settings(self) -> DatasetSettings:
+        return settings_of(self._connection, self._dataset.name)
 
     def _after(self, operation: Operation) -> ReviewState:
         if isinstance(operation, Undo | Redo):

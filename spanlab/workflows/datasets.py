@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+from pydantic import ValidationError
 
 from spanlab.detectors import installed
 from spanlab.errors import NotFoundError, UsageError
@@ -13,9 +16,12 @@ from spanlab.schema import (
     AnnotatorKind,
     DatasetSettings,
     DatasetSummary,
+    FrozenModel,
+    Question,
     Record,
     SpanLabel,
     Status,
+    storable_json,
 )
 from spanlab.storage import PlanProgress, Store
 from spanlab.workflows.wording import plan_in_words
@@ -51,6 +57,35 @@ def label_set(name: str) -> tuple[SpanLabel, ...]:
         if known.casefold() == name.casefold():
             return labels
     raise UsageError(f"there is no label set {name!r}; there are: {', '.join(LABEL_SETS)}")
+
+
+class _QuestionFile(FrozenModel):
+    """What a file of questions may say."""
+
+    attributes: tuple[Question, ...] = ()
+    questions: tuple[Question, ...] = ()
+    unanswered: Literal["refused", "told"] = "refused"
+
+
+def questions_of(text: str) -> dict[str, Any]:
+    """Return settings of a dataset: what is asked of each span and of each answer.
+
+    Args:
+        text: JSON with lists of ``Question`` as ``attributes`` and ``questions``, and how Done
+            takes required ones as ``unanswered``.
+
+    Raises:
+        UsageError: it is something else; says where.
+    """
+    try:
+        read = _QuestionFile.model_validate(storable_json(text))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise UsageError(f"questions: {where}: {first['msg']}") from error
+    except ValueError as error:
+        raise UsageError(f"questions: not valid JSON: {error}") from error
+    return dict(read)
 
 
 def colour_of(text: str) -> str | None:
@@ -141,6 +176,14 @@ def _settings_in_words(settings: DatasetSettings, digest: str | None) -> str:
         *([] if digest is None else [f"SHA-256 {digest or 'not worked out'}"]),
         f"undecided suggestions: {settings.undecided}",
         f"labels: {len(settings.labels)}",
+        *(
+            f"{what}: {', '.join(each.name for each in asked)}"
+            for what, asked in (
+                ("attributes", settings.attributes),
+                ("questions", settings.questions),
+            )
+            if asked
+        ),
         f"people per item: {settings.overlap or 'any number'}",
     ]
     if settings.assigned_to:

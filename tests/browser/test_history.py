@@ -35,6 +35,7 @@ CLAIM_KINDS = [
 KINDS = (
     *("accept", "accept-all", "replace", "reject", "reject", "add", "remove", "resize", "relabel"),
     *("note", "note", "note-suggestion", "note-suggestion", "note-suggestion", "status", "finish"),
+    *("respond", "respond"),
     *CLAIM_KINDS,
     *("undo", "undo", "undo", "redo", "redo"),
 )
@@ -49,11 +50,12 @@ async ([logs, snapshot, length]) => {
         log.forEach((operation, index) => {
             try { history.push(operation); } catch { refused.push(index); }
         });
-        const { spans, rejected, noted, claims, rejectedClaims, status, note } = history.state;
+        const { spans, rejected, noted, claims, rejectedClaims, status, note,
+                responses } = history.state;
         const cited = (one) => [one.passage, one.start, one.end];
         const plain = (span) => [span.start, span.end, span.prob ?? 1, span.label ?? null,
                                  span.note ?? null, span.source ?? null, span.voters ?? [],
-                                 (span.evidence ?? []).map(cited)];
+                                 (span.evidence ?? []).map(cited), span.attributes ?? {}];
         const said = (claim) => [claim.text, claim.source?.start ?? null, claim.source?.end ?? null,
                                  claim.verdict ?? null, claim.prob ?? null, claim.note ?? null,
                                  claim.suggested_by ?? null, claim.voters ?? [], claim.error_stages,
@@ -62,7 +64,7 @@ async ([logs, snapshot, length]) => {
                  rejected: rejected.map(plain), noted: noted.map(plain),
                  claims: [...claims].map(([id, claim]) => [id, ...said(claim)]),
                  rejectedClaims: rejectedClaims.map(said),
-                 status, note, version: history.version };
+                 status, note, responses, version: history.version };
     });
 }
 """
@@ -114,6 +116,7 @@ def _in_python(start: ReviewState, log: list[dict[str, Any]]) -> dict[str, Any]:
         "rejectedClaims": [_said(claim) for claim in state.rejected_claims],
         "status": state.status.value,
         "note": state.note,
+        "responses": state.responses,
         "version": len(accepted),
     }
 
@@ -129,6 +132,7 @@ def _plain(span: Span) -> list[object]:
         span.source,
         [*span.voters],
         evidence,
+        span.attributes,
     ]
 
 
@@ -164,6 +168,10 @@ def _random_log(dice: random.Random) -> Iterator[dict[str, Any]]:
             operation["span"] = dice.choice([None, *ids])
         if kind in {"note", "note-suggestion"}:
             operation["text"] = dice.choice(["", "why", "🎉"])
+        if kind == "respond":
+            operation["span"] = dice.choice([None, *ids])
+            operation["question"] = dice.choice(["severity", "constructor"])
+            operation["response"] = dice.choice([None, 1, 0, "minor", "🎉"])
         if kind == "status":
             operation["status"] = dice.choice(["done", "skipped", "not-annotated"])
         if kind in CLAIM_KINDS:
@@ -214,6 +222,7 @@ def _mark(dice: random.Random) -> dict[str, Any]:
         "label": label,
         "voters": dice.choice([[], ["a", "b"]]),
         "evidence": dice.choice([[], [{"passage": 0, "start": 4, "end": 11}]]),
+        "attributes": dice.choice([{}, {"severity": "major"}]),
     }
 
 

@@ -314,6 +314,12 @@ def test_the_settings_of_a_dataset_are_set_by_command(
     assert "likely; labels: 4; people per item: 2; guidelines: version 1" in done.stdout
     unknown = spanlab("datasets", "towers", "--labels", "mine")
     assert "no label set 'mine'; there are: spanlab, FaithBench" in unknown.stderr
+    asks = tmp_path / "questions.json"
+    asks.write_text('{"questions": [{"name": "fluency", "kind": "scale", "high": 1}]}', "utf-8")
+    wrong = spanlab("datasets", "towers", "--questions", str(asks)).stderr
+    assert "questions.0: Value error, fluency: a scale goes up, not from 1 to 1" in wrong
+    asks.write_text('{"questions": [{"name": "fluency", "kind": "scale"}]}', "utf-8")
+    assert "; questions: fluency;" in spanlab("datasets", "towers", "--questions", str(asks)).stdout
     half = spanlab("datasets", "--undecided", "ask")
     assert (half.returncode, "name it first, as in" in half.stderr) == (2, True)
 

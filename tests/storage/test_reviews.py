@@ -22,11 +22,21 @@ from spanlab.oplog import (
     RejectClaim,
     RelabelSpan,
     RemoveSpan,
+    Respond,
     ReviewState,
     SetStatus,
     Undo,
 )
-from spanlab.schema import Annotation, AnnotatorKind, Claim, Interval, Record, Span, Status
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Claim,
+    Interval,
+    Question,
+    Record,
+    Span,
+    Status,
+)
 from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store, WriteReply
 from spanlab.storage.engine import Database
@@ -292,3 +302,33 @@ def test_an_annotation_keeps_the_version_of_the_guidelines_that_its_author_had(
     assert reviewed.record("d", "a").annotations[-1].guidelines == 2
     reviewed.apply("d", "a", "me", [SentOperation("tab", 3, 2, Undo())])
     assert reviewed.record("d", "a").annotations[-1].guidelines is None
+
+
+def test_responses_are_what_the_dataset_asks_for_and_done_needs_those_required(
+    reviewed: Store,
+) -> None:
+    severity = Question(name="severity", options=("minor", "major"), required=True)
+    fluency = Question(name="fluency", kind="scale", required=True)
+    asked = {"attributes": (severity,), "questions": (fluency,)}
+    reviewed.change_settings("d", lambda now: now.model_copy(update=asked))
+
+    def why(*operations: Operation) -> str:
+        return _apply(reviewed, *operations).refused[0].reason
+
+    assert _apply(reviewed, _ADD, Respond(question="fluency", response=4)).version == 2
+    assert why(Respond(question="fluency", response=6)).endswith("no whole number from 1 to 5")
+    assert why(Respond(question="severity", response="minor")) == (
+        "this dataset does not ask 'severity' (any more)"
+    )
+    wrong = Respond(span="x", question="severity", response="huge")
+    assert why(wrong) == "severity: 'huge' is none of minor, major"
+    assert why(_DONE).startswith("not done: severity of “")
+    right = Respond(span="x", question="severity", response="major")
+    assert _apply(reviewed, right, _DONE, Undo(), Redo()).refused == ()
+    reviewed.change_settings("d", lambda now: now.model_copy(update={"unanswered": "told"}))
+    assert _apply(reviewed, Respond(question="fluency"), _DONE).refused == ()
+    mine = reviewed.record("d", "a").by("me")
+    assert mine is not None
+    assert (mine.status, mine.responses) == (Status.DONE, {})
+    assert mine.spans[0].attributes == {"severity": "major"}
+    assert reviewed.rebuild("d", "a", "me") == reviewed.review("d", "a", "me").state

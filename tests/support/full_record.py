@@ -35,6 +35,7 @@ def full_record() -> Record:
     """A record that uses every field the schema has."""
     passage = Passage(text="Oslo has 700,000 people.", title="Oslo", url="http://x", date="2024")
     evidence = Evidence(passage=0, start=9, end=16, text="700,000", stance="refutes", note="see")
+    asked = {"attributes": {"severity": "major", "sure": 5}}
     wrong = Span.of(ANSWER, 46, 55, prob=0.75, label="Number", evidence=(evidence,))
     return Record(
         item=Item(
@@ -59,7 +60,8 @@ def full_record() -> Record:
             Annotation(
                 annotator="ada",
                 kind=AnnotatorKind.PERSON,
-                spans=(wrong.model_copy(update={"note": "no", "source": "offline"}),),
+                spans=(wrong.model_copy(update={"note": "no", "source": "offline", **asked}),),
+                responses={"fluency": 3, "remark": "“fine”, 🎉"},
                 rejected=(Span.of(ANSWER, 0, 4, prob=0.2),),
                 claims=(Claim(text="Oslo is large.", verdict="refuted", suggested_by="offline"),),
                 rejected_claims=(

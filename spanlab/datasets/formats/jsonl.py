@@ -9,14 +9,16 @@ One record per line. The item's fields stand at the top, its annotations in ``an
                       "spans": [{"start": …, "end": …, "text": …, "prob": …, "label": …, "note": …,
                                  "source": …, "voters": [name, …],
                                  "evidence": [{"passage": …, "start": …, "end": …,
-                                               "text": …, "stance": …, "note": …}]}],
+                                               "text": …, "stance": …, "note": …}],
+                                 "attributes": {name: value, …}}],
                       "hard": [{"start": …, "end": …}], "rejected": [span, …],
                       "claims": [{"text": …, "source": span, "verdict": …, "prob": …,
                                   "evidence": […], "note": …, "error_stages": […],
                                   "suggested_by": …, "voters": [name, …]}],
                       "rejected_claims": [claim, …],
                       "voters": [name, …], "decided_by": …, "note": …,
-                      "trace": [{"kind": …, …}], "guidelines": …}]}
+                      "trace": [{"kind": …, …}], "guidelines": …,
+                      "responses": {name: value, …}}]}
 
 A process that is large, or that several items came from, stands before them, node by node: see
 ``node_lines``.
@@ -180,6 +182,8 @@ def _annotation(annotation: Annotation) -> dict[str, Any]:
         out["trace"] = [_filled(step) for step in annotation.trace]
     if annotation.guidelines is not None:
         out["guidelines"] = annotation.guidelines
+    if annotation.responses:
+        out["responses"] = annotation.responses
     return out
 
 
@@ -205,6 +209,8 @@ def _span(span: Span) -> dict[str, Any]:
         out["voters"] = span.voters
     if span.evidence:
         out["evidence"] = _evidence(span.evidence)
+    if span.attributes:
+        out["attributes"] = span.attributes
     return out
 
 

@@ -79,6 +79,9 @@ def editor(
         "palette": list(PALETTE),
         "label_required": settings.label_required,
         "undecided": settings.undecided.value,
+        "asked": settings.model_dump(
+            include={"attributes", "questions", "unanswered"}, mode="json"
+        ),
         "guidelines": {
             "version": len(settings.guidelines),
             "tree": markdown_tree(settings.guidelines_now),

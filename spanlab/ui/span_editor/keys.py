@@ -13,15 +13,17 @@ class EditorKey:
     ``keys`` are in the order in which help shows them, written as ``Ctrl+z``, ``Shift+Tab`` or
     the character itself (``?``, ``A``). ``command`` is the name under which the editor knows it.
     ``where`` must the focus be: keys of the answer work in the whole editor but for what the list
-    of claims has keys of its own for.
+    of claims and the questions have keys of their own for.
     """
 
     group: str
     keys: tuple[str, ...]
     command: str
     does: str
-    where: Literal["answer", "claims"] = "answer"
+    where: Literal["answer", "claims", "questions"] = "answer"
 
+
+_DIGITS = tuple("123456789")
 
 KEYS: tuple[EditorKey, ...] = (
     EditorKey("Go through the spans", ("Tab", "j", "n"), "nextSpan", "Next span"),
@@ -34,7 +36,7 @@ KEYS: tuple[EditorKey, ...] = (
         "Show or hide how a detector came to its spans"),
     EditorKey("Go through the spans", ("T",), "nextTrace", "The same of the next detector"),
     EditorKey("Go through the spans", ("v",), "nextTab",
-        "Next tab: evidence, spans, claims, trace"),
+        "Next tab: evidence, spans, claims, questions, trace"),
     EditorKey("Go through the spans", ("l",), "claims", "Go to the claims, or back to the answer"),
     EditorKey("Decide", ("a",), "accept", "Accept the suggestion, go to the next open one"),
     EditorKey("Decide", ("x",), "reject", "Reject the suggestion, go to the next open one"),
@@ -102,6 +104,21 @@ KEYS: tuple[EditorKey, ...] = (
     EditorKey("In the claims", ("t", "Enter"), "claimTrail",
         "Walk the trail of the claim to its sources", "claims"),
     EditorKey("In the claims", ("Escape",), "leaveClaims", "Back to the answer", "claims"),
+    EditorKey("Questions", ("q",), "attributes",
+        "Go to what is asked of the span, or back to the answer"),
+    EditorKey("Questions", ("Q",), "questions",
+        "Go to what is asked of the whole answer, or back to it"),
+    EditorKey("In the questions", ("ArrowDown", "j", "n"), "nextQuestion",
+        "Next question", "questions"),
+    EditorKey("In the questions", ("ArrowUp", "k", "p"), "previousQuestion",
+        "Previous question", "questions"),
+    EditorKey("In the questions", ("0", *_DIGITS), "respond",
+        "Take this value of a scale, or this option; go to the next question", "questions"),
+    EditorKey("In the questions", ("Enter", "Space"), "findResponse",
+        "Write a text, or find an option by its name", "questions"),
+    EditorKey("In the questions", ("Delete", "Backspace"), "clearResponse",
+        "Take the response away", "questions"),
+    EditorKey("In the questions", ("Escape",), "leaveQuestions", "Back to the answer", "questions"),
     EditorKey("Anywhere", ("u", "Ctrl+z"), "undo", "Undo"),
     EditorKey("Anywhere", ("U", "Ctrl+Shift+z", "Ctrl+y"), "redo", "Redo"),
     EditorKey("Anywhere", ("g",), "guidelines", "Show or hide the dataset's guidelines"),
@@ -110,7 +127,6 @@ KEYS: tuple[EditorKey, ...] = (
         "Close, cancel, drop the selection; then Tab leaves"),
 )  # fmt: skip
 
-_DIGITS = tuple("123456789")
 _LANES = (
     EditorKey("Adjudicate", _DIGITS, "takeLane",
         "Take this annotator's spans in place of those there are"),

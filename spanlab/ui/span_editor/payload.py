@@ -37,6 +37,7 @@ def item_payload(opened: Review, reviewer: str) -> dict[str, JsonValue]:
             "rejected_claims": [_claim(each) for each in opened.snapshot.rejected_claims],
             "status": opened.snapshot.status.value,
             "note": opened.snapshot.note,
+            "responses": dict(opened.snapshot.responses),
         },
         "operations": [operation.model_dump(mode="json") for operation in opened.operations],
     }
@@ -104,6 +105,7 @@ def _annotator(annotation: Annotation, answer: str) -> dict[str, JsonValue]:
             for each in suggestions(annotation, answer)
         ],
         "claims": [_claim(claim) for claim in annotation.claims],
+        "responses": dict(annotation.responses),
     }
 
 
@@ -121,6 +123,8 @@ def _span(span: Span) -> dict[str, JsonValue]:
         values["source"] = span.source
     if span.voters:
         values["voters"] = list(span.voters)
+    if span.attributes:
+        values["attributes"] = dict(span.attributes)
     if span.evidence:
         values["evidence"] = [_evidence(quote) for quote in span.evidence]
     return values

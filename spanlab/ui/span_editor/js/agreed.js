@@ -3,8 +3,8 @@
 import { distinct } from "./joining.js";
 
 /** A suggestion that is one annotator's own span. */
-export function soleSource(source, { start, end, prob, label, evidence }) {
-    return { source, start, end, prob, label: label ?? null, voters: [], evidence: evidence ?? [] };
+export function soleSource(source, { start, end, prob, label, evidence, attributes }) {
+    return { source, start, end, prob, label: label ?? null, voters: [], evidence: evidence ?? [], attributes: attributes ?? {} };
 }
 
 /**

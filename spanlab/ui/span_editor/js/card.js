@@ -12,10 +12,14 @@ export class SpanCard {
     }
 
     paint() {
-        const { editor, tools } = this.view;
+        const { editor, tools, attributes } = this.view;
+        const isAnswering = attributes.hasFocus;
         const mark = editor.focused;
         this.node.hidden = !mark; // others get its room
-        if (!mark) return;
+        if (!mark) {
+            if (isAnswering) this.view.focusAnswer();
+            return;
+        }
         const kind = { own: "Your span", open: "Suggestion", rejected: "Rejected" }[mark.kind];
         const votes = votesOn(editor.item, mark, editor.hidden());
         const quoted = votes.some((vote) => vote.note === mark.note); // stands beside whose it is
@@ -27,10 +31,12 @@ export class SpanCard {
                 mark.label ? editor.labels.tag(mark.label) : ""),
             h("div", { class: "sl-card-tools" }, ...tools.buttons(mark)),
             this.labelRow(mark),
+            attributes.node,
             h("div", { class: "sl-card-text", tabindex: "0", role: "region", "aria-label": "What is said of it" },
                 h("blockquote", { dir: "auto", lang: editor.item.payload.lang }, shorten(mark.text, 220)),
                 mark.note && !quoted ? h("p", { class: "sl-note", dir: "auto" }, mark.note) : "",
                 votes.length ? h("ul", { class: "sl-votes", "aria-label": "Who marks it" }, ...editor.names.orderedMembers(votes).map((vote) => voteLine(vote, mark, editor))) : ""));
+        attributes.paint(isAnswering);
     }
 
     labelRow(mark) {
@@ -52,5 +58,6 @@ export class SpanCard {
 
 function voteLine(vote, mark, { names, item }) {
     return h("li", {}, h("b", {}, names.of(vote.annotator)), ` ${voteWords(vote, mark, item.text)}`,
-        vote.label ? `, ${vote.label}` : "", vote.note ? h("i", { dir: "auto" }, ` — ${vote.note}`) : "");
+        vote.label ? `, ${vote.label}` : "", ...Object.entries(vote.attributes).map(([name, given]) => `, ${name}: ${given}`),
+        vote.note ? h("i", { dir: "auto" }, ` — ${vote.note}`) : "");
 }

@@ -4,13 +4,10 @@ import { ClaimCard } from "./claim_card.js";
 import { ClaimLanes } from "./claim_lanes.js";
 import { rowsOf } from "./claims.js";
 import { h } from "./dom.js";
+import { runIn } from "./keys.js";
 import { shorten } from "./words.js";
 import { verdictNode } from "./verdicts.js";
 
-const SHARED = new Set([
-    "claims", "undo", "redo", "help", "done", "skip", "reopen", "nextItem", "previousItem", "nextTab", "commentItem",
-    "nextEvidence", "previousEvidence", "findEvidence", "guidelines", "nextLanes", "previousLanes", "findLane",
-]); // commands that mean the same wherever the focus is
 const SIGNS = { own: "■", open: "◌", rejected: "✕" };
 const KINDS = { own: "your verdict", open: "suggestion", rejected: "rejected" };
 const LIT = "sl-claim";
@@ -52,12 +49,7 @@ export class ClaimPanel {
 
     /** Run the command of a key pressed in here; false if the key means what it means elsewhere. */
     key(spec, event) {
-        if (event.target.tagName === "BUTTON" && ["Enter", "Space"].includes(spec)) return true;
-        const commands = this.editor.claimBindings.get(spec) ?? [];
-        for (const command of commands) this.editor.run(command, event, spec.at(-1));
-        if (commands.length > 0) event.preventDefault();
-        const others = this.editor.bindings.get(spec) ?? [];
-        return commands.length > 0 || (event.key !== "Tab" && !others.some((command) => SHARED.has(command)));
+        return runIn(this.editor, this.editor.claimBindings, spec, event);
     }
 
     // -- which claim

@@ -3,6 +3,7 @@
 import { CLAIM_COMMANDS } from "./claim_commands.js";
 import { newId } from "./ids.js";
 import { LIKELY } from "./joining.js";
+import { QUESTION_COMMANDS } from "./questions.js";
 import { likelyWords, percent, quote } from "./words.js";
 
 export const COMMANDS = {
@@ -108,6 +109,7 @@ export const COMMANDS = {
     help: (editor) => editor.view.sheet.toggle(),
     escape: (editor) => editor.view.escape(),
     ...CLAIM_COMMANDS,
+    ...QUESTION_COMMANDS,
 };
 
 /** Undo or redo, and choose what came back by it. */

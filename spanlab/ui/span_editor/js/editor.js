@@ -28,9 +28,11 @@ export class Editor {
         this.labels = new Labels(this);
         this.labels.take(data);
         this.keys = data.keys;
+        this.asked = data.asked;
         this.adjudicating = data.adjudicating;
         this.bindings = bindings(data.keys.filter((key) => key.where === "answer"));
         this.claimBindings = bindings(data.keys.filter((key) => key.where === "claims"));
+        this.questionBindings = bindings(data.keys.filter((key) => key.where === "questions"));
         this.item = null;
         this.cache = new ItemCache();
         this.navigation = new Navigation(this);

@@ -2,7 +2,10 @@
 
 import { newId } from "./ids.js";
 import { LIKELY, byLikelihood } from "./joining.js";
+import { missing } from "./questions.js";
 import { percent, plural } from "./words.js";
+
+const NAMED = 3; // responses that are missing, told by name
 
 /** Finishes items the way the dataset's setting says. */
 export class Finishing {
@@ -32,11 +35,41 @@ export class Finishing {
         return this.editor.view.notice.show(`Done: ${plural(open.length, "suggestion")} undecided.`, choices, { asks: true });
     }
 
-    conclude(status, open, rule) {
+    /**
+     * Say whether Done may be: what is required has its responses, or whoever leads lets it lack them and
+     * the reviewer wants that. Else say what is missing and lead there.
+     */
+    isAnswered(accepted, goOn) {
+        const { view, asked } = this.editor;
+        const open = missing(this.editor, accepted);
+        if (open.length === 0) return true;
+        const more = open.length > NAMED ? ` and ${open.length - NAMED} more` : "";
+        const words = `${open.slice(0, NAMED).map((one) => one.words).join(", ")}${more}`;
+        if (asked.unanswered === "told") {
+            const choice = (act) => () => {
+                view.notice.hide();
+                act();
+            };
+            const choices = [{ name: "Done anyway", key: "d", act: choice(goOn) }, { name: "Answer", key: "Escape", act: choice(() => this.lead(open[0])) }];
+            return !view.notice.show(`Without a response: ${words}.`, choices, { asks: true });
+        }
+        this.lead(open[0]);
+        return !view.say(`Not done: ${words} without a response, which this dataset requires.`, true);
+    }
+
+    /** Go to a question that lacks its response. */
+    lead({ question, mark, form }) {
+        if (mark) this.editor.focusOn(mark);
+        this.editor.view.flush();
+        form.toggle(question.name);
+    }
+
+    conclude(status, open, rule, anyway = false) {
         const { editor } = this;
         const { item, view } = editor;
         const { accepted, rejected } = (RULES[rule] ?? RULES.rejected)(open); // "ask" has nothing to ask here
         if (status === "done" && !editor.labels.areGiven(accepted)) return;
+        if (status === "done" && !anyway && !this.isAnswered(accepted, () => this.conclude(status, open, rule, true))) return;
         const marks = (chosen) => chosen.map((mark) => mark.best);
         const op = open.length > 0
             ? { kind: "finish", spans: accepted.map(newId), accepted: marks(accepted), rejected: marks(rejected) }

@@ -89,5 +89,5 @@ function doneWords({ state, edits }) {
 function isDraft({ state, version }) {
     return state.status === "not-annotated" && version > 0
         && (state.spans.size > 0 || state.rejected.length > 0 || state.noted.length > 0 || Boolean(state.note)
-            || state.claims.size > 0 || state.rejectedClaims.length > 0);
+            || Object.keys(state.responses).length > 0 || state.claims.size > 0 || state.rejectedClaims.length > 0);
 }

@@ -78,7 +78,7 @@ function isLikely({ prob }) {
 export function bestOf(member, evidence) {
     return {
         source: member.annotator, start: member.from, end: member.to, prob: member.prob,
-        label: member.label ?? null, evidence: distinct(evidence),
+        label: member.label ?? null, evidence: distinct(evidence), attributes: member.attributes ?? {},
     };
 }
 

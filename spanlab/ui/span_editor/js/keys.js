@@ -34,3 +34,21 @@ export const ONCE = new Set(["guidelines", "findLabel", "findLane", "done", "don
 export const ELSEWHERE = new Set([
     "Tab", "Enter", " ", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End", "PageUp", "PageDown",
 ]);
+const SHARED = new Set([
+    "claims", "attributes", "questions", "undo", "redo", "help", "done", "skip", "reopen", "nextItem", "previousItem", "nextTab", "commentItem",
+    "nextEvidence", "previousEvidence", "findEvidence", "guidelines", "nextLanes", "previousLanes", "findLane",
+]); // commands that mean the same wherever the focus is
+
+/**
+ * Run the command of a key pressed in a part of the page that has `bindings` of its own.
+ *
+ * @returns {boolean} false if the key means there what it means elsewhere
+ */
+export function runIn(editor, bindings, spec, event) {
+    if (event.target.tagName === "BUTTON" && ["Enter", "Space"].includes(spec)) return true;
+    const commands = bindings.get(spec) ?? [];
+    for (const command of commands) editor.run(command, event, spec.at(-1));
+    if (commands.length > 0) event.preventDefault();
+    const others = editor.bindings.get(spec) ?? [];
+    return commands.length > 0 || (event.key !== "Tab" && !others.some((command) => SHARED.has(command)));
+}

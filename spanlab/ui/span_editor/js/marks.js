@@ -65,7 +65,7 @@ function ownMark(item, id, span) {
     return {
         id: `own:${id}`, kind: "own", span: id, start, end, text: item.text.slice(start, end),
         prob: 1, label: span.label ?? null, note: span.note ?? null, comment: span.note ?? null, members: [],
-        origin: span.origin?.mark ?? null, evidence: span.evidence ?? [],
+        origin: span.origin?.mark ?? null, evidence: span.evidence ?? [], attributes: span.attributes ?? {},
         edited: span.origin ? span.origin.key !== originKey(span) : false,
     };
 }
@@ -73,10 +73,11 @@ function ownMark(item, id, span) {
 function groupMark(group, members, { kind, comment }) {
     const [top] = members;
     const evidence = members.flatMap((member) => member.evidence ?? []);
+    const best = bestOf(top, evidence);
     return {
         id: `sug:${group.key}`, kind, start: group.start, end: group.end, text: group.text,
         prob: top.prob, label: members.find((member) => member.label)?.label ?? null,
-        note: comment ?? members.find((member) => member.note)?.note ?? null, comment, members, evidence, best: bestOf(top, evidence),
+        note: comment ?? members.find((member) => member.note)?.note ?? null, comment, members, evidence, best, attributes: best.attributes,
     };
 }
 
@@ -86,10 +87,10 @@ function strangerMark(item, span, kind) {
     return {
         id: `${kind}:${originKey(span)}`, kind, start, end, text: item.text.slice(start, end),
         prob: span.prob, label: span.label ?? null, note: span.note ?? null, comment: span.note ?? null, members: [],
-        evidence: span.evidence ?? [],
+        evidence: span.evidence ?? [], attributes: span.attributes ?? {},
         best: {
             source: span.source ?? "unknown", start: span.start, end: span.end, prob: span.prob,
-            label: span.label ?? null, evidence: span.evidence ?? [],
+            label: span.label ?? null, evidence: span.evidence ?? [], attributes: span.attributes ?? {},
         },
     };
 }

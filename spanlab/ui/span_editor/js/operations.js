@@ -17,6 +17,7 @@ export class ReviewState {
         state.rejectedClaims = snapshot.rejected_claims;
         state.status = snapshot.status;
         state.note = snapshot.note ?? null;
+        state.responses = snapshot.responses ?? {};
         return state;
     }
 
@@ -29,6 +30,7 @@ export class ReviewState {
         state.rejectedClaims = this.rejectedClaims;
         state.status = this.status;
         state.note = this.note;
+        state.responses = this.responses;
         return state;
     }
 }
@@ -37,7 +39,7 @@ function withOrigin(span) {
     if (!span.source) return span;
     const mark = {
         source: span.source, start: span.start, end: span.end, prob: span.prob, label: span.label ?? null,
-        voters: span.voters ?? [], evidence: span.evidence ?? [],
+        voters: span.voters ?? [], evidence: span.evidence ?? [], attributes: span.attributes ?? {},
     };
     return { ...span, origin: { key: originKey(span), mark } };
 }
@@ -78,6 +80,13 @@ export const EDITS = {
         const text = op.text || null;
         if (op.span === null || op.span === undefined) state.note = text;
         else change(state, op.span, { note: text });
+    },
+    respond: (state, { span = null, question, response = null }) => {
+        const before = span === null ? state.responses : ownSpan(state, span).attributes ?? {};
+        const { [question]: _, ...left } = before;
+        const given = response === null ? left : { ...left, [question]: response };
+        if (span === null) state.responses = given;
+        else change(state, span, { attributes: given });
     },
     "note-suggestion": (state, { mark, text }, length) => {
         checkExtent(mark.start, mark.end, length);
@@ -151,7 +160,7 @@ function samePlace(one, two) {
 function suggested(mark) {
     return {
         start: mark.start, end: mark.end, prob: 1, label: mark.label ?? null, source: mark.source,
-        voters: mark.voters ?? [], evidence: mark.evidence ?? [],
+        voters: mark.voters ?? [], evidence: mark.evidence ?? [], attributes: mark.attributes ?? {},
     };
 }
 

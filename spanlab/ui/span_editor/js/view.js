@@ -14,12 +14,13 @@ import { Guidelines } from "./guidelines.js";
 import { Head } from "./head.js";
 import { Hints } from "./hints.js";
 import { Lanes } from "./lanes.js";
-import { ELSEWHERE, ONCE, keyName, specOf } from "./keys.js";
+import { ELSEWHERE, ONCE, keyName, runIn, specOf } from "./keys.js";
 import { Layout } from "./layout.js";
 import { Notice } from "./notice.js";
 import { Panel } from "./panel.js";
 import { Pointer } from "./pointer.js";
 import { Prompt } from "./prompt.js";
+import { OF_ANSWER, OF_SPAN, QuestionForm } from "./questions.js";
 import { ItemTable } from "./item_table.js";
 import { KeySheet } from "./sheet.js";
 import { SpanList } from "./span_list.js";
@@ -29,7 +30,7 @@ import { Threshold } from "./threshold.js";
 import { SpanTools } from "./tools.js";
 import { TracePanel } from "./trace.js";
 
-const OPENS = new Set(["help", "trace", "findEvidence", "items", "guidelines", "findLabel", "findLane"]); // what takes the focus with it
+const OPENS = new Set(["attributes", "questions", "help", "trace", "findEvidence", "items", "guidelines", "findLabel", "findLane"]); // what takes the focus with it
 
 /** The page of one editor: its parts, when they are painted, and what is said aloud. */
 export class View {
@@ -50,6 +51,8 @@ export class View {
         this.threshold = new Threshold(this);
         this.prompt = new Prompt(this);
         this.chooser = new Chooser(this);
+        this.attributes = new QuestionForm(this, OF_SPAN);
+        this.questions = new QuestionForm(this, OF_ANSWER);
         this.card = new SpanCard(this);
         this.trace = new TracePanel(this);
         this.claims = new ClaimPanel(this);
@@ -74,15 +77,17 @@ export class View {
             evidence: { name: "Evidence", node: this.evidence.node },
             spans: { name: "Spans", node: spans, shown: () => this.list.paint() },
             claims: { name: "Claims", node: this.claims.node, shown: () => this.editor.item && this.claims.paint() },
+            questions: { name: "Questions", node: h("section", {}, this.questions.node) },
             trace: { name: "Trace", node: this.trace.node, shown: () => this.trace.shown() },
         });
+        this.panel.tabs.get("questions").hidden = this.editor.asked.questions.length === 0;
         this.left = h("section", { class: "sl-left", "aria-label": "Answer" },
             h("div", { class: "sl-above" }, this.question, this.threshold.node), this.lanes.node, this.answer, this.prompt.node, this.chooser.node);
         this.main = h("div", { class: "sl-main" }, this.left, this.layout.splitter, this.panel.node);
         this.nothing = h("div", { class: "sl-nothing", role: "status", hidden: "" });
         this.live = h("div", { class: "sl-live", "aria-live": "polite", role: "status" });
         this.toast = h("div", { class: "sl-toast", "aria-hidden": "true", hidden: "" });
-        this.root = h("div", { class: "sl", "data-unsaved": "0" },
+        this.root = h("div", { class: `sl ${this.editor.asked.attributes.length > 0 ? "sl-asks" : ""}`, "data-unsaved": "0" },
             this.head.node, this.editor.conflict.node, this.nothing, this.main, this.hints.node, this.notice.node, this.actions.node,
             this.sheet.node, this.items.node, this.guidelines.node, this.toast, this.live);
         this.panel.node.firstChild.append(h("div", { class: "sl-panel-tools" }, this.evidence.controls, this.layout.controls));
@@ -217,6 +222,8 @@ export class View {
             this.threshold.paint();
             this.list.show([...marks.values()], focus);
             this.claims.paint();
+            this.questions.paint();
+            this.panel.count("questions", this.questions.count());
             this.head.paint();
         }
         if (todo.focus) {
@@ -271,6 +278,8 @@ export class View {
         const inText = event.target === this.answer;
         const inClaims = this.claims.node.contains(event.target);
         if (inClaims && !this.sheet.isOpen && this.claims.key(spec, event)) return undefined;
+        const form = [this.attributes, this.questions].find(({ node }) => node.contains(event.target));
+        if (form && !this.sheet.isOpen && runIn(this.editor, this.editor.questionBindings, spec, event)) return undefined;
         if (!inText && ELSEWHERE.has(event.key)) return undefined;
         if (this.sheet.isOpen && !["?", "Escape"].includes(spec)) return undefined;
         if (this.guidelines.isOpen && !["g", "Escape"].includes(spec)) return undefined;

@@ -15,10 +15,11 @@ export function votesOn(item, { start, end }, hidden) {
         if (group.end <= start) continue;
         for (const member of group.members) {
             if (hidden.has(member.annotator)) continue;
-            const vote = votes.get(member.annotator) ?? { annotator: member.annotator, pieces: [], label: null, note: null };
+            const vote = votes.get(member.annotator) ?? { annotator: member.annotator, pieces: [], label: null, note: null, attributes: {} };
             vote.pieces.push(...(member.graded ?? [member]).filter((piece) => piece.start < end && piece.end > start));
             vote.label ??= member.label ?? null;
             vote.note ??= member.note ?? null;
+            vote.attributes = { ...member.attributes, ...vote.attributes };
             votes.set(member.annotator, vote);
         }
     }

@@ -1,0 +1,90 @@
+"""What a dataset asks of spans and answers, answered by keyboard alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from driving import Desk, suggested
+from playwright.sync_api import expect
+
+from spanlab.schema import Item, Question, Record, Status
+
+pytestmark = pytest.mark.browser
+
+Sit = Callable[..., Desk]
+
+ITEMS = [Item(id=name, lang="en", answer="one, 🎉 two, three") for name in ("a", "b")]
+SEVERITY = Question(name="severity", options=("minor", "major"), required=True)
+WHY = Question(name="why", title="Why is it wrong?", kind="text", labels=("unsupported",))
+FLUENCY = Question(
+    name="fluency", kind="scale", low=0, high=4, low_title="<b>unreadable", required=True
+)
+TOPIC = Question(name="topic", options=tuple(f"topic {n}" for n in range(20)))
+
+
+def _sit(desk: Sit, **settings: object) -> Desk:
+    records = [Record(item=item, annotations=(suggested(item, [("two", 0.9)]),)) for item in ITEMS]
+    return desk(records, attributes=(SEVERITY, WHY), questions=(FLUENCY, TOPIC), **settings)
+
+
+def test_attributes_and_questions_are_answered_undone_and_kept_over_a_reload(desk: Sit) -> None:
+    here = _sit(desk)
+    form = here.page.get_by_role("group", name="Attributes of the span")
+    expect(form.locator(".sl-question-row")).to_have_count(1)
+    here.press("2")  # another label, which is asked why
+    expect(form.locator(".sl-question-row")).to_have_count(2)
+    here.press("q", "2")
+    here.hears("severity: major")
+    here.press("Enter")
+    here.page.keyboard.type("No <i>passage</i> says so")
+    here.press("Enter")
+    here.has_focus(inside=True)
+    expect(form).to_contain_text("No <i>passage</i> says so")
+    here.press("Q", "3", "Enter")
+    here.page.keyboard.type("17")
+    here.press("Enter")
+    here.has_focus(inside=True)
+    here.settle()
+    state = here.state("a")
+    assert state.responses == {"fluency": 3, "topic": "topic 17"}
+    (span,) = state.spans.values()
+    assert (span.text, span.label) == ("two", "unsupported")
+    assert span.attributes == {"severity": "major", "why": "No <i>passage</i> says so"}
+    here.page.reload()
+    here.wait_for("a")
+    here.press("u", "u", "U")
+    here.press("Q", "k", "Backspace", "Escape")
+    here.settle()
+    assert here.state("a").responses == {}
+    here.press("u")
+    here.settle()
+    assert here.state("a").responses == {"fluency": 3}
+
+
+def test_done_says_what_is_missing_and_leads_there(desk: Sit) -> None:
+    here = _sit(desk)
+    here.press("a", "Enter")
+    here.hears("Not done: severity of “two”, fluency without a response")
+    here.press("1")
+    here.has_focus(inside=True)
+    here.press("Enter")
+    here.hears("Not done: fluency without a response")
+    here.press("0", "Escape", "Enter")
+    here.wait_for("b")
+    here.settle()
+    assert here.state("a").status is Status.DONE
+    assert here.state("a").responses == {"fluency": 0}
+
+
+def test_where_the_lead_only_wants_it_told_done_may_go_on(desk: Sit) -> None:
+    here = _sit(desk, unanswered="told")
+    here.press("Enter")
+    notice = here.page.locator(".sl-notice")
+    expect(notice).to_contain_text("Without a response: fluency.")
+    here.press("Escape", "4", "Escape", "Enter")
+    here.wait_for("b")
+    here.press("Enter", "d")
+    here.settle()
+    assert here.state("a").responses == {"fluency": 4}
+    assert (here.state("b").status, here.state("b").responses) == (Status.DONE, {})
