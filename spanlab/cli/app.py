@@ -77,6 +77,7 @@ COMMANDS: Final = {
         "versions:backup", "Write the database and all programs into one file."
     ),
     "restore": _CommandPlace("versions:restore", "Put a backup into a database."),
+    "guide": _CommandPlace("guide:guide", "Read the guide, page by page, or search it."),
     "serve": _CommandPlace("serving:serve", "Serve the app on this machine until Ctrl+C."),
     "demo": _CommandPlace(
         "serving:demo", "Import and annotate the samples once, and serve the app."

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from spanlab.detectors.entry import INSTRUCTION, PromptSize, entry_of
-from spanlab.detectors.spec import DetectorSpec
+from spanlab.detectors.entry import INSTRUCTION, DetectorEntry, PromptSize, entry_of
+from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, spec_of
 from spanlab.errors import UsageError
 from spanlab.lm import ModelChoice, count_tokens
+from spanlab.results import counted
 from spanlab.retrievers import RetrieverSpec
 from spanlab.schema import Item
 
 _PASSAGE = 220  # tokens of a passage that is still to be found
 _CLAIM = 28  # tokens of an answer that make one claim
 _MOST_CLAIMS = 8  # of an answer, that are searched for
+_TYPICAL = PromptSize(passages=600, question=20, answer=150)  # tokens of an answer of 110 words
 
 
 class ModelDemand(NamedTuple):
@@ -37,6 +39,20 @@ class ModelDemand(NamedTuple):
         if self.model is None or self.model.price is None:
             return None
         return self.model.price.of(self.asked * shown, 0, self.answered)
+
+
+def typical_cost(entry: DetectorEntry) -> str:
+    """Say what a detector asks at most for an answer of 110 words with 450 words of passages."""
+    spec = spec_of(entry.name)
+    specs = spec.members if isinstance(spec, EnsembleSpec) else (spec,)
+    calls = [call for each in specs for call in entry_of(each.detector).estimate(_TYPICAL, each)]
+    number = sum(call.number for call in calls)
+    tokens = sum(call.number * (call.asked + call.answered) for call in calls)
+    searches = sum(entry_of(each.detector).searches(_TYPICAL, each) for each in specs)
+    if not number:
+        return "no model call"
+    words = f"up to {counted(number, 'model call')}, {max(round(tokens, -3), 1000):,} tokens"
+    return f"{words}, {searches:,} searches" if searches else words
 
 
 def asked_of(item: Item, specs: Sequence[DetectorSpec]) -> Iterator[ModelDemand]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 
 GROUP = "spanlab.detectors"
+GROUPS = ("nothing", "a model", "a model and a search", "a checkpoint")  # what detectors need
 
 
 _OURS = "spanlab"  # the distribution whose detectors come first, and keep their names
@@ -241,6 +242,7 @@ class DetectorEntry:
     Attributes:
         name: what it is asked for by, the name of its entry point.
         what: what it does, in one clause.
+        title: what it does, in two or three words: people see it beside the name.
         needs: what it needs beside the item, in one clause.
         create: builds it; loads what is slow to load only when it is called. None for an ensemble.
         options: the model of its own options.
@@ -277,6 +279,16 @@ class DetectorEntry:
     reads_pages: bool = False
     required: tuple[str, ...] = ()
     batches: bool = False
+    title: str = ""
+
+    @property
+    def group(self) -> str:
+        """What it needs, in the words by which people choose: one of ``GROUPS``."""
+        if self.required:
+            return "a checkpoint"
+        if not self.asks_models:
+            return "nothing"
+        return "a model and a search" if self.reads_pages else "a model"
 
     @property
     def asks_models(self) -> bool:

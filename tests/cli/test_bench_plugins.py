@@ -1,4 +1,4 @@
-"""The plug-in that the README of benchmarks documents runs other people's detectors."""
+"""The plug-in that the guide documents on its page Bench runs other people's detectors."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import spanlab.workflows.bench as package
 from spanlab.testing import ModelServer, say
+from spanlab.workflows.guide import FOLDER
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 _NAMES = ("ragas", "deepeval", "hhem", "lettucedetect")
@@ -74,7 +74,7 @@ class HallucinationDetector:
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     """A folder with the documented module, its entry points, and the libraries' stand-ins."""
-    text = (Path(package.__file__).with_name("README.md")).read_text(encoding="utf-8")
+    text = (FOLDER / "bench.md").read_text(encoding="utf-8")
     code = re.search(r"```python\n(.*?)```", text, re.DOTALL)
     assert code
     folder = tmp_path / "site"

@@ -182,6 +182,7 @@ def _claim_calls(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]
 
 ENCODER = DetectorEntry(
     name="encoder",
+    title="Rates every word",
     what="a local classifier of tokens, such as LettuceDetect's, rates every word",
     needs="a checkpoint in a folder (option model) and pip install 'spanlab[encoder]'; passages",
     create=_create,
@@ -191,6 +192,7 @@ ENCODER = DetectorEntry(
 )
 NLI = DetectorEntry(
     name="encoder-nli",
+    title="Judges every sentence",
     what="a local NLI or fact-checking classifier judges every sentence",
     needs="a checkpoint in a folder (option model) and pip install 'spanlab[encoder]'; passages",
     create=_create_nli,
@@ -200,6 +202,7 @@ NLI = DetectorEntry(
 )
 NLI_CLAIMS = DetectorEntry(
     name="encoder-nli-claims",
+    title="Judges every claim",
     what="claims that a model takes out are judged by a local NLI or fact-checking classifier",
     needs="as encoder-nli, and a model, 3 calls a sentence and one a claim",
     create=_create_claims,

@@ -69,6 +69,7 @@ def _searches(size: PromptSize, spec: DetectorSpec) -> int:
 
 ENTRY = DetectorEntry(
     name="mermaid",
+    title="Investigates with tools and memory",
     what="an agent with tools and a memory gathers evidence for every claim and judges it",
     needs="a model, up to 7 calls a claim, and a search; without one the item's passages",
     create=_create,

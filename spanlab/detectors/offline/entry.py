@@ -14,6 +14,7 @@ def _create(_kit: DetectorKit) -> LocalDetector:
 
 ENTRY = DetectorEntry(
     name="offline",
+    title="Compares words",
     what="marks words that passages and question do not support",
     needs="nothing; passages help",
     create=_create,

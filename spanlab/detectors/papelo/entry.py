@@ -113,6 +113,7 @@ def _searches(size: PromptSize, spec: DetectorSpec) -> int:
 
 ENTRY = DetectorEntry(
     name="papelo",
+    title="Pursues claims on the web",
     what="every claim is pursued on the web, question by question, and judged by the answers",
     needs="a model, 10 to 20 calls a claim, and a search; without one the item's passages",
     create=_create,

@@ -53,6 +53,7 @@ def _calls(size: PromptSize, _spec: DetectorSpec) -> Iterable[CallEstimate]:
 
 ENTRY = DetectorEntry(
     name="safe",
+    title="Verifies reasoning steps",
     what="every step of an answer that reasons is verified, and its error named",
     needs="a model, one call a step; passages",
     create=_create,

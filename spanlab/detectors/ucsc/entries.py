@@ -124,6 +124,7 @@ def _kg_calls(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
 
 EXTRACT = DetectorEntry(
     name="ucsc-extract",
+    title="Quotes what is wrong",
     what="a model quotes what the passages do not support",
     needs="a model, one call an item; passages or a retriever help",
     create=_extract,
@@ -135,6 +136,7 @@ EXTRACT = DetectorEntry(
 )
 KG = DetectorEntry(
     name="ucsc-kg",
+    title="Checks facts on a graph",
     what="a model checks the answer's facts against a graph of the passages",
     needs="a model, 2 calls an item and 1 to 5 a fact; passages or a retriever",
     create=_kg,
@@ -146,6 +148,7 @@ KG = DetectorEntry(
 )
 REVISE = DetectorEntry(
     name="ucsc-revise",
+    title="Corrects, then compares",
     what="a model corrects the answer with the fewest changes",
     needs="a model (best a reasoning one), one call an item; passages or a retriever help",
     create=_revise,
@@ -157,6 +160,7 @@ REVISE = DetectorEntry(
 )
 UCSC = DetectorEntry(
     name="ucsc",
+    title="Five detectors vote",
     what="five of these vote, as in the paper",
     needs="the models of its members, five calls an item; passages or a retriever help",
     members=Path(__file__).with_name("ensemble.json"),

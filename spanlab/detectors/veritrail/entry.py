@@ -108,6 +108,7 @@ def _judging(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
 
 VERITRAIL = DetectorEntry(
     name="veritrail",
+    title="Traces claims to their sources",
     what="every claim is followed back to its sources, through all that lies between",
     needs="a model, 3 calls a sentence and 5 or more a claim; passages or an item's process",
     create=_create,
@@ -119,7 +120,9 @@ VERITRAIL = DetectorEntry(
 )
 
 
-def _baseline(name: str, method: Method, what: str, options: type[ClaimOptions]) -> DetectorEntry:
+def _baseline(
+    name: str, title: str, method: Method, what: str, options: type[ClaimOptions]
+) -> DetectorEntry:
     """Return what one of the paper's baselines says of itself (§4.2, appendix E.1)."""
 
     def create(kit: DetectorKit) -> Detector:
@@ -129,6 +132,7 @@ def _baseline(name: str, method: Method, what: str, options: type[ClaimOptions])
 
     return DetectorEntry(
         name=name,
+        title=title,
         what=f"baseline: {what}",
         needs="a model, 3 calls a sentence and 4 or more a claim; passages or an item's process",
         create=create,
@@ -142,18 +146,21 @@ def _baseline(name: str, method: Method, what: str, options: type[ClaimOptions])
 
 RETRIEVAL = _baseline(
     "veritrail-rag",
+    "Judges claims on close texts",
     "retrieval",
     "every claim is judged on the source texts that come closest to it",
     RetrievalOptions,
 )
 WHOLE = _baseline(
     "veritrail-source",
+    "Judges claims on the whole source",
     "whole",
     "every claim is judged on the whole source, as far as it fits",
     ClaimOptions,
 )
 TRACED_RETRIEVAL = _baseline(
     "veritrail-vt-rag",
+    "Traces claims by close texts",
     "traced",
     "claims are followed as by veritrail, by texts that come closest to them",
     RetrievalOptions,

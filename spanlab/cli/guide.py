@@ -1,0 +1,72 @@
+"""The command that shows the guide."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from spanlab.workflows.guide import GuidePage
+
+
+def guide(
+    topic: Annotated[
+        str | None, typer.Argument(help="A page, such as review or papelo; without it, the list.")
+    ] = None,
+    search: Annotated[
+        str | None, typer.Option(help="List the pages that have all of these words.")
+    ] = None,
+) -> None:
+    """Show the guide: in the browser where there is a display, else in the terminal.
+
+    \b
+    spanlab guide
+    spanlab guide review
+    spanlab guide --search certificate
+    """
+    from spanlab.workflows.guide import INDEX, guide_page, guide_pages, search_guide
+
+    if search is not None:
+        for found in search_guide(search):
+            typer.echo(f"{found.page.topic:<22} {found.line}")
+        return
+    page = None if topic is None else guide_page(topic)
+    if _has_display():
+        _open(INDEX if page is None else page.topic)
+    elif page is None:
+        for each in guide_pages():
+            typer.echo(f"{each.topic:<22} {each.about}")
+    else:
+        _print(page)
+
+
+def _has_display() -> bool:
+    """Say whether somebody sits before a terminal and a screen; a pipe gets text."""
+    screens = ("DISPLAY", "WAYLAND_DISPLAY")
+    return sys.stdout.isatty() and (
+        sys.platform in {"darwin", "win32"} or any(map(os.environ.get, screens))
+    )
+
+
+def _open(topic: str) -> None:
+    import webbrowser
+
+    from spanlab.settings import Settings
+    from spanlab.workflows.guide import write_html
+
+    folder = (Settings.read().home / "guide").resolve()
+    write_html(folder)
+    address = (folder / f"{topic}.html").as_uri()
+    webbrowser.open(address)
+    typer.echo(address)
+
+
+def _print(page: GuidePage) -> None:
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    words = "\n".join(line for line in page.text.splitlines() if not line.startswith("!["))
+    Console(width=None if sys.stdout.isatty() else 100).print(Markdown(words))

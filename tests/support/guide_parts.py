@@ -1,0 +1,209 @@
+"""The parts of the guide that come from the code; run as a script, it writes them anew.
+
+A part stands between two comments of its page, ``<!-- made: NAME ARGUMENTS -->`` and
+``<!-- end -->``; NAME is one of ``MAKERS``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+import typer.main
+from pydantic import BaseModel
+from typer.testing import CliRunner
+
+import spanlab
+from spanlab.cli.app import app
+from spanlab.detectors import DetectorEntry, entries, entry_of, spec_of
+from spanlab.detectors.costs import typical_cost
+from spanlab.detectors.entry import options_of
+from spanlab.options import Option
+from spanlab.ui.span_editor.keys import ADJUDICATION_KEYS, KEYS, EditorKey
+from spanlab.workflows.guide import FOLDER
+
+_PART = re.compile(r"(<!-- made: ([\w -]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_SECTION = re.compile(r"^(Args|Returns|Raises|Attributes|Yields):$", re.MULTILINE)
+
+
+def made_anew(text: str) -> str:
+    """Return a page of the guide with its generated parts as the code has them now."""
+
+    def part(found: re.Match[str]) -> str:
+        name, *arguments = found[2].split()
+        made = "\n".join(MAKERS[name](*arguments)).strip()
+        return f"{found[1]}\n{made}\n\n{found[3]}"
+
+    return _PART.sub(part, text)
+
+
+def _commands() -> Iterator[str]:
+    """Every command with its own help, in the order of the list of commands."""
+    group: Any = typer.main.get_command(app)
+    for name in group.commands:
+        command = group.get_command(None, name)
+        inner = getattr(command, "commands", {})
+        yield from _help(name)
+        for each in inner:
+            yield from _help(name, each)
+
+
+def _help(*words: str) -> Iterator[str]:
+    done = CliRunner().invoke(
+        app, [*words, "--help"], prog_name="spanlab", env={"COLUMNS": "96", "TERMINAL_WIDTH": "96"}
+    )
+    assert done.exit_code == 0, done.output
+    yield f"{'#' * (1 + len(words))} spanlab {' '.join(words)}"
+    yield f"\n```text\n{done.output.strip()}\n```\n"
+
+
+def _python() -> Iterator[str]:
+    """Every public name with its signature and its docstring."""
+    for name in spanlab.__all__:
+        thing = getattr(spanlab, name)
+        yield f"## spanlab.{name}\n"
+        if isinstance(thing, type) and issubclass(thing, BaseModel):
+            yield _described(thing.__doc__ or "")
+            yield "\n| field | type | |\n| --- | --- | --- |"
+            homes = [vars(each).get("__annotations__", {}) for each in thing.__mro__]
+            for field, about in thing.model_fields.items():
+                kind = next(home[field] for home in homes if field in home)
+                needed = "needed" if about.is_required() else ""
+                yield f"| `{field}` | `{_cell(kind)}` | {needed} |"
+            yield ""
+        else:
+            yield f"```text\n{name}{_signature(thing)}\n```\n"
+            yield f"{_described(thing.__doc__ or '')}\n"
+
+
+def _signature(thing: Any) -> str:
+    """Return a signature on one line, or with a parameter a line."""
+    signature = inspect.signature(thing)
+    written = list(_parameters(signature))
+    after = f") -> {signature.return_annotation}"
+    whole = f"({', '.join(written)}{after}"
+    if len(whole) < 80:
+        return whole
+    return "\n".join(["(", *(f"    {each}," for each in written), after])
+
+
+def _parameters(signature: inspect.Signature) -> Iterator[str]:
+    """Yield parameters as they are written; annotations are texts already."""
+    stars: Mapping[Any, str] = {
+        inspect.Parameter.VAR_POSITIONAL: "*",
+        inspect.Parameter.VAR_KEYWORD: "**",
+    }
+    kinds = [each.kind for each in signature.parameters.values()]
+    for number, each in enumerate(signature.parameters.values()):
+        before = kinds[number - 1] if number else each.POSITIONAL_ONLY
+        if each.kind is each.KEYWORD_ONLY and before not in {each.kind, each.VAR_POSITIONAL}:
+            yield "*"
+        default = "" if each.default is each.empty else f" = {each.default!r}"
+        yield f"{stars.get(each.kind, '')}{each.name}: {each.annotation}{default}"
+
+
+def _described(text: str) -> str:
+    """Return a docstring of Google's style as Markdown."""
+    first, *sections = _SECTION.split(inspect.cleandoc(text))
+    found = [first.strip()]
+    for title, body in zip(sections[::2], sections[1::2], strict=True):
+        if title in {"Returns", "Yields"}:
+            found.append(f"{title}: {' '.join(body.split())}")
+            continue
+        entries_ = re.split(r"\n(?=\S)", inspect.cleandoc(body))
+        rows = (" ".join(each.split()).partition(": ") for each in entries_ if each.strip())
+        found.append(f"{title}:\n\n" + "\n".join(f"- `{name}`: {of}" for name, _, of in rows))
+    return "\n\n".join(found).replace("``", "`")
+
+
+def _keys(which: str) -> Iterator[str]:
+    for group, keys in groupby(_KEYS[which], lambda key: key.group):
+        yield f"### {group}\n\n| key | what it does |\n| --- | --- |"
+        for key in keys:
+            names = " or ".join(f"`{_cell(name)}`" for name in key.keys)
+            yield f"| {names} | {key.does} |"
+        yield ""
+
+
+_KEYS: Mapping[str, tuple[EditorKey, ...]] = {
+    "review": KEYS,
+    "adjudicate": tuple(key for key in ADJUDICATION_KEYS if key.group.startswith("Adjudicate")),
+}
+
+
+def _detectors() -> Iterator[str]:
+    """All detectors by what they need, with what they cost."""
+    for group, members in groupby(sorted(entries(), key=_place), lambda each: each.group):
+        yield f"### Needs {group}\n\n| detector | what it does | cost of an answer |"
+        yield "| --- | --- | --- |"
+        for entry in members:
+            page = _PAGES.get(entry.name, entry.name)
+            yield f"| [`{entry.name}`](detector-{page}.md) {entry.title} | {entry.what} | " + (
+                f"{typical_cost(entry)} |"
+            )
+        yield ""
+
+
+def _place(entry: DetectorEntry) -> int:
+    return ("nothing", "a model", "a model and a search", "a checkpoint").index(entry.group)
+
+
+_PAGES = {
+    "encoder-nli-claims": "encoder-nli",
+    **dict.fromkeys(("veritrail-rag", "veritrail-source", "veritrail-vt-rag"), "veritrail"),
+}
+
+
+def _entry(name: str) -> Iterator[str]:
+    """What a detector says of itself, with its options."""
+    entry = entry_of(name)
+    yield f"**{entry.title}.** `{name}` needs {entry.needs}."
+    yield f"Cost of an answer: {typical_cost(entry)}."
+    if entry.members:
+        members = ", ".join(f"`{each.name}`" for each in getattr(spec_of(name), "members", ()))
+        yield f"Its members are {members}."
+    if entry.roles:
+        yield f"Roles of its models: {', '.join(f'`{role}`' for role in entry.roles)}."
+    if entry.prompts:
+        yield f"Prompts that can be tuned, on {entry.tuned_on}: {', '.join(entry.prompts)}."
+    options = options_of(name)
+    if options:
+        yield "\n| option | default | values | meaning |\n| --- | --- | --- | --- |"
+        for option in options:
+            default = "" if option.default in (None, "") else f"`{option.default}`"
+            meaning = _cell(option.about or option.label)
+            yield f"| `{option.name}` | {default} | {_values(option)} | {meaning} |"
+
+
+def _values(option: Option) -> str:
+    if option.choices:
+        return ", ".join(f"`{choice}`" for choice in option.choices)
+    low, high = option.low, option.high
+    if low is not None and high is not None:
+        return f"{low:,g} to {high:,g}"
+    if low is not None:
+        return f"{'above' if option.above else 'at least'} {low:,g}"
+    return str(option.kind)
+
+
+def _cell(text: object) -> str:
+    return str(text).replace("|", "\\|").replace("\n", " ")
+
+
+MAKERS: Mapping[str, Callable[..., Iterator[str]]] = {
+    "commands": _commands,
+    "detectors": _detectors,
+    "entry": _entry,
+    "keys": _keys,
+    "python": _python,
+}
+
+
+if __name__ == "__main__":
+    for path in sorted(FOLDER.glob("*.md")):
+        now = path.read_text(encoding="utf-8")
+        if (anew := made_anew(now)) != now:
+            path.write_text(anew, encoding="utf-8")

@@ -1,0 +1,283 @@
+"""The guide: generated parts are those of the code, and what it shows is run as it stands there."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from commands import run_here
+from gold_answers import GoldAnswers, better_when_asked
+from guide_parts import made_anew
+from ports import free_port
+
+from spanlab.datasets import read
+from spanlab.detectors import entries
+from spanlab.errors import UsageError
+from spanlab.testing import ModelServer, ScriptedReply
+from spanlab.workflows.bench.plan import read_plan
+from spanlab.workflows.guide import FOLDER, INDEX, guide_page, guide_pages, search_guide
+
+ROOT = Path(__file__).resolve().parent.parent
+TOPICS = [page.topic for page in guide_pages()]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SERVERS = {"serve": "spanlab is at", "api": "http", "mcp": "", "worker": "work"}
+
+
+def text_of(topic: str) -> str:
+    return (FOLDER / f"{topic}.md").read_text(encoding="utf-8")
+
+
+def blocks(topic: str, language: str) -> list[str]:
+    return [text for kind, text in BLOCK.findall(text_of(topic)) if kind == language]
+
+
+def commands(topic: str) -> list[str]:
+    return [line for block in blocks(topic, "sh") for line in block.splitlines()]
+
+
+def is_ours(command: str) -> bool:
+    """Whether it is spanlab that a command starts, maybe with environment variables."""
+    words = (word for word in command.split() if not re.match(r"[A-Z_]+=", word))
+    return next(words) == "spanlab"
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_generated_parts_are_those_of_the_code(topic: str) -> None:
+    """`make guide` writes them anew."""
+    assert made_anew(text_of(topic)) == text_of(topic)
+
+
+def test_every_page_is_listed_and_every_detector_has_one() -> None:
+    assert {path.stem for path in FOLDER.glob("*.md")} == {*TOPICS, INDEX}
+    text = "".join(text_of(topic) for topic in TOPICS if topic.startswith("detector-"))
+    described = re.findall(r"<!-- made: entry ([\w-]+) -->", text)
+    assert sorted(described) == sorted(entry.name for entry in entries())
+
+
+@pytest.mark.parametrize("topic", [*TOPICS, INDEX])
+def test_what_a_page_links_to_is_there(topic: str) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", text_of(topic))
+    for link in links:
+        assert (FOLDER / link).is_file(), link
+    for picture in (link for link in links if link.endswith(".webp")):
+        assert (FOLDER / picture).with_stem(f"{Path(picture).stem}-dark").is_file()
+
+
+@pytest.mark.parametrize("topic", [*TOPICS, INDEX])
+def test_a_page_is_written_as_forges_and_the_app_read_it(topic: str) -> None:
+    text = text_of(topic)
+    assert text.startswith("# ")
+    assert "\n# " not in BLOCK.sub("", text)
+    assert {kind for kind, _ in BLOCK.findall(text)} <= {"sh", "python", "text", "toml"}
+    assert "<" not in re.sub(r"`[^`]*`|<!--.*?-->", "", BLOCK.sub("", text))
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with what the pages name, and the dataset `mine`, annotated and voted on."""
+    folder = tmp_path_factory.mktemp("guide")
+    for name in ("data", "pages"):
+        (folder / name).mkdir()
+    for name, step in (("samples", 3), ("questions", 1), ("claims", 1)):
+        lines = (ROOT / "data" / f"{name}.jsonl").read_text("utf-8").splitlines(keepends=True)
+        (folder / "data" / f"{name}.jsonl").write_text("".join(lines[::step]), "utf-8")
+    for name, text in {
+        "pages/oslo.txt": "Oslo is the capital of Norway.",
+        "guidelines.md": "# Guidelines\n\nMark what no passage says.",
+        "answers.csv": "asked,reply\nWhich capital?,Oslo.\n",
+        "results.json": '{"results": {"items": [{"output": {"text": "Oslo."}}]}}',
+        "plan.toml": 'controls = ["everything"]\n[[detector]]\nname = "offline"\n',
+    }.items():
+        (folder / name).write_text(text, "utf-8")
+    people = ",".join(f"synthetic-annotator-{number}" for number in (1, 2, 3))
+    for command in (
+        "import data/samples.jsonl --dataset mine",
+        "annotate mine --detector offline",
+        f"vote mine --annotators {people}",
+    ):
+        done = run_here(command.split(), folder, environment(folder))
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return os.environ | {"SPANLAB_HOME": str(folder / "home"), "COLUMNS": "100"}
+
+
+RUNNING = [topic for topic in TOPICS if blocks(topic, "sh") or blocks(topic, "python")]
+
+
+@pytest.mark.parametrize("topic", RUNNING)
+def test_every_command_and_python_block_of_a_page_runs_in_the_order_given(
+    topic: str, prepared: Path, tmp_path: Path, model_server: ModelServer, samples: Path
+) -> None:
+    """Whatever address of an endpoint a command names, the scripted server is there."""
+    says = GoldAnswers(read(samples), noise=better_when_asked())
+    found = ScriptedReply(body={"results": [{"title": "Oslo", "content": "So it is."}]})
+    model_server.script(lambda ask: found if ask.path.startswith("/v1/search") else says(ask))
+    folder = shutil.copytree(prepared, tmp_path / "here")
+    around = environment(folder) | {"SPANLAB_SEARXNG_URL": f"{model_server.url}/search"}
+    ports = {port: str(free_port()) for port in re.findall(r"--port (\d+)", text_of(topic))}
+    with ExitStack() as servers:
+        for command in commands(topic):
+            if is_ours(command):
+                run(command, folder, around, ports, servers)
+            else:
+                check_other(command)
+        for block in blocks(topic, "python"):
+            run_python(block, folder, around, ports)
+
+
+def run(
+    command: str, folder: Path, around: dict[str, str], ports: dict[str, str], servers: ExitStack
+) -> None:
+    words = shlex.split(command, comments=True)
+    at = words.index("spanlab")
+    given = dict(word.split("=", 1) for word in words[:at] if not word.startswith("OPENAI"))
+    given.pop("SPANLAB_SEARXNG_URL", None)
+    if "SPANLAB_HOME" in given:
+        given["SPANLAB_HOME"] = str(folder / given["SPANLAB_HOME"])
+    arguments = words[at + 1 :]
+    for before, after in pairwise(arguments):
+        if before == "--port":
+            arguments[arguments.index(after)] = ports[after]
+    if arguments[0] in SERVERS:
+        servers.enter_context(serving(arguments, folder, around | given))
+        return
+    done = run_here(arguments, folder, around | given)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+
+
+@contextmanager
+def serving(arguments: list[str], folder: Path, around: dict[str, str]) -> Iterator[None]:
+    """Start a command that runs until Ctrl+C, wait for its first words, and end it afterwards."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "spanlab", *arguments],
+        cwd=folder,
+        env=around,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stderr is not None
+            words = SERVERS[arguments[0]]
+            if words or "--port" in arguments:
+                first = next((line for line in process.stderr if words in line), None)
+                assert first is not None, arguments
+            yield
+        finally:
+            process.terminate()
+
+
+def check_other(command: str) -> None:
+    """Check a command of make, pip or docker: what it names is there."""
+    program, *words = command.split()
+    if program == "make":
+        assert re.search(rf"^{words[0]}:", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    else:
+        assert (program, words[:2]) == ("docker", ["compose", "up"])
+        assert (ROOT / "compose.yaml").is_file()
+
+
+def run_python(block: str, folder: Path, around: dict[str, str], ports: dict[str, str]) -> None:
+    for port, other in ports.items():
+        block = block.replace(port, other)
+    script = folder / "block.py"
+    script.write_text(block, "utf-8")
+    done = subprocess.run(
+        [sys.executable, script],
+        cwd=folder,
+        env=around,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, f"{block}\n{done.stderr}"
+
+
+def test_extras_and_variables_that_it_names_exist() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    text = "".join(map(text_of, TOPICS))
+    extras = set(re.findall(r"spanlab\[(\w+)\]", text))
+    assert extras <= set(project["optional-dependencies"])
+    code = "".join(path.read_text("utf-8") for path in (ROOT / "spanlab").rglob("*.py"))
+    code += (ROOT / "spanlab/detectors/ucsc/ensemble.json").read_text("utf-8")
+    for variable in set(re.findall(r"\bSPANLAB_[A-Z_]+\b", text)):
+        short = variable.removeprefix("SPANLAB_").lower()
+        known = re.search(rf'"{variable}"|\b{short}: |SPANLAB_MODEL', code)
+        assert known, variable
+
+
+def test_the_plan_of_a_bench_that_it_shows_can_be_read(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    (plan,) = (block for block in blocks("bench", "toml") if "[[detector]]" in block)
+    (tmp_path / "plan.toml").write_text(plan, "utf-8")
+    read = read_plan(tmp_path / "plan.toml", tmp_path, {})
+    assert read.repeats == 3
+    assert read.budget is not None
+    assert read.budget.cost == 20.0
+
+
+def test_words_are_found_where_they_stand_and_titles_come_first() -> None:
+    first, *others = search_guide("certificate")
+    assert (first.page.topic, "ertificate" in first.line) == ("measuring", True)
+    assert others
+    assert [found.page.topic for found in search_guide("OIDC-of-nobody")] == []
+    assert search_guide("  ") == []
+
+
+@pytest.mark.parametrize("asked", ["papelo", "detector-papelo", "Detector-Papelo ", "pap"])
+def test_a_topic_is_known_by_name_title_or_beginning(asked: str) -> None:
+    assert guide_page(asked).topic == "detector-papelo"
+
+
+def test_an_unknown_topic_says_which_is_close() -> None:
+    with pytest.raises(UsageError, match="did you mean 'measuring'"):
+        guide_page("mesuring")
+
+
+def test_the_command_lists_pages_shows_one_and_finds_words(tmp_path: Path) -> None:
+    def said(*words: str) -> str:
+        done = run_here(["guide", *words], tmp_path, environment(tmp_path))
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert [line.split()[0] for line in said().splitlines()] == TOPICS
+    assert "Accept the suggestion" in said("review")
+    assert said("--search", "krippendorff alpha").startswith("words")
+
+
+def test_where_there_is_a_display_the_command_opens_a_page_with_its_pictures(
+    tmp_path: Path,
+) -> None:
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n', "utf-8")
+    browser.chmod(0o755)
+    ours, terminal = pty.openpty()
+    command = [sys.executable, "-m", "spanlab", "guide", "review"]
+    around = environment(tmp_path) | {"DISPLAY": ":0", "BROWSER": f"{browser} %s"}
+    subprocess.run(command, env=around, stdout=terminal, timeout=120, check=True)
+    assert os.read(ours, 1000).startswith(b"file://")
+    page = Path(unquote(urlsplit((tmp_path / "opened").read_text("utf-8").strip()).path))
+    html = page.read_text("utf-8")
+    assert "<code>Ctrl+z</code>" in html
+    for link in re.findall(r'href="([\w-]+\.html)', html):
+        assert page.with_name(link).is_file()
+    for picture in re.findall(r'src="file://([^"]+)"', html):
+        assert Path(unquote(picture)).is_file()
