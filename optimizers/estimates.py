@@ -135,12 +135,12 @@ def _mipro(search: PromptSearch, items: int, predictors: int) -> SearchPlan:
     candidates = (
         mipro.candidates(search.trials)
         if search.auto is None and search.trials is not None
-        else mipro.AUTO[search.auto or "light"]
+        else mipro.CANDIDATES[search.auto or "light"]
     )
     if search.auto is not None:
         choose = min(choose, _VAL_SIZE[search.auto])
     demonstrations = search.bootstrapped + search.labelled > 0
-    trials = search.trials or mipro.trials(
+    trials = search.trials or mipro.trials_of(
         search.auto or "light", predictors, demonstrations=demonstrations
     )
     bootstrapping = ((candidates - 2, learn),) if demonstrations else ()
@@ -148,17 +148,17 @@ def _mipro(search: PromptSearch, items: int, predictors: int) -> SearchPlan:
     if choose <= mipro.MANY:
         return SearchPlan(trials + 1, ((trials + 1, choose), *bootstrapping), prompt_calls)
     full = trials // _FULL_EVERY + 1 + (trials % _FULL_EVERY != 0)
-    evaluations = ((trials, mipro.FEW), (full + 1, choose), *bootstrapping)
+    evaluations = ((trials, mipro.MINIBATCH), (full + 1, choose), *bootstrapping)
     return SearchPlan(trials + full + 1, evaluations, prompt_calls)
 
 
 def _gepa(search: PromptSearch, items: int, predictors: int) -> SearchPlan:
     choose = items // 2
     budget = gepa.evaluations(search.auto, search.trials, choose, predictors)
-    rounds = max(budget - choose, 0) // (2 * gepa.FEW) + 1  # before and after a reflection
+    rounds = max(budget - choose, 0) // (2 * gepa.REFLECTED) + 1  # before and after a reflection
     # The last round may begin with one evaluation left, and ends with one on all items. Those on
     # a few items go through all of them in turn.
-    whole = budget + 2 * gepa.FEW + choose
+    whole = budget + 2 * gepa.REFLECTED + choose
     evaluations = ((whole // choose, choose), (1, whole % choose)) if choose else ()
     return SearchPlan(budget // max(choose, 1) + 2 * rounds, evaluations, rounds)
 

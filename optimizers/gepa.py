@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from optimizers.mipro import AUTO
+from optimizers.mipro import CANDIDATES
 from optimizers.strategies import SearchRound
 from spanlab.runtime import quiet
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import dspy
 
 
-FEW: Final = 3  # items that the prompt model reflects on at a time
+REFLECTED: Final = 3  # items that the prompt model reflects on at a time
 _BATCH = 35  # and the numbers of DSPy's rule for a budget
 _FULL_EVERY = 5
 _BOOTSTRAPS = 5
@@ -34,13 +34,13 @@ def evaluations(auto: str | None, trials: int | None, choose: int, prompts: int)
     """
     if trials is not None or auto is None:
         return ((trials or 0) + 1) * choose
-    number = AUTO[auto]
+    number = CANDIDATES[auto]
     rounds = int(max(4 * prompts * math.log2(number), 1.5 * number))
     full = (rounds + 1) // _FULL_EVERY + 1 + (rounds < _FULL_EVERY)
     return (1 + full) * choose + number * _BOOTSTRAPS + rounds * _BATCH
 
 
-def search(work: SearchRound) -> dspy.Module:
+def search_by_gepa(work: SearchRound) -> dspy.Module:
     """Return the best program found; the one that the search began from if none scored higher.
 
     Raises:
@@ -63,7 +63,7 @@ def search(work: SearchRound) -> dspy.Module:
     optimizer = dspy.GEPA(
         metric=metric,
         max_metric_calls=evaluations(request.auto, request.trials, len(work.choose), prompts),
-        reflection_minibatch_size=FEW,
+        reflection_minibatch_size=REFLECTED,
         reflection_lm=work.prompt_lm,
         num_threads=request.threads,
         seed=request.seed,

@@ -23,12 +23,12 @@ from spanlab.runtime import quiet
 if TYPE_CHECKING:
     import dspy
 
-AUTO: Final = {"light": 6, "medium": 12, "heavy": 18}  # DSPy's number of candidates
+CANDIDATES: Final = {"light": 6, "medium": 12, "heavy": 18}  # DSPy's number of candidates
 MANY: Final = 50  # items from which on DSPy evaluates candidates on a few of them first
-FEW: Final = 35  # those few
+MINIBATCH: Final = 35  # those few items
 
 
-def search(work: SearchRound) -> dspy.Module:
+def search_by_mipro(work: SearchRound) -> dspy.Module:
     """Return the best program found; the one that the search began from if none scored higher.
 
     Raises:
@@ -59,7 +59,7 @@ def search(work: SearchRound) -> dspy.Module:
             valset=list(work.choose),
             num_trials=request.trials,
             minibatch=minibatch,
-            minibatch_size=min(FEW, len(work.choose)),
+            minibatch_size=min(MINIBATCH, len(work.choose)),
         )
 
 
@@ -68,10 +68,10 @@ def candidates(trials: int) -> int:
 
     DSPy recommends 1.5 trials for each; below 3 there would be nothing to choose from.
     """
-    return max(3, min(AUTO["heavy"], round(trials / 1.5)))
+    return max(3, min(CANDIDATES["heavy"], round(trials / 1.5)))
 
 
-def trials(auto: str, predictors: int, *, demonstrations: bool) -> int:
+def trials_of(auto: str, predictors: int, *, demonstrations: bool) -> int:
     """Return how many trials an automatic budget makes; DSPy's own rule.
 
     Args:
@@ -79,6 +79,6 @@ def trials(auto: str, predictors: int, *, demonstrations: bool) -> int:
         predictors: prompts in the program.
         demonstrations: whether demonstrations are searched too.
     """
-    number = AUTO[auto]
+    number = CANDIDATES[auto]
     variables = predictors * (2 if demonstrations else 1)
     return int(max(2 * variables * math.log2(number), 1.5 * number))

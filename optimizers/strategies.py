@@ -44,10 +44,14 @@ class SearchRound:
         return self.judged(example, prediction).score
 
 
-_MODULES: Mapping[str, str] = {"mipro": "optimizers.mipro", "gepa": "optimizers.gepa"}
+_STRATEGIES: Mapping[str, str] = {
+    "mipro": "optimizers.mipro:search_by_mipro",
+    "gepa": "optimizers.gepa:search_by_gepa",
+}
 
 
 def strategy(name: str) -> Callable[[SearchRound], dspy.Module]:
     """Return the search of this name, one of those that ``PromptSearch.strategy`` allows."""
-    found: Callable[[SearchRound], dspy.Module] = import_module(_MODULES[name]).search
+    module, _, function = _STRATEGIES[name].partition(":")
+    found: Callable[[SearchRound], dspy.Module] = getattr(import_module(module), function)
     return found

@@ -14,7 +14,7 @@ from spanlab.retrievers.base import (
     SearchQuery,
     question_of,
 )
-from spanlab.retrievers.given import NAME as GIVEN
+from spanlab.retrievers.given import GIVEN
 from spanlab.schema import Item, Passage, Retrieval, joined
 from spanlab.single_flight import SingleFlight
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from spanlab.retrievers.base import RetrievedPassages, SearchQuery
 
-NAME = "given"
+GIVEN = "given"
 
 
 @dataclass(frozen=True)
 class GivenPassages:
     """The retriever that looks nowhere: detectors judge by the passages that an item has."""
 
-    name: str = NAME
+    name: str = GIVEN
 
     async def search(self, query: SearchQuery) -> RetrievedPassages:
         """Find nothing; ``ensure`` does not even ask."""
