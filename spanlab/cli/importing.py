@@ -171,7 +171,7 @@ def index(
     """
     from spanlab.cli import console
     from spanlab.results import counted
-    from spanlab.retrievers.building import build
+    from spanlab.retrievers.index import build
 
     with console.bar("indexing", unit="passages") as advance:
         done = build(corpus, output, longest=longest, stems=stems, on_progress=advance)

@@ -14,9 +14,15 @@ is found is stored with the item, under the retriever's name, and shared by all 
 
 from __future__ import annotations
 
-from spanlab.retrievers.asking import ensure, retrieval_of, retrieve
-from spanlab.retrievers.base import RetrievedPassages, Retriever, SearchQuery
-from spanlab.retrievers.given import GivenPassages
+from spanlab.retrievers.base import (
+    GivenPassages,
+    RetrievedPassages,
+    Retriever,
+    SearchQuery,
+    ensure,
+    retrieval_of,
+    retrieve,
+)
 from spanlab.retrievers.results import ResultShape
 from spanlab.retrievers.source import PassageSource
 from spanlab.retrievers.spec import (

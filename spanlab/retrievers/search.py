@@ -1,16 +1,20 @@
-"""Asking a plain search-results API: one address, one key, results as JSON."""
+"""Asking a plain search-results API: one address, one key, results as JSON, paid for once."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from spanlab.errors import ConfigurationError, ModelError, UnavailableError
 from spanlab.inbound import collected, reply_limit
@@ -29,8 +33,6 @@ from spanlab.redaction import hidden, redact
 from spanlab.retrievers.addresses import AGENT, certificates
 from spanlab.retrievers.base import PER_SEARCH, RetrievedPassages, SearchQuery
 from spanlab.retrievers.endpoint import SearchEndpoint
-from spanlab.retrievers.fetched import RetrievalCache
-from spanlab.retrievers.pace import pace_of
 from spanlab.retrievers.provider import ServiceRequest
 from spanlab.retrievers.results import passages_of
 from spanlab.schema import Passage, storable_json
@@ -246,3 +248,77 @@ def pause_after(setback: FailedAttempt, done: int, retries: int) -> float | None
         return setback.after * random.uniform(1.0, 1.1)
     pause: float = min(_FIRST_PAUSE * 2**done, _LONGEST_PAUSE)
     return pause * random.uniform(0.5, 1.0)
+
+
+_PASSAGES = TypeAdapter(tuple[Passage, ...])
+
+
+class RetrievalCache:
+    """Passages by what was asked.
+
+    Args:
+        cache: where they are kept; without one, nothing is.
+    """
+
+    def __init__(self, cache: AnswerCache | None) -> None:
+        self._cache = cache
+
+    async def passages(
+        self, asked: Sequence[JsonValue], fetch: Callable[[], Awaitable[tuple[Passage, ...]]]
+    ) -> tuple[Passage, ...]:
+        """Return what ``asked`` has found before, or fetch it and keep it, also if it is nothing.
+
+        Whoever asks the same at the same time waits for the one answer.
+
+        Args:
+            asked: all that the answer depends on, without any key.
+            fetch: asks; if it raises, nothing is kept.
+        """
+        if self._cache is None:
+            return await fetch()
+        kept = self._cache
+        place = "passages " + hashlib.sha256(json.dumps(asked).encode()).hexdigest()
+
+        async def read_or_fetch() -> tuple[Passage, ...]:
+            known = _read(await kept.get(place))
+            if known is not None:
+                return known
+            found = await fetch()
+            await kept.put(place, {"passages": _PASSAGES.dump_python(found, mode="json")})
+            return found
+
+        passages: tuple[Passage, ...] = await kept.single_flight.join(place, read_or_fetch)
+        return passages
+
+
+def _read(answer: dict[str, object] | None) -> tuple[Passage, ...] | None:
+    try:
+        return None if answer is None else _PASSAGES.validate_python(answer.get("passages"))
+    except ValidationError:
+        return None  # not what is written here: fetched anew and overwritten
+
+
+@dataclass
+class SearchPace:
+    """Spaces the searches of this process evenly; any number of threads and loops may share it.
+
+    Libraries for this (aiolimiter, limits) hold for one event loop or want a store beside it.
+    """
+
+    seconds: float  # from one search to the next
+    _next: float = 0.0
+    _lock: Lock = field(default_factory=Lock)
+
+    async def turn(self) -> None:
+        """Wait until the next search may begin."""
+        with self._lock:
+            now = time.monotonic()
+            begins = max(self._next, now)
+            self._next = begins + self.seconds
+        await asyncio.sleep(begins - now)
+
+
+@cache
+def pace_of(host: str, rate: float) -> SearchPace:
+    """Return the pace of a service, the same for all that ask it; ``rate`` is searches a minute."""
+    return SearchPace(60.0 / rate)

@@ -21,7 +21,7 @@ from spanlab.lm.cache import AnswerCache
 from spanlab.lm.choice import ModelChoice, TokenPrice
 from spanlab.lm.meter import Meter
 from spanlab.retrievers.base import PER_SEARCH, RetrievedPassages, SearchQuery
-from spanlab.retrievers.fetched import RetrievalCache
+from spanlab.retrievers.search import RetrievalCache
 from spanlab.schema import Passage
 
 if TYPE_CHECKING:

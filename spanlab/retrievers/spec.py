@@ -20,9 +20,8 @@ from pydantic import (
 from spanlab.errors import UsageError
 from spanlab.lm import Meter, ModelChoice, answer_cache, language_model
 from spanlab.options import problem
-from spanlab.retrievers.base import PER_SEARCH, Retriever
+from spanlab.retrievers.base import PER_SEARCH, GivenPassages, Retriever
 from spanlab.retrievers.endpoint import SearchEndpoint, price_per_search
-from spanlab.retrievers.given import GivenPassages
 from spanlab.retrievers.provider import ProviderName
 from spanlab.retrievers.providers import PROVIDERS
 from spanlab.retrievers.results import ResultShape
@@ -90,7 +89,7 @@ class Bm25Spec(_InCorpus):
     what_it_is = "the index (--corpus) that `spanlab index CORPUS -o INDEX` has written"
 
     def _open(self, meter: Meter, settings: Settings) -> Retriever:
-        from spanlab.retrievers.bm25 import bm25
+        from spanlab.retrievers.local_search import bm25
 
         return bm25(self.corpus, k=self.k)
 
@@ -102,7 +101,7 @@ class AveritecSpec(_InCorpus):
     what_it_is = "the folder (--corpus) with a file of documents for every claim"
 
     def _open(self, meter: Meter, settings: Settings) -> Retriever:
-        from spanlab.retrievers.knowledge_store import KnowledgeStore
+        from spanlab.retrievers.local_search import KnowledgeStore
 
         return KnowledgeStore(self.corpus, settings.home / "cache" / "averitec", self.k)
 
@@ -255,9 +254,9 @@ def retriever(spec: RetrieverSpec, meter: Meter, settings: Settings) -> Retrieve
     choice = spec.writer or ModelChoice.read(role=WRITER)
     lm = language_model(choice, meter, cache=answer_cache(settings, "models"))
     if spec.queries == "claims":
-        from spanlab.retrievers.claims import ClaimQueries
+        from spanlab.retrievers.queries import ClaimQueries
 
         return ClaimQueries(found, lm, english=spec.translate)
-    from spanlab.retrievers.translation import EnglishQueries
+    from spanlab.retrievers.queries import EnglishQueries
 
     return EnglishQueries(found, lm)

@@ -29,9 +29,8 @@ from spanlab.retrievers import (
     retriever,
 )
 from spanlab.retrievers.base import PER_SEARCH
-from spanlab.retrievers.papers import PAPERS
 from spanlab.retrievers.provider import ProviderName, SearchService
-from spanlab.retrievers.providers import WEB
+from spanlab.retrievers.providers import PAPERS, WEB
 from spanlab.retrievers.wikipedia import Wikipedia
 from spanlab.schema import UNDETERMINED, Passage, Span, storable_escapes
 from spanlab.services.offers import (

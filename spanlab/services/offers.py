@@ -152,7 +152,7 @@ class ServiceOffers:
         """
         if self._corpus is None:
             raise UsageError("no index is offered: start it with --corpus")
-        from spanlab.retrievers.bm25 import bm25
+        from spanlab.retrievers.local_search import bm25
 
         found = await bm25(self._corpus).search(SearchQuery(query, k=k))
         return found.passages

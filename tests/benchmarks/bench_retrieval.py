@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spanlab.retrievers.building import build
-from spanlab.retrievers.index import PassageIndex
+from spanlab.retrievers.index import PassageIndex, build
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,

@@ -11,9 +11,8 @@ import pytest
 
 from spanlab.errors import InputError, UsageError
 from spanlab.retrievers import Bm25Spec, GivenSpec, ensure, retrieve, retriever, retriever_spec
-from spanlab.retrievers.bm25 import bm25
-from spanlab.retrievers.building import build
-from spanlab.retrievers.index import PassageIndex, file_hash
+from spanlab.retrievers.index import PassageIndex, build, file_hash
+from spanlab.retrievers.local_search import bm25
 from spanlab.schema import Item, Passage
 from spanlab.settings import Settings
 

@@ -10,8 +10,7 @@ import pytest
 from spanlab.errors import UnavailableError, WrongKeyError
 from spanlab.lm import Meter, ModelChoice, language_model
 from spanlab.retrievers import RetrievedPassages, SearchQuery, WebSpec, ensure, retrieve, retriever
-from spanlab.retrievers.claims import ClaimQueries
-from spanlab.retrievers.translation import EnglishQueries
+from spanlab.retrievers.queries import ClaimQueries, EnglishQueries
 from spanlab.schema import Item, Passage
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer, fail, say, say_fields

@@ -9,7 +9,7 @@ import pytest
 
 from spanlab.errors import StoreError, UnavailableError
 from spanlab.lm.cache import answer_file
-from spanlab.retrievers.fetched import RetrievalCache
+from spanlab.retrievers.search import RetrievalCache
 from spanlab.schema import Passage
 
 PASSAGES = (Passage(text="北京", title="T", url="u", date="2024"), Passage(text="x"))

@@ -12,8 +12,8 @@ import pytest
 from spanlab.errors import ModelError
 from spanlab.retrievers import SearchQuery
 from spanlab.retrievers.endpoint import SearchEndpoint
-from spanlab.retrievers.papers import PAPERS
 from spanlab.retrievers.provider import ProviderName
+from spanlab.retrievers.providers import PAPERS
 from spanlab.retrievers.search import SearchApi
 from spanlab.schema import Passage
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.retrievers.splitting import split
+from spanlab.retrievers.corpus import split
 
 
 @pytest.mark.parametrize(

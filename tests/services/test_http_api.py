@@ -30,7 +30,7 @@ from spanlab.errors import StoreError, UsageError
 from spanlab.jobs import RunRequest
 from spanlab.oplog import SetStatus
 from spanlab.redaction import remember
-from spanlab.retrievers.building import build
+from spanlab.retrievers.index import build
 from spanlab.schema import Item, Process, Record, Status
 from spanlab.services.api_jobs import ApiJobs
 from spanlab.services.gate import LARGEST, Gate, HeadLimit

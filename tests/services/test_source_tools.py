@@ -17,7 +17,7 @@ import uvicorn
 from mcp import Client
 
 from spanlab.errors import UsageError
-from spanlab.retrievers.building import build
+from spanlab.retrievers.index import build
 from spanlab.services.mcp_server import mcp_server
 from spanlab.settings import Settings
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from spanlab.inbound import ABOUT, one_line
-from spanlab.retrievers.splitting import split
+from spanlab.retrievers.corpus import split
 from spanlab.schema import Item, Passage, QueryStep, Retrieval
 from spanlab.text import terms
 

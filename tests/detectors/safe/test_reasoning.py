@@ -13,7 +13,7 @@ import spanlab
 from spanlab.errors import UsageError
 from spanlab.programs import ProgramRegistry
 from spanlab.retrievers import Bm25Spec
-from spanlab.retrievers.building import build
+from spanlab.retrievers.index import build
 from spanlab.schema import (
     Item,
     Passage,
