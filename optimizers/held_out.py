@@ -1,18 +1,148 @@
-"""What a search is worth on items that it has not seen: the untuned and the tuned prompt compared.
+"""What is learnt from, chosen by and held out, and what a search is worth on the held-out items.
 
-Spans and answers are compared by the mean of the metric over items, verdicts on claims and types of
-errors in steps by their macro F1.
+No question or answer is on two sides of a split; the untuned and the tuned prompt are compared.
 """
 
 from __future__ import annotations
 
+import random
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import fmean
+from typing import Final, Literal
 
+from optimizers.examples import LabelledItem
+from spanlab.errors import UsageError
 from spanlab.results import MeanInterval
 from spanlab.schema import FrozenModel, HeldOut, HeldOutScore, Unit
 from spanlab.scorers import JudgedClaim, MeanDifference, compare_macro_f1, mean_of, paired
+
+Transfer = Literal["pooled", "each", "others"]
+
+FEWEST: Final = 4  # labelled items: two to learn from and to choose by, as many held out
+
+
+@dataclass(frozen=True)
+class DataFold:
+    """Training items and held-out items; no question is in both."""
+
+    seen: tuple[LabelledItem, ...]
+    held_out: tuple[LabelledItem, ...]
+
+
+def folds(examples: Sequence[LabelledItem], count: int, seed: int) -> tuple[DataFold, ...]:
+    """Split for cross-validation: each item is held out exactly once.
+
+    Items with the same question or the same answer stay together, so that nothing held out was
+    seen; every language is spread evenly. The same examples in any order give the same folds.
+
+    Args:
+        examples: labelled items.
+        count: number of folds, 2 or more.
+        seed: which of the many possible splits.
+
+    Raises:
+        UsageError: there are too few examples, or too few that differ in question and answer.
+    """
+    groups = _groups(examples)
+    if len(examples) < FEWEST or len(groups) < count:
+        what = next((each.part.unit for each in examples if each.part), "items")
+        raise UsageError(
+            f"{len(examples)} labelled {what} with {len(groups)} different questions are too few "
+            f"for {count} folds: at least {max(FEWEST, count)} are needed; review more items, "
+            "or pool languages"
+        )
+    parts: list[list[LabelledItem]] = [[] for _ in range(count)]
+    for index, group in enumerate(_spread(groups, seed)):
+        parts[index % count].extend(group)
+    return tuple(
+        DataFold(
+            seen=tuple(each for other in parts if other is not part for each in other),
+            held_out=tuple(part),
+        )
+        for part in parts
+    )
+
+
+def halves(
+    examples: Sequence[LabelledItem], seed: int
+) -> tuple[tuple[LabelledItem, ...], tuple[LabelledItem, ...]]:
+    """Split into examples to learn from and examples to choose by; no question is in both.
+
+    Raises:
+        UsageError: all have the same question or answer.
+    """
+    groups = _spread(_groups(examples), seed)
+    if len(groups) < 2:
+        raise UsageError(
+            f"all {len(examples)} labelled examples have one question or answer: at least two are "
+            "needed, to learn from one and to choose by the other; review more items"
+        )
+    return (
+        tuple(each for group in groups[::2] for each in group),
+        tuple(each for group in groups[1::2] for each in group),
+    )
+
+
+def transferred(
+    examples: Sequence[LabelledItem], lang: str, how: Transfer
+) -> tuple[tuple[LabelledItem, ...], tuple[LabelledItem, ...]]:
+    """Return what a prompt for ``lang`` may learn from, and what it can be measured on.
+
+    Args:
+        examples: labelled items of any languages.
+        lang: the language that the prompt is for.
+        how: "each" learns from its own items, "others" from those of all other languages (so a
+            language without labels gets a prompt too), "pooled" from all.
+
+    Returns:
+        The items to learn from, and those of ``lang``, which may be none.
+
+    Raises:
+        UsageError: nothing is left to learn from.
+    """
+    own = tuple(each for each in examples if each.item.lang == lang)
+    others = tuple(each for each in examples if each.item.lang != lang)
+    seen = {"each": own, "others": others, "pooled": tuple(examples)}[how]
+    if not seen:
+        raise UsageError(f"there is no labelled item to learn from for {lang!r} ({how})")
+    return seen, own
+
+
+def _groups(examples: Sequence[LabelledItem]) -> list[list[LabelledItem]]:
+    """Put items that share a question or an answer together, in an order of their own ids."""
+    parent: dict[str, str] = {}
+
+    def root(key: str) -> str:
+        while parent.setdefault(key, key) != key:
+            key = parent[key]
+        return key
+
+    for each in examples:
+        keys = [f"i:{each.item.id}"]
+        for what, text in (("a", each.item.answer), ("q", each.item.question)):
+            if text.strip():
+                keys.append(f"{what}:{_plain(text)}")
+        first, *rest = (root(key) for key in keys)
+        for other in rest:
+            parent[root(other)] = root(first)
+    groups = defaultdict(list)
+    for each in sorted(examples, key=lambda one: one.item.id):
+        groups[root(f"i:{each.item.id}")].append(each)
+    return list(groups.values())
+
+
+def _spread(groups: list[list[LabelledItem]], seed: int) -> list[list[LabelledItem]]:
+    """Put the groups in random order, the languages one after the other."""
+    dice = random.Random(seed)
+    by_id = sorted(groups, key=lambda group: group[0].item.id)
+    dice.shuffle(by_id)
+    return sorted(by_id, key=lambda group: group[0].item.lang)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 class FoldScores(FrozenModel):

@@ -8,8 +8,8 @@ from typing import Final, Literal, Self
 from pydantic import model_validator
 
 from optimizers.examples import LabelSource
+from optimizers.held_out import Transfer
 from optimizers.metrics import check_metric, unit_of
-from optimizers.splitting import Transfer
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import UsageError
 from spanlab.lm import CallLimits, ModelChoice

@@ -1,17 +1,37 @@
-"""What every strategy works on: one round of search, from a program to a better one."""
+"""One round of search, from a program to a better one, by MIPROv2 or GEPA as DSPy implements them.
+
+MIPROv2: instructions and demonstrations are searched together by Bayesian optimisation.
+Opsahl-Ong et al. 2024, "Optimizing Instructions and Demonstrations for Multi-Stage Language Model
+Programs", with the settings that Huang et al. 2025 released.
+
+    1. the program answers items itself; good answers become demonstrations
+    2. the prompt model writes instructions, grounded in the data and the demonstrations
+    3. Optuna's TPE chooses pairs of both, evaluates them, and learns which do well
+
+Deviations: an answer has to reach ``Search.success`` to become a demonstration, where the released
+code took any that was not quite wrong; and demonstrations never come from the items that
+candidates are chosen by.
+
+GEPA: the prompt model reflects on the feedback of failed items and rewrites the instruction.
+Agrawal et al. 2025, "GEPA: Reflective Prompt Evolution Can Outperform Reinforcement Learning".
+It tunes instructions alone; demonstrations stay as they were.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from optimizers.metrics import ScoredAnswer
 from optimizers.request import PROMPT_TEMPERATURE, PromptSearch
+from spanlab.runtime import quiet
 
 if TYPE_CHECKING:
     import dspy
+
 
 Metric = Callable[..., float]
 
@@ -45,8 +65,8 @@ class SearchRound:
 
 
 _STRATEGIES: Mapping[str, str] = {
-    "mipro": "optimizers.mipro:search_by_mipro",
-    "gepa": "optimizers.gepa:search_by_gepa",
+    "mipro": "optimizers.strategies:search_by_mipro",
+    "gepa": "optimizers.strategies:search_by_gepa",
 }
 
 
@@ -55,3 +75,121 @@ def strategy(name: str) -> Callable[[SearchRound], dspy.Module]:
     module, _, function = _STRATEGIES[name].partition(":")
     found: Callable[[SearchRound], dspy.Module] = getattr(import_module(module), function)
     return found
+
+
+CANDIDATES: Final = {"light": 6, "medium": 12, "heavy": 18}  # DSPy's number of candidates
+MANY: Final = 50  # items from which on DSPy evaluates candidates on a few of them first
+MINIBATCH: Final = 35  # those few items
+
+
+def search_by_mipro(work: SearchRound) -> dspy.Module:
+    """Return the best program found; the one that the search began from if none scored higher.
+
+    Raises:
+        SpanlabError: the search cannot go on; the reason why.
+    """
+    import dspy
+
+    request = work.request
+    optimizer = dspy.MIPROv2(
+        metric=work.metric,
+        prompt_model=work.prompt_lm,
+        task_model=work.task_lm,
+        max_bootstrapped_demos=request.bootstrapped,
+        max_labeled_demos=request.labelled if work.has_answers else 0,
+        auto=request.auto,
+        num_candidates=None if request.trials is None else candidates(request.trials),
+        num_threads=request.threads,
+        max_errors=work.patience,
+        seed=request.seed,
+        init_temperature=work.prompt_temperature,
+        metric_threshold=request.success,
+    )
+    minibatch = len(work.choose) > MANY
+    with quiet():
+        return optimizer.compile(
+            work.program,
+            trainset=list(work.learn),
+            valset=list(work.choose),
+            num_trials=request.trials,
+            minibatch=minibatch,
+            minibatch_size=min(MINIBATCH, len(work.choose)),
+        )
+
+
+def candidates(trials: int) -> int:
+    """Return how many instructions and sets of demonstrations so many trials can try out.
+
+    DSPy recommends 1.5 trials for each; below 3 there would be nothing to choose from.
+    """
+    return max(3, min(CANDIDATES["heavy"], round(trials / 1.5)))
+
+
+def trials_of(auto: str, predictors: int, *, demonstrations: bool) -> int:
+    """Return how many trials an automatic budget makes; DSPy's own rule.
+
+    Args:
+        auto: "light", "medium" or "heavy".
+        predictors: prompts in the program.
+        demonstrations: whether demonstrations are searched too.
+    """
+    number = CANDIDATES[auto]
+    variables = predictors * (2 if demonstrations else 1)
+    return int(max(2 * variables * math.log2(number), 1.5 * number))
+
+
+REFLECTED: Final = 3  # items that the prompt model reflects on at a time
+_BATCH = 35  # and the numbers of DSPy's rule for a budget
+_FULL_EVERY = 5
+_BOOTSTRAPS = 5
+
+
+def evaluations(auto: str | None, trials: int | None, choose: int, prompts: int) -> int:
+    """Return how many items a search evaluates, until it begins no further round.
+
+    Args:
+        auto: "light", "medium" or "heavy", by DSPy's own rule; None goes by ``trials``.
+        trials: evaluations on all items that candidates are chosen by.
+        choose: how many these are.
+        prompts: prompts in the program.
+    """
+    if trials is not None or auto is None:
+        return ((trials or 0) + 1) * choose
+    number = CANDIDATES[auto]
+    rounds = int(max(4 * prompts * math.log2(number), 1.5 * number))
+    full = (rounds + 1) // _FULL_EVERY + 1 + (rounds < _FULL_EVERY)
+    return (1 + full) * choose + number * _BOOTSTRAPS + rounds * _BATCH
+
+
+def search_by_gepa(work: SearchRound) -> dspy.Module:
+    """Return the best program found; the one that the search began from if none scored higher.
+
+    Raises:
+        SpanlabError: the search cannot go on; the reason why.
+    """
+    import dspy
+
+    def metric(
+        example: dspy.Example,
+        prediction: dspy.Prediction,
+        trace: object = None,
+        predictor: str | None = None,
+        predictor_trace: Any = None,
+    ) -> dspy.Prediction:
+        judged = work.judged(example, prediction)
+        return dspy.Prediction(score=judged.score, feedback=judged.feedback)
+
+    request = work.request
+    prompts = len(work.program.predictors())
+    optimizer = dspy.GEPA(
+        metric=metric,
+        max_metric_calls=evaluations(request.auto, request.trials, len(work.choose), prompts),
+        reflection_minibatch_size=REFLECTED,
+        reflection_lm=work.prompt_lm,
+        num_threads=request.threads,
+        seed=request.seed,
+        track_stats=False,
+        skip_perfect_score=True,
+    )
+    with quiet(), dspy.context(lm=work.task_lm):
+        return optimizer.compile(work.program, trainset=list(work.learn), valset=list(work.choose))

@@ -9,10 +9,9 @@ from datetime import UTC, datetime
 import dspy
 
 from optimizers.examples import LabelledItem, fingerprint
-from optimizers.held_out import FoldScores, held_out
+from optimizers.held_out import DataFold, FoldScores, folds, halves, held_out, transferred
 from optimizers.metrics import ScoredAnswer
 from optimizers.request import PromptSearch
-from optimizers.splitting import DataFold, folds, halves, transferred
 from optimizers.strategies import SearchRound, strategy
 from optimizers.subjects import TuningSubject
 from optimizers.watching import (

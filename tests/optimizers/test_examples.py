@@ -17,7 +17,7 @@ from optimizers.examples import (
     labelled_claims,
     targets,
 )
-from optimizers.splitting import folds, halves, transferred
+from optimizers.held_out import folds, halves, transferred
 from spanlab.datasets import read
 from spanlab.errors import UsageError
 from spanlab.extents import Extent

@@ -11,8 +11,8 @@ from gold_answers import GoldAnswers, better_when_asked
 
 from optimizers.estimates import SearchPlan, planned
 from optimizers.examples import LabelledItem
+from optimizers.held_out import DataFold
 from optimizers.request import PromptSearch
-from optimizers.splitting import DataFold
 from optimizers.tuning import PromptTuner
 from optimizers.watching import Event, SearchRemark, StoppableMeter, StoppedError
 from spanlab.datasets import read
