@@ -8,11 +8,19 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from optimizers import strategies
 from optimizers.examples import LabelledItem
 from optimizers.held_out import folds
 from optimizers.preparing import chosen
 from optimizers.request import Optimisation, PromptSearch
+from optimizers.strategies import (
+    CANDIDATES,
+    MANY,
+    MINIBATCH,
+    REFLECTED,
+    n_candidates,
+    n_evaluations,
+    n_trials,
+)
 from spanlab.detectors import entry_of
 from spanlab.detectors.costs import ModelDemand, detecting, retrieving
 from spanlab.schema import Item, Unit
@@ -133,34 +141,32 @@ def planned(search: PromptSearch, items: int) -> SearchPlan:
 def _mipro(search: PromptSearch, items: int, predictors: int) -> SearchPlan:
     learn, choose = -(-items // 2), items // 2
     candidates = (
-        strategies.candidates(search.trials)
+        n_candidates(search.trials)
         if search.auto is None and search.trials is not None
-        else strategies.CANDIDATES[search.auto or "light"]
+        else CANDIDATES[search.auto or "light"]
     )
     if search.auto is not None:
         choose = min(choose, _VAL_SIZE[search.auto])
     demonstrations = search.bootstrapped + search.labelled > 0
-    trials = search.trials or strategies.trials_of(
+    trials = search.trials or n_trials(
         search.auto or "light", predictors, demonstrations=demonstrations
     )
     bootstrapping = ((candidates - 2, learn),) if demonstrations else ()
     prompt_calls = _SUMMARY_CALLS + candidates * predictors
-    if choose <= strategies.MANY:
+    if choose <= MANY:
         return SearchPlan(trials + 1, ((trials + 1, choose), *bootstrapping), prompt_calls)
     full = trials // _FULL_EVERY + 1 + (trials % _FULL_EVERY != 0)
-    evaluations = ((trials, strategies.MINIBATCH), (full + 1, choose), *bootstrapping)
+    evaluations = ((trials, MINIBATCH), (full + 1, choose), *bootstrapping)
     return SearchPlan(trials + full + 1, evaluations, prompt_calls)
 
 
 def _gepa(search: PromptSearch, items: int, predictors: int) -> SearchPlan:
     choose = items // 2
-    budget = strategies.evaluations(search.auto, search.trials, choose, predictors)
-    rounds = (
-        max(budget - choose, 0) // (2 * strategies.REFLECTED) + 1
-    )  # before and after a reflection
+    budget = n_evaluations(search.auto, search.trials, choose, predictors)
+    rounds = max(budget - choose, 0) // (2 * REFLECTED) + 1  # before and after a reflection
     # The last round may begin with one evaluation left, and ends with one on all items. Those on
     # a few items go through all of them in turn.
-    whole = budget + 2 * strategies.REFLECTED + choose
+    whole = budget + 2 * REFLECTED + choose
     evaluations = ((whole // choose, choose), (1, whole % choose)) if choose else ()
     return SearchPlan(budget // max(choose, 1) + 2 * rounds, evaluations, rounds)
 

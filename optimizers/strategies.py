@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from optimizers.metrics import ScoredAnswer
@@ -64,19 +63,6 @@ class SearchRound:
         return self.judged(example, prediction).score
 
 
-_STRATEGIES: Mapping[str, str] = {
-    "mipro": "optimizers.strategies:search_by_mipro",
-    "gepa": "optimizers.strategies:search_by_gepa",
-}
-
-
-def strategy(name: str) -> Callable[[SearchRound], dspy.Module]:
-    """Return the search of this name, one of those that ``PromptSearch.strategy`` allows."""
-    module, _, function = _STRATEGIES[name].partition(":")
-    found: Callable[[SearchRound], dspy.Module] = getattr(import_module(module), function)
-    return found
-
-
 CANDIDATES: Final = {"light": 6, "medium": 12, "heavy": 18}  # DSPy's number of candidates
 MANY: Final = 50  # items from which on DSPy evaluates candidates on a few of them first
 MINIBATCH: Final = 35  # those few items
@@ -98,7 +84,7 @@ def search_by_mipro(work: SearchRound) -> dspy.Module:
         max_bootstrapped_demos=request.bootstrapped,
         max_labeled_demos=request.labelled if work.has_answers else 0,
         auto=request.auto,
-        num_candidates=None if request.trials is None else candidates(request.trials),
+        num_candidates=None if request.trials is None else n_candidates(request.trials),
         num_threads=request.threads,
         max_errors=work.patience,
         seed=request.seed,
@@ -117,7 +103,7 @@ def search_by_mipro(work: SearchRound) -> dspy.Module:
         )
 
 
-def candidates(trials: int) -> int:
+def n_candidates(trials: int) -> int:
     """Return how many instructions and sets of demonstrations so many trials can try out.
 
     DSPy recommends 1.5 trials for each; below 3 there would be nothing to choose from.
@@ -125,7 +111,7 @@ def candidates(trials: int) -> int:
     return max(3, min(CANDIDATES["heavy"], round(trials / 1.5)))
 
 
-def trials_of(auto: str, predictors: int, *, demonstrations: bool) -> int:
+def n_trials(auto: str, predictors: int, *, demonstrations: bool) -> int:
     """Return how many trials an automatic budget makes; DSPy's own rule.
 
     Args:
@@ -144,7 +130,7 @@ _FULL_EVERY = 5
 _BOOTSTRAPS = 5
 
 
-def evaluations(auto: str | None, trials: int | None, choose: int, prompts: int) -> int:
+def n_evaluations(auto: str | None, trials: int | None, choose: int, prompts: int) -> int:
     """Return how many items a search evaluates, until it begins no further round.
 
     Args:
@@ -183,7 +169,7 @@ def search_by_gepa(work: SearchRound) -> dspy.Module:
     prompts = len(work.program.predictors())
     optimizer = dspy.GEPA(
         metric=metric,
-        max_metric_calls=evaluations(request.auto, request.trials, len(work.choose), prompts),
+        max_metric_calls=n_evaluations(request.auto, request.trials, len(work.choose), prompts),
         reflection_minibatch_size=REFLECTED,
         reflection_lm=work.prompt_lm,
         num_threads=request.threads,
@@ -193,3 +179,14 @@ def search_by_gepa(work: SearchRound) -> dspy.Module:
     )
     with quiet(), dspy.context(lm=work.task_lm):
         return optimizer.compile(work.program, trainset=list(work.learn), valset=list(work.choose))
+
+
+_STRATEGIES: Final[Mapping[str, Callable[[SearchRound], dspy.Module]]] = {
+    "mipro": search_by_mipro,
+    "gepa": search_by_gepa,
+}
+
+
+def strategy(name: str) -> Callable[[SearchRound], dspy.Module]:
+    """Return the search of this name, one of those that ``PromptSearch.strategy`` allows."""
+    return _STRATEGIES[name]

@@ -14,8 +14,6 @@ import typer
 
 from spanlab.errors import InputError, UsageError
 from spanlab.options import Option, OptionModel, options_in
-from spanlab.schema import storable
-from spanlab.workflows.import_files import files_named
 
 _TYPES: dict[str, Any] = {
     "integer": int | None,
@@ -235,6 +233,8 @@ _TEXT_MOST = 400_000
 
 def files(patterns: Sequence[str]) -> list[Path]:
     """Return the files that paths and globs name; see ``files_named``."""
+    from spanlab.workflows.import_files import files_named  # help is not to wait for it
+
     return files_named(patterns)
 
 
@@ -269,6 +269,8 @@ def text_of(path: Path) -> str:
     Raises:
         InputError: there is no such file, it is larger, or no UTF-8.
     """
+    from spanlab.schema import storable
+
     try:
         with path.open("rb") as file:
             text = file.read(_TEXT_MOST + 1)
