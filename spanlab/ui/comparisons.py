@@ -11,7 +11,7 @@ import streamlit as st
 from spanlab.results import counted
 from spanlab.schema import DatasetSummary
 from spanlab.storage.store import Store
-from spanlab.ui.progress import progress
+from spanlab.ui.messages import progress
 from spanlab.ui.views.reviewer import seen_store
 from spanlab.workflows.analysis.campaign import CampaignReport, campaign
 from spanlab.workflows.analysis.comparison import DatasetComparison, compare_dataset

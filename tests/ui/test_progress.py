@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanlab.ui.progress import describe, share
+from spanlab.ui.messages import describe, share
 
 
 @pytest.mark.parametrize(

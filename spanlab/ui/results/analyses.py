@@ -1,19 +1,22 @@
-"""Claims, rates, stages of errors and reasonings: what people choose, and the tables of that."""
+"""Claims, rates, stages of errors, reasonings, benchmarks: what people choose, and its tables."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import streamlit as st
 
+from spanlab import jobs
 from spanlab.errors import UsageError
+from spanlab.jobs import JobView
 from spanlab.results import ONE_ITEM, MeanInterval, counted, figure
 from spanlab.schema.datasets import DatasetSummary
 from spanlab.storage.store import Store
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import link, plain
-from spanlab.ui.progress import progress
+from spanlab.ui.messages import progress
 from spanlab.ui.results.dots import best, ranked
 from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_table
 from spanlab.ui.views.reviewer import seen_store
@@ -28,6 +31,7 @@ from spanlab.workflows.analysis.reasonings import (
     reasoning_results,
 )
 from spanlab.workflows.analysis.stages import ErrorStages, error_stages, judges
+from spanlab.workflows.bench.files import read_table
 from spanlab.workflows.item_fields import fields_of, model_field
 
 _MOST = 20  # people, and others, in a chart of verdicts
@@ -280,3 +284,33 @@ def _count_reasonings(dataset: str, seen: tuple[object, ...], _store: Store) -> 
     """Count now, or return what any session has counted, as for rates."""
     with progress("Counting", None) as advance:
         return reasoning_results(_store, dataset, advance)
+
+
+_LOOK_BACK = 200  # jobs among which benchmarks are looked for
+
+
+def show_bench() -> None:
+    """Draw the table of a benchmark that people choose."""
+    done = [view for view in jobs.jobs(limit=_LOOK_BACK) if view.kind == "bench" and view.request]
+    if not done:
+        st.info(
+            "No benchmark has been run yet: `spanlab bench --detector offline -o table` compares "
+            "a detector with controls on the samples, `spanlab bench --list` names more datasets.",
+            icon=":material/leaderboard:",
+        )
+        return
+    view = st.selectbox("Benchmark", done, format_func=_title, key="bench-job")
+    assert view.request is not None
+    try:
+        table = read_table(Path(view.request["output"]))
+    except UsageError as error:
+        st.info(f"{plain(str(error))}: it is under way, or lies on another machine.")
+        return
+    st.caption("Detectors and controls on datasets in files, not on the dataset above.")
+    for each in table.results:
+        if each.rows:
+            show_table(each)
+
+
+def _title(view: JobView) -> str:
+    return f"{view.title}, {view.created:%-d %B %Y, %H:%M} ({view.id})"

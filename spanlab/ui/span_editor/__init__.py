@@ -20,8 +20,7 @@ from streamlit.components.v2.types import ComponentRenderer
 from spanlab.schema import DatasetSettings, SpanLabel
 from spanlab.ui.span_editor.exchange import EditorMessage, EditorReply, ReviewQueue, exchange
 from spanlab.ui.span_editor.keys import ADJUDICATION_KEYS, KEYS, EditorKey
-from spanlab.ui.span_editor.markdown import markdown_tree
-from spanlab.ui.span_editor.modules import script
+from spanlab.ui.span_editor.modules import markdown_tree, script
 from spanlab.ui.span_editor.payload import PALETTE
 
 __all__ = [

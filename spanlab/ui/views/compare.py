@@ -25,8 +25,13 @@ from spanlab.ui.item_views import (
     question_html,
 )
 from spanlab.ui.messages import errors_shown
-from spanlab.ui.results.analyses import show_claims, show_rates, show_reasoning, show_stages
-from spanlab.ui.results.bench import show_bench
+from spanlab.ui.results.analyses import (
+    show_bench,
+    show_claims,
+    show_rates,
+    show_reasoning,
+    show_stages,
+)
 from spanlab.ui.results.campaign import show_campaign
 from spanlab.ui.results.scores import show_agreement, show_scores
 from spanlab.ui.views.reviewer import seen_store, seen_summary

@@ -15,8 +15,7 @@ from spanlab.results import counted
 from spanlab.schema import AnnotatorKind, DatasetSummary, Status
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import forget_dataset, link, plain, remember_dataset, store
-from spanlab.ui.messages import errors_shown, tell_after_rerun
-from spanlab.ui.progress import progress
+from spanlab.ui.messages import errors_shown, progress, tell_after_rerun
 from spanlab.ui.views import label_editor
 from spanlab.ui.views.dataset_settings import ask_settings, edit_annotators
 from spanlab.ui.views.job_views import latest_job, watch

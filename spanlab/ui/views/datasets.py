@@ -13,8 +13,7 @@ from spanlab.schema import UNDETERMINED, DatasetSummary
 from spanlab.storage.assignment import PlanProgress
 from spanlab.ui.common import link, page_link, plain, store, title
 from spanlab.ui.counts import counts_html, with_assigned
-from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
-from spanlab.ui.progress import progress
+from spanlab.ui.messages import errors_shown, progress, show_news, tell_after_rerun
 from spanlab.ui.views.dataset_dialogs import ACTIONS, ask, show_dialog
 from spanlab.ui.views.import_panel import import_panel, starts_open
 from spanlab.ui.views.job_views import (

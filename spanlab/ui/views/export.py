@@ -18,8 +18,7 @@ from spanlab.storage.assignment import PlanProgress
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, title
 from spanlab.ui.counts import counts_html
-from spanlab.ui.messages import errors_shown
-from spanlab.ui.progress import progress
+from spanlab.ui.messages import errors_shown, progress
 from spanlab.ui.views.export_preview import preview_of, show_preview
 from spanlab.ui.views.reviewer import seen_store, seen_summary
 from spanlab.workflows.datasets import plan_of

@@ -8,8 +8,7 @@ import streamlit as st
 
 from spanlab.schema import DatasetSummary
 from spanlab.storage.store import Store
-from spanlab.ui.messages import errors_shown
-from spanlab.ui.progress import progress
+from spanlab.ui.messages import errors_shown, progress
 from spanlab.ui.views.reviewer import seen_store
 from spanlab.workflows.exporting import (
     BINARY,

@@ -15,8 +15,7 @@ from spanlab.datasets.formats.tabular import RecordLayout
 from spanlab.datasets.readers import FORMATS
 from spanlab.errors import SpanlabError
 from spanlab.ui.common import server_files
-from spanlab.ui.views.import_files import ImportChoice, layout_of
-from spanlab.ui.views.import_samples import show_samples
+from spanlab.ui.views.import_files import ImportChoice, layout_of, show_samples
 
 _ROUND = "spanlab.import-round"  # a new number empties the form's widgets
 

@@ -15,8 +15,7 @@ from spanlab.jobs.summary import progress_in_words, state_in_words
 from spanlab.results import counted
 from spanlab.schema import DatasetSummary
 from spanlab.ui.common import link, plain
-from spanlab.ui.messages import show_error
-from spanlab.ui.progress import share
+from spanlab.ui.messages import share, show_error
 from spanlab.workflows.wording import usage_in_words
 
 EVERY = 1.0  # seconds between two looks at a job that goes on
