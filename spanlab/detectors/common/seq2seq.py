@@ -1,8 +1,8 @@
 """A sequence-to-sequence checkpoint, such as a T5: from a text to a text, greedily.
 
-    encoder_model.onnx     in ONNX, as ``spanlab encoder convert`` writes it (``seq2seq_onnx``)
+    encoder_model.onnx     in ONNX, as ``spanlab encoder convert`` writes it
     decoder_model.onnx
-    model.safetensors      or in PyTorch, as transformers saves it (``seq2seq_torch``)
+    model.safetensors      or in PyTorch, as transformers saves it
     tokenizer.json         a fast tokenizer
     config.json            which tokens a text begins and ends with
 
@@ -36,8 +36,8 @@ class SequenceNetwork(Protocol):
 
 
 _LOADERS: Final[dict[str, Callable[[Checkpoint, int, frozenset[int]], SequenceNetwork]]] = {
-    seq2seq_onnx.ENCODER: seq2seq_onnx.load,
-    SAFETENSORS: seq2seq_torch.load,
+    seq2seq_onnx.ENCODER: seq2seq_onnx.load_onnx,
+    SAFETENSORS: seq2seq_torch.load_torch,
 }
 
 

@@ -39,10 +39,10 @@ class OnnxNetwork:
         """Return what is written after ``read``; see ``SequenceNetwork``."""
         seconds = seconds_for(len(read) * most)  # without a cache
         path, running = self.encoder.path, self.encoder.running
-        return run_network(path, running, seconds, _write, self, list(read), most)
+        return run_network(path, running, seconds, _write_by_onnx, self, list(read), most)
 
 
-def _write(network: OnnxNetwork, read: list[int], most: int) -> list[int]:
+def _write_by_onnx(network: OnnxNetwork, read: list[int], most: int) -> list[int]:
     """Write one token after the other, in the sandbox."""
     ids = np.array([read], np.int64)
     mask = np.ones_like(ids)
@@ -64,7 +64,7 @@ def _write(network: OnnxNetwork, read: list[int], most: int) -> list[int]:
     return written[1:]
 
 
-def load(found: Checkpoint, start: int, ends: frozenset[int]) -> OnnxNetwork:
+def load_onnx(found: Checkpoint, start: int, ends: frozenset[int]) -> OnnxNetwork:
     """Load a checkpoint's encoder and decoder.
 
     Raises:

@@ -42,10 +42,12 @@ class TorchNetwork:
     def write(self, read: Sequence[int], most: int) -> list[int]:
         """Return what is written after ``read``; see ``SequenceNetwork``."""
         seconds = seconds_for(len(read) * most)
-        return run_network(self.weights, DeviceOptions(), seconds, _write, self, list(read), most)
+        return run_network(
+            self.weights, DeviceOptions(), seconds, _write_by_torch, self, list(read), most
+        )
 
 
-def _write(network: TorchNetwork, read: list[int], most: int) -> list[int]:
+def _write_by_torch(network: TorchNetwork, read: list[int], most: int) -> list[int]:
     """Write greedily, in the sandbox."""
     import torch
     from transformers import GenerationConfig
@@ -67,7 +69,7 @@ def _write(network: TorchNetwork, read: list[int], most: int) -> list[int]:
     return [each for each in written[1:] if each not in network.ends]
 
 
-def load(found: Checkpoint, start: int, ends: frozenset[int]) -> TorchNetwork:
+def load_torch(found: Checkpoint, start: int, ends: frozenset[int]) -> TorchNetwork:
     """Load a checkpoint; once as long as its weights are unchanged.
 
     Raises:
