@@ -20,7 +20,7 @@ from pursuit_answers import PursuitModel, ScriptedWeb
 from safetensors.torch import load_file, save_file
 from transformers import T5Config, T5ForConditionalGeneration
 
-from spanlab.detectors.common.seq2seq import TextRewriter
+from spanlab.detectors.networks.rewriter import TextRewriter
 from spanlab.errors import InputError
 from spanlab.retrievers.addresses import ALLOWED
 from spanlab.testing import ModelServer

@@ -23,14 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.detectors.base import failed
-from spanlab.detectors.common.checkpoint import Checkpoint, open_checkpoint
-from spanlab.detectors.common.class_labels import supported_labels
-from spanlab.detectors.common.onnx_model import OnnxClassifier, load
-from spanlab.detectors.common.tokenizing import CheckpointTokenizer, TokenizedPiece, rows_of
-from spanlab.detectors.encoder.calibration import WordCalibration
 from spanlab.detectors.encoder.entry import WINDOW, EncoderOptions, TokenOptions
 from spanlab.detectors.encoder.formats import FORMATS, PromptFormat, format_of, in_language
-from spanlab.detectors.encoder.words import RatedWords, marked, rate_words
+from spanlab.detectors.encoder.words import RatedWords, WordCalibration, marked, rate_words
+from spanlab.detectors.networks.checkpoint import Checkpoint, open_checkpoint
+from spanlab.detectors.networks.checkpoint_facts import supported_labels
+from spanlab.detectors.networks.classifier import OnnxClassifier, load
+from spanlab.detectors.networks.tokenizing import CheckpointTokenizer, TokenizedPiece, rows_of
 from spanlab.errors import InputError, SpanlabError
 from spanlab.extents import Extent
 from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, RemarkStep, Span

@@ -8,8 +8,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from spanlab.detectors.base import Detector, DetectorKit, LocalDetector
-from spanlab.detectors.common.claim_options import EXTRACTOR, ClaimsOption, claim_calls
-from spanlab.detectors.common.running import BATCH, Device, DeviceOptions
+from spanlab.detectors.common.options import (
+    BATCH,
+    EXTRACTOR,
+    ClaimsOption,
+    Device,
+    DeviceOptions,
+    claim_calls,
+)
 from spanlab.detectors.encoder.formats import FormatName
 from spanlab.detectors.entry import JUDGE, CallEstimate, DetectorEntry, DetectorOptions, PromptSize
 from spanlab.detectors.spec import DetectorSpec
@@ -165,13 +171,13 @@ def _create(kit: DetectorKit) -> LocalDetector:
 
 
 def _create_nli(kit: DetectorKit) -> LocalDetector:
-    from spanlab.detectors.encoder.verifying import PairClassifier, SentenceDetector
+    from spanlab.detectors.encoder.verifier import PairClassifier, SentenceDetector
 
     return SentenceDetector(PairClassifier.load(NliOptions.model_validate(kit.spec.options)))
 
 
 def _create_claims(kit: DetectorKit) -> Detector:
-    from spanlab.detectors.encoder.claims import EncoderClaims
+    from spanlab.detectors.encoder.verifier import EncoderClaims
 
     return EncoderClaims(kit, NliClaimOptions.model_validate(kit.spec.options))
 

@@ -8,8 +8,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from spanlab.detectors.base import Detector, DetectorKit
-from spanlab.detectors.common.claim_options import EXTRACTOR, ClaimsOption, claim_calls
-from spanlab.detectors.common.memory_options import MemoryOptions, MemoryUse
+from spanlab.detectors.common.options import (
+    EXTRACTOR,
+    ClaimsOption,
+    MemoryOptions,
+    MemoryUse,
+    claim_calls,
+)
 from spanlab.detectors.entry import INSTRUCTION, JUDGE, CallEstimate, DetectorEntry, PromptSize
 from spanlab.detectors.spec import DetectorSpec
 

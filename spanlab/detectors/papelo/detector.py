@@ -37,7 +37,7 @@ from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.common.claim_detector import ClaimDetector, ClaimJudgement
 from spanlab.detectors.common.evidence import ClaimMemory, quote, stance_of
 from spanlab.detectors.common.model_detector import DetectionCase
-from spanlab.detectors.common.seq2seq import TextRewriter
+from spanlab.detectors.networks.rewriter import TextRewriter
 from spanlab.detectors.papelo.claim_pursuit import OPEN, ClaimPursuit, PapeloProgram
 from spanlab.detectors.papelo.entry import PapeloOptions
 from spanlab.detectors.papelo.pursuit import PursuitResult, SourcedAnswer

@@ -10,12 +10,12 @@ from typing import Final, NamedTuple
 from pydantic import JsonValue
 
 from spanlab.detectors import DetectorSpec, detector
-from spanlab.detectors.common.checkpoint import Checkpoint, open_checkpoint
-from spanlab.detectors.common.onnx_model import OnnxClassifier, Task, open_session
-from spanlab.detectors.common.running import DeviceOptions
-from spanlab.detectors.common.tokenizing import CheckpointTokenizer, TokenWindow
+from spanlab.detectors.common.options import DeviceOptions
 from spanlab.detectors.encoder.detector import EncoderDetector
-from spanlab.detectors.encoder.verifying import JudgedStatement, SentenceDetector
+from spanlab.detectors.encoder.verifier import JudgedStatement, SentenceDetector
+from spanlab.detectors.networks.checkpoint import Checkpoint, open_checkpoint
+from spanlab.detectors.networks.classifier import OnnxClassifier, Task, open_session
+from spanlab.detectors.networks.tokenizing import CheckpointTokenizer, TokenWindow
 from spanlab.errors import SpanlabError
 from spanlab.schema import Item, Passage
 

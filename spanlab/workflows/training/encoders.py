@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from spanlab.detectors.common.checkpoint import (
+from spanlab.detectors.networks.checkpoint import (
     ORIGIN,
     SAFETENSORS,
     WEIGHTS,
@@ -30,7 +30,7 @@ from spanlab.detectors.common.checkpoint import (
     refuse_pickles,
     sha256,
 )
-from spanlab.detectors.common.onnx_graph import facts
+from spanlab.detectors.networks.checkpoint_facts import facts
 from spanlab.errors import InputError, UsageError, missing_package
 
 _NAME: Final = re.compile(r"(?!.*--)[A-Za-z0-9_][\w.-]*/[A-Za-z0-9_][\w.-]*", re.ASCII)

@@ -17,9 +17,8 @@ from pydantic import JsonValue
 
 from spanlab.datasets import ReadOptions, read
 from spanlab.detectors import DetectorSpec, detector
-from spanlab.detectors.encoder.calibration import FIT, Method, WordCalibration
 from spanlab.detectors.encoder.detector import EncoderDetector
-from spanlab.detectors.encoder.words import RatedWords, marked
+from spanlab.detectors.encoder.words import FIT, Method, RatedWords, WordCalibration, marked
 from spanlab.detectors.offline.detector import OfflineDetector
 from spanlab.detectors.offline.model import digest
 from spanlab.detectors.offline.training import Progress, folds, train_offline

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanlab.detectors import DetectorResult, DetectorSpec, build, detector
-from spanlab.detectors.common.onnx_model import OnnxClassifier
-from spanlab.detectors.common.tokenizing import TokenWindow
 from spanlab.detectors.encoder.detector import EncoderDetector
+from spanlab.detectors.networks.classifier import OnnxClassifier
+from spanlab.detectors.networks.tokenizing import TokenWindow
 from spanlab.runtime import wait
 from spanlab.schema import Annotation, Item, Passage, Status
 

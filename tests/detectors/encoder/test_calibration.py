@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spanlab.detectors.encoder.calibration import WordCalibration, fit_isotonic, fit_temperature
+from spanlab.detectors.encoder.words import WordCalibration, fit_isotonic, fit_temperature
 from spanlab.errors import InputError
 
 

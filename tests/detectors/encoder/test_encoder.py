@@ -11,8 +11,8 @@ import tiny_encoders as tiny
 from onnxruntime.quantization import quantize_dynamic
 
 from spanlab.detectors import DetectorSpec, build, detector
-from spanlab.detectors.common.onnx_model import loaded
 from spanlab.detectors.encoder.formats import format_of
+from spanlab.detectors.networks.classifier import loaded
 from spanlab.runtime import wait
 from spanlab.sandbox import networks
 from spanlab.schema import Annotation, Item, Passage, Status

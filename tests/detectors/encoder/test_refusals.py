@@ -15,7 +15,7 @@ import tiny_encoders as tiny
 from onnx import TensorProto, helper, numpy_helper
 
 from spanlab.detectors import DetectorSpec, build, detector
-from spanlab.detectors.common import onnx_model, tokenizing
+from spanlab.detectors.networks import classifier, tokenizing
 from spanlab.errors import InputError, UsageError
 from spanlab.runtime import wait
 from spanlab.schema import Item, Status
@@ -318,9 +318,9 @@ def test_a_hostile_checkpoint_fails_alone_with_the_reason(
     item = Item(id="i", lang="en", answer="the " + "t" * 40)
     with monkeypatch.context() as limits:
         limits.setattr(tokenizing, "_SECONDS", 2.0)
-        limits.setattr(onnx_model, "_SECONDS", 1.0)
-        limits.setattr(onnx_model, "_SECONDS_OF_TOKEN", 0.0)
-        limits.setattr(onnx_model, "LOADING_SECONDS", 1.0)
+        limits.setattr(classifier, "_SECONDS", 1.0)
+        limits.setattr(classifier, "_SECONDS_OF_TOKEN", 0.0)
+        limits.setattr(classifier, "LOADING_SECONDS", 1.0)
         try:
             spec = DetectorSpec(detector="encoder", options={"model": str(folder)})
             finding = wait(build(spec).detect(item))

@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from spanlab.detectors.common.onnx_graph import OPERATORS, facts
+from spanlab.detectors.networks.checkpoint_facts import OPERATORS, facts
 from spanlab.errors import InputError
 from spanlab.schema import FrozenModel
 from spanlab.settings import Settings, read_json

@@ -10,6 +10,7 @@ read in pieces, and is as much supported as the piece that is supported least.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -17,14 +18,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.detectors.base import failed
-from spanlab.detectors.common.checkpoint import Checkpoint, open_checkpoint
-from spanlab.detectors.common.class_labels import refuted_labels, supported_labels
+from spanlab.detectors.base import DetectorKit, failed
+from spanlab.detectors.common.claim_detector import ClaimDetector, ClaimJudgement, ClaimProgram
+from spanlab.detectors.common.context import readable
 from spanlab.detectors.common.evidence import evidence, stance_of
-from spanlab.detectors.common.onnx_model import OnnxClassifier, load
-from spanlab.detectors.common.tokenizing import CheckpointTokenizer, TokenizedPiece, rows_of
+from spanlab.detectors.common.model_detector import DetectionCase
 from spanlab.detectors.encoder.detector import tokenizing_of
-from spanlab.detectors.encoder.entry import NliOptions
+from spanlab.detectors.encoder.entry import NliClaimOptions, NliOptions
+from spanlab.detectors.networks.checkpoint import Checkpoint, open_checkpoint
+from spanlab.detectors.networks.checkpoint_facts import refuted_labels, supported_labels
+from spanlab.detectors.networks.classifier import OnnxClassifier, load
+from spanlab.detectors.networks.tokenizing import CheckpointTokenizer, TokenizedPiece, rows_of
 from spanlab.errors import SpanlabError
 from spanlab.mappers import sentences
 from spanlab.schema import (
@@ -239,3 +243,34 @@ def passages_of(item: Item) -> tuple[str, ...]:
 def _sentences(item: Item) -> list[Span]:
     found = sentences(item.answer, item.lang)
     return [Span.of(item.answer, start, end) for start, end in found]
+
+
+class EncoderClaims(ClaimDetector):
+    """Judges claims by a classifier of pairs of texts.
+
+    Args:
+        kit: what it works with.
+        options: the detector's own.
+    """
+
+    def __init__(self, kit: DetectorKit, options: NliClaimOptions) -> None:
+        self._verifier = PairClassifier.load(options)
+        whole = options.claims == "answer"
+        super().__init__(kit, ClaimProgram(), guided="words", whole=whole)
+
+    async def verify(self, case: DetectionCase, number: int, claim: str) -> ClaimJudgement:
+        """Judge one claim."""
+        item = case.item
+        read = readable(item, self.kit.retriever.name)
+        texts = (item.passages[index].text for index in read)
+        said = JudgedStatement(claim, tuple(text for text in texts if text.strip()))
+        (ruling,) = await asyncio.to_thread(self._verifier.judge, [said])
+        if isinstance(ruling, SpanlabError):
+            raise ruling
+        return ClaimJudgement(
+            verdict=ruling.verdict,
+            reason=ruling.reason,
+            support=1.0 - ruling.refutation if ruling.verdict == "refuted" else ruling.support,
+            evidence=evidence(item, read, claim, stance=stance_of(ruling.verdict)),
+            steps=(RemarkStep(text=self._verifier.provenance, claim=number),),
+        )

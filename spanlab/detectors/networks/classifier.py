@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, Type
 
 import numpy as np
 
-from spanlab.detectors.common.running import BATCH, Device, DeviceOptions
+from spanlab.detectors.common.options import BATCH, Device, DeviceOptions
 from spanlab.errors import InputError, SandboxError, SpanlabError, UsageError, missing_package
 from spanlab.sandbox import networks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanlab.detectors.common.checkpoint import Checkpoint
-    from spanlab.detectors.common.tokenizing import TokenWindow
+    from spanlab.detectors.networks.checkpoint import Checkpoint
+    from spanlab.detectors.networks.tokenizing import TokenWindow
+
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
