@@ -10,21 +10,21 @@ from typing import Generic, TypeVar
 
 from spanlab.errors import BudgetError
 
-T = TypeVar("T")
+Answer = TypeVar("Answer")
 
 
 class _AbandonedError(Exception):
     """Whoever was asking has been stopped: somebody else has to."""
 
 
-class SingleFlight(Generic[T]):
+class SingleFlight(Generic[Answer]):
     """Questions under way, in any thread and event loop of this process."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._answers: dict[Hashable, Future[T]] = {}
+        self._answers: dict[Hashable, Future[Answer]] = {}
 
-    async def join(self, key: Hashable, ask: Callable[[], Awaitable[T]]) -> T:
+    async def join(self, key: Hashable, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         """Wait for the answer that is under way, or ask.
 
         Args:
@@ -49,7 +49,7 @@ class SingleFlight(Generic[T]):
             except _AbandonedError:
                 continue
 
-    async def _ask(self, key: Hashable, ask: Callable[[], Awaitable[T]], answer: Future[T]) -> T:
+    async def _ask(self, key: Hashable, ask: Callable[[], Awaitable[Answer]], answer: Future[Answer]) -> Answer:
         error: Exception = _AbandonedError()
         try:
             found = await ask()
