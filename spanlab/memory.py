@@ -25,9 +25,9 @@ from pydantic import JsonValue, TypeAdapter
 from spanlab.entities import chosen, grams, key_of, keys_of, looked_up, near
 from spanlab.errors import UsageError
 from spanlab.retrievers import SearchQuery
+from spanlab.runtime import SingleFlight
 from spanlab.schema import FrozenModel, Passage
 from spanlab.settings import Settings
-from spanlab.single_flight import SingleFlight
 from spanlab.storage.memories import MemoryStore
 from spanlab.storage.memory_entry import MemoryEntry
 

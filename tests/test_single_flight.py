@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from spanlab.errors import BudgetError, UnavailableError
-from spanlab.single_flight import SingleFlight
+from spanlab.runtime import SingleFlight
 
 
 @dataclass

@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from spanlab.errors import StoreError
+from spanlab.runtime import SingleFlight
 from spanlab.schema import storable_json
 from spanlab.settings import Settings
-from spanlab.single_flight import SingleFlight
 
 Answer = dict[str, object]
 _BUSY_SECONDS = 30.0  # that a write waits for those of other processes

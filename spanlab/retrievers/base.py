@@ -10,8 +10,8 @@ from itertools import zip_longest
 from typing import Final, Protocol, runtime_checkable
 
 from spanlab.retrievers.results import latest_day
+from spanlab.runtime import SingleFlight
 from spanlab.schema import UNDETERMINED, Item, Passage, Retrieval, joined
-from spanlab.single_flight import SingleFlight
 
 PER_SEARCH: Final = 5  # passages, unless somebody says otherwise
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from spanlab.errors import InputError
 from spanlab.retrievers.base import PER_SEARCH, RetrievedPassages, SearchQuery
 from spanlab.retrievers.index import MANIFEST, IndexManifest, PassageIndex, build
+from spanlab.runtime import SingleFlight
 from spanlab.schema import Passage
-from spanlab.single_flight import SingleFlight
 
 
 class BM25:

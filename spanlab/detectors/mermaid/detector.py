@@ -35,8 +35,8 @@ from spanlab.detectors.common.claim_detector import ClaimDetector, ClaimJudgemen
 from spanlab.detectors.common.model_detector import DetectionCase
 from spanlab.detectors.mermaid.entry import MermaidOptions
 from spanlab.detectors.mermaid.inquiry import ClaimInquiry, InquiryTools, MermaidProgram
+from spanlab.runtime import SingleFlight
 from spanlab.schema import RemarkStep
-from spanlab.single_flight import SingleFlight
 from spanlab.tools.mcp_servers import ServerState
 
 
