@@ -54,6 +54,12 @@ def measure(
         Path | None,
         typer.Option(help="Write the certificate to this file: .html a page, else JSON."),
     ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            help="Say whether this certificate (JSON) still holds for the dataset; exit 1 if not."
+        ),
+    ] = None,
     queue: Annotated[
         bool, typer.Option("--queue", help="Only the ids of the items, in order of review.")
     ] = False,
@@ -66,14 +72,19 @@ def measure(
 
     \b
     spanlab measure mine --annotator ucsc --by meta.model --within .03
-    spanlab measure mine
+    spanlab measure mine --certificate certificate.json
+    spanlab measure mine --check certificate.json
     """
     from spanlab.cli import console
     from spanlab.schema import MeasurementPlan
     from spanlab.storage import Store
     from spanlab.workflows.measuring import measurement, sample
     from spanlab.workflows.measuring.certificate_page import save_certificate
-    from spanlab.workflows.measuring.certificates import certify
+    from spanlab.workflows.measuring.certificates import (
+        certify,
+        read_certificate,
+        stale_because,
+    )
 
     with Store.open() as store:
         if annotator is not None:
@@ -93,6 +104,10 @@ def measure(
         if queue:
             typer.echo("\n".join(sample.measurement_queue(store, dataset)))
             return
+        if check is not None:
+            reasons = stale_because(store, dataset, read_certificate(check))
+            typer.echo(f"stale: {'; '.join(reasons)}" if reasons else "it holds")
+            raise typer.Exit(bool(reasons))
         found = measurement.measure(store, dataset)
         if certificate is not None:
             save_certificate(certify(store, dataset), certificate)

@@ -237,7 +237,7 @@ def test_a_cell_says_what_its_detector_was_certified_to_be_worth(
 ) -> None:
     content: dict[str, object] = {
         "binding": {"annotator": "offline"},
-        "answers": {"sensitivity": 0.9, "specificity": 0.75},
+        "answers": {"sensitivity": {"mean": 0.9}, "specificity": {"mean": 0.75}},
         "characters": {},
     }
     sha = sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

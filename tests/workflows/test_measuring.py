@@ -170,8 +170,11 @@ def test_a_certificate_says_what_it_is_bound_to_and_when_it_is_stale(
     certificate = certify(store, "d")
     content = certificate.figures()
     assert content["reviewers"] == {"anna": 60}
-    assert content["answers"]["sensitivity"] > 0.7
-    assert 0 < content["characters"]["iou"] < 1
+    assert content["answers"]["sensitivity"]["mean"] > 0.7
+    assert content["answers"]["sensitivity"]["low"] < 0.9
+    assert 0 < content["characters"]["iou"]["mean"] < 1
+    assert content["calibration"]["error"] < 0.2
+    assert content["agreement"] is None
     write(certificate, tmp_path / "c.json")
     changed = MeasurementPlan(annotator="judge", definition="contradicts a passage", model="new")
     plan_measurement(store, "d", changed)

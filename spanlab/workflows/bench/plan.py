@@ -20,7 +20,12 @@ from spanlab.schema import FrozenModel, Item, Name
 from spanlab.workflows.bench.cards import BenchItem, DatasetCard, FoundDataset, cards, find
 from spanlab.workflows.detection.estimate import RunEstimate, estimate_items
 from spanlab.workflows.detection.request import usual_concurrency
-from spanlab.workflows.detection.selection import DetectorSelection, specifications, specs_in
+from spanlab.workflows.detection.selection import (
+    DetectorSelection,
+    specifications,
+    specs_in,
+    with_seed,
+)
 
 Control = Literal["everything", "nothing", "shuffled", "no-passages", "annotator"]
 CONTROLS: Final[Mapping[Control, str]] = {
@@ -259,17 +264,9 @@ def _system(fields: dict[str, Any], path: Path) -> BenchSystem:
 
 def _seeded(spec: Spec, seed: int) -> Spec:
     if isinstance(spec, DetectorSpec):
-        return _with_seed(spec, seed)
-    members = tuple(_with_seed(member, seed) for member in spec.members)
+        return with_seed(spec, seed)
+    members = tuple(with_seed(member, seed) for member in spec.members)
     return spec.model_copy(update={"members": members})
-
-
-def _with_seed(spec: DetectorSpec, seed: int) -> DetectorSpec:
-    def asked(model: Any) -> Any:
-        return model and model.model_copy(update={"seed": seed})
-
-    models = {role: asked(model) for role, model in spec.models.items()}
-    return spec.model_copy(update={"model": asked(spec.model), "models": models})
 
 
 def concurrency_of(plan: BenchPlan, spec: Spec) -> int:

@@ -260,7 +260,7 @@ def _certified(row: _Row) -> str | None:
         return None
     quality = certificate["answers"]
     sides = (quality[name] for name in ("sensitivity", "specificity"))
-    told = [MISSING if side is None else figure(side) for side in sides]
+    told = [MISSING if side is None else figure(side["mean"]) for side in sides]
     return f"answers: sensitivity {told[0]}, specificity {told[1]}"
 
 

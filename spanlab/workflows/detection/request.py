@@ -17,7 +17,11 @@ from spanlab.lm import CallLimits, Meter, Usage
 from spanlab.options import option, problem
 from spanlab.schema import AnnotatorKind, Name, Status, unique
 from spanlab.workflows.datasets import summary_of
-from spanlab.workflows.detection.selection import DetectorSelection, specifications
+from spanlab.workflows.detection.selection import (
+    DetectorSelection,
+    repeated,
+    specifications,
+)
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -183,6 +187,15 @@ class RunOptions(RunLimits, DetectorSelection):
         help="Those on which one of these detectors failed before.",
         group="Limits",
     )
+    repeats: int = option(
+        1,
+        title="Runs",
+        help="Run each detector so often, with a seed each, as NAME, NAME-2, …: a certificate says "
+        "how consistent it is.",
+        sides=("command", "python"),
+        ge=1,
+        le=20,
+    )
     again: bool = option(
         False,
         title="Again",
@@ -209,7 +222,7 @@ def requested(
     limits = {name: getattr(options, name) for name in RunLimits.model_fields}
     request = request_of(
         dataset,
-        specifications(options, environ),
+        repeated(specifications(options, environ), options.repeats),
         items=options.items or None,
         again=options.again or bool(options.items),
         **limits,
@@ -249,8 +262,8 @@ def check_without_dataset(options: RunLimits) -> None:
         UsageError: names the option, and what would be right.
     """
     instead = {"vote": "for files: spanlab vote", "again": "files are annotated anew each time"}
-    for name in ("vote", "rate", "items", "again", "only_failed"):
-        if getattr(options, name, None):
+    for name in ("vote", "rate", "items", "again", "only_failed", "repeats"):
+        if getattr(options, name, None) not in {None, False, (), 1}:
             flag = f"--{name.replace('items', 'item').replace('_', '-')}"
             raise UsageError(
                 f"{flag} is for a dataset: {instead.get(name, 'import the files first')}"

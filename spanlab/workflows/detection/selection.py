@@ -220,6 +220,36 @@ def specs_in(spec: Spec) -> tuple[DetectorSpec, ...]:
     return spec.members if isinstance(spec, EnsembleSpec) else (spec,)
 
 
+def with_seed(spec: DetectorSpec, seed: int) -> DetectorSpec:
+    """Return a detector whose models draw by a seed, which is no answer of the cache then."""
+
+    def asked(model: ModelChoice | None) -> ModelChoice | None:
+        return model and model.model_copy(update={"seed": seed})
+
+    models = {role: asked(model) for role, model in spec.models.items()}
+    return spec.model_copy(update={"model": asked(spec.model), "models": models})
+
+
+def repeated(specs: Iterable[Spec], repeats: int) -> tuple[Spec, ...]:
+    """Return detectors, each as often: NAME, then NAME-2 and so on with seeds of their own.
+
+    Raises:
+        UsageError: one asks no model, and would mark the same again, or is an ensemble.
+    """
+    found: list[Spec] = []
+    for spec in specs:
+        if repeats > 1 and (isinstance(spec, EnsembleSpec) or not asks_models(spec.detector)):
+            raise UsageError(
+                f"{spec.signs!r} is not repeated: only single detectors that ask models"
+            )
+        found.append(spec)
+        for number in range(2, repeats + 1):
+            assert isinstance(spec, DetectorSpec)
+            again = spec.model_copy(update={"name": f"{spec.signs}-{number}"})
+            found.append(with_seed(again, number - 1))
+    return tuple(found)
+
+
 def _completed(
     spec: Spec,
     choice: DetectorSelection,

@@ -7,10 +7,13 @@ from collections.abc import Iterable
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from spanlab.detectors import DetectorSpec
 from spanlab.detectors.building import program_name
 from spanlab.detectors.entry import entries, entry_of
+from spanlab.lm.choice import OPENAI
+from spanlab.lm.refusals import recall
 from spanlab.schema import DatasetSettings, DetectorSetup
 from spanlab.settings import Settings
 from spanlab.storage import Store
@@ -46,8 +49,23 @@ def setup_of(spec: DetectorSpec, settings: Settings) -> DetectorSetup:
     )
 
 
-def changed_prompts(setups: Iterable[DetectorSetup], settings: Settings) -> tuple[str, ...]:
+def model_checks(setups: Iterable[DetectorSetup]) -> list[dict[str, Any]]:
+    """Return what ``check-model`` found last of each model that detectors were set up with."""
+    endpoints = {
+        (one.settings.get(f"{key[:-5]}base_url") or OPENAI, name): None
+        for one in setups
+        for key, name in one.models.items()
+        if key.endswith(".model") and not key.startswith("options.")
+    }
+    checks = ((model, recall(str(endpoint), str(model))) for endpoint, model in endpoints)
+    return [{"model": model, "check": check and check.model_dump()} for model, check in checks]
+
+
+def changed_prompts(
+    setups: Iterable[DetectorSetup], settings: Settings | None = None
+) -> tuple[str, ...]:
     """Return whose prompts differ from those that are in use now, such as by another default."""
+    settings = settings or Settings.read()
     changed, known = [], {entry.name for entry in entries()}
     for one in setups:
         named = {key: one.settings.get(key) for key in ("detector", "name", "program", "guidance")}

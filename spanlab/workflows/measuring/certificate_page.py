@@ -15,6 +15,7 @@ from spanlab.results import (
     columns_of,
     fact_table,
     figure,
+    percent,
     write_cell,
 )
 from spanlab.workflows.measuring.certificates import Certificate, write_certificate
@@ -54,8 +55,8 @@ def certificate_html(certificate: Certificate) -> str:
         for point in measured["history"]
     ]
     reliability = [
-        DrawnShare(point["probability"], *3 * (point["share"],))
-        for point in content.get("reliability", ())
+        DrawnShare(point["prob"], *3 * (point["share"],))
+        for point in (content["calibration"] or {"bins": ()})["bins"]
     ]
     parts = [
         page_head(title),
@@ -99,15 +100,14 @@ def _headline(measured: Mapping[str, Any]) -> str:
 def _facts(content: Mapping[str, Any]) -> ResultTable:
     bound, plan = content["binding"], content["measurement"]["plan"]
     people = ", ".join(f"{name} ({count:,})" for name, count in content["reviewers"].items())
-    agreed = content["agreement_on_answers"]
     facts = {
-        "Made": f"{content['date']}, spanlab {content['spanlab']}",
+        "Made": content["date"],
         "Detector": bound["annotator"],
-        "Model": bound["model"] or "not said",
+        **_setup(content),
         "Counts as hallucinated": bound["definition"],
         "Unit": bound["unit"],
         "Reviewed by": people,
-        "Agreement on answers": "one reviewer each" if agreed is None else figure(agreed),
+        "Agreement of reviewers": _alike(content["agreement"], "one reviewer each"),
         "Suggestions in review": "shown" if plan["show_suggestions"] else "hidden",
         "Sample": f"{plan['design']}, seed {plan['seed']}",
         "Estimate": content["measurement"]["method"],
@@ -118,10 +118,46 @@ def _facts(content: Mapping[str, Any]) -> ResultTable:
     return fact_table("certificate", "What was measured", facts)
 
 
-def _rates(measured: Mapping[str, Any]) -> ResultTable:
-    def interval(found: Mapping[str, float] | None) -> MeanInterval | None:
-        return None if found is None else MeanInterval.model_validate(found)
+def _setup(content: Mapping[str, Any]) -> dict[str, str]:
+    """Return how the detector was set up, as far as spanlab has run it."""
+    bound = content["binding"]
+    models = [m for several in bound["models"].values() for each in several for m in each.items()]
+    asked = ", ".join(f"{key} {name}" for key, name in dict.fromkeys(models))
+    titles = {"version": "Version of spanlab", "prompts": "Prompts", "options": "Options"}
+    hashes = {
+        title: ", ".join(dict.fromkeys(text for several in bound[key].values() for text in several))
+        for key, title in titles.items()
+    }
+    checks = "; ".join(_checked(one) for one in content["checks"])
+    runs = content["consistency"]
+    again = _alike(runs, "not run again") + (f", {runs['runs']} runs" if runs else "")
+    unknown = "not known: spanlab did not run it here"
+    return {
+        "Model": "; ".join(filter(None, (bound["model"], asked))) or "none",
+        **({"check-model": checks} if checks else {}),
+        **{title: text or unknown for title, text in hashes.items()},
+        "Consistency of repeated runs": again,
+    }
 
+
+def _checked(one: Mapping[str, Any]) -> str:
+    if one["check"] is None:
+        return f"{one['model']} was not checked"
+    trials = one["check"]["trials"]
+    works = ", ".join(trial["kind"] for trial in trials if trial["works"])
+    fails = ", ".join(trial["kind"] for trial in trials if not trial["works"])
+    return f"{one['model']} on {one['check']['at'][:10]}: {works}" + (
+        f"; not {fails}" if fails else ""
+    )
+
+
+def _alike(found: Mapping[str, float] | None, otherwise: str) -> str:
+    if found is None:
+        return otherwise
+    return f"{percent(found['answers'])} of answers alike, IoU {figure(found['iou'])}"
+
+
+def _rates(measured: Mapping[str, Any]) -> ResultTable:
     plan = measured["plan"]
     return ResultTable(
         key="rates",
@@ -137,8 +173,8 @@ def _rates(measured: Mapping[str, Any]) -> ResultTable:
                 group["items"],
                 group["reviews"],
                 group["marked"],
-                interval(group["finite"]),
-                interval(group["superpopulation"]),
+                _interval(group["finite"]),
+                _interval(group["superpopulation"]),
             )
             for group in measured["groups"]
         ),
@@ -146,17 +182,34 @@ def _rates(measured: Mapping[str, Any]) -> ResultTable:
 
 
 def _quality(content: Mapping[str, Any]) -> ResultTable:
-    keys = ("sensitivity", "specificity", "iou")
+    calibration, keys = content["calibration"], ("sensitivity", "specificity", "iou")
     return ResultTable(
         key="quality",
-        title="How the detector's marks agree with people's",
-        columns=(*columns_of("text", "Per"), *columns_of("share", "Sensitivity", "Specificity")),
+        title="How the detector's marks agree with people's, with 95 % intervals",
+        columns=(
+            *columns_of("text", "Per"),
+            *columns_of("share", "Sensitivity", "Specificity", "IoU"),
+        ),
         rows=tuple(
-            (unit, *(content[unit].get(key) for key in keys[:2]))
+            (
+                unit,
+                *(_interval(content[unit][key]) for key in keys),
+            )
             for unit in ("answers", "characters")
         ),
-        remarks=(f"IoU over characters: {figure(content['characters']['iou'])}.",),
+        remarks=(
+            "Of the reviewed sample with its odds, for all items.",
+            *(
+                (f"Expected calibration error, by characters: {figure(calibration['error'])}.",)
+                if calibration
+                else ()
+            ),
+        ),
     )
+
+
+def _interval(found: Mapping[str, float] | None) -> MeanInterval | None:
+    return None if found is None else MeanInterval.model_validate(found)
 
 
 def _groups_svg(groups: Sequence[Mapping[str, Any]]) -> str:

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from spanlab.errors import UsageError
-from spanlab.labels import hard_of
-from spanlab.schema import Annotation, MeasurementPlan, Record, Status
+from spanlab.schema import DetectorSetup, MeasurementPlan
 from spanlab.storage import Store
 from spanlab.workflows.datasets import summary_of
+from spanlab.workflows.detection.setup import changed_prompts, model_checks
 from spanlab.workflows.measuring.measurement import measure
-from spanlab.workflows.measuring.sample import is_reviewer
-from spanlab.workflows.measuring.tables import reliability_table
+from spanlab.workflows.measuring.quality import quality_of
+from spanlab.workflows.measuring.sample import read_measured
 
-__all__ = ["Certificate", "certify", "read_certificate", "stale_because", "write_certificate"]
+_BOUND: Final = {
+    "annotator": "the detector",
+    "version": "the version of spanlab that the detector ran in",
+    "model": "the model",
+    "models": "the model",
+    "prompts": "the prompts",
+    "options": "the options",
+    "definition": "the definition of hallucinated",
+    "marks": "what the detector marks",
+    "dataset": "the dataset",
+    "unit": "the unit",
+}
 
 
 @dataclass(frozen=True)
@@ -34,31 +44,6 @@ class Certificate:
         return self.content
 
 
-class MarkCounts:
-    """Counts how a detector's marks agree with people's, per character and per answer."""
-
-    def __init__(self) -> None:
-        self.answers, self.characters = [0] * 4, [0] * 4  # true, false positives; … negatives
-        self.agreed = self.pairs = 0
-        self.reviews: dict[str, int] = {}
-
-    def add(self, detector: Annotation, people: list[Annotation], length: int) -> None:
-        """Add an item that people have finished."""
-        marks = _characters(detector)
-        for person in people:
-            self.reviews[person.annotator] = self.reviews.get(person.annotator, 0) + 1
-            truth = _characters(person)
-            both = len(marks & truth)
-            counts = (both, len(marks) - both, len(truth) - both)
-            for at, count in enumerate((*counts, length - sum(counts))):
-                self.characters[at] += count
-            self.answers[_quadrant(bool(marks), bool(truth))] += 1
-        for at, person in enumerate(people):
-            for other in people[:at]:
-                self.pairs += 1
-                self.agreed += bool(hard_of(person)) == bool(hard_of(other))
-
-
 def certify(store: Store, dataset: str) -> Certificate:
     """Return the certificate of a dataset's measurement.
 
@@ -66,33 +51,19 @@ def certify(store: Store, dataset: str) -> Certificate:
         NotFoundError: there is no such dataset.
         UsageError: it has no measurement, or nothing of its sample is reviewed.
     """
-    found = measure(store, dataset)
+    found, items = measure(store, dataset), read_measured(store, dataset)
     if found.rate.finite is None:
         raise UsageError(f"nothing of the sample of {dataset!r} is reviewed: {found.line}")
-    plan = found.plan
-    counts = MarkCounts()
-    for record in store.records(dataset):
-        detector = record.by(plan.annotator)
-        people = _people(record, plan)
-        if people and detector is not None and detector.status is Status.DONE:
-            counts.add(detector, people, len(record.item.answer))
-    tp, fp, fn, _ = counts.characters
+    setups = summary_of(store, dataset).settings.setups
+    own = [one for one in setups if one.annotator == found.plan.annotator]
+    repeats = {one.annotator for one in setups if own and own[0].repeats(one)}
     content = {
-        "certificate": 1,
+        "certificate": 2,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "spanlab": version("spanlab"),
-        "binding": _binding(store, dataset, plan),
-        "reviewers": counts.reviews,
-        "agreement_on_answers": counts.agreed / counts.pairs if counts.pairs else None,
-        "answers": _quality(counts.answers),
-        "characters": {**_quality(counts.characters), "iou": _share(tp, tp + fp + fn)},
+        "binding": _binding(store, dataset, found.plan),
+        "checks": model_checks(own),
+        **quality_of(store.records(dataset), items, sorted(repeats)),
         "measurement": found.figures(),
-        "reliability": [
-            {"probability": probability, "share": share, "characters": characters}
-            for _, probability, share, _, _, characters in reliability_table(
-                store, dataset, plan
-            ).rows
-        ],
     }
     text = json.dumps(content, sort_keys=True, ensure_ascii=False)
     return Certificate({**content, "sha256": sha256(text.encode()).hexdigest()})
@@ -104,19 +75,17 @@ def stale_because(store: Store, dataset: str, certificate: Certificate) -> tuple
     Raises:
         NotFoundError: there is no such dataset.
     """
-    plan = summary_of(store, dataset).settings.measurement
+    summary = summary_of(store, dataset)
+    plan = summary.settings.measurement
     if plan is None:
         return ("the dataset has no measurement",)
     now, then = _binding(store, dataset, plan), certificate.content["binding"]
-    names = {
-        "annotator": "the detector",
-        "model": "the model",
-        "definition": "the definition of hallucinated",
-        "marks": "what the detector marks (its model, prompt or options, or its version)",
-        "dataset": "the dataset",
-        "unit": "the unit",
-    }
-    return tuple(f"{names[key]} changed" for key in names if now[key] != then.get(key))
+    changed = dict.fromkeys(_BOUND[key] for key in _BOUND if now[key] != then.get(key))
+    reasons = [f"{what} changed" for what in changed]
+    if now["prompts"] == then.get("prompts"):
+        own = [one for one in summary.settings.setups if one.annotator in now["prompts"]]
+        reasons += [f"{name} would be asked another prompt now" for name in changed_prompts(own)]
+    return tuple(reasons)
 
 
 def write_certificate(certificate: Certificate, path: Path) -> None:
@@ -151,50 +120,35 @@ def parse_certificate(text: bytes, path: str) -> Certificate:
     return Certificate({**content, "sha256": stated})
 
 
-def _binding(store: Store, dataset: str, plan: MeasurementPlan) -> dict[str, str]:
-    """Return what a certificate is bound to; hashes of items, and of the detector's marks."""
-    items, marks = sha256(), sha256()
+def _binding(store: Store, dataset: str, plan: MeasurementPlan) -> dict[str, Any]:
+    """Return what a certificate is bound to; what is long or private as a hash."""
+    items, marks, voters = sha256(), sha256(), {plan.annotator}
     for record in store.records(dataset):
         items.update(json.dumps([record.item.id, record.item.answer]).encode())
         said = record.by(plan.annotator)
         spans = [] if said is None else [(s.start, s.end, s.prob) for s in said.spans]
         verdicts = [] if said is None else [(c.text, c.verdict) for c in said.claims]
         marks.update(json.dumps([record.item.id, spans, verdicts]).encode())
+        voters.update(() if said is None else said.voters)
+    setups = [s for s in summary_of(store, dataset).settings.setups if s.annotator in voters]
+
+    def by_name(value: Callable[[DetectorSetup], Any]) -> dict[str, list[Any]]:
+        names = sorted({one.annotator for one in setups})
+        return {name: [value(s) for s in setups if s.annotator == name] for name in names}
+
+    def options(setup: DetectorSetup) -> str:
+        return sha256(json.dumps(setup.options, sort_keys=True).encode()).hexdigest()
+
     return {
         "name": dataset,
         "annotator": plan.annotator,
+        "version": by_name(lambda setup: setup.version),
         "model": plan.model,
+        "models": by_name(lambda setup: setup.models),
+        "prompts": by_name(lambda setup: setup.prompts),
+        "options": by_name(options),
         "definition": plan.definition,
         "unit": plan.unit,
         "dataset": items.hexdigest(),
         "marks": marks.hexdigest(),
     }
-
-
-def _people(record: Record, plan: MeasurementPlan) -> list[Annotation]:
-    done = (said for said in record.annotations if said.status is Status.DONE)
-    return [said for said in done if is_reviewer(said, plan)]
-
-
-def _characters(said: Annotation) -> set[int]:
-    return {at for start, end in hard_of(said) for at in range(start, end)}
-
-
-def _quadrant(marked: bool, true: bool) -> int:
-    return {(True, True): 0, (True, False): 1, (False, True): 2, (False, False): 3}[marked, true]
-
-
-def _quality(counts: Iterable[int]) -> dict[str, float | int | None]:
-    tp, fp, fn, tn = counts
-    return {
-        "true_positives": tp,
-        "false_positives": fp,
-        "false_negatives": fn,
-        "true_negatives": tn,
-        "sensitivity": _share(tp, tp + fn),
-        "specificity": _share(tn, tn + fp),
-    }
-
-
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
