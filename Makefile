@@ -8,7 +8,7 @@ VERSION := -c 'import sys; print(*sys.version_info[:3])'
 PYTHONS ?= $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin/python3)
 COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-emit-find-links --no-header --no-annotate
-EXTRAS := $(addprefix --extra ,api averitec mcp otel postgres train web)
+EXTRAS := $(addprefix --extra ,api averitec login mcp otel postgres train web)
 
 .PHONY: run test test-torch test-pythons check bench lock clean
 

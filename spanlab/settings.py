@@ -51,12 +51,49 @@ class Settings(BaseModel):
         title="a directory",
         description="Whose files people may name in the app.",
     )
+    url: str | None = Field(
+        None,
+        title="an address such as https://spanlab.example.org",
+        description="Where people reach the app, if they log in.",
+    )
+    oidc_issuer: str | None = Field(
+        None,
+        title="the address of an OpenID Connect provider",
+        description="Who says who people are; it has everybody log in.",
+    )
+    oidc_client_id: str | None = Field(
+        None, title="a name", description="What the provider calls the app."
+    )
+    oidc_client_secret: str | None = Field(
+        None,
+        title="a secret",
+        description="How the provider knows the app.",
+        repr=False,
+    )
+    leads: Annotated[frozenset[str], BeforeValidator(_names)] = Field(
+        frozenset(),
+        title="e-mail addresses or subjects with commas between",
+        description="Of people who lead all datasets from the start.",
+    )
     record_limit: int = Field(
         128,
         ge=1,
         title="a number of MiB, 1 or more",
         description="How much memory a record of a file may take once it is read.",
     )
+
+    @property
+    def has_login(self) -> bool:
+        """Whether people log in.
+
+        Raises:
+            UsageError: some of what that needs is set, and some is not.
+        """
+        needed = ("oidc_issuer", "oidc_client_id", "oidc_client_secret", "url")
+        missing = [self.variable(name) for name in needed if not getattr(self, name)]
+        if missing and any(getattr(self, name) for name in needed[:3]):
+            raise UsageError(f"a login needs {' and '.join(missing)}, too")
+        return not missing
 
     @classmethod
     def variable(cls, field: str) -> str:

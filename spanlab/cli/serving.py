@@ -147,7 +147,8 @@ def mcp(
 ) -> None:
     """Offer detectors, claim verification, scores and sources of evidence as an MCP server.
 
-    At a port, requests carry the key that SPANLAB_API_KEY holds, if it is set.
+    At a port, requests carry the key that SPANLAB_API_KEY holds, or one of a lead that
+    `spanlab keys` made, if there is any.
 
     \b
     spanlab mcp                                      for an assistant that starts it
@@ -155,26 +156,35 @@ def mcp(
     spanlab mcp --detector papelo --search brave --model gpt-4o-mini --option questions=3
     spanlab mcp --source wikipedia --source papers   these sources alone, without a detector
     """
+    from spanlab.schema import Permission
     from spanlab.services.offers import ServiceOffers
     from spanlab.settings import Settings
+    from spanlab.storage import Store
 
     try:
-        from spanlab.services.gate import KEY, Gate, JsonBodies, check_key, serve
+        from spanlab.services.gate import KEY, Allowed, Gate, JsonBodies, check_key, serve
         from spanlab.services.mcp_server import mcp_server, serve_stdio
     except ModuleNotFoundError as error:
         raise missing_package("an MCP server", error.name, "mcp") from None
-    key = os.environ.get(KEY, "")
-    if port is not None:
-        check_key(key, host)
     sources = dict.fromkeys([*(source or ()), *(["corpus"] if corpus else ())])
     offered = detector or ([] if source else ["offline"])
     offers = ServiceOffers(_offered(selection, offered, corpus)) if offered else None
     server = mcp_server(offers, tuple(sources), Settings.read(), corpus)
     if port is None:
         serve_stdio(server)
-    else:
+        return
+    key = os.environ.get(KEY, "")
+    with Store.open() as store:
+        has_keys = bool(store.access.tokens("key"))
+        check_key(key, host, others=has_keys)
+        # What tools do costs the server's money: keys need the role of a lead.
+        app = Allowed(
+            JsonBodies(server.streamable_http_app(host=host)),
+            needed=lambda _method, _path: Permission.ADMINISTER,
+        )
+        gate = Gate(app, key, bearer=store.access.bearer if key or has_keys else None)
         typer.echo(f"MCP server at http://{host}:{port}/mcp  (Ctrl+C stops it)", err=True)
-        serve(Gate(JsonBodies(server.streamable_http_app(host=host)), key), host, port)
+        serve(gate, host, port)
 
 
 @takes_options
@@ -195,7 +205,8 @@ def api(
 ) -> None:
     """Offer detectors, claim verification and scores as a JSON API, documented at /docs.
 
-    Requests carry the key that SPANLAB_API_KEY holds; /healthz and /readyz need none.
+    Requests carry the key that SPANLAB_API_KEY holds, or one that `spanlab keys` made; /healthz
+    and /readyz need none.
 
     \b
     SPANLAB_API_KEY=… spanlab api --detector offline

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spanlab.jobs.views import JobState, JobView, LogLine
-from spanlab.schema import SearchTrial
+from spanlab.schema import OWNER, Actor, Permission, SearchTrial
 from spanlab.workflows.detection.request import FailedItem, RunProgress, RunRequest
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def submit_detection(
     job_id: str | None = None,
     *,
     again: bool = False,
+    actor: Actor = OWNER,
 ) -> str:
     """Queue a detection job.
 
@@ -59,6 +60,7 @@ def submit_detection(
         settings: which database; None reads the environment, here and below.
         job_id: the job's id, which no other job has; None makes one.
         again: whether to start it also if a job under way does the same.
+        actor: who asks, here and below.
 
     Returns:
         The job's id. Some worker takes it up; without one it stays queued.
@@ -68,13 +70,18 @@ def submit_detection(
         NotFoundError: there is no such dataset.
         UsageError: a detector cannot be built as it was asked for.
     """
+    actor.require(Permission.ADMINISTER)
     from spanlab.jobs import detection
 
     return detection.submit(request, settings, job_id=job_id, again=again)
 
 
 def submit_optimisation(
-    request: Optimisation, settings: Settings | None = None, *, again: bool = False
+    request: Optimisation,
+    settings: Settings | None = None,
+    *,
+    again: bool = False,
+    actor: Actor = OWNER,
 ) -> str:
     """Queue an optimisation of a detector's prompts.
 
@@ -83,6 +90,7 @@ def submit_optimisation(
             environment now.
         settings: see ``submit_detection``.
         again: see ``submit_detection``.
+        actor: see there, too.
 
     Returns:
         The job's id.
@@ -92,13 +100,18 @@ def submit_optimisation(
         NotFoundError: there is no such dataset, or no program to begin from.
         UsageError: the name is taken, nothing names a model, or the detector cannot be tuned.
     """
+    actor.require(Permission.ADMINISTER)
     from spanlab.jobs import optimisation
 
     return optimisation.submit(request, settings, again=again)
 
 
 def other_settings(
-    request: RunRequest, created: datetime, settings: Settings | None = None
+    request: RunRequest,
+    created: datetime,
+    settings: Settings | None = None,
+    *,
+    actor: Actor = OWNER,
 ) -> tuple[OtherSettings, ...]:
     """Say which of a request's detectors were last run on its dataset with other settings.
 
@@ -106,41 +119,49 @@ def other_settings(
         request: what is asked for.
         created: when its dataset was made.
         settings: see ``submit_detection``.
+        actor: see there, too.
 
     Returns:
         Those detectors with what differs; none of whose runs nothing is known.
     """
+    actor.require(Permission.ADMINISTER)
     from spanlab.jobs import control, job_store
 
     return control.other_settings(job_store.of(settings), request, created)
 
 
-def jobs(limit: int = 50, page: int = 0, settings: Settings | None = None) -> list[JobView]:
+def jobs(
+    limit: int = 50, page: int = 0, settings: Settings | None = None, *, actor: Actor = OWNER
+) -> list[JobView]:
     """Return a page of jobs, the newest first, without their failures and logs.
 
     Args:
         limit: jobs on a page, 1 or more.
         page: 0 for the newest ones.
         settings: see ``submit_detection``.
+        actor: see there, too.
 
     Returns:
         At most ``limit`` jobs; empty past the end, or if there never was one.
     """
+    actor.require(Permission.ADMINISTER)
     from spanlab.jobs import job_store
 
     return job_store.of(settings).jobs(limit, page * limit)
 
 
-def job(job_id: str, settings: Settings | None = None) -> JobView:
+def job(job_id: str, settings: Settings | None = None, *, actor: Actor = OWNER) -> JobView:
     """Return one job with its failures and log.
 
     Args:
         job_id: the id, or as many of its first characters as no other job's id begins with.
         settings: see ``submit_detection``.
+        actor: see there, too.
 
     Raises:
         NotFoundError: there is no such job, or several begin like this.
     """
+    actor.require(Permission.ADMINISTER)
     from spanlab.jobs import job_store
 
     return job_store.of(settings).job(job_id)
@@ -160,43 +181,46 @@ def under_way(settings: Settings | None = None) -> list[str]:
     return job_store.of(settings).under_way()
 
 
-def pause(job_id: str, settings: Settings | None = None) -> None:
+def pause(job_id: str, settings: Settings | None = None, *, actor: Actor = OWNER) -> None:
     """Stop a job after the calls that are under way, so that it can be resumed.
 
     Raises:
         NotFoundError: there is no such job.
         UsageError: it is over already.
     """
+    actor.require(Permission.ADMINISTER)
     from spanlab.jobs import control
 
     control.pause(job_id, settings)
 
 
-def resume(job_id: str, settings: Settings | None = None) -> None:
+def resume(job_id: str, settings: Settings | None = None, *, actor: Actor = OWNER) -> None:
     """Queue a paused or cancelled job again; it goes on where it was.
 
     Raises:
         NotFoundError: there is no such job.
         UsageError: it is neither paused nor cancelled.
     """
+    actor.require(Permission.ADMINISTER)
     from spanlab.jobs import control
 
     control.resume(job_id, settings)
 
 
-def cancel(job_id: str, settings: Settings | None = None) -> None:
+def cancel(job_id: str, settings: Settings | None = None, *, actor: Actor = OWNER) -> None:
     """End a job after the calls that are under way; what is saved stays.
 
     Raises:
         NotFoundError: there is no such job.
         UsageError: it is over already.
     """
+    actor.require(Permission.ADMINISTER)
     from spanlab.jobs import control
 
     control.cancel(job_id, settings)
 
 
-def retry(job_id: str, settings: Settings | None = None) -> str:
+def retry(job_id: str, settings: Settings | None = None, *, actor: Actor = OWNER) -> str:
     """Queue what a job that is over left undone or failed on, as a new job.
 
     Returns:
@@ -206,6 +230,7 @@ def retry(job_id: str, settings: Settings | None = None) -> str:
         NotFoundError: there is no such job.
         UsageError: it is not over yet.
     """
+    actor.require(Permission.ADMINISTER)
     from spanlab.jobs import control
 
     return control.retry(job_id, settings)

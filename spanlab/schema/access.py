@@ -13,6 +13,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from spanlab.errors import AccessError
+
 
 class Permission(StrEnum):
     """What somebody may do with a dataset, and last with the whole database."""
@@ -70,6 +72,15 @@ class Actor:
             return True
         here = everywhere if dataset is None else everywhere | self.roles.get(dataset, frozenset())
         return any(permission in MAY[role] for role in here)
+
+    def require(self, permission: Permission) -> None:
+        """Check that they may do something that concerns no dataset in particular.
+
+        Raises:
+            AccessError: they may not.
+        """
+        if not self.may(permission):
+            raise AccessError(f"{self.name} may not {permission.value}: ask a lead for the role")
 
     def may_somewhere(self, permission: Permission) -> bool:
         """Return whether there is any dataset with which they may do something."""

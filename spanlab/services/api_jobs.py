@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 from secrets import token_hex
 from threading import Lock
 from typing import Annotated, Final
@@ -15,7 +16,7 @@ from spanlab import jobs
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.jobs import JobState, JobView
 from spanlab.redaction import redact
-from spanlab.schema import AnnotatorKind, FrozenModel, Record
+from spanlab.schema import Actor, AnnotatorKind, FrozenModel, Record
 from spanlab.services.offers import (
     DetectionReply,
     DetectorName,
@@ -85,8 +86,14 @@ class ApiJobs:
     def __init__(
         self, store: Store, offers: ServiceOffers, settings: Settings | None = None
     ) -> None:
-        self._store, self._offers, self._settings = store, offers, settings
-        self._lock, self._starting = Lock(), 0
+        self.store, self._offers, self._settings = store, offers, settings
+        self._lock, self._starting = Lock(), [0]  # shared by those who act
+
+    def acting_as(self, actor: Actor) -> ApiJobs:
+        """Return the same jobs for who may see no more of them than their roles say."""
+        bound = copy(self)
+        bound.store = self.store.acting_as(actor)
+        return bound
 
     def start(self, asked: JobRequest) -> ApiJob:
         """Queue a job.
@@ -99,12 +106,12 @@ class ApiJobs:
             job_id = token_hex(16)
             dataset = _DATASET + job_id
             items = (each.item(str(number)) for number, each in enumerate(asked.answers))
-            self._store.import_records(dataset, (Record(item=item) for item in items))
-            self._store.enter_api_job(job_id, dataset)
+            self.store.import_records(dataset, (Record(item=item) for item in items))
+            self.store.enter_api_job(job_id, dataset)
             try:
                 jobs.submit_detection(request_of(dataset, [spec]), self._settings, job_id)
             except BaseException:
-                self._store.forget_api_job(job_id)
+                self.store.forget_api_job(job_id)
                 raise
         return self.get(job_id)
 
@@ -112,15 +119,15 @@ class ApiJobs:
     def _one_more(self) -> Iterator[None]:
         """Refuse one job too many, those counted that others start at this moment."""
         with self._lock:
-            queued = self._store.api_jobs(jobs.under_way(self._settings))
-            if len(queued) + self._starting >= _OPEN:
+            queued = self.store.api_jobs(jobs.under_way(self._settings))
+            if len(queued) + self._starting[0] >= _OPEN:
                 raise UsageError(f"{_OPEN} jobs are under way: wait until one has ended")
-            self._starting += 1
+            self._starting[0] += 1
         try:
             yield
         finally:
             with self._lock:
-                self._starting -= 1
+                self._starting[0] -= 1
 
     def get(self, job_id: str) -> ApiJob:
         """Return how far a job is.
@@ -132,7 +139,7 @@ class ApiJobs:
 
     def newest(self) -> tuple[ApiJob, ...]:
         """Return the jobs that are not forgotten, the newest first, a hundred at most."""
-        stored = self._store.api_jobs(limit=MOST)
+        stored = self.store.api_jobs(limit=MOST)
         views = jobs.named([each.id for each in stored], self._settings)
         return tuple(
             _shown(each, views[each.id])
@@ -149,7 +156,7 @@ class ApiJobs:
         stored, _ = self._job(job_id)
         stop = min(start + MOST, stored.total)
         try:
-            records = self._store.records_at(stored.dataset or "", range(start, stop))
+            records = self.store.records_at(stored.dataset or "", range(start, stop))
         except NotFoundError:  # its message names the datasets of others
             raise NotFoundError(_GONE) from None
         return JobResults(
@@ -171,12 +178,12 @@ class ApiJobs:
         if not view.is_over:
             with suppress(UsageError):  # it came to its end in this moment
                 jobs.cancel(job_id, self._settings)
-        elif self._store.forget_api_job(job_id) and stored.dataset is not None:
+        elif self.store.forget_api_job(job_id) and stored.dataset is not None:
             return StopReply(kept=_KEPT)
         return None
 
     def _job(self, job_id: str) -> tuple[StoredJob, JobView]:
-        known = _ID.fullmatch(job_id) and self._store.api_jobs([job_id])
+        known = _ID.fullmatch(job_id) and self.store.api_jobs([job_id])
         view = jobs.named([job_id], self._settings).get(job_id) if known else None
         if not known or view is None or not _is_of_api(view):
             raise NotFoundError("there is no such job")

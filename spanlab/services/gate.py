@@ -7,15 +7,16 @@ import json
 import secrets
 import time
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 from pydantic_core import from_json
+from starlette.concurrency import run_in_threadpool
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from spanlab.errors import UsageError
-from spanlab.schema import storable_escapes
+from spanlab.errors import StoreError, UsageError
+from spanlab.schema import OWNER, Actor, Permission, storable_escapes
 from spanlab.workflows.import_files import LOOPBACK
 
 if TYPE_CHECKING:
@@ -30,23 +31,29 @@ _SLOWEST: Final = 50_000  # bytes of a body that give its sender another second
 _FIRST: Final = 0.1  # seconds until a wrong key is refused; twice as many for each one before it
 _LONGEST: Final = 5.0  # seconds at most
 _MEMORY: Final = 60.0  # seconds that a wrong key is remembered
+_BEARER: Final = b"Bearer "
+ACTOR: Final = "spanlab.actor"  # in the scope of a request that has passed: who asks
 
 
-def check_key(key: str, host: str | None = None) -> None:
+def check_key(key: str, host: str | None = None, *, others: bool = False) -> None:
     """Check the key with which a service is to listen.
 
     Args:
         key: the key, empty for none.
         host: where the service listens, if it needs no key on this machine alone.
+        others: whether there are keys of `spanlab keys`, so that this one may be missing.
 
     Raises:
         UsageError: the key is missing or too short.
     """
-    if not key and host is not None and host in LOOPBACK:
+    if not key and (others or (host is not None and host in LOOPBACK)):
         return
     if len(key) < _SHORTEST:
         where = "" if host is None else f" to listen at {host}"
-        raise UsageError(f"set {KEY} to a key of at least {_SHORTEST} characters{where}")
+        raise UsageError(
+            f"set {KEY} to a key of at least {_SHORTEST} characters{where}, or make one with "
+            "`spanlab keys create`"
+        )
 
 
 class Gate:
@@ -56,8 +63,10 @@ class Gate:
 
     Args:
         app: what is behind it.
-        key: has to come as ``Authorization: Bearer KEY``; empty for none.
+        key: the owner's, has to come as ``Authorization: Bearer KEY``; empty for none.
         open_paths: which need no key.
+        bearer: says who brings another key, None for nobody; without it, and without ``key``,
+            everybody may ask.
         patience: seconds for a body; each 50,000 bytes of it give another one.
     """
 
@@ -66,26 +75,39 @@ class Gate:
         app: ASGIApp,
         key: str,
         open_paths: Collection[str] = (),
+        bearer: Callable[[str], Actor | None] | None = None,
         patience: float = PATIENCE,
     ) -> None:
-        self._app, self._key = app, f"Bearer {key}".encode() if key else None
-        self._open, self._patience = open_paths, patience
+        self._app, self._key = app, _BEARER + key.encode() if key else None
+        self._open, self._patience, self._bearer = open_paths, patience, bearer
         self._wrong: deque[float] = deque(maxlen=16)  # when the last wrong keys came
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or have it answered."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
-        elif scope["path"] in self._open or self._fits(dict(scope["headers"])):
+        elif scope["path"] in self._open:
             await self._pass(scope, receive, send)
+        elif (actor := await self._asks(dict(scope["headers"]))) is not None:
+            await self._pass({**scope, ACTOR: actor}, receive, send)
         else:
             await asyncio.sleep(self._delay())
             words = "the header Authorization has no key that is known: Bearer KEY"
             await refuse(send, 401, words, (b"www-authenticate", b"Bearer"))
 
-    def _fits(self, headers: dict[bytes, bytes]) -> bool:
+    async def _asks(self, headers: dict[bytes, bytes]) -> Actor | None:
         given = headers.get(b"authorization", b"")
-        return self._key is None or secrets.compare_digest(given, self._key)
+        if self._key is not None and secrets.compare_digest(given, self._key):
+            return OWNER
+        if self._bearer is None:
+            return OWNER if self._key is None else None
+        if not given.startswith(_BEARER):
+            return None
+        token = given.removeprefix(_BEARER).decode(errors="replace")
+        try:
+            return await run_in_threadpool(self._bearer, token)
+        except StoreError:  # the database is away: nobody is known
+            return None
 
     def _delay(self) -> float:
         now = time.monotonic()
@@ -121,6 +143,27 @@ class Gate:
         await self._app(scope, patient, answer)
         if is_late and not has_answer:
             await refuse(send, 408, "the request was begun and did not come to its end")
+
+
+class Allowed:
+    """Lets those through whose role allows it.
+
+    Args:
+        app: what is behind it.
+        needed: what a request needs, by its method and path; None for nothing.
+    """
+
+    def __init__(self, app: ASGIApp, needed: Callable[[str, str], Permission | None]) -> None:
+        self._app, self._needed = app, needed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or have it answered."""
+        needed = self._needed(scope["method"], scope["path"]) if scope["type"] == "http" else None
+        if needed is not None and not scope[ACTOR].may_somewhere(needed):
+            words = f"this key may not {needed.value}: a lead makes others (spanlab keys create)"
+            await refuse(send, 403, words)
+        else:
+            await self._app(scope, receive, send)
 
 
 class JsonBodies:

@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from spanlab.errors import (
+    AccessError,
     ConfigurationError,
     ModelError,
     NotFoundError,
@@ -27,9 +28,18 @@ from spanlab.errors import (
 )
 from spanlab.inbound import one_line
 from spanlab.redaction import redact
-from spanlab.schema import FrozenModel, Passage
+from spanlab.schema import FrozenModel, Passage, Permission
 from spanlab.services.api_jobs import ApiJob, ApiJobs, JobRequest, JobResults, StopReply
-from spanlab.services.gate import KEY, LARGEST, Gate, JsonBodies, check_key, refuse
+from spanlab.services.gate import (
+    ACTOR,
+    KEY,
+    LARGEST,
+    Allowed,
+    Gate,
+    JsonBodies,
+    check_key,
+    refuse,
+)
 from spanlab.services.offers import (
     ClaimRequest,
     DetectionReply,
@@ -62,6 +72,7 @@ class ErrorReply(FrozenModel):
 _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     400: {"description": "A detector that is not offered, or an option that does not fit"},
     401: {"description": "No key, or a wrong one"},
+    403: {"description": "The key's role does not allow this"},
     408: {"description": "The request was begun and did not come to its end"},
     413: {"description": f"The request is larger than {LARGEST:,} bytes"},
     422: {"description": "A field is missing, unknown or wrong; the error names it"},
@@ -84,7 +95,8 @@ def http_api(
     Args:
         offers: what it offers.
         jobs: its long work.
-        key: that every request has to bring as ``Authorization: Bearer KEY``.
+        key: the owner's; every request has to bring this one, or one that `spanlab keys` made,
+            as ``Authorization: Bearer KEY``.
         rate: requests a minute, of all callers together.
         traces: takes what exporters of OpenTelemetry send; None for no such path.
 
@@ -96,7 +108,8 @@ def http_api(
         from fastapi.security import HTTPBearer
     except ModuleNotFoundError as error:
         raise missing_package("the HTTP API", error.name, "api") from None
-    check_key(key)
+    register = jobs.store.access
+    check_key(key, others=bool(register.tokens("key")))
     app = FastAPI(
         title="spanlab",
         version=VERSION,
@@ -108,7 +121,8 @@ def http_api(
     )
     app.add_middleware(JsonBodies, other_paths=(PATH,))
     app.add_middleware(_Rate, rate=rate)
-    app.add_middleware(Gate, key=key, open_paths=_OPEN)
+    app.add_middleware(Allowed, needed=_needed)
+    app.add_middleware(Gate, key=key, open_paths=_OPEN, bearer=register.bearer)
     _add_errors(app)
 
     @app.get("/docs", include_in_schema=False)
@@ -171,6 +185,7 @@ def _add_errors(app: FastAPI) -> None:
         kinds = (
             (UsageError, 400),
             (NotFoundError, 404),
+            (AccessError, 403),
             (ConfigurationError, 503),
             (ModelError, 502),
         )
@@ -202,41 +217,51 @@ def _add_jobs(app: FastAPI, jobs: ApiJobs) -> None:
     location = {"Location": {"description": "Where the job is", "schema": {"type": "string"}}}
 
     @app.post(f"/{VERSION}/jobs", status_code=202, responses={202: {"headers": location}})
-    def start(asked: JobRequest, response: Response) -> ApiJob:
+    def start(asked: JobRequest, request: Request, response: Response) -> ApiJob:
         """Start the detection of many answers, which goes on whatever becomes of this server."""
-        job = jobs.start(asked)
+        job = jobs.acting_as(request.scope[ACTOR]).start(asked)
         response.headers["Location"] = f"/{VERSION}/jobs/{job.id}"
         return job
 
     @app.get(f"/{VERSION}/jobs")
-    def newest_jobs() -> tuple[ApiJob, ...]:
+    def newest_jobs(request: Request) -> tuple[ApiJob, ...]:
         """Return the jobs that are not forgotten, the newest first, a hundred at most."""
-        return jobs.newest()
+        return jobs.acting_as(request.scope[ACTOR]).newest()
 
     @app.get(f"/{VERSION}/jobs/{{job_id}}", responses=missing)
-    def job(job_id: str) -> ApiJob:
+    def job(job_id: str, request: Request) -> ApiJob:
         """Return how far a job is."""
-        return jobs.get(job_id)
+        return jobs.acting_as(request.scope[ACTOR]).get(job_id)
 
     @app.get(
         f"/{VERSION}/jobs/{{job_id}}/results", response_model_exclude_none=True, responses=missing
     )
-    def results(job_id: str, start: Annotated[int, Field(ge=0)] = 0) -> JobResults:
+    def results(
+        job_id: str, request: Request, start: Annotated[int, Field(ge=0)] = 0
+    ) -> JobResults:
         """Return what a job has found so far, a page at a time, from an answer on."""
-        return jobs.results(job_id, start)
+        return jobs.acting_as(request.scope[ACTOR]).results(job_id, start)
 
     gone: dict[int | str, dict[str, Any]] = {
         204: {"description": "The job was stopped, or forgotten with all it found"}
     }
 
     @app.delete(f"/{VERSION}/jobs/{{job_id}}", response_model=StopReply, responses=missing | gone)
-    def stop(job_id: str) -> Any:
+    def stop(job_id: str, request: Request) -> Any:
         """Stop a job; one that is over is forgotten with all it found.
 
         What people have worked on since is not deleted; the reply says so then.
         """
-        kept = jobs.stop(job_id)
+        kept = jobs.acting_as(request.scope[ACTOR]).stop(job_id)
         return kept if kept is not None else Response(status_code=204)
+
+
+def _needed(method: str, path: str) -> Permission | None:
+    """Return what a request needs: to look is for viewers, what costs or changes for leads."""
+    if path in _OPEN:
+        return None
+    looks = method == "GET" or path in {f"/{VERSION}/scores", f"/{VERSION}/passages"}
+    return Permission.READ if looks else Permission.ADMINISTER
 
 
 class _Rate:

@@ -76,7 +76,8 @@ def require(
     if actor.may(Permission.ADMINISTER):
         return None
     if dataset is None:
-        raise AccessError(f"{actor.name} may not {permission.value}: ask a lead for the role")
+        actor.require(permission)
+        return None
     found = next(_checked(connection, datasets.c.name == dataset), None)
     if found is None or not found.is_seen_by(actor):
         raise AccessError(_GONE.format(dataset))

@@ -116,18 +116,20 @@ class Store:
         self.close()
 
     @contextmanager
-    def _reading(self, dataset: str, reviewer: str | None = None) -> Iterator[_Place]:
+    def _reading(
+        self, dataset: str, reviewer: str | None = None, *, many: bool = False
+    ) -> Iterator[_Place]:
         """Give a dataset to read, and what concerns one reviewer if that is named.
 
-        Who may not read what others said sees a dataset that is reviewed blind in a class of store
-        that hides it, and asks for no other reviewer.
+        Who may not read what others said asks for no other reviewer. A dataset that is reviewed
+        blind, and ``many`` records of any, they see in a class of store that hides it.
         """
         with self._database.reading() as connection:
             found = access.require(connection, self.actor, Permission.SEE, dataset)
             if found is not None and not self.actor.may(Permission.READ, found.number):
                 own = (self.actor.name_in(found.number), found.shown_when_done)
-                if found.always_blind and self.reader != own:
-                    raise AccessError(f"{dataset!r} is reviewed blind: what others said is hidden")
+                if (found.always_blind or many) and self.reader != own:
+                    raise AccessError(f"{dataset!r} is read blind here: what others said is hidden")
                 self._check_own(found.number, reviewer)
             yield connection, catalog.find(connection, dataset)
 
@@ -146,6 +148,19 @@ class Store:
         if not self.actor.may(Permission.ADMINISTER):
             with self._database.reading() as connection:
                 access.require(connection, self.actor, permission, dataset)
+
+    def may(self, permission: Permission, dataset: str | None = None) -> bool:
+        """Return whether ``require`` lets the actor through."""
+        try:
+            self.require(permission, dataset)
+        except AccessError:
+            return False
+        return True
+
+    def _concerns(self, place: _Place, person: str) -> bool:
+        """Return whether the actor may know how far a person is."""
+        number = place[1].id
+        return self.actor.may(Permission.READ, number) or person == self.actor.name_in(number)
 
     def _check_own(self, dataset: int, reviewer: str | None) -> None:
         if not self.actor.is_owner and reviewer not in {None, self.actor.name_in(dataset)}:
@@ -310,7 +325,7 @@ class Store:
         Raises:
             NotFoundError: an annotator has annotated nothing in this dataset.
         """
-        with self._reading(dataset) as place:
+        with self._reading(dataset, many=True) as place:
             for stored in items.all_of(*place, annotators):
                 yield self._readable(stored, place)
 
@@ -324,7 +339,7 @@ class Store:
 
         Places at which the dataset has no item are left out.
         """
-        with self._reading(dataset) as place:
+        with self._reading(dataset, many=True) as place:
             return [self._readable(stored, place) for stored in items.at(*place, positions)]
 
     def _readable(self, stored: StoredRecord, place: _Place) -> Record:
@@ -458,7 +473,8 @@ class Store:
     def entered(self, dataset: str) -> tuple[Entrance, ...]:
         """Return who has done a test or was let in."""
         with self._reading(dataset) as place:
-            return campaigns.entered(*place)
+            found = campaigns.entered(*place)
+            return tuple(each for each in found if self._concerns(place, each.reviewer))
 
     def confirm_read(self, dataset: str, person: str, version: int) -> None:
         """Store that a person has read a version of the guidelines; the first time counts."""
@@ -470,12 +486,14 @@ class Store:
     def readings(self, dataset: str) -> tuple[ReadGuidelines, ...]:
         """Return who has confirmed having read which version of the guidelines, and when."""
         with self._reading(dataset) as place:
-            return campaigns.readings(*place)
+            found = campaigns.readings(*place)
+            return tuple(each for each in found if self._concerns(place, each.reviewer))
 
     def last_active(self, dataset: str) -> dict[str, datetime]:
         """Return when each person has last done anything to an item."""
         with self._reading(dataset) as place:
-            return campaigns.last_active(*place)
+            found = campaigns.last_active(*place)
+            return {who: at for who, at in found.items() if self._concerns(place, who)}
 
     def n_operations(self, dataset: str) -> int:
         """Return how many operations all reviews of a dataset hold; it grows with every edit."""
@@ -485,7 +503,8 @@ class Store:
     def finished(self, dataset: str) -> tuple[FinishedItem, ...]:
         """Return which items each person finished, when and how fast; see ``assignment``."""
         with self._reading(dataset) as place:
-            return assignment.finished(*place)
+            found = assignment.finished(*place)
+            return tuple(each for each in found if self._concerns(place, each.annotator))
 
     def labels(self, dataset: str, reviewer: str | None = None) -> tuple[str, ...]:
         """Return the span labels in use in a dataset, or in one person's reviews of it.

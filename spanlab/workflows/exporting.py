@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from spanlab.datasets import WRITABLE, write
 from spanlab.datasets.files import replacing
 from spanlab.errors import InputError
-from spanlab.schema import Annotation, PairStep, Record, SharedProcess, Status
+from spanlab.schema import Annotation, PairStep, Permission, Record, SharedProcess, Status
 from spanlab.scorers import MOST_PAIRS
 from spanlab.workflows.analysis.averitec import repeated
 from spanlab.workflows.analysis.rates import with_measurement
@@ -119,8 +119,12 @@ def export_dataset(
         UsageError: there is no such format.
         InputError: the target cannot be written, or the format needs one annotator to be named.
     """
+    store.require(Permission.EXPORT, dataset)
     only = _whose(store, dataset, choice)
     records = reported(_records(store, dataset, choice), on_progress)
+    is_whole = choice.format in WRITABLE or not isinstance(target, Path)  # else it comes here again
+    if is_whole and not store.actor.is_owner:
+        store.access.note("export", dataset, choice.format)
     if choice.format in WRITABLE:
         return write(records, target, format=choice.format, annotator=only, title=dataset)
     if isinstance(target, Path):
@@ -211,6 +215,7 @@ def preview_report(
 
 
 def _records(store: Store, dataset: str, choice: ExportChoice) -> Iterator[Record]:
+    store.require(Permission.EXPORT, dataset)
     found = store.records(dataset, annotators=choice.annotators or None)
     return (each for each in map(choice.of, found) if each is not None)
 

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from spanlab.entities import grams, key_of, near
 from spanlab.errors import InputError
+from spanlab.schema import OWNER, Actor, Permission
 from spanlab.storage.memories import MemoryStore
 from spanlab.storage.memory_entry import MemoryEntry
 
@@ -26,8 +27,13 @@ class RememberedScope(NamedTuple):
     entries: int
 
 
-def open_memory() -> MemoryStore:
-    """Open the memory in the database that the environment names; the caller closes it."""
+def open_memory(actor: Actor = OWNER) -> MemoryStore:
+    """Open the memory in the database that the environment names; the caller closes it.
+
+    Raises:
+        AccessError: the actor is no lead of all datasets.
+    """
+    actor.require(Permission.ADMINISTER)
     return MemoryStore.open()
 
 

@@ -17,7 +17,17 @@ from spanlab.results import (
     figure,
     write_cell,
 )
-from spanlab.schema import Demo, HeldOut, PromptChange, TunedPredictor, TunedProgram, compare
+from spanlab.schema import (
+    OWNER,
+    Actor,
+    Demo,
+    HeldOut,
+    Permission,
+    PromptChange,
+    TunedPredictor,
+    TunedProgram,
+    compare,
+)
 from spanlab.settings import Settings
 
 __all__ = [
@@ -35,12 +45,13 @@ __all__ = [
 ]
 
 
-def use(name: str, member: str | None = None) -> str:
+def use(name: str, member: str | None = None, *, actor: Actor = OWNER) -> str:
     """Let the detector or member that a program was tuned for use it, or another member.
 
     Args:
         name: the program.
         member: of an ensemble; None for whom it was tuned for.
+        actor: who asks; a lead of all datasets.
 
     Returns:
         Who uses it from now on.
@@ -49,24 +60,25 @@ def use(name: str, member: str | None = None) -> str:
         NotFoundError: there is no such program.
         UsageError: there is no such member, or it is another detector.
     """
-    programs = registry()
+    programs = registry(actor=actor)
     owner = member or programs.load(name).owner
     programs.choose(owner, name, _detector(owner))
     return owner
 
 
-def take(path: Path, name: str | None = None) -> TunedProgram:
+def take(path: Path, name: str | None = None, *, actor: Actor = OWNER) -> TunedProgram:
     """Import a program from a file that an export wrote.
 
     Args:
         path: the file.
         name: what to call it here; None for its own name.
+        actor: who asks; a lead of all datasets.
 
     Raises:
         InputError: it is no program, or its prompts are not those of its detector.
         UsageError: its detector or member is not known here, or the name is taken.
     """
-    return registry().take(path, name, _check_fits)
+    return registry(actor=actor).take(path, name, _check_fits)
 
 
 def _check_fits(program: TunedProgram) -> None:
@@ -84,14 +96,14 @@ def _check_fits(program: TunedProgram) -> None:
             )
 
 
-def unuse(owner: str) -> None:
+def unuse(owner: str, *, actor: Actor = OWNER) -> None:
     """Let a detector or a member of an ensemble go back to the prompt that it comes with.
 
     Raises:
         UsageError: nobody is called so.
     """
     _detector(owner)
-    registry().choose(owner, None)
+    registry(actor=actor).choose(owner, None)
 
 
 def _detector(owner: str) -> str:
@@ -99,8 +111,13 @@ def _detector(owner: str) -> str:
     return found.detector if found is not None else entry_of(owner).name
 
 
-def registry(settings: Settings | None = None) -> ProgramRegistry:
-    """Return the registry that the environment (or ``settings``) names."""
+def registry(settings: Settings | None = None, *, actor: Actor = OWNER) -> ProgramRegistry:
+    """Return the registry that the environment (or ``settings``) names.
+
+    Raises:
+        AccessError: the actor is no lead of all datasets.
+    """
+    actor.require(Permission.ADMINISTER)
     return ProgramRegistry((settings or Settings.read()).programs)
 
 

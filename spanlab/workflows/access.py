@@ -1,0 +1,193 @@
+"""Who works here: logins, roles, keys, invitations and the log, in words and tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any, Final
+from urllib.parse import quote
+
+from spanlab.errors import UsageError
+from spanlab.results import Cell, ResultTable, columns_of
+from spanlab.schema import NOBODY, AccessToken, Actor, GrantedRole, LogEntry, Role
+from spanlab.settings import Settings
+from spanlab.storage import Store
+
+INVITATION: Final = "/invitation"  # the path of links
+COOKIE: Final = "spanlab_invitation"  # what an accepted link becomes in the browser
+_ALL: Final = "all datasets"
+_SPAN: Final = re.compile(r"(\d{1,4})\s*([hdw])")
+_UNITS: Final = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+def visitor(
+    store: Store, claims: Mapping[str, Any], cookie: str | None, *, arrives: bool = False
+) -> Actor:
+    """Return who is at the app: by what the provider says, else by an accepted invitation.
+
+    Args:
+        store: the annotation database, as its owner has it.
+        claims: of the provider's identity token, whose signature was checked; empty for none.
+        cookie: what the browser has of an invitation.
+        arrives: whether this is the beginning of a session.
+
+    Returns:
+        Who may do what their roles say at this moment; nobody, who may do nothing, for a token
+        that is too old and for everybody else.
+    """
+    if not claims:
+        return (store.access.bearer(cookie) if cookie else None) or NOBODY
+    ends = claims.get("exp")
+    if not isinstance(ends, int | float) or ends <= datetime.now(UTC).timestamp():
+        return NOBODY
+    subject = f"oidc:{claims['sub']}"
+    is_verified = claims.get("email_verified") is True and claims.get("email")
+    email = str(claims["email"]).casefold() if is_verified else None
+    if arrives:
+        name = claims.get("name") or claims.get("preferred_username") or email or claims["sub"]
+        actor = store.access.sign_in(subject, str(name), email)
+    else:
+        actor = store.access.actor(subject, email)
+    if {str(claims["sub"]).casefold(), email} & Settings.read().leads:
+        return Actor(subject, actor.name, {None: frozenset({Role.LEAD})}, actor.names)
+    return actor
+
+
+def login_secrets(settings: Settings) -> Mapping[str, Any]:
+    """Return what Streamlit's login is configured with; empty without a login.
+
+    The secret that signs its cookies is made from the provider's, so that several servers agree on
+    it, and it changes when that does.
+
+    Raises:
+        UsageError: some of the variables are missing.
+    """
+    if not settings.has_login:
+        return {}
+    secret = f"spanlab cookies {settings.oidc_client_id} {settings.oidc_client_secret}"
+    return {
+        "auth": {
+            "redirect_uri": f"{_address(settings)}/oauth2callback",
+            "cookie_secret": sha256(secret.encode()).hexdigest(),
+            "client_id": settings.oidc_client_id,
+            "client_secret": settings.oidc_client_secret,
+            "server_metadata_url": f"{str(settings.oidc_issuer).rstrip('/')}"
+            "/.well-known/openid-configuration",
+        }
+    }
+
+
+def invite(
+    store: Store, dataset: str, role: Role, expires: datetime, *, label: str = "", code: str = ""
+) -> str:
+    """Make an invitation and return its link, which one person may use.
+
+    Args:
+        store: the annotation database, as who invites has it.
+        dataset: for which dataset.
+        role: no lead.
+        expires: when it ends, and what was made of it.
+        label: what the person is called; empty for what a crowd platform calls them, or a guest.
+        code: what they get to see once they have finished; empty for none.
+
+    Raises:
+        AccessError: who invites does not lead the dataset.
+        UsageError: people do not log in here, or the end has passed.
+    """
+    settings = Settings.read()
+    if not settings.has_login:
+        raise UsageError("invitations need a login: set SPANLAB_OIDC_ISSUER and what goes with it")
+    token = store.access.make_token(
+        "invitation", role, dataset, label=label, expires=expires, code=code or None
+    )
+    return f"{_address(settings)}{INVITATION}?to={quote(token)}"
+
+
+def until(text: str) -> datetime:
+    """Return when something ends: in ``12h``, ``7d`` or ``2w``, or a day such as ``2026-12-24``.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    span = _SPAN.fullmatch(text.strip())
+    if span:
+        return datetime.now(UTC) + timedelta(**{_UNITS[span[2]]: int(span[1])})
+    try:
+        day = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise UsageError(f"{text!r} is no end: such as 12h, 7d, 2w or 2026-12-24") from None
+    return day.astimezone(UTC)
+
+
+def role_table(roles: Sequence[GrantedRole]) -> ResultTable:
+    """Return a line for each role that somebody has."""
+    return ResultTable(
+        key="roles",
+        title="Roles",
+        columns=columns_of("text", "Person", "Subject", "Role", "Dataset", "Since"),
+        rows=tuple(
+            (role.name or "", role.subject, role.role.value, role.dataset or _ALL, _day(role.at))
+            for role in roles
+        ),
+        empty="nobody has a role yet",
+    )
+
+
+def token_table(tokens: Sequence[AccessToken], title: str) -> ResultTable:
+    """Return a line for each key or invitation."""
+    people = any(token.kind == "invitation" for token in tokens)
+    names = ("Id", "For", "Role", "Dataset", "Made", "Ends", "State")
+    more = ("Worker", "Code") if people else ()
+    return ResultTable(
+        key="tokens",
+        title=title,
+        columns=columns_of("text", *names, *more),
+        rows=tuple(_token_row(token, people=people) for token in tokens),
+        empty="there are none yet",
+    )
+
+
+def log_table(entries: Sequence[LogEntry]) -> ResultTable:
+    """Return a line for everything that somebody did, the newest first."""
+    return ResultTable(
+        key="log",
+        title="Who did what",
+        columns=columns_of("text", "When", "Who", "Subject", "What", "Dataset", "About"),
+        rows=tuple(
+            (
+                f"{entry.at:%Y-%m-%d %H:%M:%S}",
+                *(entry.name, entry.subject, entry.action, entry.dataset or "", entry.about),
+            )
+            for entry in entries
+        ),
+        empty="nothing yet",
+    )
+
+
+def state_of(token: AccessToken) -> str:
+    """Return whether a key or invitation opens anything, in a word or two."""
+    if token.revoked:
+        return "revoked"
+    if token.expires is not None and token.expires <= datetime.now(UTC):
+        return "ended"
+    if token.kind == "invitation":
+        return "open" if token.used is None else f"used {_day(token.used)}"
+    return "valid"
+
+
+def _token_row(token: AccessToken, *, people: bool) -> tuple[Cell, ...]:
+    row: tuple[Cell, ...] = (
+        *(token.id, token.label, token.role.value, token.dataset or _ALL, _day(token.at)),
+        *("never" if token.expires is None else _day(token.expires), state_of(token)),
+    )
+    return (*row, token.worker or "", token.code or "") if people else row
+
+
+def _day(at: datetime) -> str:
+    return f"{at:%Y-%m-%d}"
+
+
+def _address(settings: Settings) -> str:
+    return str(settings.url).rstrip("/")
