@@ -155,9 +155,9 @@ def config(settings: Settings, executor: str, *, brief: bool) -> DBOSConfig:
 def _set_up_dbos() -> None:
     """Have DBOS refuse pickles, find a clock in SQLite, and keep its log off the console.
 
-    Reading a pickle runs what is in it. A serializer of ours is not enough: DBOS reads each value
-    as its row says, and a row can always say ``py_pickle``. Without a handler of ours DBOS would
-    install one that prints.
+    Reading a pickle runs what is in it. A serializer of ours is not enough: DBOS (3.4.0) reads each
+    value as its row says, and a row can always say ``py_pickle``. All its reading of pickles is in
+    that one method. Without a handler of ours DBOS would install one that prints.
     """
     from dbos._serialization import DefaultSerializer
 
