@@ -260,9 +260,10 @@ def as_csv(table: ResultTable) -> str:
 def flat_rows(table: ResultTable) -> list[dict[str, Cell]]:
     """Return a row's plain values by title; of an interval also its ends, "… from" and "… to"."""
     rows = []
+    columns = _intervals(table)
     for row in table.rows:
         cells: dict[str, Cell] = {}
-        for (title, has_ends), cell in zip(_intervals(table), row, strict=True):
+        for (title, has_ends), cell in zip(columns, row, strict=True):
             inner = cell if isinstance(cell, MeanInterval) else None
             cells[title] = inner.mean if inner else cell
             if has_ends:
