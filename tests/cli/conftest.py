@@ -12,6 +12,7 @@ from typing import IO
 
 import pytest
 from commands import run_here
+from forks import run_forked
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Write = Callable[..., Path]
@@ -25,7 +26,8 @@ PASSAGE = "The Eiffel Tower in Paris was finished in March 1889 for the World's 
 def spanlab(tmp_path: Path) -> Run:
     """Run `spanlab ARGUMENTS…` in ``tmp_path`` with a database there.
 
-    It runs in this process, or in one of its own if it is said what its standard output is.
+    It runs in this process; if its standard output is a pipe, in one of its own, forked; and if
+    that is a file, as somebody starts it.
     """
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("SPANLAB_")
@@ -38,6 +40,8 @@ def spanlab(tmp_path: Path) -> Run:
         words = [str(each) for each in arguments]
         if stdout is None:
             return run_here(words, tmp_path, ours)
+        if stdout == subprocess.PIPE:
+            return run_forked(["spanlab", *words], ours, tmp_path)
         return subprocess.run(
             [Path(sys.executable).with_name("spanlab"), *words],
             cwd=tmp_path,

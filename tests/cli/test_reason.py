@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from forks import Fork, run_forked
 from reasoning_script import ReasoningScript, inputs
 
 from spanlab.datasets import detect, read
@@ -191,24 +191,18 @@ def test_what_was_answered_before_a_kill_is_not_asked_for_again(
 
     model_server.script(answer)
     model_server.latency = 0.05
-    command = [
-        str(Path(sys.executable).with_name("spanlab")),
-        "reason",
-        "q.json",
-        "--concurrency",
-        "2",
-    ]
+    whole = ["spanlab", "reason", "q.json", "--concurrency", "2", "-o", "out.jsonl"]
     environment = os.environ | {"SPANLAB_HOME": str(tmp_path / "home")}
-    whole = [*command, "-o", "out.jsonl"]
-    with subprocess.Popen(whole, cwd=tmp_path, env=environment, stderr=subprocess.PIPE) as first:
-        partial = tmp_path / "out.jsonl.partial"
-        while not (partial.is_file() and b"\n" in partial.read_bytes()) and first.poll() is None:
-            time.sleep(0.02)
-        first.kill()
+    first = Fork(whole, environment, tmp_path / "log", folder=tmp_path)
+    partial = tmp_path / "out.jsonl.partial"
+    while not (partial.is_file() and b"\n" in partial.read_bytes()) and first.poll() is None:
+        time.sleep(0.02)
+    first.kill()
+    first.wait()
     assert json.loads(partial.read_bytes().splitlines()[0])["id"] == "q0", "as soon as it is there"
     assert not (tmp_path / "out.jsonl").exists()
     before = len(model_server.requests)
-    done = subprocess.run(whole, cwd=tmp_path, env=environment, capture_output=True, check=False)
+    done = run_forked(whole, environment, tmp_path)
     assert done.returncode == 0, done.stderr
     assert [record.item.id for record in read(tmp_path / "out.jsonl")] == [
         f"q{number}" for number in range(6)

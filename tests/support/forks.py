@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 
 from spanlab.cli import main
@@ -35,10 +36,21 @@ class Fork:
         command: the command line, from "spanlab" on.
         environ: all environment variables.
         log: the file to which its output is added.
+        folder: the working directory; by default that of the tests.
+        out: the file for its standard output alone; by default the log.
     """
 
-    def __init__(self, command: list[str], environ: Mapping[str, str], log: Path) -> None:
-        self._process = _FORKING.Process(target=_run, args=(command, dict(environ), log))
+    def __init__(
+        self,
+        command: list[str],
+        environ: Mapping[str, str],
+        log: Path,
+        *,
+        folder: Path | None = None,
+        out: Path | None = None,
+    ) -> None:
+        given = (command, dict(environ), folder or Path.cwd(), out or log, log)
+        self._process = _FORKING.Process(target=_run, args=given)
         # Streamlit's AppTest leaves its script as the main module, which a fork would run first.
         main_module, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
         try:
@@ -66,12 +78,30 @@ class Fork:
         self._process.kill()
 
 
-def _run(command: list[str], environ: dict[str, str], log: Path) -> None:
+def run_forked(
+    command: list[str], environ: Mapping[str, str], folder: Path
+) -> subprocess.CompletedProcess[str]:
+    """Run a `spanlab` command to its end, used like ``subprocess.run``."""
+    with TemporaryDirectory() as kept:
+        out, err = Path(kept, "out"), Path(kept, "err")
+        process = Fork(command, environ, err, folder=folder, out=out)
+        try:
+            status = process.wait(timeout=300)
+        finally:
+            process.kill()
+        return subprocess.CompletedProcess(command, status, out.read_text(), err.read_text())
+
+
+def _run(
+    command: list[str], environ: Mapping[str, str], folder: Path, out: Path, err: Path
+) -> None:
     gc.freeze()  # what was imported: a look at all of it would copy its memory
     os.environ.clear()
     os.environ.update(environ)
+    sys.path[:0] = filter(None, environ.get("PYTHONPATH", "").split(os.pathsep))
+    os.chdir(folder)
     sys.argv = command
-    with log.open("ab") as out:
-        os.dup2(out.fileno(), 1)
-        os.dup2(out.fileno(), 2)
+    for number, file in ((1, out), (2, err)):
+        with file.open("ab") as opened:
+            os.dup2(opened.fileno(), number)
     main()
