@@ -19,7 +19,16 @@ from typing import Literal, NamedTuple
 
 from spanlab.errors import InputError, UsageError
 from spanlab.extents import Extent, coverage, iou, merge, mushroom_extents
-from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Item,
+    Record,
+    Response,
+    Responses,
+    Span,
+    Status,
+)
 
 Cleanup = Literal["none", "mushroom"]
 
@@ -50,7 +59,9 @@ def vote(
 
     Returns:
         A finished annotation of kind VOTE with its voters in the order given; without spans if
-        nobody marks anything. Its note names the annotations that did not vote and why.
+        nobody marks anything. Its note names the annotations that did not vote and why. Of
+        responses to questions it has the median of numbers (the lower of two) and what more than
+        half of those who responded say; attributes are of spans that a vote does not have.
 
     Raises:
         UsageError: nobody has finished the item, an annotator is repeated, or a weight is
@@ -79,8 +90,29 @@ def vote(
             for start, end, share in coverage(marked, votes)
         ),
         voters=names,
+        responses=_responses(voters, votes),
         note=f"did not vote: {', '.join(absent)}" if absent else None,
     )
+
+
+def _responses(voters: list[Annotation], votes: list[int]) -> Responses:
+    found: dict[str, Response] = {}
+    for name in dict.fromkeys(name for voter in voters for name in voter.responses):
+        counts = Counter[Response]()
+        for voter, weight in zip(voters, votes, strict=True):
+            if name in voter.responses:
+                counts[voter.responses[name]] += weight
+        if all(isinstance(given, int) for given in counts):
+            below = 0
+            for given, weight in sorted(counts.items()):
+                below += weight
+                if below and 2 * below >= counts.total():
+                    found[name] = given
+                    break
+        else:
+            (given, most), *_ = counts.most_common(1)
+            found |= {name: given} if 2 * most > counts.total() else {}
+    return found
 
 
 def _marked(item: Item, voters: list[Annotation], cleanup: Cleanup) -> list[list[Extent]]:

@@ -224,3 +224,16 @@ def votes_match(record: Record) -> bool:
         abs(a[2] - b.prob) < 1e-9 for a, b in zip(shares(found), published, strict=True)
     )
     return same_soft and hard_of(found) == hard_of(gold)
+
+
+def test_a_vote_has_the_median_of_numbers_and_the_choice_of_more_than_half() -> None:
+    given = {"a": (5, "x"), "b": (1, "x"), "c": (2, "y"), "d": (4, "x")}
+    voters = [
+        by(name).model_copy(update={"responses": {"n": number, "choice": choice}})
+        for name, (number, choice) in given.items()
+    ]
+    voters[0] = voters[0].model_copy(update={"responses": {**voters[0].responses, "why": "as"}})
+    assert vote(ITEM, voters).responses == {"n": 2, "choice": "x", "why": "as"}
+    assert vote(ITEM, voters[1:3]).responses == {"n": 1}  # nobody is more than half
+    weights = {"a": 3.0, "b": 1.0, "c": 1.0, "d": 0.5}
+    assert vote(ITEM, voters, weights=weights).responses == {"n": 5, "choice": "x", "why": "as"}

@@ -44,10 +44,15 @@ def datasets(
     questions: Annotated[
         Path | None,
         typer.Option(
-            help="A JSON file: attributes asked of each span, questions of each answer.",
+            help="A JSON file: attributes asked of each span, questions of each answer; or a "
+            "labelling configuration of Label Studio (XML).",
             dir_okay=False,
         ),
     ] = None,
+    config: Annotated[
+        bool,
+        typer.Option("--config", help="Print the configuration for Label Studio of one (XML)."),
+    ] = False,
     guidelines: Annotated[
         Path | None, typer.Option(help="A Markdown file that annotators see.", dir_okay=False)
     ] = None,
@@ -65,12 +70,14 @@ def datasets(
     spanlab datasets mine --overlap 2 --assign Ada --assign Ben --assign Cleo
     spanlab datasets mine --labels RAGTruth --guidelines guidelines.md
     spanlab datasets mine --questions questions.json
+    spanlab datasets mine --config > config.xml
     """
     from spanlab.cli import console, inputs
     from spanlab.schema import UndecidedRule
     from spanlab.workflows.datasets import (
         dataset_tables,
         label_set,
+        label_studio_config,
         open_store,
         plan_of,
         plan_table,
@@ -85,7 +92,7 @@ def datasets(
         **({} if labels is None else {"labels": label_set(labels)}),
         **({} if questions is None else questions_of(inputs.text_of(questions))),
     }
-    if name is None and (changed or guidelines):
+    if name is None and (changed or guidelines or config):
         raise UsageError(
             "settings belong to one dataset: name it first, as in `spanlab datasets NAME --labels "
             "SET`; `spanlab datasets` lists the names"
@@ -102,6 +109,9 @@ def datasets(
                     text if text is not None else now.guidelines_now
                 ),
             )
+        if config:
+            typer.echo(label_studio_config(store, name), nl=False)
+            return
         summary = summary_of(store, name)
         plan = plan_of(store, summary)
         plans = [] if plan is None else [plan_table(summary, plan)]

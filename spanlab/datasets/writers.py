@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from pydantic_core import to_json
 
@@ -28,7 +28,14 @@ from spanlab.datasets.formats.analysis_table import (
 from spanlab.datasets.formats.jsonl import node_lines
 from spanlab.datasets.scoring import AnnotatorChooser
 from spanlab.errors import UsageError
-from spanlab.schema import UNDETERMINED, Record, SharedProcess
+from spanlab.schema import UNDETERMINED, DatasetSettings, Record, SharedProcess
+
+
+class _Dataset(NamedTuple):
+    """What a dataset is called, and its settings."""
+
+    title: str
+    settings: DatasetSettings
 
 
 class _Preamble(bytes):
@@ -39,17 +46,17 @@ class _Preamble(bytes):
 class _TextWriter:
     """A format of text: one chunk of bytes per record, and what stands around them."""
 
-    chunks: Callable[[Iterable[Record], str | None], Iterator[bytes]]
+    chunks: Callable[[Iterable[Record], str | None, DatasetSettings], Iterator[bytes]]
     before: bytes = b""
     between: bytes = b""
     after: bytes = b""
 
     def __call__(
-        self, records: Iterable[Record], annotator: str | None, stream: BinaryIO, _: str
+        self, records: Iterable[Record], annotator: str | None, stream: BinaryIO, of: _Dataset
     ) -> int:
         count = 0
         stream.write(self.before)
-        for chunk in self.chunks(records, annotator):
+        for chunk in self.chunks(records, annotator, of.settings):
             if isinstance(chunk, _Preamble):
                 stream.write(chunk)
                 continue
@@ -66,6 +73,7 @@ def write(
     format: str | None = None,
     annotator: str | None = None,
     title: str = "Answers with hallucinated spans",
+    settings: DatasetSettings | None = None,
 ) -> int:
     """Write ``records`` to a file, streaming.
 
@@ -77,6 +85,8 @@ def write(
         annotator: for "mushroom" whose labels to write, by default the only prediction or else
             the gold labels; for the others None writes every annotator's, a name only that one's.
         title: what a dataset card calls them.
+        settings: those of the dataset: what it asks has columns in tables, and is of a kind in
+            Label Studio; None for one that asks nothing.
 
     Returns:
         The number of records written. "mushroom" leaves out items without a finished annotation.
@@ -91,10 +101,11 @@ def write(
     if format not in _WRITERS:
         raise UsageError(f"format {format!r} cannot be written; these can: {', '.join(WRITABLE)}")
     writer = _WRITERS[format]
+    of = _Dataset(title, settings or DatasetSettings())
     if isinstance(target, Path):
         with replacing(target) as stream:
-            return writer(records, annotator, stream, title)
-    count = writer(records, annotator, target, title)
+            return writer(records, annotator, stream, of)
+    count = writer(records, annotator, target, of)
     target.flush()  # an error comes here, and not after the caller was told of success
     return count
 
@@ -132,7 +143,9 @@ def _only(records: Iterable[Record], annotator: str | None) -> Iterator[Record]:
             yield record.model_copy(update={"annotations": () if mine is None else (mine,)})
 
 
-def _spanlab(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
+def _spanlab(
+    records: Iterable[Record], annotator: str | None, _: DatasetSettings
+) -> Iterator[bytes]:
     written: set[str] = set()
     for record in _only(records, annotator):
         process = record.item.process
@@ -142,7 +155,9 @@ def _spanlab(records: Iterable[Record], annotator: str | None) -> Iterator[bytes
         yield jsonl.dumps(record)
 
 
-def _mushroom(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
+def _mushroom(
+    records: Iterable[Record], annotator: str | None, _: DatasetSettings
+) -> Iterator[bytes]:
     chooser = AnnotatorChooser(annotator, role="prediction")
     for record in records:
         annotation = chooser.done(record)
@@ -150,7 +165,9 @@ def _mushroom(records: Iterable[Record], annotator: str | None) -> Iterator[byte
             yield mushroom.dumps(record.item.id, annotation)
 
 
-def _averitec(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
+def _averitec(
+    records: Iterable[Record], annotator: str | None, _: DatasetSettings
+) -> Iterator[bytes]:
     chooser = AnnotatorChooser(annotator, role="prediction")
     for record in records:
         annotation = chooser.done(record)
@@ -158,27 +175,35 @@ def _averitec(records: Iterable[Record], annotator: str | None) -> Iterator[byte
             yield claims.dumps(record.item, annotation)
 
 
-def _labelstudio(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
-    return labelstudio_writer.tasks(_only(records, annotator))
+def _labelstudio(
+    records: Iterable[Record], annotator: str | None, settings: DatasetSettings
+) -> Iterator[bytes]:
+    return labelstudio_writer.tasks(_only(records, annotator), settings)
 
 
-def _claims(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
+def _claims(
+    records: Iterable[Record], annotator: str | None, _: DatasetSettings
+) -> Iterator[bytes]:
     return claims.rows(_only(records, annotator))
 
 
-def _csv(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
-    return csv_chunks(_only(records, annotator))
+def _csv(
+    records: Iterable[Record], annotator: str | None, settings: DatasetSettings
+) -> Iterator[bytes]:
+    return csv_chunks(_only(records, annotator), settings.questions)
 
 
-def _parquet(records: Iterable[Record], annotator: str | None, stream: BinaryIO, title: str) -> int:
-    return write_parquet(_only(records, annotator), stream)
+def _parquet(
+    records: Iterable[Record], annotator: str | None, stream: BinaryIO, of: _Dataset
+) -> int:
+    return write_parquet(_only(records, annotator), stream, of.settings.questions)
 
 
-def _hub(records: Iterable[Record], annotator: str | None, stream: BinaryIO, title: str) -> int:
-    return write_hub(_only(records, annotator), stream, title)
+def _hub(records: Iterable[Record], annotator: str | None, stream: BinaryIO, of: _Dataset) -> int:
+    return write_hub(_only(records, annotator), stream, of.title)
 
 
-_WRITERS: dict[str, Callable[[Iterable[Record], str | None, BinaryIO, str], int]] = {
+_WRITERS: dict[str, Callable[[Iterable[Record], str | None, BinaryIO, _Dataset], int]] = {
     "spanlab": _TextWriter(_spanlab),
     "mushroom": _TextWriter(_mushroom),
     "labelstudio": _TextWriter(_labelstudio, before=b"[\n", between=b",\n", after=b"\n]\n"),
@@ -234,6 +259,7 @@ _FEATURES: dict[str, object] = {
                     "prob": _NUMBER,
                     "label": _TEXT,
                     "note": _TEXT,
+                    "attributes": _TEXT,
                 }
             ],
             "claims": [
@@ -247,6 +273,7 @@ _FEATURES: dict[str, object] = {
                 }
             ],
             "note": _TEXT,
+            "responses": _TEXT,
         }
     ],
     "meta": _TEXT,
@@ -266,7 +293,8 @@ them. Written by spanlab.
 `start` and `end` are offsets into `answer` in Unicode code points, `start` inclusive, `end`
 exclusive; `prob` in [0, 1] is how likely the characters are hallucinated (for a vote: the share of
 annotators that marked them). `status` tells *done* without spans from *failed* and *skipped*.
-`meta` is JSON.
+`meta` is JSON, as are responses to what was asked of each span (`attributes`) and of each answer
+(`responses`).
 """
 
 

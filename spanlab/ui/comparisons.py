@@ -60,7 +60,8 @@ def _result(
     limit = _limit(summary)
     is_quick = summary.n_items <= _AT_ONCE
     look = seen_store(summary)
-    seen = (summary.created, summary.n_items, _counts(summary), look.reader)
+    asks = repr((summary.settings.attributes, summary.settings.questions))
+    seen = (summary.created, summary.n_items, _counts(summary), look.reader, asks)
     edits = look.n_operations(summary.name) if is_quick else 0
     asked = (summary.name, reference, limit, seen, edits)
     if not is_quick and st.session_state.get(_ASKED) != asked:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from spanlab.datasets.formats.labelstudio_config import asked_in, labeling_config
 from spanlab.detectors import installed
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.results import ITEMS, Column, ResultTable, columns_of
@@ -72,11 +73,13 @@ def questions_of(text: str) -> dict[str, Any]:
 
     Args:
         text: JSON with lists of ``Question`` as ``attributes`` and ``questions``, and how Done
-            takes required ones as ``unanswered``.
+            takes required ones as ``unanswered``; or a labelling configuration of Label Studio.
 
     Raises:
         UsageError: it is something else; says where.
     """
+    if text.lstrip().startswith("<"):
+        return dict(asked_in(text))
     try:
         read = _QuestionFile.model_validate(storable_json(text))
     except ValidationError as error:
@@ -86,6 +89,15 @@ def questions_of(text: str) -> dict[str, Any]:
     except ValueError as error:
         raise UsageError(f"questions: not valid JSON: {error}") from error
     return dict(read)
+
+
+def label_studio_config(store: Store, dataset: str) -> str:
+    """Return the labelling configuration that a dataset's export for Label Studio needs, as XML.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    return labeling_config(summary_of(store, dataset).settings, store.labels(dataset))
 
 
 def colour_of(text: str) -> str | None:

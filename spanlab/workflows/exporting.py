@@ -126,7 +126,10 @@ def export_dataset(
     if is_whole and not store.actor.is_owner:
         store.access.note("export", dataset, choice.format)
     if choice.format in WRITABLE:
-        return write(records, target, format=choice.format, annotator=only, title=dataset)
+        asked = summary_of(store, dataset).settings
+        return write(
+            records, target, format=choice.format, annotator=only, title=dataset, settings=asked
+        )
     if isinstance(target, Path):
         with replacing(target) as stream:
             return export_dataset(store, dataset, stream, choice, on_progress=on_progress)
@@ -158,7 +161,8 @@ def preview_dataset(
     shown = _SHOWN_AS.get(shown, shown)
     records = map(_bare, islice(_records(store, dataset, choice), n_items))
     written = BytesIO()
-    write(records, written, format=shown, annotator=only)
+    asked = summary_of(store, dataset).settings
+    write(records, written, format=shown, annotator=only, settings=asked)
     return written.getvalue().decode()
 
 

@@ -320,6 +320,11 @@ def test_the_settings_of_a_dataset_are_set_by_command(
     assert "questions.0: Value error, fluency: a scale goes up, not from 1 to 1" in wrong
     asks.write_text('{"questions": [{"name": "fluency", "kind": "scale"}]}', "utf-8")
     assert "; questions: fluency;" in spanlab("datasets", "towers", "--questions", str(asks)).stdout
+    config = spanlab("datasets", "towers", "--config").stdout
+    asks.write_text(config.replace('name="fluency"', 'name="style" perRegion="true"'), "utf-8")
+    done = spanlab("datasets", "towers", "--questions", str(asks)).stdout
+    assert "attributes: style" in done
+    assert "questions: " not in done
     half = spanlab("datasets", "--undecided", "ask")
     assert (half.returncode, "name it first, as in" in half.stderr) == (2, True)
 

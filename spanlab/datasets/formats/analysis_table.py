@@ -3,13 +3,18 @@
 An item that nobody has annotated has a row without an annotator. What is a list (passages, spans,
 claims) is one in parquet and JSON in CSV. Read again, the rows of an item become one record with
 all its annotators; evidence, traces and what was rejected are in our own format alone.
+
+Each question of the dataset has a column ``response_NAME``, and what was responded on a span is
+JSON in its ``attributes``. Responses that do not fit a question of today are in our own format.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, groupby, islice
 from typing import Any, BinaryIO, NamedTuple
 
@@ -18,7 +23,7 @@ from pydantic_core import from_json, to_json
 from spanlab.datasets.formats import jsonl
 from spanlab.datasets.limits import too_large, weight
 from spanlab.errors import InputError
-from spanlab.schema import Annotation, Item, Record, Span
+from spanlab.schema import Annotation, Item, Question, Record, Responses, Span
 
 _SAID = ("annotator", "kind", "status", "spans", "claims", "note")
 
@@ -26,7 +31,14 @@ _SAID = ("annotator", "kind", "status", "spans", "claims", "note")
 COLUMNS = ("id", "lang", "question", "answer", "passages", *_SAID, "meta")
 
 
-_NESTED = frozenset({"passages", "spans", "claims", "meta"})
+_NESTED = frozenset({"passages", "spans", "claims", "meta", "responses", "attributes"})
+
+
+# What a cell is read as a number or JSON by.
+_INT_OR_JSON = re.compile(r'-?\d+$|".*"$', re.DOTALL)
+
+
+_RESPONSE = "response_"  # begins the names of columns of responses
 
 
 _ROWS = 500  # of parquet that are held at once
@@ -63,30 +75,36 @@ def annotation_columns(annotation: Annotation) -> dict[str, Any]:
             for claim in annotation.claims
         ],
         "note": annotation.note,
+        "responses": _json(annotation.responses),
     }
 
 
-def csv_chunks(records: Iterable[Record]) -> Iterator[bytes]:
+def csv_chunks(records: Iterable[Record], questions: Sequence[Question] = ()) -> Iterator[bytes]:
     """Yield the rows of each record as CSV; the header comes with the first."""
-    header = [COLUMNS]
+    columns = _columns(questions)
+    header = [columns]
     for record in records:
         text = io.StringIO(newline="")
         writer = csv.writer(text)
         writer.writerows(header)
-        writer.writerows([_cell(row.get(name)) for name in COLUMNS] for row in table_rows(record))
+        writer.writerows(
+            [_cell(row.get(name)) for name in columns] for row in _fitting(record, questions)
+        )
         header = []
         yield text.getvalue().encode()
 
 
-def write_parquet(records: Iterable[Record], stream: BinaryIO) -> int:
+def write_parquet(
+    records: Iterable[Record], stream: BinaryIO, questions: Sequence[Question] = ()
+) -> int:
     """Write records as parquet, some hundred rows at a time; returns how many records."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     counter = _CountedRecords(records)
-    schema = _schema(pa)
+    schema = _schema(pa, questions)
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
-        rows = (row for record in counter for row in table_rows(record))
+        rows = (row for record in counter for row in _fitting(record, questions))
         while some := list(islice(rows, _ROWS)):
             writer.write_table(pa.Table.from_pylist(some, schema=schema))
     return counter.count
@@ -121,7 +139,8 @@ def by_item(rows: Iterable[CellsRow], limit: int) -> Iterator[CellsRow]:
         size = 0
         for row in chain([first], same):
             if row.cells["annotator"] and size <= limit:
-                said.append({name: row.cells[name] for name in _SAID})
+                mine = {name: row.cells[name] for name in _SAID}
+                said.append({**mine, "responses": _responses(row.cells)})
                 size += weight(to_json(said[-1]))
         item = {name: value for name, value in first.cells.items() if name not in _SAID}
         refused = too_large("the item with all its annotations", limit) if size > limit else None
@@ -143,8 +162,14 @@ def record_of(cells: Mapping[str, Any]) -> Record:
         InputError: one of them holds something that it cannot; names it.
     """
     item = {name: _nested(name, cells[name]) for name in COLUMNS if name not in _SAID}
-    said = [{name: _nested(name, each[name]) for name in _SAID} for each in cells["annotations"]]
+    said = [
+        {name: _nested(name, each.get(name)) for name in (*_SAID, "responses")}
+        for each in cells["annotations"]
+    ]
     for each in said:
+        for span in each["spans"] if isinstance(each["spans"], list) else ():
+            if isinstance(span, dict):
+                span["attributes"] = _nested("attributes", span.get("attributes"))
         if isinstance(each["claims"], list):
             each["claims"] = [_claim(claim, item["answer"]) for claim in each["claims"]]
     return jsonl.loads(to_json({**_said(item), "annotations": _said(said)}))
@@ -200,7 +225,9 @@ def table_rows(record: Record) -> Iterator[dict[str, Any]]:
     """Yield a row for each annotation of a record; without one, a row of the item alone."""
     item = item_columns(record.item)
     for annotation in record.annotations:
-        yield {**item, **annotation_columns(annotation)}
+        given = {f"{_RESPONSE}{name}": value for name, value in annotation.responses.items()}
+        row = {**item, **annotation_columns(annotation), **given}
+        yield {name: value for name, value in row.items() if name != "responses"}
     if not record.annotations:
         yield item
 
@@ -213,7 +240,40 @@ def _span(span: Span) -> dict[str, Any]:
         "prob": span.prob,
         "label": span.label,
         "note": span.note,
+        "attributes": _json(span.attributes),
     }
+
+
+def _json(responses: Responses) -> str | None:
+    return to_json(responses).decode() if responses else None
+
+
+def _columns(questions: Sequence[Question]) -> tuple[str, ...]:
+    return (*COLUMNS, *(f"{_RESPONSE}{asked.name}" for asked in questions))
+
+
+def _fitting(record: Record, questions: Sequence[Question]) -> Iterator[dict[str, Any]]:
+    """Yield a record's rows without the responses that the questions do not allow."""
+    for row in table_rows(record):
+        for asked in questions:
+            name = f"{_RESPONSE}{asked.name}"
+            if name in row and asked.problem(row[name]):
+                del row[name]
+            elif asked.kind != "scale" and _INT_OR_JSON.match(row.get(name) or ""):
+                row[name] = to_json(row[name]).decode()  # or it would be read as something else
+        yield row
+
+
+def _responses(cells: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the responses in a row's cells; of CSV, digits are a number and quotes JSON."""
+    found = {}
+    for name, cell in cells.items():
+        if name.startswith(_RESPONSE) and cell not in (None, ""):
+            found[name.removeprefix(_RESPONSE)] = cell
+            if isinstance(cell, str) and _INT_OR_JSON.match(cell):
+                with suppress(ValueError):  # quotes that somebody typed are a text
+                    found[name.removeprefix(_RESPONSE)] = from_json(cell)
+    return found
 
 
 def _cell(value: Any) -> str:
@@ -222,15 +282,18 @@ def _cell(value: Any) -> str:
     return value if isinstance(value, str) else to_json(value).decode()
 
 
-def _schema(pa: Any) -> Any:
+def _schema(pa: Any, questions: Sequence[Question]) -> Any:
     text, offset, number = pa.string(), pa.int64(), pa.float64()
     passage = pa.struct([(name, text) for name in ("text", "title", "url", "date")])
     place = [("start", offset), ("end", offset)]
     said = [("text", text), ("prob", number), ("label", text), ("note", text)]
+    said.append(("attributes", text))
     claim = [("text", text), ("verdict", text), ("prob", number), *place, ("note", text)]
     lists = {
         "passages": pa.list_(passage),
         "spans": pa.list_(pa.struct([*place, *said])),
         "claims": pa.list_(pa.struct(claim)),
     }
-    return pa.schema([(name, lists.get(name, text)) for name in COLUMNS])
+    scales = {f"{_RESPONSE}{asked.name}": offset for asked in questions if asked.kind == "scale"}
+    kinds = {**lists, **scales}
+    return pa.schema([(name, kinds.get(name, text)) for name in _columns(questions)])

@@ -2,7 +2,9 @@
 
 A task has ``data`` (the texts), ``annotations`` (of people) and ``predictions`` (of models), each
 with a ``result`` of regions. A region of a text has ``start``, ``end``, ``labels`` and usually the
-quoted ``text``. What else a result holds (choices, text areas, relations) is not about spans.
+quoted ``text``. Choices, ratings, numbers and text areas are responses: attributes of the region
+whose ``id`` they have, else of the whole answer. What else a result holds (relations, several
+choices at once) is left out, and said.
 
 People become persons under their e-mail address, name or number, models detectors under their
 version. A skipped task is skipped. A person's own mark counts as 1.0, whatever score the
@@ -15,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from spanlab.datasets import reader
 from spanlab.datasets.columns import map_columns
@@ -23,9 +25,25 @@ from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.quotes import OffsetReader, OffsetUnit, RegionPlace, span_at
 from spanlab.datasets.reader import ReadOptions, checked, language, passages_of, text_of
 from spanlab.errors import InputError
-from spanlab.schema import Annotation, AnnotatorKind, Item, Probability, Record, Span, Status
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Item,
+    Probability,
+    Record,
+    Response,
+    Responses,
+    Span,
+    Status,
+)
 
 _UNNAMED = "annotator"
+
+
+_RESPONSES: TypeAdapter[Responses] = TypeAdapter(Responses)
+
+
+_RESPONSE_TYPES = frozenset({"choices", "rating", "number", "textarea"})
 
 
 class _OpenModel(BaseModel):
@@ -35,7 +53,9 @@ class _OpenModel(BaseModel):
 class TaskRegion(_OpenModel):
     """A labelled part of something."""
 
+    id: str | int | None = None
     value: dict[str, JsonValue] = {}
+    from_name: str | None = None
     to_name: str | None = None
     type: str = ""
     score: Probability | None = None
@@ -52,6 +72,18 @@ class TaskRegion(_OpenModel):
         """Return the labels; one None for a region without any."""
         labels = self.value.get("labels", self.value.get(self.type))
         return tuple(map(str, labels)) if isinstance(labels, list) and labels else (None,)
+
+    def response(self) -> Response | None:
+        """Return what was responded, None for nothing or for what is no single response."""
+        given = self.value.get("text" if self.type == "textarea" else self.type)
+        if self.type == "textarea":
+            lines = given if isinstance(given, list) else [given or ""]
+            return "\n".join(map(str, lines)) or None
+        if self.type == "choices":
+            one = given[0] if isinstance(given, list) and len(given) == 1 else None
+            return one if isinstance(one, str) else None
+        whole = isinstance(given, int) or (isinstance(given, float) and given.is_integer())
+        return int(given) if isinstance(given, int | float) and whole else None
 
     def note(self) -> str | None:
         """Return what was written beside the region."""
@@ -114,6 +146,7 @@ _UNNAMED_MODEL = "prediction"
 class _MarkedTask(NamedTuple):
     region: TaskRegion
     place: RegionPlace
+    attributes: Responses
 
 
 class LabelStudioReader(reader.FormatReader):
@@ -155,51 +188,75 @@ class LabelStudioReader(reader.FormatReader):
         for index, person in enumerate(task.annotations):
             name = person.name()
             gold = name == GOLD
-            marked = self._marked(task, person, f"annotations.{index}")
+            marked, responses = self._marked(task, person, f"annotations.{index}")
             yield Annotation(
                 annotator=name,
                 kind=AnnotatorKind.GOLD if gold else AnnotatorKind.PERSON,
                 status=Status.SKIPPED if person.was_cancelled else Status.DONE,
                 spans=tuple(_spans(answer, marked, self._counting, 1.0 if gold else None)),
+                responses=responses,
             )
 
     def _models(self, task: ExportedTask, answer: str) -> Iterator[Annotation]:
         for index, model in enumerate(task.predictions):
-            marked = self._marked(task, model, f"predictions.{index}")
+            marked, responses = self._marked(task, model, f"predictions.{index}")
             score = 1.0 if model.score is None else model.score
             yield Annotation(
                 annotator=model.model_version or _UNNAMED_MODEL,
                 kind=AnnotatorKind.DETECTOR,
                 spans=tuple(_spans(answer, marked, self._counting, score)),
+                responses=responses,
             )
 
-    def _marked(self, task: ExportedTask, one: TaskResult, field: str) -> list[_MarkedTask]:
-        """Return the regions of the answer; those of other things are counted."""
+    def _marked(
+        self, task: ExportedTask, one: TaskResult, field: str
+    ) -> tuple[list[_MarkedTask], Responses]:
+        """Return the regions of the answer, and responses on all of it; the rest is counted."""
         marked = []
+        responses = self._responses(one)
         for number, region in enumerate(one.result):
+            if region.type in _RESPONSE_TYPES:
+                continue
             place = region.place(f"{field}.result.{number}.value")
             # A text's name is free, so another text is meant only where it names its field.
             elsewhere = region.to_name != self._answer and region.to_name in task.data
             if place is not None and not elsewhere:
-                marked.append(_MarkedTask(region, place))
+                mine = responses.get(region.id, {}) if region.id is not None else {}
+                marked.append(_MarkedTask(region, place, _RESPONSES.validate_python(mine)))
             else:
                 what = f"labels of {region.to_name}" if elsewhere else region.type
                 self._other[what] = self._other.get(what, 0) + 1
-        return marked
+        return marked, _RESPONSES.validate_python(responses[None])
+
+    def _responses(self, one: TaskResult) -> dict[str | int | None, dict[str, Response]]:
+        """Return what was responded by the region, None for the whole answer."""
+        regions = {each.id for each in one.result if each.type not in _RESPONSE_TYPES}
+        found: dict[str | int | None, dict[str, Response]] = {None: {}}
+        for each in one.result:
+            if each.type not in _RESPONSE_TYPES:
+                continue
+            response = each.response() if each.from_name else None
+            whole = "start" not in each.value
+            if response is None or each.from_name is None or not (whole or each.id in regions):
+                self._other[each.type] = self._other.get(each.type, 0) + 1
+                continue
+            found.setdefault(None if whole else each.id, {})[each.from_name] = response
+        return found
 
 
 def _spans(
     answer: str, marked: list[_MarkedTask], counting: OffsetUnit, score: float | None
 ) -> Iterator[Span]:
     """Yield a span per region and label; ``score`` is for those without, None for no scores."""
-    extents = OffsetReader(answer).extents([place for _, place in marked], counting)
-    for (region, place), extent in zip(marked, extents, strict=True):
+    extents = OffsetReader(answer).extents([one.place for one in marked], counting)
+    for (region, place, attributes), extent in zip(marked, extents, strict=True):
         prob = 1.0
         if score is not None:
             prob = score if region.score is None else region.score
         for label in region.labels():
             note = region.note()
-            yield span_at(answer, *extent, place.field, prob=prob, label=label, note=note)
+            span = span_at(answer, *extent, place.field, prob=prob, label=label, note=note)
+            yield span.model_copy(update={"attributes": attributes}) if attributes else span
 
 
 def _item(task: ExportedTask, field: str, row: FileRow, options: ReadOptions) -> Item:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -12,7 +12,14 @@ import numpy as np
 from spanlab.extents import Extent
 from spanlab.labels import ItemLabels, labels_in, labels_of
 from spanlab.results import ResultTable, ResultViews
-from spanlab.schema import AnnotatorKind, QueueCursor, QueuePage, QueueQuery, Record
+from spanlab.schema import (
+    AnnotatorKind,
+    DatasetSettings,
+    QueueCursor,
+    QueuePage,
+    QueueQuery,
+    Record,
+)
 from spanlab.scorers import ItemScore, mark_all, mark_none, score, score_item
 from spanlab.scorers.agreement import AgreementReport, ItemMarks, agreement, pairwise_ious, rated
 from spanlab.storage import Store
@@ -24,6 +31,12 @@ from spanlab.workflows.analysis.calibration import (
 )
 from spanlab.workflows.analysis.claims import ClaimComparison, ClaimTally
 from spanlab.workflows.analysis.comparison_tables import AgreedOn, ScoredAnnotator, alpha_table
+from spanlab.workflows.analysis.responses import (
+    ALPHAS,
+    MATCHED,
+    QuestionAgreement,
+    ResponseTally,
+)
 from spanlab.workflows.datasets import check_annotators, reported, summary_of
 
 EVERYTHING = "mark everything"
@@ -46,7 +59,8 @@ class DatasetComparison(ResultViews):
     empty without a reference. Each is scored on the items that both it and the reference have
     finished, the baselines on all that the reference has finished (``n_reference``).
     ``kinds`` are the annotators and ``marks`` what they mark, from which agreement is measured when
-    it is asked for. ``labels`` has those that give labels where the reference does.
+    it is asked for. ``labels`` has those that give labels where the reference does. ``responses``
+    are what annotators agree on of what the dataset asks.
     """
 
     n_items: int
@@ -59,6 +73,7 @@ class DatasetComparison(ResultViews):
     claims: ClaimComparison
     labels: Mapping[str, Confusion]
     calibrations: tuple[AnnotatorCalibration, ...]
+    responses: tuple[QuestionAgreement, ...] = ()
 
     @cached_property
     def everybody(self) -> AgreementReport:
@@ -85,8 +100,11 @@ class DatasetComparison(ResultViews):
             ),
             ("characters", self.persons, self.independent),
             ("verdicts on claims", self.claims.persons, self.claims.independent),
+            *((_line(each), each.persons, each.independent) for each in self.responses),
         ]
-        return (alpha_table(lines),)
+        spans = any(each.of_spans for each in self.responses)
+        remarks = (*((ALPHAS,) if self.responses else ()), *((MATCHED,) if spans else ()))
+        return (alpha_table(lines, remarks),)
 
     def figures(self) -> dict[str, Any]:
         """Return the figures of agreement, those of all pairs included."""
@@ -101,7 +119,16 @@ class DatasetComparison(ResultViews):
             )
         }
         pairs = [pair.model_dump() for pair in self.everybody.pairs]
-        return {"alpha": groups, "pairs": pairs}
+        asked = {
+            each.question.name: {
+                "of": "spans" if each.of_spans else "answers",
+                "kind": each.question.kind,
+                "people": asdict(each.persons),
+                "people and detectors": asdict(each.independent),
+            }
+            for each in self.responses
+        }
+        return {"alpha": groups, "pairs": pairs, **({"questions": asked} if asked else {})}
 
     def _agreement(self, *wanted: AnnotatorKind) -> AgreementReport:
         names = {name for name, kind in self.kinds.items() if kind in wanted}
@@ -110,6 +137,11 @@ class DatasetComparison(ResultViews):
             for item in self.marks
         )
         return agreement(chosen, with_pairs=False)
+
+
+def _line(agreed: QuestionAgreement) -> str:
+    asked = agreed.question
+    return f"{'attribute' if agreed.of_spans else 'question'}: {asked.shown} ({asked.kind})"
 
 
 def compare_dataset(
@@ -137,12 +169,15 @@ def compare_dataset(
     check_annotators(summary, [] if reference is None else [reference])
     records = reported(sample_records(store, dataset, limit), on_progress, _REPORT_EVERY)
     kinds = {annotator.name: annotator.kind for annotator in summary.annotators}
-    found = compare_records(records, kinds, reference)
+    found = compare_records(records, kinds, reference, summary.settings)
     return replace(found, n_items=summary.n_items)
 
 
 def compare_records(
-    records: Iterable[Record], kinds: dict[str, AnnotatorKind], reference: str | None = None
+    records: Iterable[Record],
+    kinds: dict[str, AnnotatorKind],
+    reference: str | None = None,
+    settings: DatasetSettings | None = None,
 ) -> DatasetComparison:
     """Compare annotators on a stream of records, each item once, taken as the whole dataset.
 
@@ -150,18 +185,21 @@ def compare_records(
         records: read once; of each the characters that annotators mark are kept.
         kinds: the annotators to compare, in the order in which to name them.
         reference: the annotator that counts as right, one of ``kinds``; None for none.
+        settings: what the dataset asks; None for nothing.
     """
     pairs: dict[str, list[tuple[ItemLabels, ItemLabels]]] = {name: [] for name in kinds}
     golds: list[ItemLabels] = []
     marks: list[ItemMarks] = []
     claims, labels = ClaimTally(kinds, reference), ConfusionSums(reference)
     calibrations = CalibrationTally(kinds)
+    responses = ResponseTally(kinds, settings or DatasetSettings())
     for record in records:
         marked = rated(record, kinds)
         marks.append(marked)
         claims.add(record)
         labels.add(record, marked.marks)
         calibrations.add(record)
+        responses.add(record)
         if reference is None or reference not in marked.marks:
             continue
         golds.append(labels_of(record, reference))
@@ -178,6 +216,7 @@ def compare_records(
         claims=claims.result(),
         labels=labels.result(),
         calibrations=calibrations.result(),
+        responses=responses.result(),
     )
 
 

@@ -10,6 +10,7 @@ from spanlab.results import ITEMS, LANGUAGE, Cell, Chart, Column, ResultTable, c
 from spanlab.schema import AnnotatorKind
 from spanlab.scorers import ScoreMeans, ScoreReport
 from spanlab.scorers.agreement import AgreementReport, AnnotatorPair, LanguageAgreement
+from spanlab.scorers.questions import ResponseAgreement
 from spanlab.workflows.analysis.calibration import AnnotatorCalibration, Confusion
 from spanlab.workflows.analysis.claims import MEASURES, ScoredClaims, VerdictAgreement
 from spanlab.workflows.analysis.score_files import SCORES
@@ -41,7 +42,7 @@ _ALPHA: Final = (
 )
 
 
-AgreedOn = AgreementReport | LanguageAgreement | VerdictAgreement
+AgreedOn = AgreementReport | LanguageAgreement | VerdictAgreement | ResponseAgreement
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,9 @@ def claim_measures(scores: Sequence[ScoredClaims]) -> list[str]:
     return [name for name in MEASURES if any(getattr(one.report, name) for one in scores)]
 
 
-def alpha_table(lines: Sequence[tuple[str, AgreedOn | None, AgreedOn | None]]) -> ResultTable:
+def alpha_table(
+    lines: Sequence[tuple[str, AgreedOn | None, AgreedOn | None]], remarks: tuple[str, ...] = ()
+) -> ResultTable:
     """Return Krippendorff's alpha of people, and of people and detectors, a row for each line."""
     return ResultTable(
         key="agreement",
@@ -156,6 +159,7 @@ def alpha_table(lines: Sequence[tuple[str, AgreedOn | None, AgreedOn | None]]) -
             for name, people, both in lines
             if any(agreed and agreed.n for agreed in (people, both))
         ),
+        remarks=remarks,
         empty="Agreement needs items that two or more annotators have finished.",
     )
 

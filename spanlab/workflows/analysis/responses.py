@@ -1,0 +1,77 @@
+"""Agreement on what a dataset asks, question by question."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from spanlab.schema import AnnotatorKind, DatasetSettings, Question, Record, Response, Status
+from spanlab.scorers.questions import ResponseAgreement, matched_spans, response_agreement
+
+MATCHED: Final = (
+    "Of attributes the number is of spans: spans of one label that overlap, also through others, "
+    "are the same, and of several of one annotator the longest counts."
+)
+
+
+ALPHAS: Final = (
+    "Choices are compared as equal or not, scales by rank (ordinal); texts are left out."
+)
+
+
+@dataclass(frozen=True)
+class QuestionAgreement:
+    """Agreement on a question, or on an attribute of matched spans (see ``matched_spans``)."""
+
+    question: Question
+    of_spans: bool
+    persons: ResponseAgreement
+    independent: ResponseAgreement
+
+
+class ResponseTally:
+    """Collects responses item by item: of choices and scales, by those who finished."""
+
+    def __init__(self, kinds: Mapping[str, AnnotatorKind], settings: DatasetSettings) -> None:
+        self._kinds = kinds
+        asked = [(each, True) for each in settings.attributes]
+        asked += [(each, False) for each in settings.questions]
+        self._asked = [(each, of_spans) for each, of_spans in asked if each.kind != "text"]
+        self._units: dict[str, list[dict[str, Response]]] = defaultdict(list)
+
+    def add(self, record: Record) -> None:
+        """Take in an item."""
+        if not self._asked:
+            return
+        done = [one for one in record.annotations if one.status is Status.DONE]
+        whole = {one.annotator: one.responses for one in done}
+        spans = [
+            {name: span.attributes for name, span in group.items()} for group in matched_spans(done)
+        ]
+        for asked, of_spans in self._asked:
+            for given in spans if of_spans else [whole]:
+                fitting = {
+                    name: responses[asked.name]
+                    for name, responses in given.items()
+                    if asked.name in responses and asked.problem(responses[asked.name]) is None
+                }
+                if len(fitting) > 1:
+                    self._units[asked.name].append(fitting)
+
+    def result(self) -> tuple[QuestionAgreement, ...]:
+        """Return the agreement on each question, attributes first."""
+        people = (AnnotatorKind.PERSON,)
+        both = (AnnotatorKind.PERSON, AnnotatorKind.DETECTOR)
+        return tuple(
+            QuestionAgreement(asked, of_spans, self._of(asked, people), self._of(asked, both))
+            for asked, of_spans in self._asked
+        )
+
+    def _of(self, asked: Question, wanted: tuple[AnnotatorKind, ...]) -> ResponseAgreement:
+        units = (
+            [response for name, response in unit.items() if self._kinds.get(name) in wanted]
+            for unit in self._units[asked.name]
+        )
+        return response_agreement(units, ordinal=asked.kind == "scale")
