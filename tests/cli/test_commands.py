@@ -322,9 +322,9 @@ def test_the_settings_of_a_dataset_are_set_by_command(
     assert "; questions: fluency;" in spanlab("datasets", "towers", "--questions", str(asks)).stdout
     config = spanlab("datasets", "towers", "--config").stdout
     asks.write_text(config.replace('name="fluency"', 'name="style" perRegion="true"'), "utf-8")
-    done = spanlab("datasets", "towers", "--questions", str(asks)).stdout
-    assert "attributes: style" in done
-    assert "questions: " not in done
+    shown = spanlab("datasets", "towers", "--questions", str(asks)).stdout
+    assert "attributes: style" in shown
+    assert "questions: " not in shown
     half = spanlab("datasets", "--undecided", "ask")
     assert (half.returncode, "name it first, as in" in half.stderr) == (2, True)
 
