@@ -1,10 +1,7 @@
-"""The words of a web page, without its machinery, and the day on which it says it was published.
+"""The words of a web page, without its machinery: one pass over its text, whatever its markup.
 
-One pass over its text, whatever its markup: nothing is built of a page but its words, so that
-neither deep nesting nor tags without an end cost more than their length. Of days only what a page
-says of itself counts: its metadata, JSON-LD, or a ``time`` element. A day that merely stands in its
-text, in an address or a comment to it may be of anything, and so may the day of its last change:
-pages are changed for ever.
+Nothing is built of a page but its words, so that neither deep nesting nor tags without an end cost
+more than their length.
 """
 
 from __future__ import annotations
@@ -16,32 +13,47 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import UTC, date, datetime, timedelta
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from bs4 import UnicodeDammit
 from bs4.dammit import EncodingDetector
 
-from spanlab.retrievers.results import latest_day
+from spanlab.retrievers.dates import PageDate
 
 _LEFT_OUT = frozenset(
     "title script style nav noscript template iframe svg button".split()  # noqa: SIM905
 )
+
+
 _BLOCKS = frozenset(
     "address article aside blockquote br caption dd details div dl dt fieldset figcaption figure "  # noqa: SIM905
     "footer form h1 h2 h3 h4 h5 h6 header hr li main ol p pre section summary table tr ul".split()
 )
+
+
 _DATED = frozenset(("meta", "time"))  # elements that may state when a page was published
+
+
 _CELLS = frozenset(("td", "th"))
+
+
 _EMPTY = frozenset(
     "area base br col embed hr img input link meta source track wbr".split()  # noqa: SIM905
 )
+
+
 _ENOUGH = 200  # bytes from which on a guess at the encoding is better than the commonest one
+
+
 _HEAD = 16_384  # bytes in which an encoding is declared
+
+
 _DECLARED = re.compile(
     rb"<\s*+(?:meta\b[^>]{1,500}?charset|\?xml\b[^>]{1,500}?encoding)\s*+=\s*+[\"']?([\w:.-]{1,40}+)",
     re.IGNORECASE,
 )
+
+
 # The WHATWG's Encoding Standard, §4.2, by Python's names; punycode, utf-7 and others are not there.
 _ENCODINGS = frozenset(
     "ascii big5 big5hkscs cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 cp866 "  # noqa: SIM905
@@ -50,6 +62,8 @@ _ENCODINGS = frozenset(
     "iso8859-6 iso8859-7 iso8859-8 iso8859-9 koi8-r koi8-u mac-cyrillic mac-roman shift_jis "
     "tis-620 utf-16 utf-16-be utf-16-le utf-8 utf-8-sig".split()
 )
+
+
 # Names of theirs that Python knows by another.
 _ALIASES = {
     "iso-8859-8-i": "iso8859-8",
@@ -61,9 +75,17 @@ _ALIASES = {
     "x-mac-cyrillic": "mac-cyrillic",
     "x-sjis": "cp932",
 }
+
+
 _SPACE = re.compile(r"\s+")
+
+
 _ATTRIBUTES = 4_096  # characters of a tag in which attributes are looked for
+
+
 _QUOTED = 10_000  # characters of a quoted attribute in which a tag may stand
+
+
 _MARK = re.compile(
     r"<!--.*?(?:-->|\Z)"
     r"|<[!?][^>]*+>?"
@@ -71,10 +93,16 @@ _MARK = re.compile(
     rf"(?P<rest>(?:[^<>\"']++|\"[^\"]{{0,{_QUOTED}}}+\"|'[^']{{0,{_QUOTED}}}+'|[\"'])*+)>?",
     re.DOTALL,
 )
+
+
 _RAW_END = {
     name: re.compile(rf"</{name}\b|\Z", re.IGNORECASE) for name in ("script", "style", "title")
 }
+
+
 _ATTRIBUTE = re.compile(r"""([^\s"'=<>/]++)\s*+=\s*+(?:"([^"]*)"|'([^']*)'|([^\s>]++))""")
+
+
 _LONG_NUMBER = re.compile(r"&#[xX]?[0-9a-fA-F]{8,};?")  # of no character, and none to convert
 
 
@@ -236,83 +264,3 @@ def _canonical(attributes: Mapping[str, str]) -> str | None:
     """Return the address in the attributes of a link, if it is the page's own."""
     of_page = "canonical" in attributes.get("rel", "").lower().split()
     return attributes.get("href") if of_page else None
-
-
-_FIRST: Final = date(1990, 1, 1)  # before there were web pages: what a field holds by default
-_KEYS: Final = ("property", "name", "itemprop", "http-equiv", "pubdate")
-_SEPARATORS: Final = re.compile(r"[\W_]+")
-# Names of metadata for a day of publication, in lower case and without separators.
-_PUBLISHED: Final = frozenset(
-    "articledateoriginal articlepostdate articlepublicationdate articlepublished "  # noqa: SIM905
-    "articlepublisheddate articlepublishedtime bookreleasedate citationdate citationonlinedate "
-    "citationpublicationdate date datecreated dateposted datepublished dccreated dcdate "
-    "dcdatecreated dcdateissued dctermscreated dctermsdate dctermsissued displaydate "
-    "ogarticlepublishedtime ogpublishdate ogpublishedtime parselypubdate pubdate "
-    "publicationdate publishdate publisheddate publishedtime publishtime releasedate "
-    "rnewsdatepublished sailthrudate videoreleasedate".split()
-)
-_MARKS: Final = frozenset(("published", "entry-date", "entry-time"))  # classes of time elements
-_LINKED: Final = tuple(
-    re.compile(rf'"{name}"\s*:\s*"([^"]{{4,40}})"')
-    for name in ("datePublished", "dateCreated", "uploadDate")
-)
-_YEAR_FIRST: Final = re.compile(r"(\d{4})[/.]?(\d{2})[/.]?(\d{2})(?!\d)")
-_PART: Final = re.compile(r"\d{4}(-\d{2})?")  # of a date: a year, or a month of it
-
-
-class PageDate:
-    """What a page has stated so far; metadata outweighs JSON-LD, and that a ``time`` element.
-
-    Of ``time`` elements one that is marked as the day of publication outweighs the first one.
-    """
-
-    def __init__(self) -> None:
-        self._metadata: str | None = None
-        self._linked: str | None = None
-        self._time: str | None = None
-        self._marked_time: str | None = None
-
-    @property
-    def day(self) -> str | None:
-        """The day (ISO), or the month or year if no more is stated; None if nothing is."""
-        return self._metadata or self._linked or self._marked_time or self._time
-
-    def element(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Take the attributes of an element, by names in lower case."""
-        keys = {_SEPARATORS.sub("", attributes.get(key, "").lower()) for key in _KEYS}
-        written = attributes.get("datetime") or attributes.get("content", "")
-        if name == "meta":
-            if self._metadata is None and keys & _PUBLISHED:
-                self._metadata = stated_day(written)
-        elif keys & {"datepublished", "pubdate"} or _MARKS & set(
-            attributes.get("class", "").lower().split()
-        ):
-            self._marked_time = self._marked_time or stated_day(written)
-        elif name == "time" and self._time is None:
-            self._time = stated_day(written)
-
-    def linked_data(self, text: str) -> None:
-        """Take the text of a script with JSON-LD."""
-        for pattern in _LINKED:
-            found = pattern.search(text)
-            if self._linked is None and found is not None:
-                self._linked = stated_day(found[1])
-
-
-def stated_day(text: str, today: date | None = None) -> str | None:
-    """Read what is stated as a day of publication.
-
-    Args:
-        text: an ISO date or time, one with the month in letters, or with the year first.
-        today: the last day that is possible but one; None for today in UTC.
-
-    Returns:
-        The day (ISO); the month or year as it stands there, if there is no more; None for what is
-        no date, or not one of a web page.
-    """
-    text = _YEAR_FIRST.sub(r"\1-\2-\3", text.strip(), count=1)
-    day = latest_day(text)
-    last = (today or datetime.now(UTC).date()) + timedelta(days=1)
-    if _PART.fullmatch(text):
-        return text if day is not None and _FIRST.year <= day.year <= last.year else None
-    return day.isoformat() if day is not None and _FIRST <= day <= last else None
