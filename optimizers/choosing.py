@@ -7,8 +7,6 @@ from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
-from optimizers.estimates import SearchEstimate, estimate_search
-from optimizers.examples import LabelSource
 from optimizers.metrics import METRICS
 from optimizers.preparing import DRAWING, resolved
 from optimizers.request import Optimisation, PromptSearch, SearchSettings
@@ -24,19 +22,6 @@ from spanlab.workflows.detection.selection import (
     specs_in,
 )
 from spanlab.workflows.programs import registry
-
-__all__ = [
-    "LabelSource",
-    "SearchEstimate",
-    "SearchOptions",
-    "estimate_search",
-    "free_name",
-    "metrics_of",
-    "optimisation_of",
-    "tunable",
-    "tunable_members",
-]
-
 
 _METRIC_TITLES: Final = {
     "iou": "IoU of the marked characters",

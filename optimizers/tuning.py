@@ -15,7 +15,6 @@ from optimizers.request import PromptSearch
 from optimizers.strategies import SearchRound, strategy
 from optimizers.subjects import TuningSubject
 from optimizers.watching import (
-    Event,
     OnEvent,
     SearchRemark,
     SearchWatcher,
@@ -24,10 +23,8 @@ from optimizers.watching import (
 from spanlab.detectors.building import program_state
 from spanlab.lm import predicting, translate
 from spanlab.runtime import quiet
-from spanlab.schema import HeldOut, SearchTrial, Stage, TunedPredictor, TunedProgram
+from spanlab.schema import HeldOut, Stage, TunedPredictor, TunedProgram
 from spanlab.scorers import JudgedClaim
-
-__all__ = ["Event", "OnEvent", "PromptTuner", "SearchRemark", "SearchTrial"]
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,8 @@ from spanlab.workflows.detection.request import RunProgress
 
 if TYPE_CHECKING:
     from optimizers.examples import LabelledItem
-    from optimizers.tuning import Event, PromptTuner
-    from optimizers.watching import StoppableMeter
+    from optimizers.tuning import PromptTuner
+    from optimizers.watching import Event, StoppableMeter
     from spanlab.jobs.worker import Worker
 
 T = TypeVar("T")

@@ -87,7 +87,9 @@ def close_api(loop: asyncio.AbstractEventLoop, opening: AsyncGenerator[Api]) -> 
             loop.call_soon_threadsafe(loop.create_task, closing)
 
 
-ANSWER, FAILURE = "answer", "failure"  # extensions of a response: the JSON of one, or its error
+# Extensions of a response: the JSON of one, or its error.
+ANSWER = "answer"
+FAILURE = "failure"
 _CONNECTIONS = 1024  # whoever makes the calls bounds how many are under way; the pool must not
 _CONNECT_SECONDS = 10.0
 _AGAIN = "x-should-retry"  # a header that openai obeys

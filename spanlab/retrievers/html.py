@@ -106,7 +106,7 @@ _ATTRIBUTE = re.compile(r"""([^\s"'=<>/]++)\s*+=\s*+(?:"([^"]*)"|'([^']*)'|([^\s
 _LONG_NUMBER = re.compile(r"&#[xX]?[0-9a-fA-F]{8,};?")  # of no character, and none to convert
 
 
-class HtmlPage(NamedTuple):
+class ParsedPage(NamedTuple):
     """What a page says, and where and when it says it is from (see ``page_date``)."""
 
     text: str
@@ -115,7 +115,7 @@ class HtmlPage(NamedTuple):
     date: str | None = None
 
 
-def page(data: bytes, charset: str = "") -> HtmlPage:
+def page(data: bytes, charset: str = "") -> ParsedPage:
     """Read an HTML page in whatever encoding it declares or has.
 
     Args:
@@ -141,7 +141,7 @@ def page(data: bytes, charset: str = "") -> HtmlPage:
                 reading.raw(name, markup[at : end.start()])
                 at = end.start()
     reading.take(markup[at:])
-    return HtmlPage(reading.text(), reading.title or None, reading.url, reading.date.day)
+    return ParsedPage(reading.text(), reading.title or None, reading.url, reading.date.day)
 
 
 def decoded(data: bytes, charset: str = "") -> str:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 if TYPE_CHECKING:
     import altair as alt
 
-    Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
-
+Chart: TypeAlias = "alt.Chart | alt.LayerChart | alt.FacetChart"
 LIGHT: Final = ("#0065a8", "#cb8316", "#23a2a0", "#b10071", "#826601", "#905ef4", "#772d24")
 DARK: Final = ("#2f8fd3", "#f9a822", "#32d0d5", "#e97196", "#c7b98a", "#9fa2ff", "#e5463e")
 # On both backgrounds:

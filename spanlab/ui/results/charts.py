@@ -15,6 +15,7 @@ from spanlab.ui.chart_style import (
     INK,
     LIGHT,
     NEUTRAL,
+    Chart,
     axis_of,
     colour_of,
     names_axis,
@@ -34,7 +35,6 @@ from spanlab.ui.results.dots import (
 if TYPE_CHECKING:
     import altair as alt
 
-    from spanlab.ui.chart_style import Chart
 
 _DAYS = 14  # on the axis at least, so that a campaign's first day is no block
 MOST_COLOURS = len(LIGHT)  # that can be told apart

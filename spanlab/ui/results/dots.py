@@ -17,13 +17,12 @@ from spanlab.results import (
     write_cell,
     write_interval,
 )
-from spanlab.ui.chart_style import axis_of, colour_of, names_axis, scale_of
+from spanlab.ui.chart_style import Chart, axis_of, colour_of, names_axis, scale_of
 from spanlab.workflows.analysis.comparison_tables import BASELINE, PERSON
 
 if TYPE_CHECKING:
     import altair as alt
 
-    from spanlab.ui.chart_style import Chart
 
 _SHAPES = {  # by kind in words, in the order of the palette: told apart without colour, too
     PERSON: "circle",

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from optimizers.choosing import SearchEstimate, SearchOptions, estimate_search, optimisation_of
+from optimizers.choosing import SearchOptions, optimisation_of
+from optimizers.estimates import SearchEstimate, estimate_search
 from spanlab import jobs
 from spanlab.jobs import JobState, JobView
 from spanlab.results import counted, figure, money
 from spanlab.schema import DatasetSummary, SearchTrial
-from spanlab.ui.chart_style import axis_of, scale_of
+from spanlab.ui.chart_style import Chart, axis_of, scale_of
 from spanlab.ui.common import choose_dataset, datasets_for, page_link, plain, store, title
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_setup import is_set_up
@@ -39,10 +40,6 @@ from spanlab.ui.views.programs import (
 )
 from spanlab.workflows.detection.models import model_environment
 from spanlab.workflows.programs import registry
-
-if TYPE_CHECKING:
-    from spanlab.ui.chart_style import Chart
-
 
 _ESTIMATE = "spanlab.optimise.estimate"
 

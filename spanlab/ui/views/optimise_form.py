@@ -6,7 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from optimizers.choosing import LabelSource, SearchOptions, metrics_of, tunable, tunable_members
+from optimizers.choosing import SearchOptions, metrics_of, tunable_members
+from optimizers.examples import LabelSource
+from spanlab.detectors.entry import tunable
 from spanlab.options import options_in
 from spanlab.schema import DatasetSummary
 from spanlab.ui.choose_annotators import choose_annotators
