@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from functools import cache, partial
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
 
 from pydantic import BaseModel, JsonValue
@@ -188,7 +189,10 @@ def _create(name: str) -> Callable[[DetectorKit], Detector | LocalDetector]:
     create = entry_of(name).create
     if create is None:
         raise UsageError(f"{name!r} is an ensemble: a specification names its members")
-    return create
+    return cast(
+        "Callable[[DetectorKit], Detector | LocalDetector]",
+        resolve_name(create) if isinstance(create, str) else create,
+    )
 
 
 def _prompts(spec: DetectorSpec, settings: Settings) -> Mapping[str, TunedPredictor] | None:

@@ -18,7 +18,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import JsonValue, ValidationError, ValidatorFunctionWrapHandler, field_validator
 
@@ -27,11 +27,6 @@ from spanlab.inbound import is_end
 from spanlab.lm import ModelOptions
 from spanlab.options import Option, options_in
 from spanlab.schema import FrozenModel
-
-if TYPE_CHECKING:
-    from spanlab.detectors.base import Detector, DetectorKit, LocalDetector
-    from spanlab.detectors.spec import DetectorSpec
-
 
 GROUP = "spanlab.detectors"
 GROUPS = ("nothing", "a model", "a model and a search", "a checkpoint")  # what detectors need
@@ -227,11 +222,23 @@ def _meant_by(value: Any) -> Iterator[JsonValue]:
     yield [part.strip() for part in value.split(",") if part.strip()]
 
 
-def _no_calls(_size: PromptSize, _spec: DetectorSpec) -> Iterable[CallEstimate]:
+class ChosenOptions(Protocol):
+    """What a detector's costs depend on in a ``DetectorSpec``."""
+
+    @property
+    def options(self) -> Mapping[str, JsonValue]:
+        """The detector's own options."""
+
+    @property
+    def reasoning(self) -> bool:
+        """Whether its prompts ask for reasons before the answer."""
+
+
+def _no_calls(_size: PromptSize, _spec: ChosenOptions) -> Iterable[CallEstimate]:
     return ()
 
 
-def _no_searches(_size: PromptSize, _spec: DetectorSpec) -> int:
+def _no_searches(_size: PromptSize, _spec: ChosenOptions) -> int:
     return 0
 
 
@@ -244,7 +251,9 @@ class DetectorEntry:
         what: what it does, in one clause.
         title: what it does, in two or three words: people see it beside the name.
         needs: what it needs beside the item, in one clause.
-        create: builds it; loads what is slow to load only when it is called. None for an ensemble.
+        create: builds it from a ``DetectorKit``: a callable, or where it stands as
+            ``package.module:name``, so that what is slow to load is loaded when it is built. None
+            for an ensemble.
         options: the model of its own options.
         roles: the roles of the language models it asks; empty if it asks none.
         asked: how its models are asked unless something else is chosen.
@@ -266,15 +275,15 @@ class DetectorEntry:
     name: str
     what: str
     needs: str
-    create: Callable[[DetectorKit], Detector | LocalDetector] | None = None
+    create: str | Callable[..., object] | None = None
     options: type[DetectorOptions] = DetectorOptions
     roles: tuple[str, ...] = ()
     asked: ModelOptions = _AS_IT_COMES
     prompts: tuple[str, ...] = ()
     generator_prompts: tuple[str, ...] = ()
     tuned_on: Literal["spans", "claims", "steps"] = "spans"
-    estimate: Callable[[PromptSize, DetectorSpec], Iterable[CallEstimate]] = _no_calls
-    searches: Callable[[PromptSize, DetectorSpec], int] = _no_searches
+    estimate: Callable[[PromptSize, ChosenOptions], Iterable[CallEstimate]] = _no_calls
+    searches: Callable[[PromptSize, ChosenOptions], int] = _no_searches
     members: Path | None = None
     reads_pages: bool = False
     required: tuple[str, ...] = ()
@@ -289,6 +298,13 @@ class DetectorEntry:
         if not self.asks_models:
             return "nothing"
         return "a model and a search" if self.reads_pages else "a model"
+
+    @property
+    def module(self) -> str | None:
+        """The module that the detector is built by; None for an ensemble."""
+        if callable(self.create):
+            return self.create.__module__
+        return self.create and self.create.partition(":")[0]
 
     @property
     def asks_models(self) -> bool:

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.detectors.base import failed
+from spanlab.detectors.base import DetectorKit, failed
 from spanlab.detectors.encoder.entry import WINDOW, EncoderOptions, TokenOptions
 from spanlab.detectors.encoder.formats import FORMATS, PromptFormat, format_of, in_language
 from spanlab.detectors.encoder.words import RatedWords, WordCalibration, marked, rate_words
@@ -182,13 +182,14 @@ class EncoderDetector:
         )
 
 
-def create(options: TokenOptions) -> EncoderDetector:
-    """Load the detector that options describe.
+def create(kit: DetectorKit) -> EncoderDetector:
+    """Load the detector that the specification's options describe.
 
     Raises:
         InputError: the checkpoint is missing, damaged, unsuitable or unsafe.
         UsageError: a package or device is missing, or an option does not fit.
     """
+    options = TokenOptions.model_validate(kit.spec.options)
     format_ = format_of(options.format, options.template, options.label)
     checkpoint = open_checkpoint(options.model, options.weights)
     tokenizing = tokenizing_of(checkpoint, options)

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from spanlab.detectors.base import Detector, DetectorKit, LocalDetector
 from spanlab.detectors.common.options import (
     BATCH,
     EXTRACTOR,
@@ -17,8 +16,14 @@ from spanlab.detectors.common.options import (
     claim_calls,
 )
 from spanlab.detectors.encoder.formats import FormatName
-from spanlab.detectors.entry import JUDGE, CallEstimate, DetectorEntry, DetectorOptions, PromptSize
-from spanlab.detectors.spec import DetectorSpec
+from spanlab.detectors.entry import (
+    JUDGE,
+    CallEstimate,
+    ChosenOptions,
+    DetectorEntry,
+    DetectorOptions,
+    PromptSize,
+)
 
 _PATH = {"format": "path"}  # what people who reach the app from elsewhere may not choose freely
 WINDOW = 4096  # tokens at most, also where a checkpoint takes more: the cost grows with the square
@@ -164,25 +169,7 @@ class NliClaimOptions(NliOptions, ClaimsOption):
     """How claims are judged."""
 
 
-def _create(kit: DetectorKit) -> LocalDetector:
-    from spanlab.detectors.encoder.detector import create
-
-    return create(TokenOptions.model_validate(kit.spec.options))
-
-
-def _create_nli(kit: DetectorKit) -> LocalDetector:
-    from spanlab.detectors.encoder.verifier import PairClassifier, SentenceDetector
-
-    return SentenceDetector(PairClassifier.load(NliOptions.model_validate(kit.spec.options)))
-
-
-def _create_claims(kit: DetectorKit) -> Detector:
-    from spanlab.detectors.encoder.verifier import EncoderClaims
-
-    return EncoderClaims(kit, NliClaimOptions.model_validate(kit.spec.options))
-
-
-def _claim_calls(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
+def _claim_calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
     return claim_calls(size, NliClaimOptions.model_validate(spec.options)).calls
 
 
@@ -191,7 +178,7 @@ ENCODER = DetectorEntry(
     title="Rates every word",
     what="a local classifier of tokens, such as LettuceDetect's, rates every word",
     needs="a checkpoint in a folder (option model) and pip install 'spanlab[encoder]'; passages",
-    create=_create,
+    create="spanlab.detectors.encoder.detector:create",
     options=TokenOptions,
     required=("model",),
     batches=True,
@@ -201,7 +188,7 @@ NLI = DetectorEntry(
     title="Judges every sentence",
     what="a local NLI or fact-checking classifier judges every sentence",
     needs="a checkpoint in a folder (option model) and pip install 'spanlab[encoder]'; passages",
-    create=_create_nli,
+    create="spanlab.detectors.encoder.verifier:create_sentences",
     options=NliOptions,
     required=("model",),
     batches=True,
@@ -211,7 +198,7 @@ NLI_CLAIMS = DetectorEntry(
     title="Judges every claim",
     what="claims that a model takes out are judged by a local NLI or fact-checking classifier",
     needs="as encoder-nli, and a model, 3 calls a sentence and one a claim",
-    create=_create_claims,
+    create="spanlab.detectors.encoder.verifier:create_claims",
     options=NliClaimOptions,
     roles=(EXTRACTOR, JUDGE),
     estimate=_claim_calls,

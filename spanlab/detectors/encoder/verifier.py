@@ -274,3 +274,13 @@ class EncoderClaims(ClaimDetector):
             evidence=evidence(item, read, claim, stance=stance_of(ruling.verdict)),
             steps=(RemarkStep(text=self._verifier.provenance, claim=number),),
         )
+
+
+def create_sentences(kit: DetectorKit) -> SentenceDetector:
+    """Build ``encoder-nli``."""
+    return SentenceDetector(PairClassifier.load(NliOptions.model_validate(kit.spec.options)))
+
+
+def create_claims(kit: DetectorKit) -> EncoderClaims:
+    """Build ``encoder-nli-claims``."""
+    return EncoderClaims(kit, NliClaimOptions.model_validate(kit.spec.options))

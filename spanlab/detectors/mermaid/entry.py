@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from spanlab.detectors.base import Detector, DetectorKit
 from spanlab.detectors.common.options import (
     EXTRACTOR,
     ClaimsOption,
@@ -15,8 +14,14 @@ from spanlab.detectors.common.options import (
     MemoryUse,
     claim_calls,
 )
-from spanlab.detectors.entry import INSTRUCTION, JUDGE, CallEstimate, DetectorEntry, PromptSize
-from spanlab.detectors.spec import DetectorSpec
+from spanlab.detectors.entry import (
+    INSTRUCTION,
+    JUDGE,
+    CallEstimate,
+    ChosenOptions,
+    DetectorEntry,
+    PromptSize,
+)
 
 _OBSERVATION = 1_000  # tokens that a call brings
 
@@ -48,13 +53,7 @@ class MermaidOptions(ClaimsOption, MemoryOptions):
     ] = 2
 
 
-def _create(kit: DetectorKit) -> Detector:
-    from spanlab.detectors.mermaid.detector import Mermaid
-
-    return Mermaid(kit)
-
-
-def _calls(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
+def _calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
     options = MermaidOptions.model_validate(spec.options)
     claims, calls = claim_calls(size, options)
     yield from calls
@@ -66,7 +65,7 @@ def _calls(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
     yield CallEstimate(claims, INSTRUCTION + _OBSERVATION * steps, 120)
 
 
-def _searches(size: PromptSize, spec: DetectorSpec) -> int:
+def _searches(size: PromptSize, spec: ChosenOptions) -> int:
     options = MermaidOptions.model_validate(spec.options)
     claims, _ = claim_calls(size, options)
     return claims * options.steps
@@ -77,7 +76,7 @@ ENTRY = DetectorEntry(
     title="Investigates with tools and memory",
     what="an agent with tools and a memory gathers evidence for every claim and judges it",
     needs="a model, up to 7 calls a claim, and a search; without one the item's passages",
-    create=_create,
+    create="spanlab.detectors.mermaid.detector:Mermaid",
     options=MermaidOptions,
     roles=(JUDGE, EXTRACTOR),
     prompts=("think", "judge"),

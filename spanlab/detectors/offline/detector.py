@@ -68,6 +68,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.offline.features import AnswerFeatures, asked, describe
 from spanlab.detectors.offline.lexicon import base
 from spanlab.detectors.offline.model import SHIPPED, OfflineModel, load
@@ -175,7 +176,7 @@ def _parts(answer: str) -> list[tuple[int, int]]:
     return list(pairwise([0, *cuts[1:], len(answer)]))
 
 
-def create() -> OfflineDetector:
+def create(_kit: DetectorKit) -> OfflineDetector:
     """Build the detector with the model that ``SPANLAB_OFFLINE_MODEL`` names, or the shipped one.
 
     Raises:

@@ -7,10 +7,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from spanlab.detectors.base import Detector, DetectorKit
 from spanlab.detectors.common.options import EXTRACTOR, ClaimsOption, MemoryOptions, claim_calls
-from spanlab.detectors.entry import INSTRUCTION, JUDGE, CallEstimate, DetectorEntry, PromptSize
-from spanlab.detectors.spec import DetectorSpec
+from spanlab.detectors.entry import (
+    INSTRUCTION,
+    JUDGE,
+    CallEstimate,
+    ChosenOptions,
+    DetectorEntry,
+    PromptSize,
+)
 
 _HITS = 1_000  # tokens of ten search results
 _WINDOW = 250  # tokens of five sentences
@@ -83,13 +88,7 @@ class PapeloOptions(ClaimsOption, MemoryOptions):
     ] = True
 
 
-def _create(kit: DetectorKit) -> Detector:
-    from spanlab.detectors.papelo.detector import Papelo
-
-    return Papelo(kit)
-
-
-def _calls(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
+def _calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
     options = PapeloOptions.model_validate(spec.options)
     claims, calls = claim_calls(size, options)
     yield from calls
@@ -104,7 +103,7 @@ def _calls(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
     yield CallEstimate(claims, INSTRUCTION + 100 * options.n, 120)  # the verdict
 
 
-def _searches(size: PromptSize, spec: DetectorSpec) -> int:
+def _searches(size: PromptSize, spec: ChosenOptions) -> int:
     options = PapeloOptions.model_validate(spec.options)
     claims, _ = claim_calls(size, options)
     return claims * options.n * 2  # again with the names alone, where nothing is found
@@ -115,7 +114,7 @@ ENTRY = DetectorEntry(
     title="Pursues claims on the web",
     what="every claim is pursued on the web, question by question, and judged by the answers",
     needs="a model, 10 to 20 calls a claim, and a search; without one the item's passages",
-    create=_create,
+    create="spanlab.detectors.papelo.detector:Papelo",
     options=PapeloOptions,
     roles=(JUDGE, EXTRACTOR),
     prompts=("judge",),

@@ -7,9 +7,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from spanlab.detectors.base import Detector, DetectorKit
-from spanlab.detectors.entry import JUDGE, CallEstimate, DetectorEntry, DetectorOptions, PromptSize
-from spanlab.detectors.spec import DetectorSpec
+from spanlab.detectors.entry import (
+    JUDGE,
+    CallEstimate,
+    ChosenOptions,
+    DetectorEntry,
+    DetectorOptions,
+    PromptSize,
+)
 from spanlab.lm import ModelOptions
 
 GENERATOR = "generator"  # the role of the model that reasons, for `spanlab reason`
@@ -33,13 +38,7 @@ class SafeOptions(DetectorOptions):
     ] = True
 
 
-def _create(kit: DetectorKit) -> Detector:
-    from spanlab.detectors.safe.detector import Safe
-
-    return Safe(kit)
-
-
-def _calls(size: PromptSize, _spec: DetectorSpec) -> Iterable[CallEstimate]:
+def _calls(size: PromptSize, _spec: ChosenOptions) -> Iterable[CallEstimate]:
     if not size.answer:  # a question to reason about: each attempt is written and verified
         shown = _INSTRUCTION + size.passages + size.question + 10 * _STEP
         yield CallEstimate(_ATTEMPTS, shown, _VERDICT)
@@ -56,7 +55,7 @@ ENTRY = DetectorEntry(
     title="Verifies reasoning steps",
     what="every step of an answer that reasons is verified, and its error named",
     needs="a model, one call a step; passages",
-    create=_create,
+    create="spanlab.detectors.safe.detector:Safe",
     options=SafeOptions,
     roles=(JUDGE, GENERATOR, ANSWER_JUDGE),
     asked=ModelOptions(temperature=0.0),  # §4.1

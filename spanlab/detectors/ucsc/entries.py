@@ -8,17 +8,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from spanlab.detectors.base import Detector, DetectorKit
 from spanlab.detectors.entry import (
     INSTRUCTION,
     JUDGE,
     THINKING,
     CallEstimate,
+    ChosenOptions,
     DetectorEntry,
     DetectorOptions,
     PromptSize,
 )
-from spanlab.detectors.spec import DetectorSpec
 from spanlab.lm import ModelOptions
 from spanlab.schema import Probability
 
@@ -82,35 +81,15 @@ class RevisionOptions(UnsupportedOptions):
     ] = None
 
 
-def _extract(kit: DetectorKit) -> Detector:
-    from spanlab.detectors.ucsc.extract import SpanExtraction, UcscExtract
-
-    return UcscExtract(kit, SpanExtraction(reasoning=kit.spec.reasoning), guided="extract")
-
-
-def _extract_calls(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
+def _extract_calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
     yield CallEstimate(1, size.whole + _EXAMPLE, 60 + size.answer // 2 + spec.reasoning * THINKING)
 
 
-def _revise(kit: DetectorKit) -> Detector:
-    from spanlab.detectors.ucsc.revise import AnswerReviser, UcscRevise
-
-    return UcscRevise(kit, AnswerReviser(reasoning=kit.spec.reasoning), guided="revise")
-
-
-def _revise_calls(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
+def _revise_calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
     yield CallEstimate(1, size.whole + _EXAMPLE, 20 + size.answer + spec.reasoning * THINKING)
 
 
-def _kg(kit: DetectorKit) -> Detector:
-    from spanlab.detectors.ucsc.facts import FactVerifier, UcscKg
-
-    options = GraphOptions.model_validate(kit.spec.options)
-    program = FactVerifier(reasoning=kit.spec.reasoning, unverified=options.unverified)
-    return UcscKg(kit, program, guided="check")
-
-
-def _kg_calls(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
+def _kg_calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
     if size.passages:
         asked = INSTRUCTION + size.passages + size.question
         yield CallEstimate(1, asked, min(size.passages, 2000))
@@ -127,7 +106,7 @@ EXTRACT = DetectorEntry(
     title="Quotes what is wrong",
     what="a model quotes what the passages do not support",
     needs="a model, one call an item; passages or a retriever help",
-    create=_extract,
+    create="spanlab.detectors.ucsc.extract:create",
     options=QuoteOptions,
     roles=(JUDGE,),
     asked=PAPER,
@@ -139,7 +118,7 @@ KG = DetectorEntry(
     title="Checks facts on a graph",
     what="a model checks the answer's facts against a graph of the passages",
     needs="a model, 2 calls an item and 1 to 5 a fact; passages or a retriever",
-    create=_kg,
+    create="spanlab.detectors.ucsc.facts:create",
     options=GraphOptions,
     roles=(JUDGE,),
     asked=PAPER,
@@ -151,7 +130,7 @@ REVISE = DetectorEntry(
     title="Corrects, then compares",
     what="a model corrects the answer with the fewest changes",
     needs="a model (best a reasoning one), one call an item; passages or a retriever help",
-    create=_revise,
+    create="spanlab.detectors.ucsc.revise:create",
     options=RevisionOptions,
     roles=(JUDGE,),
     asked=PAPER,

@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 
 import dspy
 
+from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.common.context import readable
 from spanlab.detectors.common.evidence import evidence
 from spanlab.detectors.common.model_detector import quote_steps, span_of
@@ -119,3 +120,8 @@ class SpanExtraction(dspy.Module):
     async def aforward(self, **inputs: str) -> dspy.Prediction:
         """Return ``parts``, a list of `Part`, for passages, question, answer and rule."""
         return await self.extract.acall(**inputs)
+
+
+def create(kit: DetectorKit) -> UcscExtract:
+    """Build ``ucsc-extract``."""
+    return UcscExtract(kit, SpanExtraction(reasoning=kit.spec.reasoning), guided="extract")

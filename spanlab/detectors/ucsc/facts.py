@@ -33,6 +33,7 @@ from typing import ClassVar
 import dspy
 
 from spanlab.claims import NameWrongWords, placed, wrong_words
+from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.common.context import NOTHING_FOUND
 from spanlab.detectors.common.model_detector import DetectionCase, places_of, span_of, strongest
 from spanlab.detectors.ucsc.entries import MAX_FACTS, MAX_ROUNDS, UNVERIFIED, GraphOptions
@@ -296,3 +297,10 @@ def _seen(edges: Iterable[EntityEdge], names: Iterable[str]) -> str:
     if found:
         return found
     return f"(nothing in the graph on: {asked})" if asked else "(nothing looked up yet)"
+
+
+def create(kit: DetectorKit) -> UcscKg:
+    """Build ``ucsc-kg``."""
+    options = GraphOptions.model_validate(kit.spec.options)
+    program = FactVerifier(reasoning=kit.spec.reasoning, unverified=options.unverified)
+    return UcscKg(kit, program, guided="check")

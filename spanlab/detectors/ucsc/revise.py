@@ -26,6 +26,7 @@ from typing import Annotated, Final
 import dspy
 from rapidfuzz.distance import LCSseq
 
+from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.common.model_detector import span_of
 from spanlab.detectors.ucsc.entries import RevisionOptions
 from spanlab.detectors.ucsc.system import UcscDetector, show_examples
@@ -234,3 +235,8 @@ def _parts(reply: str) -> Iterator[str]:
 
 def _words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
+
+
+def create(kit: DetectorKit) -> UcscRevise:
+    """Build ``ucsc-revise``."""
+    return UcscRevise(kit, AnswerReviser(reasoning=kit.spec.reasoning), guided="revise")

@@ -31,7 +31,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import dspy
 
@@ -45,7 +45,6 @@ from spanlab.detectors.common.options import EXTRACTOR
 from spanlab.detectors.entry import JUDGE
 from spanlab.detectors.veritrail.entry import (
     ClaimOptions,
-    Method,
     RetrievalOptions,
     VeriTrailOptions,
 )
@@ -80,6 +79,9 @@ class VeriTrailProgram(ClaimProgram):
         super().__init__()
         self.select = dspy.Predict(SelectEvidence)
         self.judge = dspy.Predict(JudgeByEvidence)
+
+
+Method = Literal["retrieval", "whole", "traced"]
 
 
 class ProcessDetector(ClaimDetector):
@@ -300,3 +302,22 @@ async def _judged_at_once(process: ProcessGraph, reader: _Reader) -> WalkResult:
         return WalkResult("not-supported", ())
     verdict = await reader.judge(tuple(await reader.select(roots)))
     return WalkResult(verdict, (WalkRound(roots, roots, verdict),))
+
+
+# How each of the paper's baselines chooses its texts (§4.2, appendix E.1).
+_METHODS: Final[dict[str, Method]] = {
+    "veritrail-rag": "retrieval",
+    "veritrail-source": "whole",
+    "veritrail-vt-rag": "traced",
+}
+
+
+def create(kit: DetectorKit) -> VeriTrail:
+    """Build ``veritrail``."""
+    return VeriTrail(kit, VeriTrailProgram(), guided="judge")
+
+
+def create_baseline(kit: DetectorKit) -> TrailBaseline:
+    """Build the baseline that the specification names."""
+    method = _METHODS[kit.spec.detector]
+    return TrailBaseline(kit, VeriTrailProgram(), guided="judge", method=method)

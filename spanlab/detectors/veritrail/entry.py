@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from spanlab.detectors.base import Detector, DetectorKit
 from spanlab.detectors.common.options import EXTRACTOR, ClaimsOption, MemoryOptions, claim_calls
-from spanlab.detectors.entry import INSTRUCTION, JUDGE, CallEstimate, DetectorEntry, PromptSize
-from spanlab.detectors.spec import DetectorSpec
-
-Method = Literal["retrieval", "whole", "traced"]
+from spanlab.detectors.entry import (
+    INSTRUCTION,
+    JUDGE,
+    CallEstimate,
+    ChosenOptions,
+    DetectorEntry,
+    PromptSize,
+)
 
 _SENTENCE = 25  # tokens
 _PARTS = 3  # calls that take a claim apart, as a rule
@@ -81,13 +84,7 @@ class RetrievalOptions(ClaimOptions):
     ] = 15
 
 
-def _create(kit: DetectorKit) -> Detector:
-    from spanlab.detectors.veritrail.detector import VeriTrail, VeriTrailProgram
-
-    return VeriTrail(kit, VeriTrailProgram(), guided="judge")
-
-
-def _calls(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
+def _calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
     yield from _judging(size, spec)
     options = VeriTrailOptions.model_validate(spec.options)
     prompts = max(-(-size.passages // (_SENTENCE * options.sentences)), 1)
@@ -95,7 +92,7 @@ def _calls(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
     yield CallEstimate(prompts * again, INSTRUCTION + size.passages // prompts, 120)
 
 
-def _judging(size: PromptSize, spec: DetectorSpec) -> Iterable[CallEstimate]:
+def _judging(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
     """Yield the calls of what all these detectors do: claims, their parts, verdicts and words."""
     known = ClaimOptions.model_fields.keys() & spec.options.keys()
     options = ClaimOptions.model_validate({name: spec.options[name] for name in known})
@@ -110,7 +107,7 @@ VERITRAIL = DetectorEntry(
     title="Traces claims to their sources",
     what="every claim is followed back to its sources, through all that lies between",
     needs="a model, 3 calls a sentence and 5 or more a claim; passages or an item's process",
-    create=_create,
+    create="spanlab.detectors.veritrail.detector:create",
     options=VeriTrailOptions,
     roles=(JUDGE, EXTRACTOR),
     prompts=("judge",),
@@ -119,22 +116,14 @@ VERITRAIL = DetectorEntry(
 )
 
 
-def _baseline(
-    name: str, title: str, method: Method, what: str, options: type[ClaimOptions]
-) -> DetectorEntry:
+def _baseline(name: str, title: str, what: str, options: type[ClaimOptions]) -> DetectorEntry:
     """Return what one of the paper's baselines says of itself (§4.2, appendix E.1)."""
-
-    def create(kit: DetectorKit) -> Detector:
-        from spanlab.detectors.veritrail.detector import TrailBaseline, VeriTrailProgram
-
-        return TrailBaseline(kit, VeriTrailProgram(), guided="judge", method=method)
-
     return DetectorEntry(
         name=name,
         title=title,
         what=f"baseline: {what}",
         needs="a model, 3 calls a sentence and 4 or more a claim; passages or an item's process",
-        create=create,
+        create="spanlab.detectors.veritrail.detector:create_baseline",
         options=options,
         roles=(JUDGE, EXTRACTOR),
         prompts=("judge",),
@@ -146,21 +135,18 @@ def _baseline(
 RETRIEVAL = _baseline(
     "veritrail-rag",
     "Judges claims on close texts",
-    "retrieval",
     "every claim is judged on the source texts that come closest to it",
     RetrievalOptions,
 )
 WHOLE = _baseline(
     "veritrail-source",
     "Judges claims on the whole source",
-    "whole",
     "every claim is judged on the whole source, as far as it fits",
     ClaimOptions,
 )
 TRACED_RETRIEVAL = _baseline(
     "veritrail-vt-rag",
     "Traces claims by close texts",
-    "traced",
     "claims are followed as by veritrail, by texts that come closest to them",
     RetrievalOptions,
 )

@@ -78,7 +78,7 @@ def changed_prompts(
 def prompt_hash(spec: DetectorSpec, settings: Settings) -> str:
     """Return a hash of a detector's files, in which its prompts stand, and of its tuned one."""
     entry = entry_of(spec.detector)
-    place = importlib.import_module(entry.create.__module__) if entry.create else None
+    place = importlib.import_module(entry.module) if entry.module else None
     files = sorted(Path(place.__file__).parent.glob("*")) if place and place.__file__ else []
     program = settings.programs / f"{program_name(spec, settings)}.json"
     code = sha256()
