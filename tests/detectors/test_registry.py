@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pkgutil import resolve_name
 
 import pytest
 
@@ -43,3 +44,10 @@ def test_asking_for_the_offline_detector_does_not_load_spacy() -> None:
         "sys.exit('spacy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_what_builds_a_detector_is_there_where_its_entry_says() -> None:
+    places = [entry.create for entry in entries() if isinstance(entry.create, str)]
+    assert len(places) == 14
+    for place in places:
+        assert callable(resolve_name(place))
