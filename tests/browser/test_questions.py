@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from driving import Desk, suggested
+from driving import Desk, idle, suggested
 from playwright.sync_api import expect
+from test_accessibility import complaints
 
 from spanlab.schema import Item, Question, Record, Status
 
@@ -88,3 +89,23 @@ def test_where_the_lead_only_wants_it_told_done_may_go_on(desk: Sit) -> None:
     here.settle()
     assert here.state("a").responses == {"fluency": 4}
     assert (here.state("b").status, here.state("b").responses) == (Status.DONE, {})
+
+
+def test_questions_have_no_serious_fault_in_review_and_in_the_settings(desk: Sit) -> None:
+    here = _sit(desk)
+    here.page.set_viewport_size({"width": 1280, "height": 800})
+    here.press("a", "q", "1", "Q", "3")
+    here.settle()
+    found = {"review": complaints(here.page)}
+    here.page.goto(here.server.url(dataset=here.dataset).replace("/?", "/datasets?"))
+    find = here.page.get_by_role("textbox", name="Find")
+    if find.is_visible():  # other tests have left more than a page of datasets
+        find.fill(here.dataset)
+        find.press("Enter")
+    here.page.locator(f".st-key-dataset-{here.dataset}").get_by_role("button", name="More").click()
+    here.page.get_by_role("menuitem", name="Settings…").click()
+    here.page.get_by_role("tab", name="Questions").click()
+    expect(here.page.get_by_role("textbox", name="4. Name")).to_have_value("topic")
+    idle(here.page)
+    found["settings"] = complaints(here.page)
+    assert not (wrong := {page: faults for page, faults in found.items() if faults}), wrong

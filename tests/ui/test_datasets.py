@@ -18,6 +18,7 @@ from spanlab.schema import (
     Annotation,
     AnnotatorKind,
     Item,
+    Question,
     Record,
     Span,
     SpanLabel,
@@ -579,6 +580,47 @@ def test_labels_are_edited_in_rows_that_say_what_is_wrong_beside_them(
     press("Delete label 2")
     press("Save")
     assert [label.name for label in store.settings("mine").labels] == ["name", "date"]
+
+
+def test_questions_are_added_moved_and_taken_out_in_rows(open_page: OpenPage, store: Store) -> None:
+    store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER))])
+    severity = Question(name="severity", options=("minor", "major, or not"), labels=("other",))
+    store.change_settings("mine", lambda now: now.model_copy(update={"attributes": (severity,)}))
+    app = ask(open_page, "settings")
+
+    def press(label: str) -> None:
+        next(each for each in app.button if label in (each.label, each.help)).click().run()
+
+    def last(widgets: Any, label: str) -> Any:
+        return [each for each in widgets if each.label.endswith(label)][-1]
+
+    press("Add a question")
+    assert any("a question needs a name" in each.value for each in app.markdown)
+    last(app.text_input, "2. Name").input("severity").run()
+    assert any("a choice needs two options" in each.value for each in app.markdown)
+    press("Save")
+    assert "Nothing was saved: a question is wrong" in app.error[0].value
+    last(app.selectbox, "Response").set_value("scale").run()
+    assert any("stands above already" in each.value for each in app.markdown)
+    last(app.text_input, "2. Name").input("fluency").run()
+    last(app.number_input, "From").set_value(0)
+    last(app.text_input, "To: in words").input("perfect")
+    last(app.checkbox, "Required").check()
+    last(app.radio, "question has no response").set_value("told").run()
+    press("Add a question")
+    last(app.text_input, "3. Name").input("remark").run()
+    last(app.selectbox, "Response").set_value("text").run()
+    press("Move up question 3")
+    press("Save")
+    settings = store.settings("mine")
+    fluency = Question(name="fluency", kind="scale", low=0, high_title="perfect", required=True)
+    assert settings.attributes == (severity,)
+    assert settings.questions == (Question(name="remark", kind="text"), fluency)
+    assert settings.unanswered == "told"
+    app = ask(open_page, "settings")
+    press("Delete question 2")
+    press("Save")
+    assert store.settings("mine").questions == (fluency,)
 
 
 def test_labels_are_as_they_are_stored_after_a_visit_to_another_page(

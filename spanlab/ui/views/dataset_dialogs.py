@@ -16,7 +16,7 @@ from spanlab.schema import AnnotatorKind, DatasetSummary, Status
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import forget_dataset, link, plain, remember_dataset, store
 from spanlab.ui.messages import errors_shown, progress, tell_after_rerun
-from spanlab.ui.views import label_editor
+from spanlab.ui.views import label_editor, question_editor
 from spanlab.ui.views.dataset_settings import ask_settings, edit_annotators
 from spanlab.ui.views.job_views import latest_job, watch
 from spanlab.workflows.detection.request import request_of
@@ -42,7 +42,8 @@ class DatasetAction:
 
 def ask(action: str, dataset: str) -> None:
     """Open the dialog of one of ``ACTIONS`` for a dataset."""
-    label_editor.forget()
+    label_editor.ROWS.forget()
+    question_editor.ROWS.forget()
     st.session_state[_OPEN] = (action, dataset)
 
 
@@ -230,7 +231,8 @@ def _finished(summary: DatasetSummary, detector: str) -> int:
 
 
 def _forget() -> None:
-    label_editor.forget()
+    label_editor.ROWS.forget()
+    question_editor.ROWS.forget()
     st.session_state.pop(_OPEN, None)
 
 

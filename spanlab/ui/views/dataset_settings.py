@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import streamlit as st
 
@@ -18,6 +18,7 @@ from spanlab.schema import (
 from spanlab.ui.common import plain, store
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.views.label_editor import edit_labels
+from spanlab.ui.views.question_editor import edit_questions
 from spanlab.workflows.datasets import rename_annotator
 
 _UNDECIDED = {
@@ -34,6 +35,9 @@ _PEOPLE = {  # always blind, shown when done
 }
 
 
+_UNANSWERED: Final = {"refused": "Is refused", "told": "Is told, and may go on"}
+
+
 def ask_settings(summary: DatasetSummary) -> bool:
     """Draw the settings of a dataset, and store them when they are saved.
 
@@ -41,7 +45,7 @@ def ask_settings(summary: DatasetSummary) -> bool:
         Whether they were saved just now.
     """
     now = summary.settings
-    review, labels, guidelines = st.tabs(["Review", "Labels", "Guidelines"])
+    review, labels, questions, guidelines = st.tabs(["Review", "Labels", "Questions", "Guidelines"])
     with review:
         undecided = st.radio(
             "Suggestions left undecided when a reviewer presses Done",
@@ -82,6 +86,15 @@ def ask_settings(summary: DatasetSummary) -> bool:
         required = st.checkbox(
             "Label required: every span needs one before Done", now.label_required
         )
+    with questions:
+        names = [label.name for label in (labels_now if labels_now is not None else now.labels)]
+        asked = edit_questions(now, names)
+        unanswered = st.radio(
+            "Done while a required question has no response",
+            list(_UNANSWERED),
+            index=list(_UNANSWERED).index(now.unanswered),
+            format_func=_UNANSWERED.__getitem__,
+        )
     with guidelines:
         text = st.text_area(
             "Guidelines, in Markdown",
@@ -98,6 +111,9 @@ def ask_settings(summary: DatasetSummary) -> bool:
     if labels_now is None:
         st.error("Nothing was saved: a label is wrong, see Labels.", icon=":material/error:")
         return False
+    if asked is None:
+        st.error("Nothing was saved: a question is wrong, see Questions.", icon=":material/error:")
+        return False
     with errors_shown("Nothing was saved."):
         values = {
             "undecided": undecided,
@@ -106,6 +122,8 @@ def ask_settings(summary: DatasetSummary) -> bool:
             "assigned_to": tuple(assigned),
             "labels": labels_now,
             "label_required": required,
+            **asked,
+            "unanswered": unanswered,
         }
 
         def change(stored: DatasetSettings) -> DatasetSettings:

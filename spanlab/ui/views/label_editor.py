@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -12,12 +11,12 @@ from spanlab.errors import UsageError
 from spanlab.schema import LABEL_SETS, SpanLabel
 from spanlab.ui.common import plain
 from spanlab.ui.span_editor import KEYS, PALETTE
+from spanlab.ui.views.edited_rows import EditedRows
 from spanlab.workflows.datasets import colour_of
 
-_ROWS: Final = "spanlab.labels"  # the numbers of the rows, in their order
-
-
-_FIELDS: Final = ("name", "colour", "key", "description")
+ROWS: Final = EditedRows(
+    "label", "label", dict.fromkeys(("name", "colour", "key", "description"), "")
+)
 
 
 _WIDTHS: Final = (0.5, 2.2, 1.3, 0.7, 3.4, 0.5, 0.5, 0.5)
@@ -29,9 +28,6 @@ _STYLE = """<style>
 </style>"""
 
 
-_ids = itertools.count()
-
-
 def edit_labels(chosen: Sequence[SpanLabel]) -> tuple[SpanLabel, ...] | None:
     """Draw the labels as rows that can be changed, with what is wrong under each.
 
@@ -41,9 +37,7 @@ def edit_labels(chosen: Sequence[SpanLabel]) -> tuple[SpanLabel, ...] | None:
     Returns:
         The labels as they stand; None while one of them is wrong.
     """
-    known = st.session_state.get(_ROWS)
-    if known is None or any(_key(row, "name") not in st.session_state for row in known):
-        _begin(chosen)  # Streamlit forgets what is in fields once another page is open
+    ROWS.begin(label.model_dump() for label in chosen)
     st.selectbox(
         "Replace all by a shipped set",
         list(LABEL_SETS),
@@ -55,45 +49,23 @@ def edit_labels(chosen: Sequence[SpanLabel]) -> tuple[SpanLabel, ...] | None:
         on_change=_take_set,
     )
     st.html(_STYLE)
-    rows: list[int] = st.session_state[_ROWS]
-    values = [_values(row) for row in rows]
-    wrong = [_problems(index, values) for index in range(len(rows))]
+    values = [ROWS.values(row) for row in ROWS.numbers]
+    wrong = [_problems(index, values) for index in range(len(values))]
     with st.container(key="label-rows"):
-        if rows:
+        if values:
             _heads()
-        for index in range(len(rows)):
+        for index in range(len(values)):
             _row(index, wrong[index])
-    st.button("Add a label", icon=":material/add:", on_click=_add)
+    st.button("Add a label", icon=":material/add:", on_click=ROWS.add)
     if any(wrong):
         return None
     return tuple(_label(fields) for fields in values if any(fields.values()))
 
 
-def forget() -> None:
-    """Forget what was edited: the next one begins with what is stored."""
-    for row in st.session_state.pop(_ROWS, []):
-        for field in _FIELDS:
-            st.session_state.pop(_key(row, field), None)
-
-
-def _begin(labels: Sequence[SpanLabel]) -> None:
-    forget()
-    st.session_state[_ROWS] = []
-    for label in labels:
-        _add(label)
-
-
-def _add(label: SpanLabel | None = None) -> None:
-    row = next(_ids)
-    for field in _FIELDS:
-        st.session_state[_key(row, field)] = (label and getattr(label, field)) or ""
-    st.session_state[_ROWS] = [*st.session_state[_ROWS], row]
-
-
 def _take_set() -> None:
     name = st.session_state["spanlab.label-set"]
     if name is not None:
-        _begin(LABEL_SETS[name])
+        ROWS.begin((label.model_dump() for label in LABEL_SETS[name]), anew=True)
 
 
 def _heads() -> None:
@@ -104,15 +76,14 @@ def _heads() -> None:
 
 def _row(index: int, wrong: Mapping[str, str]) -> None:
     """Draw one label, and under it what is wrong with its fields."""
-    rows: list[int] = st.session_state[_ROWS]
-    row, number = rows[index], index + 1
+    row, number = ROWS.numbers[index], index + 1
     columns = st.columns(_WIDTHS, vertical_alignment="center")
     with columns[0]:
-        st.session_state[_key(row, "picker")] = _shown(index, _values(row)["colour"])
+        st.session_state[ROWS.key(row, "picker")] = _shown(index, ROWS.values(row)["colour"])
         st.color_picker(
             f"Pick the colour of label {number}",
             label_visibility="collapsed",
-            key=_key(row, "picker"),
+            key=ROWS.key(row, "picker"),
             on_change=_take_picked,
             args=(row,),
         )
@@ -126,43 +97,17 @@ def _row(index: int, wrong: Mapping[str, str]) -> None:
         column.text_input(
             name,
             label_visibility="collapsed",
-            key=_key(row, field),
+            key=ROWS.key(row, field),
             placeholder=placeholder,
             max_chars=most,
         )
-    for column, (name, icon, step) in zip(columns[5:], _STEPS, strict=True):
-        column.button(
-            "",
-            icon=icon,
-            type="tertiary",
-            help=f"{name} label {number}",
-            key=f"{_key(row, name)}",
-            disabled=not 0 <= index + step < len(rows),
-            on_click=_move,
-            args=(index, step),
-        )
+    ROWS.draw_steps(columns[5:], index)
     for field, problem in wrong.items():
         st.markdown(f":red[:material/error: {field.capitalize()}: {plain(problem)}]")
 
 
-_STEPS = (
-    ("Move up", ":material/arrow_upward:", -1),
-    ("Move down", ":material/arrow_downward:", 1),
-    ("Delete", ":material/delete:", 0),
-)
-
-
-def _move(index: int, step: int) -> None:
-    """Move a row by one, or with 0 take it out."""
-    rows = list(st.session_state[_ROWS])
-    row = rows.pop(index)
-    if step:
-        rows.insert(index + step, row)
-    st.session_state[_ROWS] = rows
-
-
 def _take_picked(row: int) -> None:
-    st.session_state[_key(row, "colour")] = st.session_state[_key(row, "picker")]
+    st.session_state[ROWS.key(row, "colour")] = st.session_state[ROWS.key(row, "picker")]
 
 
 def _shown(index: int, colour: str) -> str:
@@ -204,11 +149,3 @@ def _label(fields: Mapping[str, str]) -> SpanLabel:
         key=fields["key"] or None,
         description=fields["description"],
     )
-
-
-def _values(row: int) -> dict[str, str]:
-    return {field: (st.session_state.get(_key(row, field)) or "").strip() for field in _FIELDS}
-
-
-def _key(row: int, field: str) -> str:
-    return f"spanlab.label.{row}.{field}"

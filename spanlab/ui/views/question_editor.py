@@ -1,0 +1,134 @@
+"""What a dataset asks of each span and each answer, as rows to edit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import streamlit as st
+from pydantic import ValidationError
+
+from spanlab.schema import DatasetSettings, Question
+from spanlab.ui.common import plain
+from spanlab.ui.views.edited_rows import EditedRows
+
+_OF: Final = {"span": "Each span", "answer": "Each answer"}
+
+
+_KINDS: Final = {"choice": "Choice", "scale": "Scale", "text": "Text"}
+
+
+ROWS: Final = EditedRows(
+    "question",
+    "question",
+    {
+        "name": "",
+        "title": "",
+        "of": "answer",
+        "kind": "choice",
+        "options": [],
+        "low": 1,
+        "high": 5,
+        "low_title": "",
+        "high_title": "",
+        "required": False,
+        "labels": [],
+    },
+)
+
+
+def edit_questions(now: DatasetSettings, labels: Sequence[str]) -> dict[str, Any] | None:
+    """Draw what is asked as rows that can be changed, with what is wrong under each.
+
+    Args:
+        now: the settings to begin with.
+        labels: those that an attribute may be asked of alone.
+
+    Returns:
+        ``attributes`` and ``questions`` as they stand; None while one of them is wrong.
+    """
+    asked = [("span", each) for each in now.attributes]
+    asked += [("answer", each) for each in now.questions]
+    ROWS.begin({**each.model_dump(mode="json"), "of": of} for of, each in asked)
+    found: dict[str, list[Question]] = {"span": [], "answer": []}
+    right = True
+    names: set[str] = set()
+    for index, row in enumerate(ROWS.numbers):
+        _draw(index, row, labels)
+        values = ROWS.values(row)
+        question, problem = _question(values)
+        if question is not None and question.name in names:
+            problem = f"“{question.name}” stands above already"
+        if question is None or problem:
+            right = False
+            st.markdown(f":red[:material/error: {plain(problem)}]")
+        else:
+            names.add(question.name)
+            found[values["of"]].append(question)
+    st.button("Add a question", icon=":material/add:", on_click=ROWS.add)
+    if not right:
+        return None
+    return {"attributes": tuple(found["span"]), "questions": tuple(found["answer"])}
+
+
+def _draw(index: int, row: int, labels: Sequence[str]) -> None:
+    def key(field: str) -> str:
+        return ROWS.key(row, field)
+
+    with st.container(border=True):
+        columns = st.columns((1.4, 2.2, 1.2, 1.1, 0.4, 0.4, 0.4), vertical_alignment="bottom")
+        columns[0].text_input(
+            f"{index + 1}. Name", key=key("name"), max_chars=64, help="Names its column in exports."
+        )
+        columns[1].text_input("What is asked", key=key("title"), max_chars=500)
+        columns[2].selectbox("Of", list(_OF), format_func=_OF.__getitem__, key=key("of"))
+        columns[3].selectbox(
+            "Response", list(_KINDS), format_func=_KINDS.__getitem__, key=key("kind")
+        )
+        ROWS.draw_steps(columns[4:], index)
+        _draw_response(row, labels)
+
+
+def _draw_response(row: int, labels: Sequence[str]) -> None:
+    def key(field: str) -> str:
+        return ROWS.key(row, field)
+
+    values = ROWS.values(row)
+    what, of, required = st.columns((3.2, 2, 1.2), vertical_alignment="bottom")
+    if values["kind"] == "choice":
+        what.multiselect(
+            "Options",
+            values["options"],
+            key=key("options"),
+            accept_new_options=True,
+            placeholder="Type one and press Enter, then the next",
+        )
+    if values["kind"] == "scale":
+        ends = what.columns((1.1, 1.3, 1.1, 1.3))
+        for at, (field, name) in enumerate((("low", "From"), ("high", "To"))):
+            ends[2 * at].number_input(name, -1_000, 1_000, key=key(field))
+            ends[2 * at + 1].text_input(
+                f"{name}: in words", key=key(f"{field}_title"), max_chars=100
+            )
+    if values["of"] == "span":
+        every = list(dict.fromkeys((*labels, *values["labels"])))
+        of.multiselect("Labels", every, key=key("labels"), placeholder="Spans of every label")
+    required.checkbox("Required", key=key("required"), help="Done needs a response to it.")
+
+
+def _question(values: Mapping[str, Any]) -> tuple[Question | None, str]:
+    """Return the question that the fields of a row make, or what is wrong with them."""
+    kept = {name: value for name, value in values.items() if name != "of"}
+    if values["kind"] != "choice":
+        kept["options"] = ()
+    if values["of"] == "answer":
+        kept["labels"] = ()
+    if not values["name"]:
+        return None, "a question needs a name"
+    try:
+        return Question(**kept), ""
+    except ValidationError as error:
+        first = error.errors()[0]
+        if first["loc"] == ("name",):
+            return None, "Name: letters, digits, “_”, “-” and “.”, a letter first"
+        return None, first["msg"].removeprefix("Value error, ")
