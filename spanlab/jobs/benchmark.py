@@ -19,6 +19,7 @@ from spanlab.jobs import job_store, worker
 from spanlab.jobs.control import refuse_same
 from spanlab.jobs.job_store import JOBS
 from spanlab.jobs.optimisation import ThreadWatch
+from spanlab.jobs.parts import resources_of
 from spanlab.jobs.rate_limiter import JobCalls
 from spanlab.jobs.steps import interrupted, queue_for, step
 from spanlab.jobs.views import KINDS, progress_of
@@ -71,7 +72,7 @@ async def _begin(job_id: str, asked: dict[str, Any]) -> None:
 @step("spanlab.bench.dataset")
 async def _dataset(job_id: str, asked: dict[str, Any], number: int, done: int) -> dict[str, Any]:
     # One that is paused and resumed at once waits until its calls under way are counted.
-    async with worker.current().resources.locks[job_id]:
+    async with resources_of(worker.current()).locks[job_id]:
         return await _run(job_id, asked, number, done)
 
 

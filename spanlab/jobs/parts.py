@@ -7,6 +7,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 from spanlab.detectors.ensemble import Ensemble
 from spanlab.errors import StoreError
@@ -60,6 +61,14 @@ class ResourceCache:
             raise
 
 
+_CACHES: WeakKeyDictionary[Worker, ResourceCache] = WeakKeyDictionary()
+
+
+def resources_of(me: Worker) -> ResourceCache:
+    """Return what the jobs that a worker works on have set up."""
+    return _CACHES.setdefault(me, ResourceCache())
+
+
 async def work_on(
     part_id: str, job_id: str, request: RunRequest, positions: Sequence[int]
 ) -> PartState | None:
@@ -79,7 +88,7 @@ async def work_on(
             the database refuses.
     """
     me = worker.current()
-    cache = me.resources
+    cache = resources_of(me)
     # A part that is paused and resumed at once waits until its calls under way are saved.
     async with cache.locks[part_id]:
         with me.working():

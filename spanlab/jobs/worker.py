@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -24,8 +23,6 @@ from spanlab.storage import Store
 
 if TYPE_CHECKING:
     from dbos import WorkflowStatus
-
-    from spanlab.jobs.parts import ResourceCache
 
 
 log = logging.getLogger(__name__)
@@ -141,13 +138,6 @@ class Worker:
         self._under_way: list[int] = []  # of each part and search, ``cut_off`` when it began
         self._heard = 0.0  # by the database, at least that late on the monotonic clock
         self._over = threading.Event()
-
-    @cached_property
-    def resources(self) -> ResourceCache:
-        """What the jobs that it works on have set up."""
-        from spanlab.jobs.parts import ResourceCache
-
-        return ResourceCache()
 
     @property
     def own_queue(self) -> str:
