@@ -149,15 +149,15 @@ def tunable_members() -> dict[str, EnsembleMember]:
     names = tunable()
     specs = (spec_of(entry.name) for entry in entries() if entry.members is not None)
     return {
-        each.signs: EnsembleMember(
+        member.signs: EnsembleMember(
             spec.signs,
-            each.detector,
-            each.metric or METRICS[entry_of(each.detector).tuned_on][0],
-            each.model.model if each.model else "",
+            member.detector,
+            member.metric or METRICS[entry_of(member.detector).tuned_on][0],
+            member.model.model if member.model else "",
         )
         for spec in specs
-        for each in specs_in(spec)
-        if each.detector in names
+        for member in specs_in(spec)
+        if member.detector in names
     }
 
 
@@ -173,7 +173,7 @@ def _tuned(options: SearchOptions) -> DetectorSpec:
             raise UsageError(f"{name!r} is no ensemble: it has no member {options.member!r}")
         check_tunable(name)
     (spec,) = specifications(options)
-    found = {each.signs: each for each in specs_in(spec)}
+    found = {member.signs: member for member in specs_in(spec)}
     member = found.get(options.member or name)
     if member is None:
         raise UsageError(f"{name!r} has no member {options.member!r} (it has {', '.join(found)})")

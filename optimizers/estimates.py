@@ -81,23 +81,23 @@ def estimate_search(store: Store, request: Optimisation) -> SearchEstimate:
     if search.folds and search.target is None:
         folds(examples, search.folds, search.seed)  # says so if there are too few
     plan = planned(search, len(examples))
-    each = [list(detecting(_answer(one), search.detector)) for one in examples]
+    demands = [list(detecting(_answer(one), search.detector)) for one in examples]
     source = search.detector.retriever
     items = {one.item.id: one.item for one in examples}.values()
     found = [call for item in items if source for call in retrieving(item, source)]
     effort = SearchEffort(
         trials=plan.trials,
-        task_calls=round(plan.most([sum(call.number for call in calls) for calls in each])),
+        task_calls=round(plan.most([sum(call.number for call in calls) for calls in demands])),
         prompt_calls=plan.prompt_calls,
         retrieval_calls=sum(call.number for call in found),
-        searches=round(plan.most([sum(call.searches for call in calls) for calls in each]))
+        searches=round(plan.most([sum(call.searches for call in calls) for calls in demands]))
         + sum(call.searches for call in found),
     )
     return SearchEstimate(
         items=len(examples),
         languages=dict(sorted(Counter(one.item.lang for one in examples).items())),
         effort=effort,
-        cost=_cost(search, plan, each, found),
+        cost=_cost(search, plan, demands, found),
         unit=search.unit,
     )
 
@@ -129,12 +129,12 @@ def planned(search: PromptSearch, items: int) -> SearchPlan:
     entry, questions = entry_of(search.detector.detector), search.unit == "questions"
     predictors = len(entry.generator_prompts if questions else entry.prompts)
     seen = [items - items // search.folds] * search.folds if search.folds else []
-    rounds = [_ROUNDS[search.strategy](search, each, predictors) for each in (*seen, items)]
+    rounds = [_ROUNDS[search.strategy](search, size, predictors) for size in (*seen, items)]
     held_out = ((2, items),) if search.folds else ()
     return SearchPlan(
-        trials=sum(each.trials for each in rounds) + 2 * search.folds,
-        evaluations=(*(part for each in rounds for part in each.evaluations), *held_out),
-        prompt_calls=sum(each.prompt_calls for each in rounds),
+        trials=sum(plan.trials for plan in rounds) + 2 * search.folds,
+        evaluations=(*(part for plan in rounds for part in plan.evaluations), *held_out),
+        prompt_calls=sum(plan.prompt_calls for plan in rounds),
     )
 
 
@@ -177,19 +177,19 @@ _ROUNDS = {"mipro": _mipro, "gepa": _gepa}
 def _cost(
     search: PromptSearch,
     plan: SearchPlan,
-    each: Sequence[Sequence[ModelDemand]],
+    demands: Sequence[Sequence[ModelDemand]],
     retrieval: Sequence[ModelDemand],
 ) -> float | None:
     prompt = search.prompt_model or search.detector.model
-    asked = [*retrieval, *(call for calls in each for call in calls)]
+    asked = [*retrieval, *(call for calls in demands for call in calls)]
     priced = all(call.cost() is not None for call in asked)
     if not priced or prompt is None or prompt.price is None:
         return None
     # A demonstration is as long as an item.
     shown = 1 + max(search.labelled, search.bootstrapped) * (search.strategy == "mipro")
-    items = [sum(call.cost(shown) or 0.0 for call in calls) for calls in each]
+    items = [sum(call.cost(shown) or 0.0 for call in calls) for calls in demands]
     longest = max(
-        (call.asked // max(call.number, 1) for calls in each for call in calls), default=0
+        (call.asked // max(call.number, 1) for calls in demands for call in calls), default=0
     )
     return (
         sum(call.cost() or 0.0 for call in retrieval)

@@ -162,7 +162,7 @@ def labelled_steps(records: Iterable[Record], source: LabelSource) -> Iterator[L
     for record in records:
         item, judges = record.item, _sources(record, source)
         for number, step in enumerate(steps_in(item.answer, item.lang), start=1):
-            counts = Counter(str(error_marked(step, each.spans) or RIGHT) for each in judges)
+            counts = Counter(str(error_marked(step, judge.spans) or RIGHT) for judge in judges)
             for error in _agreed(counts):
                 label = PartLabel(id=item.id, text=step.text, verdict=error, number=number)
                 yield LabelledItem.of(item, label)
@@ -200,16 +200,16 @@ def targets(labels: ItemLabels, answer: str) -> tuple[TargetSpan, ...]:
 def fingerprint(examples: Iterable[LabelledItem]) -> str:
     """Return 64 hexadecimal digits that change with any item, answer or label, not with order."""
     lines = sorted(
-        repr((each.item.id, each.item.question, each.item.answer, *_said(each)))
-        for each in examples
+        repr((example.item.id, example.item.question, example.item.answer, *_said(example)))
+        for example in examples
     )
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _said(each: LabelledItem) -> tuple[object, ...]:
-    if each.part is not None:
-        return (each.part.number, each.part.text, each.part.verdict)
-    return (each.labels.soft, each.labels.hard)
+def _said(example: LabelledItem) -> tuple[object, ...]:
+    if example.part is not None:
+        return (example.part.number, example.part.text, example.part.verdict)
+    return (example.labels.soft, example.labels.hard)
 
 
 def _agreed(counts: Counter[str]) -> Iterator[str]:
@@ -226,10 +226,10 @@ def _check(source: LabelSource) -> None:
 
 def _sources(record: Record, source: LabelSource) -> list[Annotation]:
     """Return the finished annotations that a source means; of gold labels the first."""
-    done = [each for each in record.annotations if each.status is Status.DONE]
+    done = [annotation for annotation in record.annotations if annotation.status is Status.DONE]
     if source.kind == "gold":
-        return [each for each in done if each.kind is AnnotatorKind.GOLD][:1]
-    return [each for each in done if _votes(each, source)]
+        return [annotation for annotation in done if annotation.kind is AnnotatorKind.GOLD][:1]
+    return [annotation for annotation in done if _votes(annotation, source)]
 
 
 def _labels(record: Record, source: LabelSource) -> ItemLabels | None:

@@ -47,7 +47,7 @@ def folds(examples: Sequence[LabelledItem], count: int, seed: int) -> tuple[Data
     """
     groups = _groups(examples)
     if len(examples) < FEWEST or len(groups) < count:
-        what = next((each.part.unit for each in examples if each.part), "items")
+        what = next((example.part.unit for example in examples if example.part), "items")
         raise UsageError(
             f"{len(examples)} labelled {what} with {len(groups)} different questions are too few "
             f"for {count} folds: at least {max(FEWEST, count)} are needed; review more items, "
@@ -58,7 +58,7 @@ def folds(examples: Sequence[LabelledItem], count: int, seed: int) -> tuple[Data
         parts[index % count].extend(group)
     return tuple(
         DataFold(
-            seen=tuple(each for other in parts if other is not part for each in other),
+            seen=tuple(example for other in parts if other is not part for example in other),
             held_out=tuple(part),
         )
         for part in parts
@@ -80,8 +80,8 @@ def halves(
             "needed, to learn from one and to choose by the other; review more items"
         )
     return (
-        tuple(each for group in groups[::2] for each in group),
-        tuple(each for group in groups[1::2] for each in group),
+        tuple(example for group in groups[::2] for example in group),
+        tuple(example for group in groups[1::2] for example in group),
     )
 
 
@@ -102,8 +102,8 @@ def transferred(
     Raises:
         UsageError: nothing is left to learn from.
     """
-    own = tuple(each for each in examples if each.item.lang == lang)
-    others = tuple(each for each in examples if each.item.lang != lang)
+    own = tuple(example for example in examples if example.item.lang == lang)
+    others = tuple(example for example in examples if example.item.lang != lang)
     seen = {"each": own, "others": others, "pooled": tuple(examples)}[how]
     if not seen:
         raise UsageError(f"there is no labelled item to learn from for {lang!r} ({how})")
@@ -119,17 +119,17 @@ def _groups(examples: Sequence[LabelledItem]) -> list[list[LabelledItem]]:
             key = parent[key]
         return key
 
-    for each in examples:
-        keys = [f"i:{each.item.id}"]
-        for what, text in (("a", each.item.answer), ("q", each.item.question)):
+    for example in examples:
+        keys = [f"i:{example.item.id}"]
+        for what, text in (("a", example.item.answer), ("q", example.item.question)):
             if text.strip():
                 keys.append(f"{what}:{_plain(text)}")
         first, *rest = (root(key) for key in keys)
         for other in rest:
             parent[root(other)] = root(first)
     groups = defaultdict(list)
-    for each in sorted(examples, key=lambda one: one.item.id):
-        groups[root(f"i:{each.item.id}")].append(each)
+    for example in sorted(examples, key=lambda one: one.item.id):
+        groups[root(f"i:{example.item.id}")].append(example)
     return list(groups.values())
 
 
@@ -207,7 +207,9 @@ def _verdicts(folds: Sequence[FoldScores], unit: Unit) -> HeldOut:
         tuned=_score(macro.a),
         difference=_difference(macro.difference),
         p=macro.difference.p,
-        languages={lang: (each.b.mean, each.a.mean) for lang, each in languages.items()},
+        languages={
+            lang: (language.b.mean, language.a.mean) for lang, language in languages.items()
+        },
         unit=unit,
     )
 

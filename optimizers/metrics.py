@@ -150,13 +150,13 @@ def _feedback(gold: Sequence[Extent], found: Sequence[Extent], answer: str) -> s
         if (meeting := _meeting(wanted, found)) and meeting != [wanted]
     ]
     parts = [
-        _listed("Missed", [_quote(answer, each) for each in missed]),
-        _listed("Marked although it is right", [_quote(answer, each) for each in invented]),
+        _listed("Missed", [_quote(answer, extent) for extent in missed]),
+        _listed("Marked although it is right", [_quote(answer, extent) for extent in invented]),
         _listed(
             "Boundaries off",
             [
                 f"{_quote(answer, wanted)} was marked as "
-                + " and ".join(_quote(answer, each) for each in meeting)
+                + " and ".join(_quote(answer, extent) for extent in meeting)
                 for wanted, meeting in cut
             ],
         ),

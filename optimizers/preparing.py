@@ -129,11 +129,11 @@ def chosen(records: Iterable[Record], search: PromptSearch) -> list[LabelledItem
         UsageError: there are none.
     """
     found = [
-        each
-        for each in _LABELLED[search.unit](records, search.labels)
-        if not search.languages or each.item.lang in search.languages
+        example
+        for example in _LABELLED[search.unit](records, search.labels)
+        if not search.languages or example.item.lang in search.languages
     ]
-    found.sort(key=lambda each: each.item.id)
+    found.sort(key=lambda example: example.item.id)
     if search.limit is not None and search.limit < len(found):
         drawn = random.Random(search.seed).sample(range(len(found)), search.limit)
         found = [found[index] for index in sorted(drawn)]
@@ -170,12 +170,12 @@ async def with_passages(
         async with turn:
             return await ensure(item, source)
 
-    items = {each.item.id: each.item for each in examples}  # several claims may be of one
+    items = {example.item.id: example.item for example in examples}  # several claims may be of one
     full = {item.id: item for item in await asyncio.gather(*map(filled, items.values()))}
     await asyncio.to_thread(
         store.save_findings, request.dataset, [_FetchedItem(item) for item in full.values()]
     )
-    return [replace(each, item=full[each.item.id]) for each in examples]
+    return [replace(example, item=full[example.item.id]) for example in examples]
 
 
 def _warm(choice: ModelChoice, temperature: float) -> ModelChoice:

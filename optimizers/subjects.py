@@ -58,11 +58,11 @@ class TuningSubject(Protocol):
         """The module to tune a copy of; its predictors are named as the detector's are."""
         ...
 
-    def example(self, each: LabelledItem) -> dspy.Example:
+    def example(self, labelled: LabelledItem) -> dspy.Example:
         """Return what the program is called with, and what a perfect one would return."""
         ...
 
-    def judge(self, each: LabelledItem, prediction: dspy.Prediction) -> ScoredAnswer:
+    def judge(self, labelled: LabelledItem, prediction: dspy.Prediction) -> ScoredAnswer:
         """Score what the program returned, by the search's metric."""
         ...
 
@@ -79,22 +79,22 @@ class SpanSubject:
         """The detector's program."""
         return self.detector.program
 
-    def example(self, each: LabelledItem) -> dspy.Example:
+    def example(self, labelled: LabelledItem) -> dspy.Example:
         """Return what the program reads of an item, with its gold spans where it returns spans."""
-        inputs = self.detector.inputs(each.item)
+        inputs = self.detector.inputs(labelled.item)
         quotes = [
             ModelQuote(target.text, target.prob)
-            for target in targets(each.labels, each.item.answer)
+            for target in targets(labelled.labels, labelled.item.answer)
         ]
-        answers = self.detector.expected(each.item, quotes)
+        answers = self.detector.expected(labelled.item, quotes)
         # Fields that begin with dspy_ stay out of prompts, demonstrations and summaries.
-        example = dspy.Example(**inputs, **answers, dspy_key=each.key)
+        example = dspy.Example(**inputs, **answers, dspy_key=labelled.key)
         return example.with_inputs(*inputs)
 
-    def judge(self, each: LabelledItem, prediction: dspy.Prediction) -> ScoredAnswer:
+    def judge(self, labelled: LabelledItem, prediction: dspy.Prediction) -> ScoredAnswer:
         """Score the spans that a prediction amounts to."""
-        found = labels(each.item, self.detector.mark(each.item, prediction))
-        return judge(each.labels, found, each.item.answer, self.metric)
+        found = labels(labelled.item, self.detector.mark(labelled.item, prediction))
+        return judge(labelled.labels, found, labelled.item.answer, self.metric)
 
 
 # MIPROv2 shows this source to the model that writes prompts.
@@ -150,24 +150,26 @@ class PartSubject:
         try_with, known = self.try_with, self._known
 
         async def judge(key: str, predictors: Predictors) -> PartPrediction:
-            each = known[key]
-            assert each.part is not None
-            return await try_with(each.item, each.part.name, predictors)
+            labelled = known[key]
+            assert labelled.part is not None
+            return await try_with(labelled.item, labelled.part.name, predictors)
 
         return JudgePart(judge, self.predictors)
 
-    def example(self, each: LabelledItem) -> dspy.Example:
+    def example(self, labelled: LabelledItem) -> dspy.Example:
         """Return a part, and what tells it from the others."""
-        assert each.part is not None
-        self._known[each.key] = each
-        text = each.part.text or each.item.question
-        return dspy.Example(key=each.key, part=text, dspy_key=each.key).with_inputs("key", "part")
+        assert labelled.part is not None
+        self._known[labelled.key] = labelled
+        text = labelled.part.text or labelled.item.question
+        return dspy.Example(key=labelled.key, part=text, dspy_key=labelled.key).with_inputs(
+            "key", "part"
+        )
 
-    def judge(self, each: LabelledItem, prediction: dspy.Prediction) -> ScoredAnswer:
+    def judge(self, labelled: LabelledItem, prediction: dspy.Prediction) -> ScoredAnswer:
         """Score what was said."""
-        assert each.part is not None
+        assert labelled.part is not None
         score = _JUDGES.get(unit_of(self.metric), judge_verdict)
-        return score(each.part.verdict, prediction.verdict, prediction.reason)
+        return score(labelled.part.verdict, prediction.verdict, prediction.reason)
 
 
 def labels(item: Item, annotation: Annotation) -> ItemLabels:

@@ -66,7 +66,7 @@ class PromptTuner:
             SpanlabError: the search cannot go on; says why.
         """
         parts = self.parts(examples)
-        scores = [self.fold(number, each) for number, each in enumerate(parts, start=1)]
+        scores = [self.fold(number, part) for number, part in enumerate(parts, start=1)]
         return self.finish(examples, scores)
 
     def parts(self, examples: Sequence[LabelledItem]) -> tuple[DataFold, ...]:
@@ -120,8 +120,8 @@ class PromptTuner:
             for stage, program in programs
         )
         return FoldScores(
-            ids=tuple(each.item.id for each in part.held_out),
-            languages=tuple(each.item.lang for each in part.held_out),
+            ids=tuple(example.item.id for example in part.held_out),
+            languages=tuple(example.item.lang for example in part.held_out),
             before=tuple(score for score, _ in before),
             after=tuple(score for score, _ in after),
             judged_before=self._judged(part.held_out, before),
@@ -138,7 +138,7 @@ class PromptTuner:
         """
         request = self.request
         unit = request.unit
-        held = held_out(scores, unit) if any(each.ids for each in scores) else None
+        held = held_out(scores, unit) if any(score.ids for score in scores) else None
         if request.target is not None:
             examples, _ = transferred(examples, request.target, request.transfer)
         self.on_event(SearchRemark(text=f"searching on all {len(examples)} {unit}"))
@@ -156,7 +156,7 @@ class PromptTuner:
         """Return the metric and the prediction of each; what the program fails on scores 0."""
         judged = self._judge(examples)
         evaluate = dspy.Evaluate(
-            devset=[self.subject.example(each) for each in examples],
+            devset=[self.subject.example(example) for example in examples],
             metric=lambda example, prediction: judged(example, prediction).score,
             num_threads=self.request.threads,
             max_errors=len(examples) + 1,
@@ -169,7 +169,7 @@ class PromptTuner:
 
     def _search(self, seen: Sequence[LabelledItem], *, fold: int) -> dspy.Module:
         learn, choose = (
-            tuple(self.subject.example(each) for each in half)
+            tuple(self.subject.example(example) for example in half)
             for half in halves(seen, self.request.seed)
         )
         watcher = self._watcher(len(choose), fold)
@@ -178,7 +178,7 @@ class PromptTuner:
             program=self.subject.program.deepcopy(),
             learn=learn,
             choose=choose,
-            has_answers=all(each.labels() for each in learn),
+            has_answers=all(example.labels() for example in learn),
             judged=self._judge(seen),
             task_lm=self.task_lm,
             prompt_lm=self.prompt_lm,
@@ -203,7 +203,7 @@ class PromptTuner:
         self, examples: Sequence[LabelledItem]
     ) -> Callable[[dspy.Example, dspy.Prediction], ScoredAnswer]:
         """Return the metric on these; an example names which it is, several may read alike."""
-        known = {each.key: each for each in examples}
+        known = {example.key: example for example in examples}
 
         def judged(example: dspy.Example, prediction: dspy.Prediction) -> ScoredAnswer:
             return self.subject.judge(known[example.dspy_key], prediction)
@@ -217,9 +217,9 @@ class PromptTuner:
         if self.request.unit not in {"claims", "steps"}:
             return ()
         return tuple(
-            JudgedClaim(each.item.id, each.part.verdict, prediction.get("verdict"))
-            for each, (_, prediction) in zip(examples, scored, strict=True)
-            if each.part is not None
+            JudgedClaim(example.item.id, example.part.verdict, prediction.get("verdict"))
+            for example, (_, prediction) in zip(examples, scored, strict=True)
+            if example.part is not None
         )
 
     def _program(
@@ -237,8 +237,8 @@ class PromptTuner:
             prompt_model=self.prompt_lm.model.removeprefix("openai/"),
             dataset=self.dataset,
             labels=str(request.labels),
-            languages=tuple(sorted({each.item.lang for each in examples})),
-            items=len({each.item.id for each in examples}),
+            languages=tuple(sorted({example.item.lang for example in examples})),
+            items=len({example.item.id for example in examples}),
             fingerprint=fingerprint(examples),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             parent=request.detector.program,

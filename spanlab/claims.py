@@ -256,7 +256,7 @@ class NameWrongWords(dspy.Signature):
 def wrong_words(prediction: dspy.Prediction) -> tuple[str, ...]:
     """Return the words that a predictor of `NameWrongWords` named; blank ones are left out."""
     words: list[WrongWords] = prediction.words or []
-    return tuple(each.text for each in words if each.text.strip())
+    return tuple(word.text for word in words if word.text.strip())
 
 
 def placed(

@@ -85,7 +85,9 @@ def key_of(name: str) -> str:
     if name.strip() in {"US", "U.S."}:  # as a word it is a pronoun
         return "united states"
     text = unicodedata.normalize("NFKD", name.casefold())
-    text = "".join(_plain(each) for each in text if not unicodedata.category(each).startswith("Mn"))
+    text = "".join(
+        _plain(letter) for letter in text if not unicodedata.category(letter).startswith("Mn")
+    )
     text = unicodedata.normalize("NFKC", text).replace("'s ", " ").removesuffix("'s")
     text = _ABBREVIATION.sub(lambda found: found.group().replace(".", ""), text)
     words = _WORD.findall(text)
@@ -94,7 +96,7 @@ def key_of(name: str) -> str:
     if words and words[0].startswith(_ARABIC_ARTICLE) and len(words[0]) > 4:
         words[0] = words[0].removeprefix(_ARABIC_ARTICLE)
     key = " ".join(words)
-    if not any(each.isalpha() for each in key):
+    if not any(letter.isalpha() for letter in key):
         return ""
     return _KNOWN.get(key, key)
 
@@ -192,7 +194,7 @@ def chosen(
         of equals the newest.
     """
     wanted = frozenset(terms(claim))
-    held = [wanted.intersection(terms(each.entry.text)) for each in entries]
+    held = [wanted.intersection(terms(entry.entry.text)) for entry in entries]
     spread = Counter(word for words in held for word in words)
     worth = [math.fsum(math.log1p(len(entries) / spread[word]) for word in words) for words in held]
     order = sorted(
@@ -240,8 +242,10 @@ class EntityRelation(ReplyModel):
 
 def edges_of(relations: Iterable[EntityRelation]) -> Iterator[EntityEdge]:
     """Yield the relations of a model's reply that name all three parts."""
-    for each in relations:
-        edge = EntityEdge(each.subject.strip(), each.relation.strip(), each.object.strip())
+    for relation in relations:
+        edge = EntityEdge(
+            relation.subject.strip(), relation.relation.strip(), relation.object.strip()
+        )
         if all(edge):
             yield edge
 

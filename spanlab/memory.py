@@ -164,16 +164,16 @@ class EvidenceMemory:
             keys += known or near(key, store.similar(scope, grams(key)))[:_NEAREST]
         query = SearchQuery(claim, before=before)
         admitted = [
-            each
-            for each in store.recall(scope, dict.fromkeys(keys), self._time())
-            if query.admits(passage_of(each.entry))
+            stored
+            for stored in store.recall(scope, dict.fromkeys(keys), self._time())
+            if query.admits(passage_of(stored.entry))
         ]
-        return [each.entry for each in chosen(admitted, claim)]
+        return [stored.entry for stored in chosen(admitted, claim)]
 
     async def keep(self, names: Iterable[str], entries: Iterable[MemoryEntry]) -> None:
         """Keep evidence under some entities; nothing if the memory is off or only read."""
         store, keys = self._store, keys_of(names)
-        kept = [each for each in entries if each.text.strip()]
+        kept = [entry for entry in entries if entry.text.strip()]
         if store is not None and self.keeps and keys and kept:
             await asyncio.to_thread(self._keep, store, keys, kept)
 
@@ -183,8 +183,8 @@ class EvidenceMemory:
         # Also under what they stand for: whoever knows it by that name finds it, too.
         every = tuple(dict.fromkeys((*keys, *store.aliases(keys))))
         kept = [
-            each.model_copy(update={"text": each.text[:_LONGEST], "entities": every})
-            for each in entries
+            entry.model_copy(update={"text": entry.text[:_LONGEST], "entities": every})
+            for entry in entries
         ]
         store.keep(self._choice.scope, kept, {key: grams(key) for key in every})
 
@@ -303,7 +303,7 @@ def _opened(url: str, written: str) -> MemoryStore:
 def _days(written: str) -> Mapping[str, float | None]:
     found = dict(_DAYS)
     for part in filter(None, map(str.strip, written.split(","))):
-        kind, _, days = (each.strip() for each in part.partition("="))
+        kind, _, days = (side.strip() for side in part.partition("="))
         if kind not in found or not (days == "never" or days.isdecimal()):
             raise UsageError(
                 f"{DAYS}: {part!r} is not like search=30 (kinds: {', '.join(found)}; or never)"

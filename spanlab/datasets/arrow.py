@@ -161,7 +161,7 @@ class ArrowReader(SchemaReader):
 
         with self._opened() as reader:
             kinds = str(reader.schema.types)
-        grows = any(each in kinds for each in _GROWING)
+        grows = any(kind in kinds for kind in _GROWING)
         with self._told(), pa.memory_map(str(self._file.path)) as stream:
             for message in pa.ipc.MessageReader.open_stream(stream):
                 if grows or _is_compressed(message.metadata.to_pybytes()):

@@ -112,7 +112,7 @@ def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
     given = listed(value)
     if isinstance(given, str):
         given = _json(given, column)
-    if isinstance(given, list) and given and all(isinstance(each, str) for each in given):
+    if isinstance(given, list) and given and all(isinstance(text, str) for text in given):
         if any(not text or answer.count(text) != 1 for text in given):
             return None
         begins = [(answer.index(text), text) for text in given]
@@ -183,14 +183,14 @@ def is_message(value: Any) -> bool:
 
 def is_chat(value: Any) -> bool:
     """Say whether a value is a list of messages, of which at least one has a role of a chat."""
-    if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
+    if not isinstance(value, list) or not all(isinstance(turn, Mapping) for turn in value):
         return False
-    return any(map(_role, value)) and all(any(name in each for name in _SAYS) for each in value)
+    return any(map(_role, value)) and all(any(name in turn for name in _SAYS) for turn in value)
 
 
 def answers_in(chat: Sequence[Mapping[str, Any]]) -> list[int]:
     """Return the numbers of the messages in which the model says something, counted from 0."""
-    return [n for n, each in enumerate(chat) if _role(each) == _MODEL and text_of_message(each)]
+    return [n for n, turn in enumerate(chat) if _role(turn) == _MODEL and text_of_message(turn)]
 
 
 def turn_of(value: Any, field: str, number: int | None = None) -> ChatTurn:
@@ -205,7 +205,7 @@ def turn_of(value: Any, field: str, number: int | None = None) -> ChatTurn:
     Raises:
         InputError: it is no chat, or the model says nothing in it.
     """
-    if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
+    if not isinstance(value, list) or not all(isinstance(turn, Mapping) for turn in value):
         raise InputError(
             "this is no chat", field=field, found=value, expected="a list of messages with roles"
         )
@@ -218,7 +218,7 @@ def turn_of(value: Any, field: str, number: int | None = None) -> ChatTurn:
             expected="a message of the role assistant",
         )
     at = answers[-1 if number is None else number]
-    before = [said for each in value[:at] for said in _said(each)]
+    before = [said for turn in value[:at] for said in _said(turn)]
     talk = [said for said in before if said.role in (_USER, _MODEL) and said.text]
     found = tuple(said.text for said in before if said.role == _TOOL and said.text.strip())
     is_whole = len(value) == 1 + len(talk) <= 2

@@ -139,7 +139,7 @@ def map_columns(
         mapping[field] = column
     for field in COMMON:
         taken = mapping.values()
-        free = [each for each in found if not any(f"{each}.".startswith(f"{t}.") for t in taken)]
+        free = [path for path in found if not any(f"{path}.".startswith(f"{t}.") for t in taken)]
         if field not in mapping and (guess := _guess(field, free, samples)) is not None:
             mapping[field] = guess
     if needed is not None and needed not in mapping and "messages" not in mapping:
@@ -177,7 +177,7 @@ def _names(columns: Sequence[str], *, inside: bool) -> Iterator[tuple[str, str]]
     if not inside:
         return
     inner = [(column.split("."), column) for column in columns if "." in column]
-    for path, column in sorted(inner, key=lambda each: len(each[0])):
+    for path, column in sorted(inner, key=lambda pair: len(pair[0])):
         before = {word for part in path[:-1] for word in words_of(part).split()}
         if not before & _ASIDE:
             for count in range(1, len(path)):
@@ -188,7 +188,7 @@ def _holds(field: str, column: str, samples: Sequence[Mapping[str, Any]]) -> boo
     """Say whether what stands in a column can be a field's; always so without samples."""
     if not samples:
         return True
-    values = [value_at(each, column) for each in samples]
+    values = [value_at(sample, column) for sample in samples]
     values = [value for value in values if value not in (None, "")]
     if not values:
         # An empty column is one, unless it lies inside others.
@@ -274,8 +274,8 @@ def value_at(record: Any, path: str) -> Any:
     if key.isdecimal():
         inner = record[int(key)] if int(key) < len(record) else None
         return value_at(inner, rest) if rest else inner
-    found = [value_at(each, path) for each in record]
-    return [each for each in found if each is not None] or None
+    found = [value_at(row, path) for row in record]
+    return [value for value in found if value is not None] or None
 
 
 def without(record: Mapping[str, Any], used: Collection[str], before: str = "") -> dict[str, Any]:
@@ -285,7 +285,7 @@ def without(record: Mapping[str, Any], used: Collection[str], before: str = "") 
         path = f"{before}{key}"
         if path in used or value is None or value == "":
             continue
-        inside = any(each.startswith(f"{path}.") for each in used)
+        inside = any(other.startswith(f"{path}.") for other in used)
         left = _inside(value, used, f"{path}.") if inside else value
         if not inside or left:
             rest[key] = left
@@ -297,7 +297,7 @@ def _inside(value: Any, used: Collection[str], before: str) -> Any:
         return without(value, used, before)
     if not isinstance(value, list):
         return value
-    places = ((each, f"{before}{index}") for index, each in enumerate(value))
-    kept = (_inside(each, used, f"{place}.") for each, place in places if place not in used)
-    left = [_inside(each, used, before) for each in kept]
+    places = ((element, f"{before}{index}") for index, element in enumerate(value))
+    kept = (_inside(element, used, f"{place}.") for element, place in places if place not in used)
+    left = [_inside(element, used, before) for element in kept]
     return left if any(left) else []

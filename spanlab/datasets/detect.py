@@ -102,15 +102,22 @@ def detect(path: Path, name: str | None = None) -> str:
     if head.lstrip()[:1] in (b"{", b"[") or any(records):
         found = records or _first_value(file)
         # BooookScore's files have an entry for every book.
-        inner = [each for value in found[:1] for each in value.values() if isinstance(each, dict)]
-        books = [each for each in inner[:1] if summaries.LEVELS in each]
+        inner = [
+            inner_value
+            for value in found[:1]
+            for inner_value in value.values()
+            if isinstance(inner_value, dict)
+        ]
+        books = [book for book in inner[:1] if summaries.LEVELS in book]
         return _json_format(books or found, file)
     _check_text(head, file)
-    if any(_is_a(each, "traces") for each in _printed(file)):
+    if any(_is_a(line, "traces") for line in _printed(file)):
         return "traces"  # between lines of a log
     if file.name.lower().endswith(_CSV_SUFFIXES) or _looks_like_table(head):
         columns = frozenset(re.split(r'[,;\t|"]+', head.decode(errors="replace").splitlines()[0]))
-        return "claims" if any(each <= columns for each in SIGNATURES["claims"]) else "csv"
+        return (
+            "claims" if any(signature <= columns for signature in SIGNATURES["claims"]) else "csv"
+        )
     raise _unknown(file, f"it begins {head[:60].decode(errors='replace')!r}")
 
 

@@ -88,7 +88,7 @@ def names_in(file: InputFile) -> dict[str, Any]:
     empty: dict[bytes, Any] = {b"[": [], b"{": {}}
     with file.open() as stream:
         _after_bom(stream)
-        return {each.name: empty.get(each.first) for each in islice(members(stream), _WIDEST)}
+        return {member.name: empty.get(member.first) for member in islice(members(stream), _WIDEST)}
 
 
 def record_lists(file: InputFile) -> list[RecordList]:
@@ -118,7 +118,7 @@ def rows_at(file: InputFile, found: RecordList) -> Iterator[FileRow]:
 
 
 def _lists(file: InputFile, stream: BinaryIO, before: str, depth: int) -> Iterator[RecordList]:
-    inside = [each for each in islice(members(stream), _WIDEST) if each.first in (b"[", b"{")]
+    inside = [member for member in islice(members(stream), _WIDEST) if member.first in (b"[", b"{")]
     for name, place, first in inside:
         stream.seek(place)
         if first == b"[":

@@ -99,7 +99,9 @@ def _safe_rows(group: Any, columns: Sequence[str], file: InputFile) -> int:
 
 def _pages(chunk: Any, file: InputFile) -> Iterator[UnpackedPage]:
     """Yield the pages of a column, by their headers and not by what the metadata says of them."""
-    start = min(each for each in (chunk.dictionary_page_offset, chunk.data_page_offset) if each)
+    start = min(
+        offset for offset in (chunk.dictionary_page_offset, chunk.data_page_offset) if offset
+    )
     with file.open() as stream:
         try:
             yield from pages(stream, start, start + chunk.total_compressed_size)

@@ -76,7 +76,7 @@ def read(path: Path, options: ReadOptions | None = None) -> Iterator[Record]:
         UsageError: there is no format of the name asked for.
     """
     placed = read_placed(path, options)
-    return (each.record for each in placed)
+    return (placed_record.record for placed_record in placed)
 
 
 def read_placed(path: Path, options: ReadOptions | None = None) -> Iterator[PlacedRecord]:

@@ -55,7 +55,7 @@ def read_labels(
         UsageError: there is no format of that name.
     """
     placed = read_placed_labels(path, format=format, annotator=annotator, role=role)
-    return (each.labels for each in placed)
+    return (placed_labels.labels for placed_labels in placed)
 
 
 def read_placed_labels(

@@ -306,7 +306,7 @@ def write_hub(records: Iterable[Record], stream: BinaryIO, title: str) -> int:
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         with archive.open(_member(_DATA), "w", force_zip64=True) as lines:
             for record in records:
-                said = [annotation_columns(each) for each in record.annotations]
+                said = [annotation_columns(annotation) for annotation in record.annotations]
                 lines.write(to_json({**item_columns(record.item), "annotations": said}) + b"\n")
                 count += 1
                 languages[record.item.lang] += 1
@@ -332,14 +332,14 @@ def _front(languages: Iterable[str]) -> str:
         **({"language": known} if known else {}),
         "tags": ["hallucination-detection"],
         "configs": [{"config_name": "default", "data_files": _DATA}],
-        "dataset_info": {"features": [_feature(*each) for each in _FEATURES.items()]},
+        "dataset_info": {"features": [_feature(*item) for item in _FEATURES.items()]},
     }
     return "\n".join(f"{key}: {json.dumps(value)}" for key, value in said.items())
 
 
 def _feature(name: str, kind: object) -> dict[str, object]:
     if isinstance(kind, list):
-        return {"name": name, "list": [_feature(*each) for each in kind[0].items()]}
+        return {"name": name, "list": [_feature(*item) for item in kind[0].items()]}
     return {"name": name, "dtype": kind}
 
 

@@ -197,7 +197,7 @@ class DetectorKit:
         found: dict[str, JsonValue] = {}
         for role, options in roles.items():
             for name, value in options.items():
-                shared = all(each.get(name) == value for each in roles.values())
+                shared = all(chosen.get(name) == value for chosen in roles.values())
                 found[name if shared else f"{role}.{name}"] = value
         return found | (thinking if roles else {})
 
@@ -276,7 +276,7 @@ class BatchCollector:
                 self._working = bool(batch)
             if not batch:
                 return
-            wanted = [each for each in batch if each[1].set_running_or_notify_cancel()]
+            wanted = [waiting for waiting in batch if waiting[1].set_running_or_notify_cancel()]
             said = self._attempt([item for item, _ in wanted])
             for (_, future), annotation in zip(wanted, said, strict=True):
                 future.set_result(annotation)

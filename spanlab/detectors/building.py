@@ -80,7 +80,9 @@ def build(
             from spanlab.detectors.common.model_detector import EnsembleModule
 
             return EnsembleModule(spec.name, members)
-        return Ensemble(members, (EnsembleVote(spec.name, tuple(each.name for each in members)),))
+        return Ensemble(
+            members, (EnsembleVote(spec.name, tuple(member.name for member in members)),)
+        )
     return _asking(spec, meter, settings)
 
 
@@ -153,7 +155,7 @@ def kit_of(spec: DetectorSpec, meter: Meter, settings: Settings) -> DetectorKit:
     # What was found for a claim before its date is all that may be read of it.
     local = isinstance(spec.retriever, AveritecSpec)
     cache = answer_cache(settings, "models")
-    lms = {each: language_model(each, meter, cache=cache) for each in set(choices.values())}
+    lms = {choice: language_model(choice, meter, cache=cache) for choice in set(choices.values())}
     return DetectorKit(
         spec=spec,
         retriever=retriever(spec.retriever or GivenSpec(), meter, settings),
@@ -284,7 +286,7 @@ def _json(value: object) -> JsonValue:
     if isinstance(value, BaseModel):
         return cast(JsonValue, value.model_dump(mode="json"))
     if isinstance(value, Mapping):
-        return {str(name): _json(each) for name, each in value.items()}
+        return {str(name): _json(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_json(each) for each in value]
+        return [_json(inner) for inner in value]
     return value if value is None or isinstance(value, bool | int | float) else str(value)

@@ -45,10 +45,12 @@ def typical_cost(entry: DetectorEntry) -> str:
     """Say what a detector asks at most for an answer of 110 words with 450 words of passages."""
     spec = spec_of(entry.name)
     specs = spec.members if isinstance(spec, EnsembleSpec) else (spec,)
-    calls = [call for each in specs for call in entry_of(each.detector).estimate(_TYPICAL, each)]
+    calls = [
+        call for member in specs for call in entry_of(member.detector).estimate(_TYPICAL, member)
+    ]
     number = sum(call.number for call in calls)
     tokens = sum(call.number * (call.asked + call.answered) for call in calls)
-    searches = sum(entry_of(each.detector).searches(_TYPICAL, each) for each in specs)
+    searches = sum(entry_of(member.detector).searches(_TYPICAL, member) for member in specs)
     if not number:
         return "no model call"
     words = f"up to {counted(number, 'model call')}, {max(round(tokens, -3), 1000):,} tokens"
@@ -131,8 +133,8 @@ def _queries(item: Item, retriever: RetrieverSpec) -> int:
 
 def _fetched(item: Item, retriever: RetrieverSpec) -> bool:
     """Say whether the item seems to have what such a retriever finds."""
-    of_the_item = (each for each in item.retrievals if each.query is None)
-    return any(each.retriever.startswith(retriever.kind) for each in of_the_item)
+    of_the_item = (retrieval for retrieval in item.retrievals if retrieval.query is None)
+    return any(demand.retriever.startswith(retriever.kind) for demand in of_the_item)
 
 
 def _model(spec: DetectorSpec, role: str) -> ModelChoice | None:

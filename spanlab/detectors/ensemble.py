@@ -39,7 +39,7 @@ class ItemOutcome:
 
     def added_to(self, record: Record) -> Record:
         """Return the record with new passages, and with new annotations in place of old ones."""
-        item, said = record.item, {each.annotator: each for each in record.annotations}
+        item, said = record.item, {saying.annotator: saying for saying in record.annotations}
         for finding in self.findings:
             # Detectors with different retrievers have each found passages of their own.
             item, moved = merged(item, finding.item)
@@ -69,7 +69,10 @@ class Ensemble:
     @property
     def names(self) -> tuple[str, ...]:
         """Everybody who signs an annotation: detectors, then votes."""
-        return (*(each.name for each in self.detectors), *(each.name for each in self.votes))
+        return (
+            *(detector.name for detector in self.detectors),
+            *(member.name for member in self.votes),
+        )
 
     @property
     def name(self) -> str:
@@ -101,9 +104,9 @@ class Ensemble:
         """
         open_states = _OPEN if retry_failed else _OPEN - {Status.FAILED}
         work = [
-            self._one(each, record.item)
-            for each in self.detectors
-            if again or (said := record.by(each.name)) is None or said.status in open_states
+            self._one(detector, record.item)
+            for detector in self.detectors
+            if again or (said := record.by(detector.name)) is None or said.status in open_states
         ]
         results = [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
         found = [result for result in results if isinstance(result, DetectorResult)]
@@ -139,12 +142,16 @@ class Ensemble:
         self, record: Record, found: Sequence[DetectorResult], changed: AbstractSet[str]
     ) -> list[DetectorResult]:
         """Return the votes whose voters have all come to an end, where there is something new."""
-        said = {each.annotator: each for each in record.annotations}
-        said |= {each.annotator: each for finding in found for each in finding.annotations}
+        said = {annotation.annotator: annotation for annotation in record.annotations}
+        said |= {
+            annotation.annotator: annotation
+            for finding in found
+            for annotation in finding.annotations
+        }
         cast = []
         for name, names in self.votes:
             voters = [said.get(voter) for voter in names]
-            ready = [each for each in voters if each is not None and each.status in _ENDED]
+            ready = [voter for voter in voters if voter is not None and voter.status in _ENDED]
             new = name not in said or not changed.isdisjoint(names)
             if new and len(ready) == len(voters):
                 cast.append(DetectorResult(tally(name, record.item, ready), record.item))
@@ -162,16 +169,18 @@ def tally(name: str, item: Item, members: Sequence[Annotation]) -> Annotation:
     Returns:
         The vote; failed, with the reason, if fewer than half of the members have finished.
     """
-    done = [each for each in members if each.status is Status.DONE]
+    done = [member for member in members if member.status is Status.DONE]
     if 2 * len(done) >= len(members) and done:
         return vote(item, members, name=name)
     why = "; ".join(
-        f"{each.annotator}: {each.note or each.status}" for each in members if each not in done
+        f"{member.annotator}: {member.note or member.status}"
+        for member in members
+        if member not in done
     )
     return Annotation(
         annotator=name,
         kind=AnnotatorKind.VOTE,
         status=Status.FAILED,
-        voters=tuple(each.annotator for each in done),
+        voters=tuple(annotation.annotator for annotation in done),
         note=f"{len(done)} of {len(members)} members finished, fewer than half: no vote ({why})",
     )

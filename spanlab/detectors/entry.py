@@ -50,15 +50,17 @@ def installed() -> Mapping[str, DetectorEntry | BrokenDetector]:
     Of the others, what needs neither a model nor an option comes first, what needs an option last.
     """
     found: dict[str, DetectorEntry | BrokenDetector] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda each: (not _is_ours(each), each)):
+    for point in sorted(
+        entry_points(group=GROUP), key=lambda entry_point: (not _is_ours(entry_point), entry_point)
+    ):
         name = point.name if point.name not in found else f"{point.name} ({_package(point)})"
         found[name] = _read(point, taken=name != point.name)
-    return MappingProxyType(dict(sorted(found.items(), key=lambda each: _rank(each[1]))))
+    return MappingProxyType(dict(sorted(found.items(), key=lambda item: _rank(item[1]))))
 
 
 def entries() -> tuple[DetectorEntry, ...]:
     """Return the detectors that can be used, in the order of ``installed``."""
-    return tuple(each for each in installed().values() if isinstance(each, DetectorEntry))
+    return tuple(entry for entry in installed().values() if isinstance(entry, DetectorEntry))
 
 
 def entry_of(name: str) -> DetectorEntry:
@@ -103,7 +105,7 @@ def tunable() -> tuple[str, ...]:
     Those tuned on spans come before those on claims; among them one that asks a single model comes
     first.
     """
-    found = sorted(entries(), key=lambda each: (each.tuned_on == "claims", len(each.roles)))
+    found = sorted(entries(), key=lambda entry: (entry.tuned_on == "claims", len(entry.roles)))
     return tuple(entry.name for entry in found if entry.prompts)
 
 

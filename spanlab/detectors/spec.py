@@ -146,11 +146,11 @@ class DetectorSpec(FrozenModel):
             UsageError: an option is unusable.
         """
         chosen, general = (
-            addressed(each, self.addresses()).thinking
-            for each in (options or {}, of_environment(environ))
+            addressed(settings, self.addresses()).thinking
+            for settings in (options or {}, of_environment(environ))
         )
         own = self.reasoning if "reasoning" in self.model_fields_set else None
-        given = (each for each in (chosen, own, general) if each is not None)
+        given = (choice for choice in (chosen, own, general) if choice is not None)
         return next(given, self.reasoning)
 
     def addresses(self, role: str = "") -> tuple[str, ...]:

@@ -329,7 +329,9 @@ def _look_up(
     environ: Mapping[str, str], name: str, role: str | tuple[str, ...] | None
 ) -> str | None:
     roles = (role,) if isinstance(role, str) else role or ()
-    special = (environ.get(f"{name}_{each.upper().replace('-', '_')}") for each in roles)
+    special = (
+        environ.get(f"{name}_{special_role.upper().replace('-', '_')}") for special_role in roles
+    )
     return next(filter(None, special), environ.get(name))
 
 

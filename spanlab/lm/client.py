@@ -130,7 +130,9 @@ class EndpointClient(SharedObject):
             once: Any = {"max_retries": 0}
             listed = await api.client.get("/models", cast_to=httpx2.Response, options=once)
             models = listed.extensions[ANSWER]["data"]
-            (model,) = (each for each in models if each["id"] == self.choice.model)
+            (model,) = (
+                listed_model for listed_model in models if listed_model["id"] == self.choice.model
+            )
         except (SpanlabError, openai.OpenAIError, ValueError, KeyError, TypeError):
             return None  # not every server has one, and nothing but this figure hangs on it
         sizes = (model.get(name) for name in _WINDOWS)

@@ -296,7 +296,7 @@ def words_of(page: str) -> str:
 def _read(error: object) -> ServerReport:
     """Read an error: a sentence, an object that has one, or a list of such."""
     if isinstance(error, list):
-        return ServerReport(400, "; ".join(_read(each).message for each in error))
+        return ServerReport(400, "; ".join(_read(inner).message for inner in error))
     if not isinstance(error, dict):
         return ServerReport(0, str(error))
     code = str(error.get("code") or error.get("type") or "")

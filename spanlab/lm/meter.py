@@ -430,17 +430,17 @@ async def together(*work: Coroutine[Any, Any, Any], at_once: int | None = None) 
     """
     slots = asyncio.Semaphore(at_once or max(len(work), 1))
 
-    async def run(each: Coroutine[Any, Any, Any]) -> Any:
+    async def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
         async with slots:
-            return await each
+            return await coroutine
 
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(run(each)) for each in work]
+            tasks = [group.create_task(run(coroutine)) for coroutine in work]
     except BaseExceptionGroup as errors:
         first = errors.exceptions[0]
         raise first from first.__cause__  # which says why; the group says nothing more
     finally:
-        for each in work:
-            each.close()  # those that an error kept from beginning
+        for coroutine in work:
+            coroutine.close()  # those that an error kept from beginning
     return [task.result() for task in tasks]

@@ -112,10 +112,10 @@ class LanguageModel(dspy.LM):
         others = any(value is not None for value in options.values())
         if others or None not in limits or given["reasoning_effort"] not in efforts:
             return None
-        if not messages or any(list(each) != ["role", "content"] for each in messages):
+        if not messages or any(list(message) != ["role", "content"] for message in messages):
             return None
-        roles = tuple(each["role"] for each in messages)
-        texts = all(type(each["content"]) is str for each in messages)
+        roles = tuple(message["role"] for message in messages)
+        texts = all(type(message["content"]) is str for message in messages)
         if roles not in {("user",), ("system", "user")} or not texts:
             return None
         for name in ("temperature", "top_p"):

@@ -88,9 +88,9 @@ def _without_sections(
     for value in values:
         named = _named(value, forms)
         if all(name in named for name in wanted):
-            read = {name: _read(forms[name], each) for name, each in named.items()}
-            others = [_named(each, forms) for each in values if each is not value]
-            clash = any(set(wanted) <= set(each) and each != named for each in others)
+            read = {name: _read(forms[name], text) for name, text in named.items()}
+            others = [_named(other, forms) for other in values if other is not value]
+            clash = any(set(wanted) <= set(other) and other != named for other in others)
             return {} if clash else read
     if len(wanted) != 1:
         return {}
@@ -170,8 +170,10 @@ def _shaped(form: TypeAdapter[Any], values: Iterable[Any], *, alone: bool) -> It
     """
     if not _is_list(form):
         for value in filter(_is_object, values):
-            read = (_read(form, each) for each in (value, *filter(_is_object, value.values())))
-            yield next((each for each in read if each is not None), None)
+            read = (
+                _read(form, candidate) for candidate in (value, *filter(_is_object, value.values()))
+            )
+            yield next((reading for reading in read if reading is not None), None)
         return
     elements: list[Any] = []
     for value in values:
@@ -189,7 +191,7 @@ def _shaped(form: TypeAdapter[Any], values: Iterable[Any], *, alone: bool) -> It
 def _list_in(value: Mapping[str, Any]) -> list[Any] | None:
     """Return the one list of objects in an object, or in one within it."""
     lists = list(_lists(value))
-    filled = [each for each in lists if each] or lists[:1]
+    filled = [list_ for list_ in lists if list_] or lists[:1]
     return filled[0] if len(filled) == 1 else None
 
 

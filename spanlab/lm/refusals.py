@@ -121,8 +121,8 @@ def _has_system(asked: Mapping[str, Any]) -> bool:
 
 def _without_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return messages with what the system says at the beginning of what the user says first."""
-    told = [str(each["content"]) for each in messages if each.get("role") == "system"]
-    rest = [each for each in messages if each.get("role") != "system"]
+    told = [str(message["content"]) for message in messages if message.get("role") == "system"]
+    rest = [message for message in messages if message.get("role") != "system"]
     first = rest[0] if rest and rest[0].get("role") == "user" else None
     if first is None:
         return [{"role": "user", "content": "\n\n".join(told)}, *rest]

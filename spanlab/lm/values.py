@@ -105,8 +105,8 @@ def _python(node: ast.expr) -> Any:
         case ast.Dict(keys=keys, values=parts) if all(isinstance(k, ast.Constant) for k in keys):
             pairs = zip(keys, parts, strict=True)
             return {str(key.value): _python(part) for key, part in pairs}  # type: ignore[union-attr]
-        case ast.Call(args=[], keywords=given) if given and all(each.arg for each in given):
-            return {str(each.arg): _python(each.value) for each in given}
+        case ast.Call(args=[], keywords=given) if given and all(keyword.arg for keyword in given):
+            return {str(keyword.arg): _python(keyword.value) for keyword in given}
         case _:
             raise ValueError(f"no data: {ast.unparse(node)[:50]}")
 
@@ -124,7 +124,7 @@ def _repaired(text: str, start: int) -> Any:
     except (ValueError, RecursionError):
         value = None
     found = value if isinstance(value, list) else [value]
-    if not found or not all(isinstance(each, dict) and each for each in found):
+    if not found or not all(isinstance(row, dict) and row for row in found):
         raise UnreadableError(text[start : start + 50])
     return value
 
@@ -206,7 +206,7 @@ def _text(value: object) -> str:
 
 def _texts(value: object) -> list[str]:
     values = value if isinstance(value, list | tuple) else [value]
-    return [text for each in values if (text := _text(each).strip())]
+    return [text for inner in values if (text := _text(inner).strip())]
 
 
 Prob = Annotated[float | None, BeforeValidator(probability)]
@@ -238,9 +238,11 @@ class ReplyModel(BaseModel):
 
 def has(data: Mapping[str, object], name: str) -> bool:
     """Say whether an object has a field, under its name or what models call it instead."""
-    return any(each in data for each in (name, *_SYNONYMS.get(name, ())))
+    return any(synonym in data for synonym in (name, *_SYNONYMS.get(name, ())))
 
 
 def named(data: Mapping[str, object], name: str) -> object:
     """Return what an object has under a name or what models call it instead; None if nothing."""
-    return next((data[each] for each in (name, *_SYNONYMS.get(name, ())) if each in data), None)
+    return next(
+        (data[synonym] for synonym in (name, *_SYNONYMS.get(name, ())) if synonym in data), None
+    )

@@ -161,10 +161,12 @@ def closest_sentence(
     if not wanted:
         return None
     read = [
-        (index, each) for index, passage in enumerate(passages) for each in _read(passage, lang)
+        (index, sentence)
+        for index, passage in enumerate(passages)
+        for sentence in _read(passage, lang)
     ]
     alike = process.extract(
-        wanted, [each.words for _, each in read], scorer=fuzz.token_set_ratio, limit=None
+        wanted, [sentence.words for _, sentence in read], scorer=fuzz.token_set_ratio, limit=None
     )
     best, where = 0.0, -1
     for words, shared, number in alike:  # those that share most come first
@@ -187,9 +189,9 @@ def _read(passage: str, lang: str) -> tuple[_Sentence, ...]:
     if passage.isascii():  # each character stays one: to fold them all at once is quicker
         plain = passage.lower().translate(_PLAIN)
         return tuple(
-            _Sentence(each, " ".join(plain[each.start : each.end].split())) for each in places
+            _Sentence(place, " ".join(plain[place.start : place.end].split())) for place in places
         )
-    return tuple(_Sentence(each, _words(passage[each.start : each.end])) for each in places)
+    return tuple(_Sentence(place, _words(passage[place.start : place.end])) for place in places)
 
 
 class _PunctuationTable(dict[int, str]):

@@ -149,7 +149,9 @@ def _without(state: ReviewState, claim: Claim) -> ReviewState:
     """Return the state without what was decided on this claim."""
     key = _key(claim)
     left = _put(state, {name: own for name, own in state.claims.items() if _key(own) != key})
-    refused = tuple(each for each in state.rejected_claims if _key(each) != key)
+    refused = tuple(
+        rejected_claim for rejected_claim in state.rejected_claims if _key(rejected_claim) != key
+    )
     return left.model_copy(update={"rejected_claims": refused})
 
 

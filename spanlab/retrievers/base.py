@@ -151,7 +151,10 @@ def retrieval_of(
     """
     query = _unless_usual(item, retriever, query)
     asked = (None, None, None) if query is None else (query.text, query.k, query.before)
-    return next((each for each in item.retrievals if each.key == (retriever.name, *asked)), None)
+    return next(
+        (retrieval for retrieval in item.retrievals if retrieval.key == (retriever.name, *asked)),
+        None,
+    )
 
 
 async def retrieve(item: Item, retriever: Retriever) -> RetrievedPassages:
@@ -180,8 +183,8 @@ async def retrieve(item: Item, retriever: Retriever) -> RetrievedPassages:
             raise answer
         found.append(answer)
     return RetrievedPassages(
-        tuple(query for each in found for query in each.queries),
-        _by_turns([each.passages for each in found]),
+        tuple(query for retrieved in found for query in retrieved.queries),
+        _by_turns([retrieved.passages for retrieved in found]),
     )
 
 
@@ -201,7 +204,9 @@ def _unless_usual(
 
 def _by_turns(lists: Sequence[Sequence[Passage]]) -> tuple[Passage, ...]:
     rounds = zip_longest(*lists)
-    return tuple(dict.fromkeys(each for turn in rounds for each in turn if each is not None))
+    return tuple(
+        dict.fromkeys(passage for turn in rounds for passage in turn if passage is not None)
+    )
 
 
 _SINGLE_FLIGHT: SingleFlight[RetrievedPassages] = SingleFlight()

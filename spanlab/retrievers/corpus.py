@@ -32,7 +32,7 @@ class CorpusDocument:
 
 def _joined(text: object) -> object:
     """Return the sentences of a document as one text, as AVeriTeC's knowledge store has them."""
-    if isinstance(text, list) and all(isinstance(each, str) for each in text):
+    if isinstance(text, list) and all(isinstance(part, str) for part in text):
         return "\n".join(text)
     return text
 

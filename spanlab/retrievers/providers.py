@@ -76,7 +76,7 @@ def _xml(text: str) -> ElementTree.Element:
 
 def _words(elements: Iterable[ElementTree.Element]) -> str:
     """Return the words of elements, each one a paragraph."""
-    return "\n\n".join(" ".join("".join(each.itertext()).split()) for each in elements)
+    return "\n\n".join(" ".join("".join(element.itertext()).split()) for element in elements)
 
 
 PAPERS: Final[dict[ProviderName, SearchService]] = {

@@ -93,7 +93,7 @@ def passages(answer: SearchAnswer, model: str, k: int) -> tuple[Passage, ...]:
         there is its title, or else its address.
     """
     said = Passage(text=answer.text + _links(answer), title=f"Answer of {model}")
-    return (said, *(each for source in answer.sources[:k] for each in _passage(source)))
+    return (said, *(passage for source in answer.sources[:k] for passage in _passage(source)))
 
 
 def _links(answer: SearchAnswer) -> str:
@@ -222,18 +222,18 @@ def _sources(body: Mapping[str, Any], annotations: list[Any]) -> tuple[CitedSour
     cited = body.get("citations")
     if isinstance(cited, list) and cited:
         return tuple(
-            _source(each) if isinstance(each, dict) else CitedSource(url=str(each).strip())
-            for each in cited
+            _source(source) if isinstance(source, dict) else CitedSource(url=str(source).strip())
+            for source in cited
         )
     noted = (note.get("url_citation") for note in annotations if isinstance(note, dict))
-    return tuple(dict.fromkeys(_source(each) for each in noted if isinstance(each, dict)))
+    return tuple(dict.fromkeys(_source(result) for result in noted if isinstance(result, dict)))
 
 
 def _source(result: dict[str, Any]) -> CitedSource:
     def text(*names: str) -> str | None:
         found = (result.get(name) for name in names)
         return next(
-            (each.strip() for each in found if isinstance(each, str) and each.strip()), None
+            (text.strip() for text in found if isinstance(text, str) and text.strip()), None
         )
 
     return CitedSource(

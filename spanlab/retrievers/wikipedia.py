@@ -117,14 +117,14 @@ class Wikipedia:
         whole = await self.article(title, language)
         headings = list(_HEADING.finditer(whole.text))
         wanted = section.strip().casefold()
-        begin = next((each for each in headings if each[2].casefold() == wanted), None)
+        begin = next((heading for heading in headings if heading[2].casefold() == wanted), None)
         if begin is None:
-            there = ", ".join(each[2] for each in headings) or "none"
+            there = ", ".join(heading[2] for heading in headings) or "none"
             raise PageError(
                 f"{whole.title!r} has no section {section[:100]!r} (there are: {there})"
             )
         later = headings[headings.index(begin) + 1 :]
-        end = next((each.start() for each in later if len(each[1]) <= len(begin[1])), None)
+        end = next((heading.start() for heading in later if len(heading[1]) <= len(begin[1])), None)
         return _with(whole, whole.text[begin.start() : end])
 
     async def facts(self, title: str, language: str) -> Passage:

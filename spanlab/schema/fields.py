@@ -64,9 +64,9 @@ def storable(value: _T, unwanted: re.Pattern[str] = _LONE_SURROGATE) -> _T:
     if isinstance(value, str):
         new = unwanted.sub("\ufffd", value)
     elif isinstance(value, list):
-        new = [storable(each, unwanted) for each in value]
+        new = [storable(inner, unwanted) for inner in value]
     elif isinstance(value, dict):
-        new = {storable(key, unwanted): storable(each, unwanted) for key, each in value.items()}
+        new = {storable(key, unwanted): storable(inner, unwanted) for key, inner in value.items()}
     return cast(_T, new)
 
 

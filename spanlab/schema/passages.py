@@ -76,16 +76,16 @@ def merged(stored: Item, found: Item) -> MergedItem:
         index in the merged item.
     """
     all_of = _Passages(stored.passages)
-    moved = {index: all_of.add(each, index) for index, each in enumerate(found.passages)}
-    retrievals = {each.key: each for each in stored.retrievals}
-    for each in found.retrievals:
-        places = tuple(moved[index] for index in each.passages)
-        there = retrievals.get(each.key)
+    moved = {index: all_of.add(passage, index) for index, passage in enumerate(found.passages)}
+    retrievals = {retrieval.key: retrieval for retrieval in stored.retrievals}
+    for retrieval in found.retrievals:
+        places = tuple(moved[index] for index in retrieval.passages)
+        there = retrievals.get(retrieval.key)
         both = {
-            "queries": _union(there.queries if there else (), each.queries),
+            "queries": _union(there.queries if there else (), retrieval.queries),
             "passages": _union(there.passages if there else (), places),
         }
-        retrievals[each.key] = each.model_copy(update=both)
+        retrievals[retrieval.key] = retrieval.model_copy(update=both)
     now = {"passages": all_of.all(), "retrievals": tuple(retrievals.values())}
     same = now["passages"] == stored.passages and now["retrievals"] == stored.retrievals
     return MergedItem(stored if same else stored.model_copy(update=now), moved)
@@ -115,7 +115,9 @@ def renumbered(annotation: Annotation, moved: Mapping[int, int]) -> Annotation:
             "spans": tuple(_span(span, moved) for span in annotation.spans),
             "rejected": tuple(_span(span, moved) for span in annotation.rejected),
             "claims": tuple(_claim(claim, moved) for claim in annotation.claims),
-            "rejected_claims": tuple(_claim(each, moved) for each in annotation.rejected_claims),
+            "rejected_claims": tuple(
+                _claim(rejected_claim, moved) for rejected_claim in annotation.rejected_claims
+            ),
             "trace": tuple(_step(step, moved) for step in annotation.trace),
         }
     )

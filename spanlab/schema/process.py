@@ -129,7 +129,9 @@ class NodeTable:
         """Return the longest path from a root by node."""
         levels: dict[str, int] = {}
         for node in order:
-            levels[node] = max((levels[each] + 1 for each in self.by_id[node].sources), default=0)
+            levels[node] = max(
+                (levels[source] + 1 for source in self.by_id[node].sources), default=0
+            )
         return levels
 
     def _stages(self) -> tuple[str, ...]:
@@ -203,7 +205,9 @@ def roots_of(process: ProcessGraph) -> list[ProcessNode]:
     while waiting:
         found = process.read(waiting)
         roots.update((node.id, node) for node in found if not node.sources)
-        new = dict.fromkeys(each for node in found for each in node.sources if each not in known)
+        new = dict.fromkeys(
+            source for node in found for source in node.sources if source not in known
+        )
         known |= new
         waiting = list(new)
     return list(roots.values())

@@ -120,8 +120,10 @@ def compare(before: TunedProgram, after: TunedProgram) -> tuple[PromptChange, ..
         old, new = before.predictors.get(name), after.predictors.get(name)
         if old == new:
             continue
-        there, here = (each.demos if each else () for each in (old, new))
-        was, is_ = ((each.instruction.splitlines() if each else []) for each in (old, new))
+        there, here = (predictor.demos if predictor else () for predictor in (old, new))
+        was, is_ = (
+            (predictor.instruction.splitlines() if predictor else []) for predictor in (old, new)
+        )
         changes.append(
             PromptChange(
                 predictor=name,

@@ -134,7 +134,7 @@ class NodesInMemory:
 
     def find(self, nodes: Collection[str]) -> list[ProcessNode]:
         """Return the nodes with these ids that there are."""
-        return [self._staged(each) for each in nodes if each in self._nodes.by_id]
+        return [self._staged(node) for node in nodes if node in self._nodes.by_id]
 
     def all(self) -> Iterator[ProcessNode]:
         """Yield all nodes, in the order in which they came."""

@@ -51,10 +51,10 @@ def score_answer(answer: str, right: Sequence[str]) -> AnswerScore:
     Returns:
         The best of each score; zeros without right answers.
     """
-    found = [_one(_words(answer), _words(each)) for each in right]
+    found = [_one(_words(answer), _words(gold)) for gold in right]
     return AnswerScore(
-        max((each.exact for each in found), default=0.0),
-        max((each.f1 for each in found), default=0.0),
+        max((score.exact for score in found), default=0.0),
+        max((score.f1 for score in found), default=0.0),
     )
 
 
@@ -131,14 +131,14 @@ def _parting() -> _Words:
     class Words(NLTKWordTokenizer):
         STARTING_QUOTES: ClassVar = [
             *(
-                each
-                for each in NLTKWordTokenizer.STARTING_QUOTES
-                if _CLITICS not in each[0].pattern
+                rule
+                for rule in NLTKWordTokenizer.STARTING_QUOTES
+                if _CLITICS not in rule[0].pattern
             ),
             (_LONE_LETTER, r"' \1"),
         ]
         PUNCTUATION: ClassVar = [
-            each for each in NLTKWordTokenizer.PUNCTUATION if not each[0].fullmatch(_DASH)
+            rule for rule in NLTKWordTokenizer.PUNCTUATION if not rule[0].fullmatch(_DASH)
         ]
 
     class Marks(PunktLanguageVars):

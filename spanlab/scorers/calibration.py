@@ -68,7 +68,7 @@ class CalibrationSums:
             for at, size in enumerate(self._characters)
             if size
         )
-        error = sum(abs(each.prob - each.share) * each.characters for each in bins) / total
+        error = sum(abs(part.prob - part.share) * part.characters for part in bins) / total
         return CalibrationReport(bins=bins, error=error)
 
 

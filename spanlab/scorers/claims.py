@@ -193,11 +193,13 @@ def compare_macro_f1(a: Sequence[JudgedClaim], b: Sequence[JudgedClaim]) -> Macr
         return scores
 
     drawn = list(weights(len(names), _NAME))
-    resampled = [np.concatenate([f1(each @ side) for each in drawn]) for side in (first, second)]
+    resampled = [
+        np.concatenate([f1(sample @ side) for sample in drawn]) for side in (first, second)
+    ]
     swapped = np.concatenate(
         [
-            f1(each @ first + (1 - each) @ second) - f1(each @ second + (1 - each) @ first)
-            for each in swaps(len(names), _NAME)
+            f1(swap @ first + (1 - swap) @ second) - f1(swap @ second + (1 - swap) @ first)
+            for swap in swaps(len(names), _NAME)
         ]
     )
     observed = [float(f1(side.sum(axis=0))[0]) for side in (first, second)]
@@ -256,7 +258,7 @@ def _figures(confusion: Table, counted: NDArray[np.bool_] | None = None) -> Tabl
     over = np.ones(gold.shape[1], bool) if counted is None else counted
     used = np.maximum(present[:, over].sum(axis=1), 1)
     accuracy = right.sum(axis=1) / np.maximum(gold.sum(axis=1), 1)
-    means = (each[:, over].sum(axis=1) / used for each in (recall, f1))
+    means = (scores[:, over].sum(axis=1) / used for scores in (recall, f1))
     figures: Table = np.stack([accuracy, *means], axis=1)
     return figures
 

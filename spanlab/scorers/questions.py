@@ -37,9 +37,11 @@ def response_agreement(
     """
     counts = [Counter(unit) for unit in units if len(unit) > 1]
     if ordinal:
-        values: list[Response] = sorted({each for c in counts for each in c if type(each) is int})
+        values: list[Response] = sorted(
+            {value for c in counts for value in c if type(value) is int}
+        )
     else:
-        values = list(dict.fromkeys(each for count in counts for each in count))
+        values = list(dict.fromkeys(value for count in counts for value in count))
     if len(values) < 2:
         return ResponseAgreement(len(counts), None)
     table = np.array([[count[value] for value in values] for count in counts])

@@ -154,9 +154,9 @@ def update_values(
     counted, decided = [], []
     for position, said in there.items():
         at = {"at": position}
-        counted.append(at | counted_values(each.values for each in said.values()))
+        counted.append(at | counted_values(stored.values for stored in said.values()))
         if position in disputed:
-            deciding = [each.annotation() for each in said.values() if each.values.decides]
+            deciding = [stored.annotation() for stored in said.values() if stored.values.decides]
             decided.append(at | disputed_values(deciding))
     here = update(queue_values).where(
         queue_values.c.dataset_id == dataset, queue_values.c.position == bindparam("at")

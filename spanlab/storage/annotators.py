@@ -323,17 +323,17 @@ def _renamed(text: str | None, name: str, new: str) -> str | None:
 
 def _walked(value: Any, name: str, new: str) -> Any:
     if isinstance(value, list):
-        return [_walked(each, name, new) for each in value]
+        return [_walked(inner, name, new) for inner in value]
     if not isinstance(value, dict):
         return value
     kept = _HOW_MADE | {"trace"} if value.get("voters") else {"trace"}
     return {
-        key: each
+        key: inner
         if key in kept
-        else list(dict.fromkeys(new if who == name else who for who in each))
-        if key == "voters" and isinstance(each, list)
+        else list(dict.fromkeys(new if who == name else who for who in inner))
+        if key == "voters" and isinstance(inner, list)
         else new
-        if key in _NAMES and each == name
-        else _walked(each, name, new)
-        for key, each in value.items()
+        if key in _NAMES and inner == name
+        else _walked(inner, name, new)
+        for key, inner in value.items()
     }

@@ -181,7 +181,7 @@ class PlanProgress:
 
     def of(self, annotator: str) -> PersonProgress | None:
         """Return how far a person is; None for one whom the plan does not know."""
-        return next((each for each in self.people if each.annotator == annotator), None)
+        return next((person for person in self.people if person.annotator == annotator), None)
 
 
 def progress(

@@ -61,7 +61,7 @@ def find(connection: Connection, name: str, *, delete: bool = False) -> DatasetR
     row = connection.execute(query.where(datasets.c.name == name)).one_or_none()
     if row is None:
         known = connection.execute(query.order_by(datasets.c.id).limit(20)).all()
-        there = ", ".join(repr(each.name) for each in known) or "none yet"
+        there = ", ".join(repr(dataset.name) for dataset in known) or "none yet"
         raise NotFoundError(f"there is no dataset {name!r}; there are: {there}")
     if row.digest is not None and not delete and writes(connection):
         raise version_stays(name)

@@ -272,7 +272,7 @@ def _code(error: BaseException) -> int:
 
 def is_full(file: Path) -> bool:
     """Say whether the disk is full on which a file is, or would be."""
-    folder = next(each for each in file.absolute().parents if each.exists())
+    folder = next(parent for parent in file.absolute().parents if parent.exists())
     return shutil.disk_usage(folder).free < _PAGE
 
 

@@ -52,7 +52,9 @@ def _grow(
 ) -> list[tuple[str, Annotation]]:
     """Append to the stored items what is new, and return the annotations as they fit there."""
     # Annotators before items: all writers lock in this order, so that none wait for each other.
-    for who, kind in {(each.annotator, each.kind) for one in batch for each in one.annotations}:
+    for who, kind in {
+        (annotation.annotator, annotation.kind) for one in batch for annotation in one.annotations
+    }:
         register(connection, dataset, who, kind)
     stored = locked(connection, dataset, dict.fromkeys(finding.item.id for finding in batch))
     grown: dict[str, Item] = {}

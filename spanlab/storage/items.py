@@ -59,7 +59,9 @@ class StoredRecord:
         """Return the record; that its quotes are right was checked when it came in."""
         return Record.model_construct(
             item=Item.model_validate_json(self.item),
-            annotations=tuple(Annotation.model_validate_json(each) for each in self.annotations),
+            annotations=tuple(
+                Annotation.model_validate_json(annotation) for annotation in self.annotations
+            ),
         )
 
 
@@ -183,7 +185,7 @@ def _ids(connection: Connection, dataset: DatasetRow, names: Sequence[str]) -> s
     known = {row.name: row.id for row in rows}
     for name in names:
         if name not in known:
-            there = ", ".join(repr(each) for each in known) or "nobody"
+            there = ", ".join(repr(name) for name in known) or "nobody"
             raise NotFoundError(
                 f"{name!r} has annotated nothing in {dataset.name!r}; who has: {there}"
             )

@@ -122,7 +122,7 @@ class MemoryStore:
         keys: set[tuple[str, int, int]] = set()
         with self._database.writing() as connection:
             # In one order everywhere: two workers that keep the same do not lock each other out.
-            for entry in sorted(entries, key=lambda each: each.digest):
+            for entry in sorted(entries, key=lambda memory: memory.digest):
                 values = {"scope": scope, "digest": entry.digest, "json": entry.written}
                 times = {"at": entry.at, "expires": entry.expires}
                 row = connection.execute(_KEEP, values | times).one()
@@ -160,9 +160,9 @@ class MemoryStore:
             for key in keys:
                 other = connection.execute(_ALIAS_OF, {"alias": key}).scalar()
                 found[key] = tuple(
-                    each
-                    for each in dict.fromkeys(filter(None, (key, other)))
-                    if connection.execute(_IS_KEY, {"scope": scope, "key": each}).scalar()
+                    fromkey
+                    for fromkey in dict.fromkeys(filter(None, (key, other)))
+                    if connection.execute(_IS_KEY, {"scope": scope, "key": fromkey}).scalar()
                 )
         return found
 
@@ -170,7 +170,7 @@ class MemoryStore:
         """Return what keys stand for, as far as redirects have said; empty if none has."""
         with self._database.reading() as connection:
             found = (connection.execute(_ALIAS_OF, {"alias": key}).scalar() for key in keys)
-            return tuple(str(each) for each in found if each is not None)
+            return tuple(str(part) for part in found if part is not None)
 
     def similar(self, scope: str, grams: Iterable[str]) -> list[str]:
         """Return the keys that share most pieces with a name, those with the most first."""
@@ -178,13 +178,13 @@ class MemoryStore:
         if not given:
             return []
         # One query: of a piece that many names share, only so many are looked at.
-        each = (
+        condition = (
             "SELECT key FROM (SELECT key FROM memory_grams "  # noqa: S608 - our words
             f"WHERE scope = :scope AND gram = :{name} LIMIT {_COMMON}) x"
             for name in given
         )
         asked = text(
-            f"SELECT key FROM ({' UNION ALL '.join(each)}) y "  # noqa: S608 - our words
+            f"SELECT key FROM ({' UNION ALL '.join(condition)}) y "  # noqa: S608 - our words
             f"GROUP BY key ORDER BY count(*) DESC, key LIMIT {_CANDIDATES}"
         )
         with self._database.reading() as connection:
@@ -245,12 +245,14 @@ class MemoryStore:
         with self._database.reading() as connection:
             rows = connection.execute(_NEWEST_OF_ALL if key is None else _NEWEST_UNDER, given)
             found = [StoredEntry.of(row) for row in rows]
-            keys: dict[int, list[str]] = {each.id: [] for each in found}
+            keys: dict[int, list[str]] = {stored.id: [] for stored in found}
             for row in connection.execute(_KEYS_OF, {"ids": list(keys)}):
                 keys[row.memory_id].append(row.key)
         return [
-            replace(each, entry=each.entry.model_copy(update={"entities": tuple(keys[each.id])}))
-            for each in found
+            replace(
+                stored, entry=stored.entry.model_copy(update={"entities": tuple(keys[stored.id])})
+            )
+            for stored in found
         ]
 
     def scopes(self) -> dict[str, int]:

@@ -107,10 +107,10 @@ class Selection:
         if not query.blind and not query.own_only:
             return None
         seen = (
-            each.id
-            for each in self._annotators.values()
-            if each.name == query.reviewer
-            or (each.kind is AnnotatorKind.DETECTOR and not query.own_only)
+            annotator.id
+            for annotator in self._annotators.values()
+            if annotator.name == query.reviewer
+            or (annotator.kind is AnnotatorKind.DETECTOR and not query.own_only)
         )
         return {search.THE_ITEM, *seen}
 

@@ -122,7 +122,7 @@ def _check_not_emptied(path: Path, home: Path) -> None:
         return
     with suppress(sqlite3.Error), closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as making:
         making.execute("BEGIN EXCLUSIVE")  # after a process that is about to make its tables
-    beside = sorted(each.name for each in home.iterdir() if not each.name.startswith(path.name))
+    beside = sorted(file.name for file in home.iterdir() if not file.name.startswith(path.name))
     if beside and not path.stat().st_size:
         raise StoreError(
             f"the database {path} is empty (0 bytes), but beside it lies {', '.join(beside[:5])}: "

@@ -197,7 +197,7 @@ async def server_states(servers: Mapping[str, ToolServer]) -> list[ServerState]:
     Raises:
         UsageError: the SDK is not installed.
     """
-    return list(await asyncio.gather(*(_state(name, each) for name, each in servers.items())))
+    return list(await asyncio.gather(*(_state(name, server) for name, server in servers.items())))
 
 
 async def _state(name: str, server: ToolServer) -> ServerState:
@@ -207,9 +207,9 @@ async def _state(name: str, server: ToolServer) -> ServerState:
     except (ToolError, TimeoutError) as error:
         return ServerState(name, problem=str(error))
     tools = [
-        _tool(name, server, connection, each)
-        for each in found.tools[:_MOST]
-        if (server.tools is None or each.name in server.tools) and _NAME.fullmatch(each.name)
+        _tool(name, server, connection, tool)
+        for tool in found.tools[:_MOST]
+        if (server.tools is None or tool.name in server.tools) and _NAME.fullmatch(tool.name)
     ]
     return ServerState(name, tuple(tools))
 
@@ -218,7 +218,7 @@ def _tool(name: str, server: ToolServer, connection: ServerConnection, told: Any
     schema = told.input_schema if isinstance(told.input_schema, dict) else {}
     properties = schema.get("properties")
     properties = properties if isinstance(properties, dict) else {}
-    named = {name: each for name, each in properties.items() if _NAME.fullmatch(name)}
+    named = {name: schema for name, schema in properties.items() if _NAME.fullmatch(name)}
     parameters = dict(islice(named.items(), _PARAMETERS))
     required = schema.get("required")
     title = f"{name}.{told.name}"

@@ -79,7 +79,11 @@ class Tool:
     @property
     def asked(self) -> Mapping[str, JsonValue]:
         """The parameters that an agent gives."""
-        return {name: each for name, each in self.parameters.items() if name not in self.of_item}
+        return {
+            name: parameter
+            for name, parameter in self.parameters.items()
+            if name not in self.of_item
+        }
 
 
 class Toolbox:

@@ -152,7 +152,9 @@ def is_own(cells: Mapping[str, Any]) -> bool:
     said = cells.get("annotations")
     if not isinstance(said, list) or not set(COLUMNS) - set(_SAID) <= cells.keys():
         return False
-    return all(isinstance(each, dict) and set(_SAID) <= each.keys() for each in said)
+    return all(
+        isinstance(annotation, dict) and set(_SAID) <= annotation.keys() for annotation in said
+    )
 
 
 def record_of(cells: Mapping[str, Any]) -> Record:
@@ -163,15 +165,15 @@ def record_of(cells: Mapping[str, Any]) -> Record:
     """
     item = {name: _nested(name, cells[name]) for name in COLUMNS if name not in _SAID}
     said = [
-        {name: _nested(name, each.get(name)) for name in (*_SAID, "responses")}
-        for each in cells["annotations"]
+        {name: _nested(name, annotation.get(name)) for name in (*_SAID, "responses")}
+        for annotation in cells["annotations"]
     ]
-    for each in said:
-        for span in each["spans"] if isinstance(each["spans"], list) else ():
+    for annotation in said:
+        for span in annotation["spans"] if isinstance(annotation["spans"], list) else ():
             if isinstance(span, dict):
                 span["attributes"] = _nested("attributes", span.get("attributes"))
-        if isinstance(each["claims"], list):
-            each["claims"] = [_claim(claim, item["answer"]) for claim in each["claims"]]
+        if isinstance(annotation["claims"], list):
+            annotation["claims"] = [_claim(claim, item["answer"]) for claim in annotation["claims"]]
     return jsonl.loads(to_json({**_said(item), "annotations": _said(said)}))
 
 
@@ -201,11 +203,11 @@ def _claim(claim: Any, answer: Any) -> Any:
 def _said(value: Any) -> Any:
     """Return a value without the fields that are None, at any depth but in ``meta``."""
     if isinstance(value, list):
-        return [_said(each) for each in value]
+        return [_said(inner) for inner in value]
     if not isinstance(value, dict):
         return value
-    kept = {name: each for name, each in value.items() if each is not None}
-    return {name: _said(each) if name != "meta" else each for name, each in kept.items()}
+    kept = {name: inner for name, inner in value.items() if inner is not None}
+    return {name: _said(inner) if name != "meta" else inner for name, inner in kept.items()}
 
 
 class _CountedRecords:

@@ -93,10 +93,10 @@ class _ClaimLine(BaseModel):
         """The label as it stands there, wherever it stands; None for none."""
         evidence = (self.model_extra or {}).get("evidence")
         if isinstance(evidence, dict) and "cited_doc_ids" in (self.model_extra or {}):
-            found = (each.get("label") for some in evidence.values() for each in some)
+            found = (judgement.get("label") for some in evidence.values() for judgement in some)
             return next(found, "not enough information")
         given = (self.label, self.verdict, self.raw_label)
-        return next((each for each in given if each not in (None, "")), None)
+        return next((label for label in given if label not in (None, "")), None)
 
 
 class _ClaimTable(CsvReader):
@@ -355,7 +355,7 @@ def dumps(item: Item, annotation: Annotation) -> bytes:
     questions and answers.
     """
     said = {claim.verdict or "not-enough-evidence" for claim in annotation.claims}
-    worst: Verdict = next((each for each in LABELS if each in said), "not-enough-evidence")
+    worst: Verdict = next((verdict for verdict in LABELS if verdict in said), "not-enough-evidence")
     evidence: list[JsonValue] = [
         {
             "question": step.question,

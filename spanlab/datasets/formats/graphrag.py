@@ -136,11 +136,11 @@ class GraphRagReader(reader.FormatReader):
             process=shared.among(self._source),
             meta={} if query.method is None else {"method": query.method},
         )
-        judged = [each for each in self._claims if each.query_id == query.id]
-        claims = tuple(_claim(query.response, each) for each in judged)
+        judged = [claim for claim in self._claims if claim.query_id == query.id]
+        claims = tuple(_claim(query.response, statement) for statement in judged)
         if not claims:
             return Record(item=item)
-        wrong = {each.source for each in claims if each.source and each.verdict in HALLUCINATED}
+        wrong = {claim.source for claim in claims if claim.source and claim.verdict in HALLUCINATED}
         spans = tuple(sorted(wrong, key=lambda span: span.start))
         gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=spans, claims=claims)
         return Record(item=item, annotations=(gold,))
@@ -171,7 +171,7 @@ def _made(query: _Query, known: Mapping[str, ProcessNode]) -> Iterator[ProcessNo
         zip(query.map_contexts, query.map_answers, strict=True), start=1
     ):
         field = f"map_contexts.{batch - 1}"
-        read = [_node(f"report {each}", known, field) for each in _listed(context, field)]
+        read = [_node(f"report {report}", known, field) for report in _listed(context, field)]
         for number, point in enumerate(points, start=1):
             if point.score > 0:  # the others are not handed on
                 name = f"{_answer(query)} map {batch}.{number}"
@@ -181,8 +181,8 @@ def _made(query: _Query, known: Mapping[str, ProcessNode]) -> Iterator[ProcessNo
                 sources.append(name)
     for kind, listed in query.context.items():
         if kind in _KINDS:
-            ids = [f"{_KINDS[kind]} {each.id}" for each in listed if each.in_context]
-            sources += [_node(each, known, f"context.{kind}") for each in ids]
+            ids = [f"{_KINDS[kind]} {row.id}" for row in listed if row.in_context]
+            sources += [_node(id_, known, f"context.{kind}") for id_ in ids]
     if not sources:
         raise InputError(
             "nothing says what the answer was made from",

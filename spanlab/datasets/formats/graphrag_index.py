@@ -165,7 +165,7 @@ def index_of(folder: InputFile) -> dict[str, ProcessNode]:
         ]
     for report, place in _rows(folder, "community_reports", _CommunityReport):
         number = str(report.community)
-        place.known([number], {each: each for each in members}, "community")
+        place.known([number], {member: member for member in members}, "community")
         add(f"report {number}", report.full_content, "community report", members[number])
     return nodes
 
@@ -227,10 +227,10 @@ class _RowPlace(NamedTuple):
 
     def known(self, ids: Sequence[str], names: Mapping[str, str], field: str) -> list[str]:
         """Return the nodes that ids mean, each once; raises InputError for one that is unknown."""
-        for each in ids:
-            if each not in names:
-                raise unknown(field, each).at(file=self.file, line=self.row, unit="row")
-        return list(dict.fromkeys(names[each] for each in ids))
+        for id_ in ids:
+            if id_ not in names:
+                raise unknown(field, id_).at(file=self.file, line=self.row, unit="row")
+        return list(dict.fromkeys(names[id_] for id_ in ids))
 
 
 def _rows(folder: InputFile, name: str, kind: type[_M]) -> Iterator[tuple[_M, _RowPlace]]:

@@ -38,7 +38,7 @@ class JsonReader(MappedReader):
     def layout(self) -> RecordLayout:
         """Return what the records look like, and in which lists of the file they may be."""
         layout = super().layout()
-        there = [each.path for each in self._lists] + [ITSELF] * bool(self._lists)
+        there = [list_.path for list_ in self._lists] + [ITSELF] * bool(self._lists)
         chosen = ITSELF if self._list is None else self._list.path
         return layout._replace(lists=tuple(sorted(there, key=lambda path: path != chosen)))
 
@@ -58,7 +58,7 @@ class JsonReader(MappedReader):
             raise InputError(
                 f"there is no list of records at {self._options.records!r}",
                 file=self._file.name,
-                found=f"lists at {', '.join(each.path for each in self._lists) or 'no place'}",
+                found=f"lists at {', '.join(list_.path for list_ in self._lists) or 'no place'}",
                 expected="the path of a list with objects in it, in a file that is one object; "
                 f"{ITSELF} for that object",
             )
@@ -83,10 +83,12 @@ class JsonReader(MappedReader):
     def _list(self) -> RecordList | None:
         """The list that the records are in; None if they are in none."""
         if self._options.records is not None:
-            return next((each for each in self._lists if each.path == self._options.records), None)
-        ranks = [(self._rank(each.first), each) for each in self._lists]
+            return next(
+                (list_ for list_ in self._lists if list_.path == self._options.records), None
+            )
+        ranks = [(self._rank(list_.first), list_) for list_ in self._lists]
         rank, likeliest = max(
-            ranks, key=lambda each: (each[0], each[1].size), default=((False, 0), None)
+            ranks, key=lambda ranked: (ranked[0], ranked[1].size), default=((False, 0), None)
         )
         return None if likeliest is None or self._is_record(rank) else likeliest
 
@@ -137,7 +139,7 @@ def _fields(columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> int
     said = {
         field
         for field, column in mapping.items()
-        if any(value_at(each, column) not in (None, "", []) for each in samples)
+        if any(value_at(sample, column) not in (None, "", []) for sample in samples)
     }
     chat = "messages" in said
     return (chat or "answer" in said) * (1 + (chat or "question" in said) + ("passages" in said))

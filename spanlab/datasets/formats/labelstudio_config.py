@@ -96,7 +96,7 @@ def _question(element: ET.Element, title: str) -> Question:
     if element.tag == "Choices" and element.get("choice", "single").startswith("multiple"):
         raise UsageError(f"{name}: several choices at once are not asked here, only one")
     kinds: dict[str, dict[str, Any]] = {
-        "Choices": {"options": tuple(each.get("value", "") for each in element.iter("Choice"))},
+        "Choices": {"options": tuple(choice.get("value", "") for choice in element.iter("Choice"))},
         "Rating": {"kind": "scale", "high": element.get("maxRating", "5")},
         "Number": {"kind": "scale", "low": element.get("min"), "high": element.get("max")},
         "TextArea": {"kind": "text"},

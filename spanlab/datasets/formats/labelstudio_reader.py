@@ -230,17 +230,17 @@ class LabelStudioReader(reader.FormatReader):
 
     def _responses(self, one: TaskResult) -> dict[str | int | None, dict[str, Response]]:
         """Return what was responded by the region, None for the whole answer."""
-        regions = {each.id for each in one.result if each.type not in _RESPONSE_TYPES}
+        regions = {region.id for region in one.result if region.type not in _RESPONSE_TYPES}
         found: dict[str | int | None, dict[str, Response]] = {None: {}}
-        for each in one.result:
-            if each.type not in _RESPONSE_TYPES:
+        for region in one.result:
+            if region.type not in _RESPONSE_TYPES:
                 continue
-            response = each.response() if each.from_name else None
-            whole = "start" not in each.value
-            if response is None or each.from_name is None or not (whole or each.id in regions):
-                self._other[each.type] = self._other.get(each.type, 0) + 1
+            response = region.response() if region.from_name else None
+            whole = "start" not in region.value
+            if response is None or region.from_name is None or not (whole or region.id in regions):
+                self._other[region.type] = self._other.get(region.type, 0) + 1
                 continue
-            found.setdefault(None if whole else each.id, {})[each.from_name] = response
+            found.setdefault(None if whole else region.id, {})[region.from_name] = response
         return found
 
 

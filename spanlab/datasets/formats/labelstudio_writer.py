@@ -116,9 +116,9 @@ def _results(annotation: Annotation, index: int, settings: DatasetSettings) -> l
         region = _region(span, name, scored=annotation.kind is not AnnotatorKind.PERSON)
         place = {key: value for key, value in region["value"].items() if key != "labels"}
         attributes = _responses(settings.attributes, span.attributes, place)
-        found += [region, *({"id": name, **each} for each in attributes)]
+        found += [region, *({"id": name, **attribute} for attribute in attributes)]
     whole = _responses(settings.questions, annotation.responses, {})
-    return [*found, *({"id": f"{index}-{each['from_name']}", **each} for each in whole)]
+    return [*found, *({"id": f"{index}-{response['from_name']}", **response} for response in whole)]
 
 
 def _responses(

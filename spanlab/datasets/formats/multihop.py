@@ -75,7 +75,9 @@ class MultihopReader(FormatReader):
         said: dict[str, Any] = {"answers": list(dict.fromkeys(answers)), **(line.model_extra or {})}
         if line.supporting_facts is not None:
             said["supporting_facts"] = [list(fact) for fact in line.supporting_facts]
-        supporting = gold | {each.title for each in line.paragraphs if each.is_supporting}
+        supporting = gold | {
+            paragraph.title for paragraph in line.paragraphs if paragraph.is_supporting
+        }
         said["gold_titles"] = sorted(supporting)
         meta: dict[str, JsonValue] = said
         item = Item(
@@ -91,8 +93,8 @@ def _passages(line: _QuestionLine, gold: set[str]) -> list[tuple[Passage, bool]]
         for title, sentences in line.context
     ]
     found += [
-        (Passage(title=each.title, text=each.paragraph_text), each.is_supporting)
-        for each in line.paragraphs
+        (Passage(title=paragraph.title, text=paragraph.paragraph_text), paragraph.is_supporting)
+        for paragraph in line.paragraphs
     ]
     return found + [(passage, False) for passage in _retrieved(line, gold)]
 
@@ -130,8 +132,10 @@ def _passage(title: str | None, text: str) -> Passage:
 def _spaced(sentences: Sequence[str]) -> list[str]:
     """Return sentences with a space between those that have none (2WikiMultihopQA's)."""
     return [
-        f" {each}" if at and each[:1].strip() and not sentences[at - 1][-1:].isspace() else each
-        for at, each in enumerate(sentences)
+        f" {sentence}"
+        if at and sentence[:1].strip() and not sentences[at - 1][-1:].isspace()
+        else sentence
+        for at, sentence in enumerate(sentences)
     ]
 
 
@@ -146,7 +150,8 @@ def ten(passages: Sequence[tuple[Passage, bool]], gold: set[str], name: str) -> 
     dice = random.Random(f"{SEED}:{name}")
     shuffled = list(passages)
     dice.shuffle(shuffled)
-    shuffled.sort(key=lambda each: not (each[1] or each[0].title in gold))  # supporting ones first
+    # Supporting ones first.
+    shuffled.sort(key=lambda paragraph: not (paragraph[1] or paragraph[0].title in gold))
     kept = [passage for passage, _ in shuffled[:PASSAGES]]
     dice.shuffle(kept)
     return tuple(kept)

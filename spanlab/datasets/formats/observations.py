@@ -53,8 +53,8 @@ def spans_of(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         return
     about = value.get("trace")
     trace = about if isinstance(about, dict) else value
-    for each in value["observations"]:
-        yield _span(each, str(trace.get("id") or ""))
+    for observation in value["observations"]:
+        yield _span(observation, str(trace.get("id") or ""))
 
 
 def _span(observation: Mapping[str, Any], trace: str) -> dict[str, Any]:

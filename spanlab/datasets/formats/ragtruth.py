@@ -198,9 +198,10 @@ def taken_apart(prompt: str) -> ApartPrompt | None:
     if numbered:
         asked = prompt[: numbered[0].start()].strip()
         _, found, question = asked.partition(_ASKED)
-        ends = [each.start() for each in numbered[1:]] + [len(body)]
+        ends = [heading.start() for heading in numbered[1:]] + [len(body)]
         texts = [
-            body[each.end() : end].strip("\n") for each, end in zip(numbered, ends, strict=True)
+            body[heading.end() : end].strip("\n")
+            for heading, end in zip(numbered, ends, strict=True)
         ]
         passages = tuple(Passage(text=text) for text in texts if text.strip())
         return ApartPrompt(question.partition("\n")[0].strip() if found else asked, passages)

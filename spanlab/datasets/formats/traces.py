@@ -100,7 +100,7 @@ class TraceReader(reader.FormatReader):
         elif is_single(self._file):
             yield FileRow(1, to_json(self._file.load()))
         else:
-            yield from (each for each in printed(self._file) if each.beginning.startswith(b"{"))
+            yield from (row for row in printed(self._file) if row.beginning.startswith(b"{"))
 
     def _record(self, row: FileRow) -> Record:
         return record_of(from_json(row.raw))
@@ -156,7 +156,8 @@ def spans_in(request: Any) -> Iterator[dict[str, Any]]:
                     "start": _nanoseconds(span, "startTimeUnixNano", "start_time_unix_nano"),
                     "end": _nanoseconds(span, "endTimeUnixNano", "end_time_unix_nano"),
                     "attributes": {
-                        each["key"]: _value(each["value"]) for each in span.get("attributes", ())
+                        attribute["key"]: _value(attribute["value"])
+                        for attribute in span.get("attributes", ())
                     },
                 }
 
@@ -169,9 +170,11 @@ def _value(value: Mapping[str, Any]) -> Any:
     """Return what an OTLP value holds."""
     for kind, held in value.items():
         if kind in ("arrayValue", "array_value"):
-            return [_value(each) for each in held.get("values", ())]
+            return [_value(inner) for inner in held.get("values", ())]
         if kind in ("kvlistValue", "kvlist_value"):
-            return {each["key"]: _value(each["value"]) for each in held.get("values", ())}
+            return {
+                attribute["key"]: _value(attribute["value"]) for attribute in held.get("values", ())
+            }
         return held
     return None
 
@@ -185,7 +188,7 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _flat(f"{name}.{key}" if name else str(key), inner)
-    elif isinstance(value, list) and any(isinstance(each, dict) for each in value):
+    elif isinstance(value, list) and any(isinstance(inner, dict) for inner in value):
         for index, inner in enumerate(value):
             yield from _flat(f"{name}.{index}", inner)
     else:
@@ -229,12 +232,12 @@ def _messages(attributes: Mapping[str, Any], *, read: bool) -> Sequence[_TracedM
     """Return the messages that a call read or wrote, by the first convention that has any."""
     side = "input" if read else "output"
     found = [
-        _TracedMessage(str(each.get("message.role") or ""), _content(each))
-        for each in _list(attributes, f"llm.{side}_messages")
+        _TracedMessage(str(message.get("message.role") or ""), _content(message))
+        for message in _list(attributes, f"llm.{side}_messages")
     ]
     found = found or [
-        _TracedMessage(str(each.get("role") or ""), str(each.get("content") or ""))
-        for each in _list(attributes, "gen_ai.prompt" if read else "gen_ai.completion")
+        _TracedMessage(str(message.get("role") or ""), str(message.get("content") or ""))
+        for message in _list(attributes, "gen_ai.prompt" if read else "gen_ai.completion")
     ]
     found = found or list(_structured(attributes.get(f"gen_ai.{side}.messages")))
     if not any(message.text.strip() for message in found):
@@ -278,7 +281,11 @@ def _question(spans: Sequence[Mapping[str, Any]]) -> str:
         value = span["attributes"].get("input.value")
         if isinstance(value, str) and value.strip():
             return _asked(parsed(value)) or value
-        said = [each for each in _messages(span["attributes"], read=True) if each.role == "user"]
+        said = [
+            message
+            for message in _messages(span["attributes"], read=True)
+            if message.role == "user"
+        ]
         if said:
             return said[-1].text
     return ""

@@ -247,8 +247,8 @@ class ClaimDetector(ModelDetector):
         prob = 1.0 if said.prob is None else said.prob
         found = placed(item.answer, sentence, wrong_words(named), prob=prob, lang=item.lang)
         return tuple(
-            span_of(item.answer, each, said.reason).model_copy(update={"evidence": said.evidence})
-            for each in found.spans
+            span_of(item.answer, span, said.reason).model_copy(update={"evidence": said.evidence})
+            for span in found.spans
         )
 
 

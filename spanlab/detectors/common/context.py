@@ -65,7 +65,8 @@ def context(item: Item, retriever: str, budget: int) -> PromptContext:
         return PromptContext(NOTHING_FOUND, (), WITHOUT_CONTEXT)
     passages = [item.passages[index] for index in indices]
     blocks = [
-        passage_shown(each, number, each.text) for number, each in enumerate(passages, start=1)
+        passage_shown(passage, number, passage.text)
+        for number, passage in enumerate(passages, start=1)
     ]
     if sum(map(len, blocks)) <= budget:
         return PromptContext("\n\n".join(blocks), indices)
@@ -77,7 +78,7 @@ def _closest(item: Item, indices: Sequence[int], budget: int) -> PromptContext:
     passages = [item.passages[index] for index in indices]
     texts = tuple(passage.text for passage in passages)
     heads = tuple(
-        len(passage_shown(each, number, "")) for number, each in enumerate(passages, start=1)
+        len(passage_shown(passage, number, "")) for number, passage in enumerate(passages, start=1)
     )
     found = select(texts, heads, f"{item.question}\n{item.answer}", budget)
     shown: dict[int, list[PassagePiece]] = {}
@@ -105,7 +106,7 @@ def asked(item: Item, retriever: str) -> tuple[QueryStep, ...]:
 
 def _retrieval(item: Item, retriever: str) -> Retrieval | None:
     key = Retrieval(retriever=retriever).key
-    return next((each for each in item.retrievals if each.key == key), None)
+    return next((retrieval for retrieval in item.retrievals if retrieval.key == key), None)
 
 
 def passage_shown(passage: Passage, number: int, text: str) -> str:

@@ -77,7 +77,7 @@ def _beside(item: Item, spans: Sequence[Span], read: Sequence[int]) -> tuple[Spa
 
 def _around(parts: Sequence[Extent], start: int, end: int) -> Extent:
     """Return the characters of the sentences (``parts``) that ``[start, end)`` touches."""
-    touched = [each for each in parts if each.start < end and start < each.end]
+    touched = [part for part in parts if part.start < end and start < part.end]
     if not touched:
         return Extent(start, end)
     return Extent(min(start, touched[0].start), max(end, touched[-1].end))
@@ -162,7 +162,7 @@ class ClaimMemory:
         self.entities = tuple(entities)
         known = await self._memory.recall(self.entities, self.claim, before)
         if known:
-            places = noted(self._case, MEMORY, self.claim, [passage_of(each) for each in known])
+            places = noted(self._case, MEMORY, self.claim, [passage_of(entry) for entry in known])
             self.notes = dict(zip(places, map(_told_by, known), strict=False))
 
     def turn(self) -> AbstractAsyncContextManager[None]:
@@ -179,7 +179,7 @@ class ClaimMemory:
     async def keep(self, found: Iterable[ObservedPassage]) -> None:
         """Keep the sentences that speak of the claim, unless they came with the item."""
         if self._memory.keeps:
-            entries = (self._entry(each) for each in found if each.kind != GIVEN)
+            entries = (self._entry(passage) for passage in found if passage.kind != GIVEN)
             kept = [entry for entry in entries if entry is not None]
             await self._memory.keep(self.entities, kept)
 
@@ -205,10 +205,10 @@ class ClaimMemory:
 def searched_for(item: Item, indices: Iterable[int]) -> Iterator[ObservedPassage]:
     """Yield those of an item's passages that a search has found, each once."""
     found = {
-        index: each
-        for each in item.retrievals
-        if each.retriever != MEMORY
-        for index in each.passages
+        index: retrieval
+        for retrieval in item.retrievals
+        if retrieval.retriever != MEMORY
+        for index in retrieval.passages
     }
     for index in dict.fromkeys(indices):
         if index in found:
@@ -270,7 +270,7 @@ def relevant(
         shared = words & wanted
         named = any(len(words & name) >= _SHARE * len(name) for name in names) or not names
         if named and len(shared) >= min(2, len(wanted)):
-            worth[number] = math.fsum(math.log1p(len(held) / spread[each]) for each in shared)
+            worth[number] = math.fsum(math.log1p(len(held) / spread[word]) for word in shared)
     best = sorted(worth, key=lambda number: (-worth[number], number))[:most]
     return tuple(places[number] for number in sorted(best))
 

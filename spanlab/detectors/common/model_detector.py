@@ -77,7 +77,11 @@ class DetectionCase:
         noted = retrieval_of(self.item, retriever, query)
         if noted is None:
             return tuple(range(len(self.item.passages)))
-        added = (each.passages for each in self.item.retrievals if each.retriever == BY_HAND)
+        added = (
+            retrieval.passages
+            for retrieval in self.item.retrievals
+            if retrieval.retriever == BY_HAND
+        )
         return tuple(dict.fromkeys((*chain.from_iterable(added), *noted.passages)))
 
 
@@ -263,7 +267,7 @@ def _item_of(fields: Mapping[str, object]) -> Item:
         raise InputError("nothing to check", field="answer", expected=expected)
     given = fields.get("passages") or ()
     several = [given] if isinstance(given, str) or not isinstance(given, Sequence) else given
-    passages = [{"text": each} if isinstance(each, str) else each for each in several]
+    passages = [{"text": passage} if isinstance(passage, str) else passage for passage in several]
     try:
         return Item.model_validate({"id": "answer", **fields, "passages": passages})
     except ValidationError as error:
@@ -296,7 +300,7 @@ def strongest(spans: Iterable[Span]) -> list[Span]:
 
 def places_of(found: Iterable[Extent | MappedSpan]) -> tuple[AnswerPlace, ...]:
     """Return places of the answer as a step of a trace holds them."""
-    return tuple(AnswerPlace(start=each.start, end=each.end) for each in found)
+    return tuple(AnswerPlace(start=place.start, end=place.end) for place in found)
 
 
 def quote_steps(quotes: Sequence[ModelQuote], found: QuoteMapping) -> list[QuoteStep]:

@@ -164,10 +164,12 @@ class EncoderDetector:
             annotator=self.name,
             kind=AnnotatorKind.DETECTOR,
             spans=tuple(
-                Span.of(item.answer, each.start, each.end, prob=each.prob) for each in found
+                Span.of(item.answer, extent.start, extent.end, prob=extent.prob) for extent in found
             ),
-            hard=tuple(Interval(start=each.start, end=each.end) for each in found if each.hard),
-            note=None if any(each.text.strip() for each in item.passages) else NO_PASSAGES,
+            hard=tuple(
+                Interval(start=extent.start, end=extent.end) for extent in found if extent.hard
+            ),
+            note=None if any(passage.text.strip() for passage in item.passages) else NO_PASSAGES,
             trace=tuple(remarks),
         )
 

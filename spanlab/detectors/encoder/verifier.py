@@ -120,7 +120,7 @@ class PairClassifier:
         Raises:
             InputError: the network breaks on them.
         """
-        cut = [self._pieces(each) for each in statements]
+        cut = [self._pieces(statement) for statement in statements]
         rated = iter(self.network.rate(rows_of(cut), self.options.batch))
         return [
             pieces
@@ -237,7 +237,7 @@ class SentenceDetector:
 
 def passages_of(item: Item) -> tuple[str, ...]:
     """Return the texts that an item's statements are judged by."""
-    return tuple(each.text for each in item.passages if each.text.strip())
+    return tuple(passage.text for passage in item.passages if passage.text.strip())
 
 
 def _sentences(item: Item) -> list[Span]:

@@ -80,7 +80,9 @@ def marked(answer: str, words: RatedWords, floor: float, threshold: float) -> li
     for band, run in groupby(range(len(bands)), bands.__getitem__):
         numbers = list(run)
         start, end = words.places[numbers[0]].start, words.places[numbers[-1]].end
-        if band and any(unicodedata.category(each)[0] not in "PZC" for each in answer[start:end]):
+        if band and any(
+            unicodedata.category(letter)[0] not in "PZC" for letter in answer[start:end]
+        ):
             lengths = [words.places[at].end - words.places[at].start for at in numbers]
             total = sum(probs[at] * size for at, size in zip(numbers, lengths, strict=True))
             prob = min(total / sum(lengths), 1.0)
@@ -181,7 +183,7 @@ def _scaled(probs: Values, temperature: float) -> Values:
 def _least(loss: Callable[[float], float], low: float, high: float) -> float:
     """Return where a function with one minimum is least, by golden sections."""
     inner = [high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)]
-    values = [loss(each) for each in inner]
+    values = [loss(temperature) for temperature in inner]
     for _ in range(60):
         if values[0] < values[1]:
             high, inner[1], values[1] = inner[1], inner[0], values[0]

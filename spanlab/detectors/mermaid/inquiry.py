@@ -237,7 +237,7 @@ class ClaimInquiry:
             pieces = [piece for piece in found.chosen if piece.text == number]
             if pieces:
                 parts[number] = [head, joined_pieces(pieces, found.counts[number])]
-        return "\n\n".join("\n".join(each) for each in parts.values())
+        return "\n\n".join("\n".join(part) for part in parts.values())
 
 
 def _source(passage: Passage, note: str | None) -> str:
@@ -276,7 +276,7 @@ def own_tools(kit: DetectorKit, case: DetectionCase, before: date | None) -> lis
 
     async def read(arguments: Mapping[str, JsonValue]) -> Sequence[Passage]:
         url = str(arguments["url"]).strip()
-        known = next((each for each in case.item.passages if each.url == url), None)
+        known = next((passage for passage in case.item.passages if passage.url == url), None)
         if known is None or kit.pages is None:
             raise ToolError(f"no search has found {url[:200]!r}: only what was found can be read")
         page = await kit.pages.read(url)
@@ -366,9 +366,12 @@ def background(parts: Decomposition | None) -> str:
         return "nothing"
     triplets = [
         " · ".join(
-            filter(None, (each.subject, each.relation, each.object, ", ".join(each.attributes)))
+            filter(
+                None,
+                (triplet.subject, triplet.relation, triplet.object, ", ".join(triplet.attributes)),
+            )
         )
-        for each in parts.triplets
+        for triplet in parts.triplets
     ]
     topics = f"topics: {', '.join(parts.topics)}" if parts.topics else ""
     return "; ".join(filter(None, (*triplets, topics))) or "nothing"

@@ -31,7 +31,7 @@ class Decomposition(ReplyModel):
     @property
     def entities(self) -> tuple[str, ...]:
         """Subjects and objects, each once, in order."""
-        named = (name for each in self.triplets for name in (each.subject, each.object))
+        named = (name for triplet in self.triplets for name in (triplet.subject, triplet.object))
         return tuple(dict.fromkeys(name.strip() for name in named if name.strip()))
 
 

@@ -86,7 +86,7 @@ def arguments(value: object) -> dict[str, JsonValue]:
         except ValueError:
             return {"input": str(value)}
     if isinstance(value, Mapping):
-        return {str(name): each for name, each in value.items()}
+        return {str(name): argument for name, argument in value.items()}
     return {} if value is None else {"input": value if isinstance(value, str) else str(value)}
 
 
@@ -105,8 +105,8 @@ def _without_name(given: Mapping[str, Any]) -> object:
     """Return what stands for an action in a step that has no field of this name."""
     if (tool := _first(given, ("tool", "tool_name", "name"))) is not None:
         return tool if isinstance(tool, Mapping | list) else {"tool": tool}
-    calls = {key: each for key, each in given.items() if key not in {*_ASIDE, *_ANSWER}}
-    return {key: each for key, each in calls.items() if isinstance(each, Mapping)}
+    calls = {key: argument for key, argument in given.items() if key not in {*_ASIDE, *_ANSWER}}
+    return {key: call for key, call in calls.items() if isinstance(call, Mapping)}
 
 
 def _written(inner: str | None) -> object:
@@ -118,7 +118,7 @@ def _written(inner: str | None) -> object:
 
 
 def _keyed(data: Mapping[Any, Any]) -> dict[str, Any]:
-    return {_word(key): each for key, each in data.items()}
+    return {_word(key): field for key, field in data.items()}
 
 
 def _word(name: object) -> str:

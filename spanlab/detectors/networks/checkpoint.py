@@ -253,7 +253,7 @@ def _text(path: Path) -> str:
 def _weights(folder: Path, named: str) -> Path:
     if named and (Path(named).is_absolute() or ".." in Path(named).parts):
         raise InputError("the model lies outside the checkpoint's folder", file=named)
-    tried = [folder / each for each in ([named] if named else WEIGHTS)]
+    tried = [folder / name for name in ([named] if named else WEIGHTS)]
     for path in tried:
         if path.is_file():
             return path

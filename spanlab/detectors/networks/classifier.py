@@ -81,14 +81,14 @@ class OnnxClassifier:
             for at, number in enumerate(numbers):
                 kept = logits[at, : len(rows[number].ids)] if self.task == "tokens" else logits[at]
                 found[number] = softmax(kept)
-        return [each for each in found if each is not None]
+        return [output for output in found if output is not None]
 
     def _batches(self, rows: Sequence[TokenWindow], most: int) -> Iterator[list[int]]:
         """Yield numbers of rows, the longest first: what is together is about equally long."""
         masked = "attention_mask" in self.inputs
         waiting = list[int]()
         longest = 0
-        for number in sorted(range(len(rows)), key=lambda each: -len(rows[each].ids)):
+        for number in sorted(range(len(rows)), key=lambda index: -len(rows[index].ids)):
             length = len(rows[number].ids)
             full = len(waiting) >= most or (len(waiting) + 1) * longest > _TOKENS
             # What does not know which tokens only fill up would read them as text.
@@ -290,7 +290,7 @@ def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _inputs(session: Session, checkpoint: Checkpoint) -> dict[str, type[np.integer[Any]]]:
-    found = {each.name: each.type for each in session.inputs}
+    found = {input_.name: input_.type for input_ in session.inputs}
     strange = sorted(name for name in found if name not in _INPUTS or found[name] not in _TYPES)
     if strange or "input_ids" not in found:
         raise InputError(
@@ -304,7 +304,7 @@ def _inputs(session: Session, checkpoint: Checkpoint) -> dict[str, type[np.integ
 
 def _output(session: Session, checkpoint: Checkpoint, task: Task) -> NetworkPort:
     outputs = session.outputs
-    found = next((each for each in outputs if each.name == "logits"), outputs[0])
+    found = next((output for output in outputs if output.name == "logits"), outputs[0])
     rank = _RANK[task]
     if len(found.shape) != rank or found.type not in {"tensor(float)", "tensor(float16)"}:
         kinds = {"tokens": "every token", "texts": "a pair of texts"}

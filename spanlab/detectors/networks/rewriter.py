@@ -69,7 +69,7 @@ def _write_by_onnx(network: OnnxNetwork, read: list[int], most: int) -> list[int
     mask = np.ones_like(ids)
     written = [network.start]
     with broken_by_item(network.encoder.path):
-        encoder, decoder = (loaded(*each[:3]) for each in (network.encoder, network.decoder))
+        encoder, decoder = (loaded(*half[:3]) for half in (network.encoder, network.decoder))
         (states,) = encoder.run(None, {"input_ids": ids, "attention_mask": mask})[:1]
         while len(written) <= most:
             given = {
@@ -99,7 +99,7 @@ def load_onnx(found: Checkpoint, start: int, ends: frozenset[int]) -> OnnxNetwor
     for path, wanted in ((found.weights, _READ), (folder / _DECODER, _WRITTEN)):
         check_graph(path, folder)
         session = open_session(path, DeviceOptions())
-        inputs = {each.name for each in session.inputs}
+        inputs = {input_.name for input_ in session.inputs}
         if inputs != wanted:
             raise InputError(
                 "the model is no encoder or decoder without a cache",
@@ -155,7 +155,7 @@ def _write_by_torch(network: TorchNetwork, read: list[int], most: int) -> list[i
         (written,) = model.generate(
             ids, attention_mask=torch.ones_like(ids), generation_config=greedy
         ).tolist()
-    return [each for each in written[1:] if each not in network.ends]
+    return [token for token in written[1:] if token not in network.ends]
 
 
 def load_torch(found: Checkpoint, start: int, ends: frozenset[int]) -> TorchNetwork:
@@ -165,7 +165,7 @@ def load_torch(found: Checkpoint, start: int, ends: frozenset[int]) -> TorchNetw
         InputError: it is damaged, no model of sequences, or needs more than its own weights.
         UsageError: torch or transformers is missing.
     """
-    others = [each for each in _BY_OTHERS if found.config.get(each)]
+    others = [setting for setting in _BY_OTHERS if found.config.get(setting)]
     if (found.folder / _ADAPTER).exists():
         others.append(_ADAPTER)
     if others:
@@ -255,7 +255,7 @@ class TextRewriter:
         """
         folder = folder_of(name)
         refuse_pickles(folder)
-        weights = next((each for each in _LOADERS if (folder / each).is_file()), "")
+        weights = next((file for file in _LOADERS if (folder / file).is_file()), "")
         if not weights:
             raise InputError(
                 "the checkpoint has no weights of sequences",
@@ -264,9 +264,9 @@ class TextRewriter:
             )
         found = open_folder(name, weights)
         found.digest()
-        start, end = (found.config.get(f"{each}_token_id") for each in ("decoder_start", "eos"))
+        start, end = (found.config.get(f"{role}_token_id") for role in ("decoder_start", "eos"))
         named = end if isinstance(end, list) else [end]
-        ends = frozenset(each for each in named if isinstance(each, int))
+        ends = frozenset(token for token in named if isinstance(token, int))
         if not isinstance(start, int) or not ends:
             raise InputError(
                 "the configuration does not say which tokens a text begins and ends with",

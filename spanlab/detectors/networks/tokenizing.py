@@ -201,7 +201,7 @@ class CheckpointTokenizer:
         sources: Sequence[Sequence[Extent]],
         text: str,
     ) -> Iterator[TokenWindow]:
-        tokens = [(number, place) for number, each in enumerate(sources) for place in each]
+        tokens = [(number, place) for number, source in enumerate(sources) for place in source]
         used = len(self.pair(prompt([]), text).ids)
         begin, room = 0, self.limit - used
         while True:

@@ -85,7 +85,7 @@ def export(models: list[HistGradientBoostingRegressor], names: tuple[str, ...]) 
     Columns that no tree asks for are left out.
     """
     grown: list[Any] = [
-        tree.nodes for model in models for each in model._predictors for tree in each
+        tree.nodes for model in models for predictor in model._predictors for tree in predictor
     ]
     used = sorted({int(f) for nodes in grown for f in nodes["feature_idx"][nodes["is_leaf"] == 0]})
     column = {feature: number for number, feature in enumerate(used)}

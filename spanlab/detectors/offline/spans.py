@@ -66,17 +66,17 @@ def stretches(words: TokenizedText, probs: Column, anyone: Column) -> list[WordS
     hard = probs >= max(FLOOR, SHARE * top)
     likely = anyone >= max(_ANYONE, _ANYONE_SHARE * float(anyone.max()))
     loud = hard | (likely & (probs >= _QUIET * top))
-    each, is_hard = probs.tolist(), hard.tolist()
+    values, is_hard = probs.tolist(), hard.tolist()
     found = [
         WordStretch(
             first,
             last,
             words.starts[first],
             words.ends[last],
-            _mean(words, each, first, last),
+            _mean(words, values, first, last),
             is_hard[first],
         )
-        for first, last in _runs(each, is_hard, loud.tolist())
+        for first, last in _runs(values, is_hard, loud.tolist())
     ]
     return _with_gaps(words.text, found)
 

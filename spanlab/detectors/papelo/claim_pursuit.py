@@ -155,7 +155,9 @@ class ClaimPursuit:
 
     async def _all(self, _claim: str) -> list[str]:
         said = await self._detector.ask(self._program.all, claim=self._about)
-        return list(dict.fromkeys(each.strip() for each in said.questions or () if each.strip()))
+        return list(
+            dict.fromkeys(question.strip() for question in said.questions or () if question.strip())
+        )
 
     async def _first(self, _claim: str) -> str:
         if self._rewriter is not None:
@@ -226,7 +228,7 @@ class ClaimPursuit:
         rests_on: tuple[int, ...] = ()
         text, picked = NOTHING, list[int]()
         for _ in range(PICKED):
-            left = tuple(each for each in hits if each not in self._refused)
+            left = tuple(index for index in hits if index not in self._refused)
             if not left:
                 break
             listed = self._listed(left, searched)
@@ -243,7 +245,9 @@ class ClaimPursuit:
             else:
                 return replace(found, remark=self._remark(hits, found.remark))
         refused = picked or (() if rests_on else hits)  # all of them earlier, if none was offered
-        readable = (each for each in refused if not isinstance(self._refused[each], _TooNewError))
+        readable = (
+            index for index in refused if not isinstance(self._refused[index], _TooNewError)
+        )
         if (hit := next(readable, None)) is not None:
             found = await self._read(question, searched, hit, page=False)
             return replace(found, remark=self._remark(hits, "read by its snippet"))
@@ -252,18 +256,18 @@ class ClaimPursuit:
     def _listed(self, hits: Sequence[int], searched: str) -> str:
         item = self._case.item
         passages = [item.passages[index] for index in hits]
-        parts = [(each, part_about(each.text, searched, item.lang)) for each in passages]
+        parts = [(passage, part_about(passage.text, searched, item.lang)) for passage in passages]
         return numbered(parts, metadata=self._options.metadata)
 
     def _remark(self, hits: Sequence[int], last: str | None = None) -> str | None:
         """Say which pages among some were refused, each once, and how one was read instead."""
-        refused = [str(self._refused[each]) for each in hits if each in self._refused]
+        refused = [str(self._refused[hit]) for hit in hits if hit in self._refused]
         return "; ".join(dict.fromkeys(filter(None, (*refused, last)))) or None
 
     async def _search(self, text: str) -> tuple[int, ...]:
         query = SearchQuery(text, language=self._case.item.lang, k=HITS, before=self._before)
         found = await self._case.retrieve(self._detector.kit.retriever, query)
-        kept = [each for each in found if self._case.item.passages[each].text.strip()]
+        kept = [index for index in found if self._case.item.passages[index].text.strip()]
         return tuple(kept[:HITS])
 
     async def _read(
@@ -321,8 +325,10 @@ class ClaimPursuit:
         return (read,), PassageQuote(passage=document, start=start, end=end)
 
     def _noted(self, asked_for: Retrieval) -> tuple[int, ...]:
-        found = (each for each in self._case.item.retrievals if each.key == asked_for.key)
-        return next((each.passages for each in found), ())
+        found = (
+            retrieval for retrieval in self._case.item.retrievals if retrieval.key == asked_for.key
+        )
+        return next((hit.passages for hit in found), ())
 
     async def _page(self, snippet: Passage) -> list[Passage]:
         """Return the window of a page around a snippet, and the whole text, ``MOST`` of it."""

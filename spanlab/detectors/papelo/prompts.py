@@ -155,5 +155,5 @@ class JudgeClaimOfFour(dspy.Signature):
 def asked(reply: str, lang: str) -> str:
     """Return the question in a reply: its first sentence with a question mark, else all of it."""
     found = (reply[slice(*place)] for place in sentences(reply, lang))
-    marked = (each for each in found if any(mark in each for mark in _QUESTION_MARKS))
+    marked = (sentence for sentence in found if any(mark in sentence for mark in _QUESTION_MARKS))
     return next(marked, reply).strip()

@@ -252,7 +252,7 @@ async def _answered(
     claim: str, questions: Sequence[str], answer: Callable[[str, str], Awaitable[A]]
 ) -> list[QuestionAnswer[A]]:
     """Answer several questions at the same time."""
-    answers = await together(*(_awaited(answer(claim, each)) for each in questions))
+    answers = await together(*(_awaited(answer(claim, question)) for question in questions))
     return list(map(QuestionAnswer, questions, answers))
 
 

@@ -166,7 +166,7 @@ class BenchmarkVerifier(ModelDetector):
             raise InputError("no answer is known", expected="the right ones in `answers`")
         texts = [f"{item.passages[at].title or ''}\n{item.passages[at].text}" for at in gold]
         asked = BenchmarkQuestion(
-            item.question, answers, tuple(each.title or "" for each in item.passages)
+            item.question, answers, tuple(passage.title or "" for passage in item.passages)
         )
 
         async def extract(passage: int) -> Iterable[EntityEdge]:

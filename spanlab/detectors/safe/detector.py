@@ -107,7 +107,9 @@ class Safe(ModelDetector):
 
     def __init__(self, kit: DetectorKit) -> None:
         # A tuned program may have the generator's prompts, too.
-        own = {name: each for name, each in (kit.prompts or {}).items() if name in ENTRY.prompts}
+        own = {
+            name: prompt for name, prompt in (kit.prompts or {}).items() if name in ENTRY.prompts
+        }
         kit = replace(kit, prompts=own or None)
         super().__init__(kit, SafeProgram(searches=searches(kit.spec)), guided="verify")
         self.options = SafeOptions.model_validate(kit.spec.options)
@@ -124,7 +126,7 @@ class Safe(ModelDetector):
         # 2. and 3. Verdicts.
         work = (self._verdict(item, shown, steps[: number + 1]) for number in range(len(steps)))
         verdicts: list[VerifiedStep | SpanlabError] = await together(*work, at_once=STEPS_AT_ONCE)
-        failures = [each for each in verdicts if isinstance(each, SpanlabError)]
+        failures = [verdict for verdict in verdicts if isinstance(verdict, SpanlabError)]
         if len(failures) == len(steps):
             raise failures[0]
         # 4. Spans.
@@ -238,7 +240,7 @@ def marked(
     if words and verdict.error in _WORDS_ARE_WRONG and verdict.words:
         named = [ModelQuote(text) for text in verdict.words if text.strip()]
         found = map_quotes(step.text, named)
-        places += [(step.start + each.start, step.start + each.end) for each in found.spans]
+        places += [(step.start + span.start, step.start + span.end) for span in found.spans]
     note = " ".join(part for part in (verdict.diagnosis, verdict.guidance) if part)
     fields: Mapping[str, object] = {"label": str(verdict.error), "note": note or None}
     return [

@@ -111,14 +111,14 @@ def examples_of(
                 right.append(step)
         if seed is not None:
             dice = random.Random(f"{seed}:{item.id}")
-            for each in injected(item, right, dice):
-                yield _put_in(item, each)
+            for error in injected(item, right, dice):
+                yield _put_in(item, error)
             lacking = _without_evidence(item, right, said, dice)
             if lacking is not None:
                 yield _example(*lacking, "injected")
             seed = None  # once for an item, however many people judged it
-    for each in taught.errors:
-        yield _put_in(item, each)
+    for error in taught.errors:
+        yield _put_in(item, error)
 
 
 def _put_in(item: Item, put: TaughtError) -> VerifierExample:
@@ -150,7 +150,7 @@ def right_steps(record: Record, annotators: Sequence[str] = ()) -> tuple[Reasoni
     """
     steps = steps_in(record.item.answer, record.item.lang)
     counted = _counted(record, annotators)
-    found = (tuple(takewhile(partial(_is_right, each), steps)) for each in counted)
+    found = (tuple(takewhile(partial(_is_right, counting), steps)) for counting in counted)
     return max(found, key=len, default=())
 
 
@@ -160,11 +160,15 @@ def _is_right(annotation: Annotation, step: ReasoningStep) -> bool:
 
 def _counted(record: Record, annotators: Sequence[str]) -> list[Annotation]:
     """Return the annotations that say what is right; an ideal one where nobody else says it."""
-    done = [each for each in record.annotations if each.status is Status.DONE]
+    done = [annotation for annotation in record.annotations if annotation.status is Status.DONE]
     if annotators:
-        return [each for each in done if each.annotator in annotators]
-    judged = [each for each in done if each.kind in {AnnotatorKind.PERSON, AnnotatorKind.GOLD}]
-    return judged or [each for each in done if each.annotator == IDEAL]
+        return [annotation for annotation in done if annotation.annotator in annotators]
+    judged = [
+        annotation
+        for annotation in done
+        if annotation.kind in {AnnotatorKind.PERSON, AnnotatorKind.GOLD}
+    ]
+    return judged or [annotation for annotation in done if annotation.annotator == IDEAL]
 
 
 def _said(record: Record) -> dict[int, ReasoningTraceStep]:
@@ -225,7 +229,7 @@ def _without_evidence(
         return None
     at = dice.choice(able)
     (gone,) = set(cited(right[at].text))
-    others = [each for number, each in enumerate(item.passages, start=1) if number != gone]
+    others = [passage for number, passage in enumerate(item.passages, start=1) if number != gone]
     steps = [_cited_without(step, gone) for step in right[:at]]
     text = CITATION.sub("", right[at].text)
     steps.append(ReasoningStep(0, len(text), text, right[at].kind))
@@ -255,9 +259,11 @@ def _is_only_source(item: Item, right: Sequence[ReasoningStep], at: int) -> bool
         return False
     told = set(terms(" ".join((item.question, *(step.text for step in right[:at])))))
     new = set(terms(text)) - told
-    others = (each for number, each in enumerate(item.passages, start=1) if number not in numbers)
+    others = (
+        passage for number, passage in enumerate(item.passages, start=1) if number not in numbers
+    )
     return bool(new) and not any(
-        new <= set(terms(f"{each.title or ''} {each.text}")) for each in others
+        new <= set(terms(f"{other.title or ''} {other.text}")) for other in others
     )
 
 

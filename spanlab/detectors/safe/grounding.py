@@ -345,7 +345,7 @@ def _marks(name: str) -> set[str]:
 
 def _words(name: str) -> list[str]:
     text = unicodedata.normalize("NFKC", name).casefold()
-    return "".join(each if _is_letter(each) else " " for each in plain(text)).split()
+    return "".join(letter if _is_letter(letter) else " " for letter in plain(text)).split()
 
 
 def _is_letter(character: str) -> bool:

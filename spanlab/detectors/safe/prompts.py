@@ -47,8 +47,8 @@ def error_types(value: object) -> list[ErrorType]:
         raise ValueError("it does not say which errors there are")
     values = value if isinstance(value, list | tuple) else str(value).split(",")
     found = []
-    for each in values:
-        text = str(each if each is not None else "").casefold().partition("(")[0].strip(" .\"'[]")
+    for word in values:
+        text = str(word if word is not None else "").casefold().partition("(")[0].strip(" .\"'[]")
         if text in _RIGHT:
             continue
         error = _ERRORS.get(re.sub(r"\W", "", text))

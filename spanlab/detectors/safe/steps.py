@@ -315,7 +315,7 @@ def supporting(item: Item) -> tuple[int, ...]:
     """Return the indices of the passages that support an item's answer; all if none is named."""
     named = item.meta.get("gold_titles")
     titles = set(map(str, named)) if isinstance(named, list | tuple) else set()
-    found = tuple(at for at, each in enumerate(item.passages) if each.title in titles)
+    found = tuple(at for at, passage in enumerate(item.passages) if passage.title in titles)
     return found or tuple(range(len(item.passages)))
 
 

@@ -181,17 +181,17 @@ def _other_value(
         return _OPPOSITES[value.casefold().strip(".")]
     year = _YEAR.search(value)
     if year:
-        texts = [*(step.text for step in inner), *(each.text for each in item.passages)]
-        years = sorted({each for text in texts for each in _YEAR.findall(text)} - {year[0]})
+        texts = [*(step.text for step in inner), *(passage.text for passage in item.passages)]
+        years = sorted({number for text in texts for number in _YEAR.findall(text)} - {year[0]})
         if years:
             return value.replace(year[0], dice.choice(years))
-    titles = {each.title for each in item.passages if each.title}
+    titles = {passage.title for passage in item.passages if passage.title}
     others = sorted(
-        each
-        for each in titles
-        if each.casefold() not in value.casefold() and value.casefold() not in each.casefold()
+        title
+        for title in titles
+        if title.casefold() not in value.casefold() and value.casefold() not in title.casefold()
     )
-    named = [each for each in others if any(each in step.text for step in inner)]
+    named = [other for other in others if any(other in step.text for step in inner)]
     return dice.choice(named or others) if others else None
 
 

@@ -214,7 +214,7 @@ def cited(text: str) -> Iterator[int]:
 def renumbered(text: str, number: Callable[[int], int]) -> str:
     """Return a step whose citations have other numbers: ``number`` of each that they have."""
     return _CITED.sub(
-        lambda found: re.sub(r"\d+", lambda each: str(number(int(each[0]))), found[0]), text
+        lambda found: re.sub(r"\d+", lambda match: str(number(int(match[0]))), found[0]), text
     )
 
 
@@ -361,9 +361,9 @@ def _conclusion(text: str, named: Sequence[re.Match[str]]) -> Iterator[str]:
     if len(concluded) != 1 or negated:
         return
     subject = re.findall(r"[\w'’.-]+", text[: concluded[0].start()])
-    last_names = [each["name"].split()[-1] for each in named]
+    last_names = [person["name"].split()[-1] for person in named]
     about = [name in subject for name in last_names]
-    left, right = (_period(each["date"]) for each in named)
+    left, right = (_period(event["date"]) for event in named)
     certain = left.precedes(right) or right.precedes(left)
     if not certain or sum(about) != 1 or last_names[0] == last_names[1]:
         return

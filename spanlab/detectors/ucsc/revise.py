@@ -166,11 +166,11 @@ def revision_in(answer: str, reply: str, sources: str) -> str | None:
         The part; None if the reply is no revision at all.
     """
     old = _words(answer)
-    parts = dict.fromkeys(each.strip() for each in (reply, *_parts(reply)))
-    alike = {each: LCSseq.normalized_similarity(old, _words(each)) for each in parts}
+    parts = dict.fromkeys(text.strip() for text in (reply, *_parts(reply)))
+    alike = {text: LCSseq.normalized_similarity(old, _words(text)) for text in parts}
     best = max(alike.values())
-    ties = [each for each, score in alike.items() if score == best]
-    part = min(ties, key=lambda each: abs(len(each) - len(answer)))
+    ties = [text for text, score in alike.items() if score == best]
+    part = min(ties, key=lambda tie: abs(len(tie) - len(answer)))
     return part if is_revision(answer, part, sources) else None
 
 
@@ -228,9 +228,9 @@ def _parts(reply: str) -> Iterator[str]:
         for last in range(len(paragraphs), max(len(paragraphs) - _MOST_DROPPED, first), -1):
             part = "\n\n".join(paragraphs[first:last])
             lead, colon, rest = part.partition(":")
-            for each in (part, rest) if colon and "\n" not in lead else (part,):
-                yield each
-                yield each.strip().strip(_QUOTES)
+            for text in (part, rest) if colon and "\n" not in lead else (part,):
+                yield text
+                yield text.strip().strip(_QUOTES)
 
 
 def _words(text: str) -> list[str]:

@@ -138,7 +138,7 @@ class VeriTrail(ProcessDetector):
         texts = sum(sizes.values()) - 1  # without the answer itself
         self.kit.meter.note("", Usage(texts_read=len(read), texts=texts))
         quotes = _evidence(item, trail, found.verdict, known)
-        await known.keep(searched_for(item, (each.passage for each in quotes)))
+        await known.keep(searched_for(item, (cited.passage for cited in quotes)))
         return ClaimJudgement(
             verdict=found.verdict,
             reason=trail.judged.reason,
@@ -161,13 +161,13 @@ class AskingModels:
         """Choose the sentences that enough answers chose."""
         program = self._detector.program
         said = await self._answers(program.select, sentences=numbered(found))
-        return agreed(found, [chosen(found, each) for each in said], self._agreeing)
+        return agreed(found, [chosen(found, answer) for answer in said], self._agreeing)
 
     async def rule(self, evidence: Sequence[str]) -> ClaimRuling:
         """Judge as enough answers do."""
         shown = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(evidence, start=1))
         said = await self._answers(self._detector.program.judge, evidence=shown)
-        return majority([each.ruling for each in said], self._agreeing)
+        return majority([answer.ruling for answer in said], self._agreeing)
 
     async def _answers(self, module: dspy.Module, **inputs: str) -> list[dspy.Prediction]:
         if self._samples == 1:
@@ -191,9 +191,9 @@ def _evidence(
     stance = stance_of(verdict)
     numbers = {passage_id(index): index for index in range(len(item.passages))}
     quoted = tuple(
-        quote(item, index, Extent(each.start, each.end), stance, known.notes.get(index))
-        for each in trail.quotes
-        for index in (numbers[each.node],)
+        quote(item, index, Extent(cited.start, cited.end), stance, known.notes.get(index))
+        for cited in trail.quotes
+        for index in (numbers[cited.node],)
     )
     return quoted or evidence(item, range(len(item.passages)), known.claim)
 
@@ -238,13 +238,13 @@ class TrailBaseline(ProcessDetector):
                 TrailStep(
                     claim=number,
                     round=at,
-                    checked=each.checked,
-                    verdict=each.verdict,
+                    checked=selected.checked,
+                    verdict=selected.verdict,
                     reason=judgement.judged.reason or None,
                     judged=judgement.nodes,
                     remark=judgement.remark,
                 )
-                for at, (each, judgement) in enumerate(
+                for at, (selected, judgement) in enumerate(
                     zip(found.rounds, reader.judgements, strict=True), start=1
                 )
             ),

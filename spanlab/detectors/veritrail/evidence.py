@@ -87,11 +87,11 @@ def majority(answers: Sequence[EvidenceRuling], least: int) -> ClaimRuling:
     """
     if len(answers) == 1:
         return ClaimRuling(answers[0].verdict, answers[0].reason)
-    counts = Counter(each.verdict for each in answers)
+    counts = Counter(answer.verdict for answer in answers)
     (first, most), *others = counts.most_common()
     tied = most < least or (bool(others) and others[0][1] == most)
     verdict: WalkVerdict = "inconclusive" if tied else first
-    reasons = [each.reason for each in answers if each.verdict == verdict]
+    reasons = [answer.reason for answer in answers if answer.verdict == verdict]
     support = counts["supported"] / len(answers)
     return ClaimRuling(verdict, reasons[0] if reasons else "the answers disagree", support)
 
@@ -137,7 +137,9 @@ def largest(selected: Sequence[SelectedEvidence], most: int) -> Sequence[Selecte
 def part_of(selected: SelectedEvidence, most: int) -> SelectedEvidence:
     """Return the first ``most`` sentences of a selection; they are their own summary."""
     sentences = selected.sentences[:most]
-    return replace(selected, sentences=sentences, summary=" ".join(each.text for each in sentences))
+    return replace(
+        selected, sentences=sentences, summary=" ".join(sentence.text for sentence in sentences)
+    )
 
 
 @dataclass(frozen=True)
@@ -276,14 +278,14 @@ def numbered(found: Sequence[NodeSentence]) -> str:
     lines = enumerate(found, start=1)
     texts = groupby(lines, key=lambda line: line[1].node)
     return "\n---\n".join(
-        "\n".join(f"[{number}] {each.text}" for number, each in text) for _, text in texts
+        "\n".join(f"[{number}] {sentence.text}" for number, sentence in text) for _, text in texts
     )
 
 
 def chosen(found: Sequence[NodeSentence], prediction: dspy.Prediction) -> SelectedEvidence:
     """Read what a predictor of `SelectEvidence` returned for these sentences."""
-    numbers = {_number(each) for each in prediction.chosen or ()}
-    known = [each for index, each in enumerate(found, start=1) if index in numbers]
+    numbers = {_number(mark) for mark in prediction.chosen or ()}
+    known = [sentence for index, sentence in enumerate(found, start=1) if index in numbers]
     summary = (prediction.summary or "").strip()
     return SelectedEvidence(tuple(known), summary if known else "", len(numbers) - len(known))
 
@@ -301,10 +303,10 @@ def agreed(
     Returns:
         The sentences, with the summary of the answer whose choice comes closest to them.
     """
-    votes = Counter(sentence for each in answers for sentence in each.sentences)
-    kept = tuple(each for each in found if votes[each] >= least)
-    closest = min(answers, key=lambda each: len(set(each.sentences).symmetric_difference(kept)))
-    unknown = sum(each.unknown for each in answers)
+    votes = Counter(sentence for answer in answers for sentence in answer.sentences)
+    kept = tuple(sentence for sentence in found if votes[sentence] >= least)
+    closest = min(answers, key=lambda answer: len(set(answer.sentences).symmetric_difference(kept)))
+    unknown = sum(answer.unknown for answer in answers)
     return SelectedEvidence(kept, closest.summary if kept else "", unknown)
 
 

@@ -51,7 +51,7 @@ class _RoundNotes:
 
     @property
     def sentences(self) -> list[NodeSentence]:
-        return [each for chosen in (*self.others, *self.roots) for each in chosen.sentences]
+        return [sentence for chosen in (*self.others, *self.roots) for sentence in chosen.sentences]
 
 
 class TrailReader:
@@ -88,7 +88,7 @@ class TrailReader:
         nothing = ClaimRuling(
             "not-supported", NOTHING_CHOSEN
         )  # no soft score without verdicts (E.3)
-        unknown = sum(each.unknown for each in (*roots, *others))
+        unknown = sum(root.unknown for root in (*roots, *others))
         self._rounds.append(_RoundNotes(_filled(roots), _filled(others), nothing, unknown))
         return {sentence.node for sentence in self._rounds[-1].sentences}
 
@@ -131,7 +131,7 @@ class TrailReader:
     @property
     def quotes(self) -> list[NodeSentence]:
         """All sentences that were chosen, in the order of the rounds."""
-        return [each for notes in self._rounds for each in notes.sentences]
+        return [sentence for notes in self._rounds for sentence in notes.sentences]
 
     def steps(self, rounds: Sequence[WalkRound], claim: int) -> tuple[Step, ...]:
         """Return the rounds of a walk as steps of a trace, for the claim of this number."""
@@ -163,7 +163,7 @@ class TrailReader:
     ) -> Sequence[SelectedEvidence]:
         """Select again among what was selected until a verdict can rest on it (§3.1.3)."""
         for _ in range(RERUNS):
-            found = [sentence for each in selected for sentence in each.sentences]
+            found = [sentence for evidence in selected for sentence in evidence.sentences]
             if len(found) <= most:
                 return selected
             again = _filled(await self._among(found, shown))
@@ -174,7 +174,7 @@ class TrailReader:
 
 
 def _filled(selected: Sequence[SelectedEvidence]) -> tuple[SelectedEvidence, ...]:
-    return tuple(each for each in selected if each.sentences)
+    return tuple(evidence for evidence in selected if evidence.sentences)
 
 
 def _by_node(selected: Iterable[SelectedEvidence]) -> dict[str, list[str]]:

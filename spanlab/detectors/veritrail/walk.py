@@ -70,18 +70,20 @@ async def walk(
     roots: dict[str, None] = {}  # that gave evidence
     known: set[str] = set()
     candidates: Sequence[str] = process.terminal.sources
-    while checked := tuple(dict.fromkeys(each for each in candidates if each not in known)):
+    while checked := tuple(
+        dict.fromkeys(candidate for candidate in candidates if candidate not in known)
+    ):
         known.update(checked)
         chosen = set(await select(checked))
-        yielded = tuple(each for each in checked if each in chosen)
+        yielded = tuple(node for node in checked if node in chosen)
         evidence = (*yielded, *roots)
         verdict = await judge(evidence) if evidence else NOT_SUPPORTED
         rounds.append(WalkRound(checked, yielded, verdict))
-        roots.update(dict.fromkeys(each for each in yielded if not process.by_id[each].sources))
-        if [each.verdict for each in rounds[-q:]] == [NOT_SUPPORTED] * q:
+        roots.update(dict.fromkeys(node for node in yielded if not process.by_id[node].sources))
+        if [past.verdict for past in rounds[-q:]] == [NOT_SUPPORTED] * q:
             break
         followed = checked if verdict == NOT_SUPPORTED else yielded
-        candidates = [source for each in followed for source in process.by_id[each].sources]
+        candidates = [source for node in followed for source in process.by_id[node].sources]
     final = rounds[-1].verdict if roots else NOT_SUPPORTED
     return WalkResult(final, tuple(rounds), _error_stages(process, final, rounds))
 
@@ -92,9 +94,9 @@ def _error_stages(
     """Return where what is not supported came in (§3.2)."""
     if verdict != NOT_SUPPORTED:
         return ()
-    if all(each.verdict == NOT_SUPPORTED for each in rounds):
+    if all(past.verdict == NOT_SUPPORTED for past in rounds):
         return (process.stage_of(process.terminal.id),)
-    last = next((each for each in reversed(rounds) if each.verdict == SUPPORTED), None)
+    last = next((past for past in reversed(rounds) if past.verdict == SUPPORTED), None)
     yielded = last.yielded if last else ()
-    found = {process.stage_of(each) for each in yielded if process.by_id[each].sources}
+    found = {process.stage_of(node) for node in yielded if process.by_id[node].sources}
     return tuple(stage for stage in process.stages if stage in found)
