@@ -133,7 +133,8 @@ def _setup(content: Mapping[str, Any]) -> dict[str, str]:
     again = _alike(runs, "not run again") + (f", {runs['runs']} runs" if runs else "")
     unknown = "not known: spanlab did not run it here"
     return {
-        "Model": "; ".join(filter(None, (bound["model"], asked))) or "none",
+        "Model": "; ".join(filter(None, (bound["model"], asked)))
+        or ("none" if bound["models"] else "not said"),
         **({"check-model": checks} if checks else {}),
         **{title: text or unknown for title, text in hashes.items()},
         "Consistency of repeated runs": again,
