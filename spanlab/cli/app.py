@@ -49,6 +49,9 @@ COMMANDS: Final = {
         "analysis:agreement", "Say how far annotators agree on characters, and on verdicts."
     ),
     "export": _CommandPlace("datasets:export", "Write a dataset with its annotations."),
+    "push": _CommandPlace(
+        "datasets:push", "Write a dataset with its annotations to Hugging Face's Hub."
+    ),
     "stages": _CommandPlace(
         "analysis:stages", "Say at which stages of their processes errors of answers came in."
     ),

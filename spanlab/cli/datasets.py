@@ -1,4 +1,4 @@
-"""`spanlab datasets`, `annotators` and `export`."""
+"""`spanlab datasets`, `annotators`, `export` and `push`."""
 
 from __future__ import annotations
 
@@ -310,3 +310,29 @@ def export(
         left_out = counted(summary.n_items - count, "item")
         without = " without a finished annotation" if format == "mushroom" else ""
         console.say(f"left out {left_out}{without or ' that the choice leaves out'}")
+
+
+def push(
+    dataset: Annotated[str, typer.Argument(help="The dataset, or a version DATASET@NAME.")],
+    repository: Annotated[str, typer.Argument(help="ORGANISATION/NAME at the Hub.")],
+    public: Annotated[
+        bool,
+        typer.Option("--public", help="One that is made now can be read by everybody."),
+    ] = False,
+) -> None:
+    """Write a dataset with all annotations to Hugging Face's Hub: data/train.jsonl, and a card.
+
+    The repository is made if it is not there. One that is there keeps its other files, and earlier
+    versions of these two in its history. HF_TOKEN holds the token. What was pushed is read back by
+    `spanlab import hf://ORGANISATION/NAME`, or `datasets.load_dataset`.
+
+    \b
+    spanlab push mine ORGANISATION/NAME
+    """
+    from spanlab.cli import console
+    from spanlab.storage import Store
+    from spanlab.workflows.exporting import push_dataset
+
+    with Store.open() as store:
+        where = push_dataset(store, dataset, repository, public=public)
+    console.say(f"pushed {dataset!r} to {where}")

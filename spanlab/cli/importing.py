@@ -16,7 +16,8 @@ def import_command(
     files: Annotated[
         list[str],
         typer.Argument(
-            help="Files, globs, or folders: GraphRAG's output, Hugging Face's datasets."
+            help="Files, globs, or folders: GraphRAG's output, Hugging Face's datasets; or "
+            "hf://ORGANISATION/NAME, maybe with @REVISION or /PATH."
         ),
     ],
     dataset: Annotated[str, typer.Option(help="The dataset to make, or to add items to.")],
@@ -67,6 +68,7 @@ def import_command(
     spanlab import evaluation.json --dataset rag --records results.items
     spanlab import ragtest/output --dataset rag --query "Who paid?" --answer "Ada paid Bo."
     spanlab import saved_dataset/ --dataset hub --column answer=response
+    spanlab import hf://ORGANISATION/NAME --dataset hub
     spanlab import submission.jsonl --dataset val --as my-system
     """
     if system is not None:

@@ -232,10 +232,19 @@ _TEXT_MOST = 400_000
 
 
 def files(patterns: Sequence[str]) -> list[Path]:
-    """Return the files that paths and globs name; see ``files_named``."""
-    from spanlab.workflows.import_files import files_named  # help is not to wait for it
+    """Return the files that paths, globs and datasets of the Hub name; see ``files_named``.
 
-    return files_named(patterns)
+    Raises:
+        UsageError, InputError: see ``files_named`` and ``hub.fetched``.
+    """
+    from spanlab.datasets.hub import PREFIX, fetched  # help is not to wait for it
+    from spanlab.workflows.import_files import files_named
+
+    return [
+        path
+        for name in patterns
+        for path in (fetched(name) if name.startswith(PREFIX) else files_named([name]))
+    ]
 
 
 @contextmanager

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, BinaryIO
 
 from spanlab.datasets import WRITABLE, write
 from spanlab.datasets.files import replacing
+from spanlab.datasets.hub import push
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, PairStep, Permission, Record, SharedProcess, Status
 from spanlab.scorers import MOST_PAIRS
@@ -136,6 +139,30 @@ def export_dataset(
     if choice.format == VERIFIER_DATA:
         return zip_verifier_data(records, target)
     return write_report(records, target, dataset, overview_dataset(store, dataset, choice))
+
+
+def push_dataset(store: Store, dataset: str, repository: str, *, public: bool = False) -> str:
+    """Write a dataset with all annotations to Hugging Face's Hub; see ``hub.push``.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        repository: ORGANISATION/NAME.
+        public: whether one that is made can be read by everybody.
+
+    Returns:
+        Its address at the Hub.
+
+    Raises:
+        NotFoundError: the dataset does not exist.
+        UsageError, InputError: see ``hub.push``.
+    """
+    with TemporaryDirectory() as folder:
+        packed, files = Path(folder, "packed.zip"), Path(folder, "files")
+        export_dataset(store, dataset, packed, ExportChoice(format="huggingface"))
+        with zipfile.ZipFile(packed) as archive:
+            archive.extractall(files)
+        return push(files, repository, public=public)
 
 
 def preview_dataset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias
@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 from pydantic_core import to_json
 
 from spanlab.datasets import ReadOptions, read, write
+from spanlab.datasets.hub import PREFIX, fetched
 from spanlab.datasets.reader import passages_of
 from spanlab.detectors import Detector, DetectorSpec, EnsembleSpec, LocalDetector, Spec
 from spanlab.errors import InputError, UsageError
@@ -77,7 +78,8 @@ def load(
     """Read records from files of any supported format, or from rows in memory.
 
     Args:
-        sources: paths, lists of dicts, DataFrames or datasets of Hugging Face, read in order.
+        sources: paths, lists of dicts, DataFrames, datasets of Hugging Face, or addresses of
+            datasets at its Hub (``hf://ORGANISATION/NAME``, the extra ``hub``), read in order.
             Columns are known by their usual names (answer, response, output; question, prompt;
             passages, contexts; label, …) unless ``columns`` says otherwise.
         format: "auto" or one of ``spanlab.datasets.FORMATS``.
@@ -91,6 +93,7 @@ def load(
 
     Raises:
         InputError: names file, line or row, field, what was found and what would be right.
+        UsageError: there is no such format, an address is none, or ``huggingface_hub`` lacks.
     """
     options = ReadOptions(
         format=format,
@@ -99,15 +102,14 @@ def load(
         records=records,
         turns=turns,
     )
-    return [
-        record
-        for source in sources
-        for record in (
-            read(Path(source), options)
-            if isinstance(source, str | Path)
-            else _read_rows(source, options)
-        )
-    ]
+    return [record for source in sources for record in _read(source, options)]
+
+
+def _read(source: str | Path | Iterable[Any], options: ReadOptions) -> Iterable[Record]:
+    if not isinstance(source, str | Path):
+        return _read_rows(source, options)
+    paths = fetched(str(source)) if str(source).startswith(PREFIX) else [Path(source)]
+    return chain.from_iterable(read(path, options) for path in paths)
 
 
 def _read_rows(source: Iterable[Any], options: ReadOptions) -> Iterator[Record]:
