@@ -6,7 +6,16 @@ import os
 from pathlib import Path
 from typing import Annotated, Final, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    HttpUrl,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from spanlab.errors import InputError, UsageError
 
@@ -15,6 +24,13 @@ def _names(value: object) -> object:
     if not isinstance(value, str):
         return value
     return frozenset(filter(None, map(str.strip, value.lower().split(","))))
+
+
+def _listed(value: object) -> object:
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+
+_SECRET: Final = 16  # characters
 
 
 class Settings(BaseModel):
@@ -81,6 +97,26 @@ class Settings(BaseModel):
         title="a number of MiB, 1 or more",
         description="How much memory a record of a file may take once it is read.",
     )
+    webhooks: Annotated[tuple[HttpUrl, ...], BeforeValidator(_listed)] = Field(
+        (),
+        title="addresses (http or https) with commas between",
+        description="Are told when a review or a job is done.",
+        repr=False,  # they may hold a token
+    )
+    webhook_secret: str = Field(
+        "",
+        title="a text of 16 characters or more, which SPANLAB_WEBHOOKS needs",
+        description="Signs what they are told.",
+        repr=False,
+        validate_default=True,
+    )
+
+    @field_validator("webhook_secret")
+    @classmethod
+    def _signs_what_is_told(cls, secret: str, info: ValidationInfo) -> str:
+        if info.data.get("webhooks") and len(secret) < _SECRET:
+            raise ValueError("too short")
+        return secret
 
     @property
     def has_login(self) -> bool:
@@ -113,7 +149,8 @@ class Settings(BaseModel):
         except ValidationError as error:
             name = str(error.errors()[0]["loc"][0])
             right = cls.model_fields[name].title
-            raise UsageError(f"{cls.variable(name)}={given[name]}: it is {right}") from None
+            shown = given[name] if cls.model_fields[name].repr else "…"
+            raise UsageError(f"{cls.variable(name)}={shown}: it is {right}") from None
 
 
 LARGEST: Final = 4_000_000  # bytes; a program of sixteen demonstrations with long passages: a tenth

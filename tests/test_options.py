@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import typer
-from pydantic import BaseModel
+from pydantic import BaseModel, HttpUrl
 
 from optimizers.choosing import SearchOptions
 from spanlab.cli.inputs import takes_options
@@ -122,8 +122,11 @@ def test_every_variable_of_the_settings_is_read_and_stands_in_the_readme(
     unset = getattr(Settings.read(), field)
     monkeypatch.setenv(variable, "")
     assert getattr(Settings.read(), field) == unset
-    monkeypatch.setenv(variable, "7")
-    assert getattr(Settings.read(), field) in ("7", Path("7"), frozenset({"7"}), 7)
+    if field == "webhooks":
+        monkeypatch.setenv("SPANLAB_WEBHOOK_SECRET", "a-secret-of-programs")
+    monkeypatch.setenv(variable, "http://7" if field == "webhooks" else "7")
+    told = (HttpUrl("http://7"),)
+    assert getattr(Settings.read(), field) in ("7", Path("7"), frozenset({"7"}), 7, told)
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "much", "1.5"])

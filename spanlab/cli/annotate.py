@@ -178,7 +178,8 @@ def annotate_files(
     """Annotate the records of files; the output keeps the input's format unless told otherwise."""
     options = replace(reading, on_warning=console.say)
     records = islice(_read(job.files, options), limits.limit)
-    request = request_of("files", specs, concurrency=limits.concurrency, budget=limits.budget)
+    bounds = {"concurrency": limits.concurrency, "budget": limits.budget, "events": limits.events}
+    request = request_of("files", specs, **bounds)
     stream = FileRun.of(request)
     _write(stream.annotated(records), job, annotator=specs[-1].signs, task="annotating")
     if stream.spent is not None:

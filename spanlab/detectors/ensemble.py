@@ -8,7 +8,7 @@ Published scores on the English test set, the paper's and not of this code: IoU 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -53,13 +53,14 @@ class ItemOutcome:
 class Ensemble:
     """Detectors that annotate items together, and the votes among them.
 
-    At most ``concurrency`` detectors are at work at once. ``broken`` is an error that every other
-    item would meet, too: no detector is asked after it.
+    At most ``concurrency`` detectors are at work at once. ``report`` is told of every annotation.
+    ``broken`` is an error that every other item would meet, too: no detector is asked after it.
     """
 
     detectors: Sequence[Detector]
     votes: Sequence[EnsembleVote] = ()
     concurrency: int = 1024
+    report: Callable[[Item, Annotation], None] | None = None
     broken: ConfigurationError | None = None
     _slots: asyncio.Semaphore = field(init=False, repr=False)
 
@@ -115,6 +116,10 @@ class Ensemble:
         errors.sort(key=lambda error: isinstance(error, BudgetError))
         changed = {said.annotator for finding in found for said in finding.annotations}
         votes = self._cast(record, found, changed)
+        if self.report is not None:
+            for finding in (*found, *votes):
+                for said in finding.annotations:
+                    self.report(finding.item, said)
         return ItemOutcome((*found, *votes), errors[0] if errors else None)
 
     async def _one(

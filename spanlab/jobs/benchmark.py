@@ -21,7 +21,7 @@ from spanlab.jobs.job_store import JOBS
 from spanlab.jobs.optimisation import ThreadWatch
 from spanlab.jobs.parts import resources_of
 from spanlab.jobs.rate_limiter import JobCalls
-from spanlab.jobs.steps import interrupted, queue_for, step
+from spanlab.jobs.steps import interrupted, queue_for, step, told_when_done
 from spanlab.jobs.views import KINDS, progress_of
 from spanlab.lm import Meter, Usage
 from spanlab.settings import Settings
@@ -49,6 +49,7 @@ def submit(plan: BenchPlan, settings: Settings | None, queue: str = JOBS) -> str
 
 
 @DBOS.workflow(name=KINDS["bench"].workflow)
+@told_when_done("bench")
 async def bench(asked: dict[str, Any]) -> dict[str, Any]:
     """Fill a folder with a benchmark's cells and table; ``asked`` is its plan as JSON."""
     job_id, done = DBOS.workflow_id or "", 0

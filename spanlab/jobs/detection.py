@@ -24,7 +24,7 @@ from spanlab.jobs import job_store, worker
 from spanlab.jobs.control import refuse_same
 from spanlab.jobs.job_store import JOBS
 from spanlab.jobs.parts import work_on
-from spanlab.jobs.steps import interrupted, queue_for, step
+from spanlab.jobs.steps import interrupted, queue_for, step, told_when_done
 from spanlab.jobs.views import KINDS, JobState, progress_of, summed
 from spanlab.settings import Settings
 from spanlab.workflows.detection.dataset_run import unfinished_positions
@@ -69,6 +69,7 @@ def title_of(request: RunRequest) -> str:
 
 
 @DBOS.workflow(name=KINDS["detect"].workflow)
+@told_when_done("detect")
 async def detect(asked: dict[str, Any]) -> dict[str, Any]:
     """Let detectors annotate a dataset; ``asked`` is a run request as JSON."""
     job_id = DBOS.workflow_id or ""

@@ -27,7 +27,7 @@ from spanlab.jobs import job_store, worker
 from spanlab.jobs.control import refuse_same
 from spanlab.jobs.job_store import JOBS
 from spanlab.jobs.rate_limiter import JobCalls
-from spanlab.jobs.steps import interrupted, queue_for, step
+from spanlab.jobs.steps import interrupted, queue_for, step, told_when_done
 from spanlab.jobs.views import KINDS, curve_of, progress_of
 from spanlab.labels import ItemLabels
 from spanlab.lm import Meter, Usage
@@ -76,6 +76,7 @@ def submit(
 
 
 @DBOS.workflow(name=KINDS["optimise"].workflow)
+@told_when_done("optimise")
 async def optimise(asked: dict[str, Any]) -> dict[str, Any]:
     """Tune a detector's prompts; ``asked`` is an optimisation as JSON."""
     job_id = DBOS.workflow_id or ""

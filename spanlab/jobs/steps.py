@@ -13,6 +13,7 @@ from dbos import DBOS, error
 from spanlab.errors import StoreError, UsageError
 from spanlab.jobs import worker
 from spanlab.lm.secrets import KEY_IS_GONE, is_lent, lent_names
+from spanlab.workflows.webhooks import notify
 
 P = ParamSpec("P")
 
@@ -21,6 +22,9 @@ R = TypeVar("R")
 
 
 Step = Callable[P, Coroutine[Any, Any, R]]
+
+
+Workflow = Callable[[dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 
 
 _PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds before another attempt; then a refusal is final
@@ -52,6 +56,27 @@ def step(name: str) -> Callable[[Callable[P, Awaitable[R]]], Step[P, R]]:
 
         kept: Step[P, R] = DBOS.step(name=name)(attempt)
         return kept
+
+    return wrap
+
+
+def told_when_done(kind: str) -> Callable[[Workflow], Workflow]:
+    """Have a job's workflow tell webhooks that it has ended, done or failed."""
+
+    def wrap(workflow: Workflow) -> Workflow:
+        @wraps(workflow)
+        async def told(asked: dict[str, Any]) -> dict[str, Any]:
+            job = DBOS.workflow_id or ""
+            about = {"kind": kind, "job": job, "dataset": asked.get("dataset")}
+            try:
+                result = await workflow(asked)
+            except Exception:
+                notify("job done", job, state="failed", **about)
+                raise
+            notify("job done", job, state="done", **about)
+            return result
+
+        return told
 
     return wrap
 

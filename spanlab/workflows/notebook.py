@@ -203,10 +203,10 @@ def annotate(
             and `annotate(item)` or `async detect(item)`; or a list of these.
         **options: for detectors by name, those of `spanlab annotate` with underscores, such as
             ``model="gpt-4o-mini", search="brave", max_calls=500``, and ``retriever``, a
-            specification; for the others ``concurrency``, ``budget`` and the limits of a budget.
-            One budget holds for all that are named. For detectors that ask no model
-            ``concurrency`` is the number of processes (None: 1), for the others that of items
-            annotated at once (None: 32).
+            specification; for the others ``concurrency``, ``budget``, the limits of a
+            budget and ``events``. One budget holds for all that are named. For detectors that ask
+            no model ``concurrency`` is the number of processes (None: 1), for the others that of
+            items annotated at once (None: 32).
 
     Raises:
         UsageError: no detector or option has this name, two sign alike, or something that is
@@ -219,7 +219,11 @@ def annotate(
         given = list(detector)
     limits, specs = _named(given, options)
     own = [_own(each) for each in given if not isinstance(each, str | _CHOICES)]
-    bounds = {"concurrency": limits.concurrency, "budget": limits.budget}
+    bounds = {
+        "concurrency": limits.concurrency,
+        "budget": limits.budget,
+        "events": limits.events,
+    }
     request = request_of("records", specs, **bounds) if specs else None
     try:
         signed = () if request is None else request.annotators
@@ -227,7 +231,8 @@ def annotate(
     except ValueError as error:
         raise UsageError(f"annotate: {error}") from None
     runs = [] if request is None else [FileRun.of(request)]
-    runs += [FileRun.own(each, None if specs else limits.concurrency) for each in own]
+    count = None if specs else limits.concurrency
+    runs += [FileRun.own(each, count, events=limits.events) for each in own]
     done = list(islice(records, limits.limit))
     for run in runs:
         done = list(_annotated(run, done))

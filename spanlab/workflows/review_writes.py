@@ -9,11 +9,22 @@ from itertools import groupby
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.errors import StoreError, UsageError
-from spanlab.oplog import Operation
+from spanlab.oplog import Operation, SetStatus
 from spanlab.runtime import submit
-from spanlab.schema import BY_HAND, Annotation, Item, Name, Passage, Retrieval, joined, storable
+from spanlab.schema import (
+    BY_HAND,
+    Annotation,
+    Item,
+    Name,
+    Passage,
+    Retrieval,
+    Status,
+    joined,
+    storable,
+)
 from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
+from spanlab.workflows.webhooks import notify
 
 _LARGEST = 2**53 - 1  # of the numbers that JavaScript counts without gaps
 
@@ -106,6 +117,11 @@ def _apply(store: Store, log: tuple[str, str, str], writes: list[SentWrite]) -> 
         refused = {each.seq: each for each in store.apply(dataset, item, reviewer, batch).refused}
     except StoreError as error:
         return [WriteOutcome(w.session, w.seq, stored=False, reason=str(error)) for w in writes]
+    for w in writes:
+        done = isinstance(w.op, SetStatus) and w.op.status is Status.DONE
+        if done and w.seq not in refused:
+            key = f"{w.session}-{w.seq}"
+            notify("item done", key, dataset=dataset, item=item, annotator=reviewer)
     return [
         WriteOutcome(w.session, w.seq, stored=True)
         if w.seq not in refused

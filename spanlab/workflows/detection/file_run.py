@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spanlab.detectors import BatchDetector, Detector, LocalDetector, as_detector, asks_models
 from spanlab.detectors.ensemble import Ensemble, ItemOutcome
@@ -15,6 +15,7 @@ from spanlab.processes import executor_of
 from spanlab.runtime import ahead
 from spanlab.schema import AnnotatorKind, Record, Status
 from spanlab.settings import Settings
+from spanlab.workflows.detection.events import event_sender
 from spanlab.workflows.detection.request import CONCURRENCY, RunRequest, ensemble_of
 
 _BEFORE_QUOTE = ": “"  # failures of one cause differ in what they quote
@@ -97,20 +98,28 @@ class FileRun:
         ensemble = ensemble_of(request, meter, settings or Settings.read(), executor)
         if not any(asks_models(spec.detector) for spec in request.specs):
             # The executor bounds what is computed at once; it has the next items at hand.
-            ensemble = Ensemble(ensemble.detectors, ensemble.votes, _AHEAD * request.concurrency)
+            ensemble = replace(ensemble, concurrency=_AHEAD * request.concurrency)
         return cls(ensemble, executor, _AHEAD * request.concurrency, meter)
 
     @classmethod
-    def own(cls, detector: Detector | LocalDetector, concurrency: int | None = None) -> FileRun:
+    def own(
+        cls,
+        detector: Detector | LocalDetector,
+        concurrency: int | None = None,
+        *,
+        events: bool = False,
+    ) -> FileRun:
         """Stream through a detector that somebody has made.
 
         Args:
             detector: a local one that is to work in several processes must be picklable; if a
                 script defines its class, that needs a main guard (``if __name__ == "__main__":``).
             concurrency: items under way at once (None: 32), of a local one processes (None: 1).
+            events: send each result as an event, see ``events``.
 
         Raises:
-            UsageError: this is such a process, which imports a script that has no main guard.
+            UsageError: this is such a process, which imports a script that has no main guard, or
+                events have nowhere to go.
         """
         batches = isinstance(detector, BatchDetector)  # which uses all processors itself
         local = isinstance(detector, LocalDetector) and not batches
@@ -121,7 +130,8 @@ class FileRun:
             raise UsageError(_UNGUARDED)
         executor = executor_of(processes, with_script=home == "__main__")
         limit = _AHEAD * count if local else count
-        ensemble = Ensemble([as_detector(detector, executor)], concurrency=limit)
+        report = event_sender() if events else None
+        ensemble = Ensemble([as_detector(detector, executor)], concurrency=limit, report=report)
         return cls(ensemble, executor, _AHEAD * count)
 
     @property

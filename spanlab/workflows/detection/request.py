@@ -17,6 +17,7 @@ from spanlab.lm import CallLimits, Meter, Usage
 from spanlab.options import option, problem
 from spanlab.schema import AnnotatorKind, Name, Status, unique
 from spanlab.workflows.datasets import summary_of
+from spanlab.workflows.detection.events import event_sender
 from spanlab.workflows.detection.selection import (
     DetectorSelection,
     repeated,
@@ -60,6 +61,13 @@ class RunLimits(CallLimits):
         "character.",
         group="Limits",
         placeholder="name of the vote",
+    )
+    events: bool = option(
+        False,
+        title="Send events",
+        help="Send each result as an event gen_ai.evaluation.result to the collector of "
+        "OpenTelemetry that OTEL_EXPORTER_OTLP_ENDPOINT names: scores, offsets and notes.",
+        sides=("command", "python"),
     )
 
 
@@ -127,7 +135,8 @@ def ensemble_of(
     from spanlab.detectors import build
 
     built = [build(spec, meter, settings, executor) for spec in request.specs]
-    return Ensemble(built, request.votes, request.concurrency)
+    report = event_sender() if request.events else None
+    return Ensemble(built, request.votes, request.concurrency, report)
 
 
 @dataclass(frozen=True)
