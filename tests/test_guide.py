@@ -96,6 +96,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in {
         "pages/oslo.txt": "Oslo is the capital of Norway.",
         "guidelines.md": "# Guidelines\n\nMark what no passage says.",
+        "questions.json": blocks("campaigns", "text")[0],
         "answers.csv": "asked,reply\nWhich capital?,Oslo.\n",
         "results.json": '{"results": {"items": [{"output": {"text": "Oslo."}}]}}',
         "plan.toml": 'controls = ["everything"]\n[[detector]]\nname = "offline"\n',

@@ -101,6 +101,7 @@ def _joined(spans: Sequence[Span], piece: Interval, answer: str) -> Span:
     return whole.model_copy(
         update={
             "label": next((span.label for span in spans if span.label), None),
+            "attributes": next((span.attributes for span in spans if span.attributes), {}),
             "note": "; ".join(dict.fromkeys(span.note for span in telling if span.note)) or None,
             "evidence": tuple(dict.fromkeys(quote for span in telling for quote in span.evidence)),
         }

@@ -9,7 +9,7 @@ from driving import Desk, idle, suggested
 from playwright.sync_api import expect
 from test_accessibility import complaints
 
-from spanlab.schema import Item, Question, Record, Status
+from spanlab.schema import Annotation, Item, Question, Record, Span, Status
 
 pytestmark = pytest.mark.browser
 
@@ -109,3 +109,30 @@ def test_questions_have_no_serious_fault_in_review_and_in_the_settings(desk: Sit
     idle(here.page)
     found["settings"] = complaints(here.page)
     assert not (wrong := {page: faults for page, faults in found.items() if faults}), wrong
+
+
+def test_who_adjudicates_sees_responses_and_takes_attributes_with_the_spans(desk: Sit) -> None:
+    span = Span.of("one, 🎉 two, three", 7, 10).model_copy(
+        update={"attributes": {"severity": "major"}}
+    )
+    said = tuple(
+        Annotation(annotator=name, kind="person", spans=(span,), responses={"fluency": at})
+        for at, name in enumerate(("Ann", "Ben"))
+    )
+    here = desk(
+        [Record(item=ITEMS[0], annotations=said)],
+        attributes=(SEVERITY,),
+        questions=(FLUENCY,),
+    )
+    query = here.server.url(dataset=here.dataset, reviewer="Ada").partition("/?")[2]
+    here.page.goto(here.server.url().replace("/?", f"/adjudicate?{query}"))
+    here.wait_for("a")
+    here.press("1", "Q")
+    form = here.page.get_by_role("group", name="Questions on the answer")
+    expect(form).to_contain_text("Ann: 0 · Ben: 1")
+    here.press("1", "Enter")
+    here.settle()
+    gold = here.store.record(here.dataset, "a").by("adjudicated")
+    assert gold is not None
+    assert (gold.status, gold.responses) == (Status.DONE, {"fluency": 1})
+    assert [one.attributes for one in gold.spans] == [{"severity": "major"}]

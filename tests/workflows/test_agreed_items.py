@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 from spanlab.oplog import AddSpan, ReviewState
-from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status, Verdict
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Claim,
+    Item,
+    Question,
+    Record,
+    Span,
+    Status,
+    Verdict,
+)
 from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
 from spanlab.workflows.analysis.agreed_items import agreed_items, take_agreed, take_back
@@ -129,3 +139,42 @@ def test_what_somebody_works_on_is_neither_taken_nor_taken_back(store: Store) ->
         for name in ("the same", "in parts", "nothing")
     }
     assert texts == {"the same": ["three"], "in parts": ["one two", "three"], "nothing": []}
+
+
+def test_they_also_respond_the_same_and_that_is_taken_with_the_attributes(store: Store) -> None:
+    def says(name: str, severity: str, fluency: int | None, remark: str) -> Annotation:
+        one = _by(name, (0, 3), label="a")
+        spans = tuple(
+            each.model_copy(update={"attributes": {"severity": severity}}) for each in one.spans
+        )
+        given = {"remark": remark} | ({} if fluency is None else {"fluency": fluency})
+        return one.model_copy(update={"spans": spans, "responses": given})
+
+    cases = {
+        "the same": (says("Ann", "minor", 4, "x"), says("Ben", "minor", 4, "y")),
+        "other attribute": (says("Ann", "minor", 4, "x"), says("Ben", "major", 4, "x")),
+        "other response": (says("Ann", "minor", 4, "x"), says("Ben", "minor", 5, "x")),
+        "nothing given": (says("Ann", "minor", None, "x"), says("Ben", "minor", None, "x")),
+    }
+    store.import_records(
+        "asked",
+        [
+            Record(item=Item(id=name, answer=ANSWER), annotations=said)
+            for name, said in cases.items()
+        ],
+    )
+    asked = {
+        "attributes": (Question(name="severity", options=("minor", "major")),),
+        "questions": (
+            Question(name="fluency", kind="scale", required=True),
+            Question(name="remark", kind="text"),
+        ),
+    }
+    store.change_settings("asked", lambda now: now.model_copy(update=asked))
+    agreed = agreed_items(store, "asked", QUEUE)
+    assert [item.item_id for item in agreed] == ["the same"]
+    assert len(take_agreed(store, "asked", ADJUDICATED, "Ada", agreed).items) == 1
+    gold = store.record("asked", "the same").by(ADJUDICATED)
+    assert gold is not None
+    assert (gold.status, gold.responses) == (Status.DONE, {"fluency": 4})
+    assert gold.spans[0].attributes == {"severity": "minor"}

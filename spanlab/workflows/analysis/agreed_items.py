@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 from uuid import uuid4
@@ -14,6 +14,7 @@ from spanlab.oplog import (
     Operation,
     ReplaceClaims,
     ReplaceSpans,
+    Respond,
     ReviewState,
     SetStatus,
     SuggestionMark,
@@ -23,9 +24,13 @@ from spanlab.schema import (
     Annotation,
     AnnotatorKind,
     Claim,
+    DatasetSettings,
     Evidence,
     Interval,
+    Question,
     Record,
+    Response,
+    Responses,
     Span,
     Status,
 )
@@ -39,7 +44,11 @@ _CHUNK = 200  # items that are read at a time
 _SOURCE = "majority"  # all of them are more than half
 
 
-_Marked: TypeAlias = frozenset[tuple[int, int, str | None]]
+# Responses that are told apart: names and values in the order of the questions.
+_Given: TypeAlias = tuple[tuple[str, Response], ...]
+
+
+_Marked: TypeAlias = frozenset[tuple[int, int, tuple[str | None, _Given]]]
 
 
 @dataclass(frozen=True)
@@ -69,18 +78,20 @@ def agreed_items(store: Store, dataset: str, queue: AdjudicationQueue) -> list[A
     """Return the undecided items of a queue on which all who finished them say the same.
 
     These are people, or where no person has, detectors; at least two. They agree if they mark the
-    same characters with the same labels, and give the same claims the same verdicts. An item whose
-    decision somebody has begun is left out.
+    same characters with the same labels, give the same claims the same verdicts, and respond the
+    same to what the dataset asks, texts aside, which are not taken. An item whose decision somebody
+    has begun is left out, as is one without a response that Done is refused without.
 
     Raises:
         NotFoundError: there is no such dataset.
     """
     query = replace(queue.query, status=Status.NOT_ANNOTATED)
     positions = store.positions(dataset, query)
+    settings = store.settings(dataset)
     found = []
     for first in range(0, len(positions), _CHUNK):
         for record in store.records_at(dataset, positions[first : first + _CHUNK]):
-            said = _agreed(record)
+            said = _agreed(record, settings)
             if said is None:
                 continue
             review = store.review(dataset, record.item.id, queue.target, AnnotatorKind.GOLD)
@@ -150,21 +161,26 @@ class _ItemWriter:
         return not self._store.apply(dataset, item_id, target, writes).refused
 
 
-def _agreed(record: Record) -> tuple[tuple[Operation, ...], int] | None:
+def _agreed(record: Record, settings: DatasetSettings) -> tuple[tuple[Operation, ...], int] | None:
     """Return what everybody says of an item as operations, and how many spans that are."""
     voters = _voters(record)
     answer = record.item.answer
     if len(voters) < 2:
         return None
-    if len({_marked(voter, answer) for voter in voters}) > 1:
+    if len({_marked(voter, answer, settings) for voter in voters}) > 1:
+        return None
+    given = {_given(voter.responses, settings.questions) for voter in voters}
+    if len(given) > 1 or (settings.unanswered == "refused" and settings.missing(voters[0])):
         return None
     if len({frozenset(map(_judged, voter.claims)) for voter in voters}) > 1:
         return None
-    marks = tuple(_marks(voters, answer))
+    marks = tuple(_marks(voters, answer, settings))
     operations: list[Operation] = [ReplaceSpans(spans=_ids(marks), marks=marks)]
     claims = tuple(_claim_marks(voters))
     if claims:
         operations.append(ReplaceClaims(claims=_ids(claims), marks=claims))
+    for name, response in given.pop():
+        operations.append(Respond(question=name, response=response))
     operations.append(SetStatus(status=Status.DONE))
     return tuple(operations), len(marks)
 
@@ -175,14 +191,27 @@ def _voters(record: Record) -> list[Annotation]:
     return people or [each for each in done if each.kind is AnnotatorKind.DETECTOR]
 
 
-def _marked(voter: Annotation, answer: str) -> _Marked:
-    """Return the stretches that somebody takes for hallucinated, by label."""
-    spans = _hard_spans(voter, answer)
-    labels = {span.label for span in spans}
+def _marked(voter: Annotation, answer: str, settings: DatasetSettings) -> _Marked:
+    """Return the stretches that somebody takes for hallucinated, by label and attributes."""
+    spans = [
+        (span, (span.label, _given(span.attributes, settings.attributes)))
+        for span in _hard_spans(voter, answer)
+    ]
+    kinds = {kind for _, kind in spans}
     return frozenset(
-        (start, end, label)
-        for label in labels
-        for start, end in merge(span for span in spans if span.label == label)
+        (start, end, kind)
+        for kind in kinds
+        for start, end in merge(span for span, its in spans if its == kind)
+    )
+
+
+def _given(responses: Responses, questions: Sequence[Question]) -> _Given:
+    """Return what of the responses the questions allow, without texts."""
+    return tuple(
+        (asked.name, responses[asked.name])
+        for asked in questions
+        if asked.kind != "text" and asked.name in responses
+        if asked.problem(responses[asked.name]) is None
     )
 
 
@@ -190,11 +219,14 @@ def _hard_spans(voter: Annotation, answer: str) -> list[Span]:
     return [each.span for each in suggestions(voter, answer) if each.likely]
 
 
-def _marks(voters: list[Annotation], answer: str) -> Iterator[SuggestionMark]:
+def _marks(
+    voters: list[Annotation], answer: str, settings: DatasetSettings
+) -> Iterator[SuggestionMark]:
     names = tuple(voter.annotator for voter in voters)
     spans = [span for voter in voters for span in _hard_spans(voter, answer)]
-    by_place = sorted(_marked(voters[0], answer), key=lambda one: (one[:2], one[2] or ""))
-    for start, end, label in by_place:
+    marked = _marked(voters[0], answer, settings)
+    by_place = sorted(marked, key=lambda one: (one[:2], one[2][0] or ""))
+    for start, end, (label, attributes) in by_place:
         over = (span for span in spans if start <= span.start and span.end <= end)
         yield SuggestionMark(
             source=_SOURCE,
@@ -202,6 +234,7 @@ def _marks(voters: list[Annotation], answer: str) -> Iterator[SuggestionMark]:
             end=end,
             label=label,
             voters=names,
+            attributes=dict(attributes),
             evidence=_cited(
                 quote for span in over if span.label == label for quote in span.evidence
             ),
