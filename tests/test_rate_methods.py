@@ -115,6 +115,23 @@ def test_intervals_cover_and_are_no_wider_than_reviews_alone(
         assert found.high.min() > 0
 
 
+@pytest.mark.parametrize("n", [30, 200])
+@pytest.mark.parametrize("rate", [0.01, 0.05, 0.3])
+def test_intervals_for_answers_like_these_hold_the_rate_they_come_from(rate: float, n: int) -> None:
+    """Every draw is a dataset of its own."""
+    rng, draws, items = RNG(11), 400, 1_000
+    y = (rng.random((draws, items)) < rate).astype(float)
+    score = rng.normal(size=y.shape) + 1.19 * y
+    odds = np.exp(1.19 * score - 1.19**2 / 2) * rate / (1 - rate)
+    f = odds / (1 + odds)
+    sample = ReviewedSample(y[:, :n], f[:, :n], np.full((draws, n), n / items))
+    found = estimate_rate(sample, f.mean(-1), items=items, superpopulation=True)
+    covered = np.mean((found.low <= rate) & (rate <= found.high))
+    assert covered >= 0.935 - 2 * np.sqrt(0.06 / draws)
+    finite = estimate_rate(sample, f.mean(-1), items=items)
+    assert np.mean(found.high - found.low) > np.mean(finite.high - finite.low)
+
+
 def test_a_good_detector_is_worth_what_its_correlation_allows() -> None:
     y, f = population(0.3, 2.33)
     sample = samples(y, f, 200, "uniform", 600)

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from secrets import token_hex
 from threading import Lock
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -16,6 +16,7 @@ from spanlab import jobs
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.jobs import JobState, JobView
 from spanlab.redaction import redact
+from spanlab.results import flat_rows
 from spanlab.schema import Actor, AnnotatorKind, FrozenModel, Record
 from spanlab.services.offers import (
     DetectionReply,
@@ -26,7 +27,8 @@ from spanlab.services.offers import (
 )
 from spanlab.settings import Settings
 from spanlab.storage import Store, StoredJob
-from spanlab.workflows.detection.request import request_of
+from spanlab.workflows.analysis.rates import rates
+from spanlab.workflows.detection.request import RunRequest, request_of
 
 MOST: Final = 100  # results of a page
 _OPEN: Final = 100  # jobs that may be under way
@@ -62,6 +64,24 @@ class JobResults(FrozenModel):
 
     results: tuple[DetectionReply | None, ...]
     next: int | None = None
+
+
+class JobTable(FrozenModel):
+    """Figures under their title, a row with columns by name; remarks say what they do not."""
+
+    title: str
+    rows: list[dict[str, Any]]
+    remarks: tuple[str, ...]
+
+
+class JobRates(FrozenModel):
+    """What was marked by language, which is no rate, and first the measured rate if there is one.
+
+    ``is_raw`` says that there is none.
+    """
+
+    is_raw: bool
+    tables: tuple[JobTable, ...]
 
 
 class StopReply(FrozenModel):
@@ -161,6 +181,31 @@ class ApiJobs:
             raise NotFoundError(_GONE) from None
         return JobResults(
             results=tuple(map(_found, records)), next=stop if stop < stored.total else None
+        )
+
+    def rates(self, job_id: str) -> JobRates:
+        """Return how much was marked so far, and the rate where people have measured it.
+
+        Raises:
+            NotFoundError: the API has no such job, or its results were deleted.
+            UsageError: nothing was found yet.
+        """
+        stored, view = self._job(job_id)
+        if stored.dataset is None:
+            raise NotFoundError(_GONE)
+        (name,) = RunRequest.model_validate(view.request).annotators
+        try:
+            found = rates(self.store, stored.dataset, "lang", [name])
+        except (NotFoundError, UsageError) as error:  # its message names the dataset
+            raise UsageError("nothing was found for this job yet") from error
+        tables = [*found.corrected, found.tables()[-1 if not found.pairs else -2]]
+        mine = f" of {stored.dataset}"  # a name that people may have given
+        return JobRates(
+            is_raw=not found.corrected,
+            tables=tuple(
+                JobTable(title=t.title.replace(mine, ""), rows=flat_rows(t), remarks=t.remarks)
+                for t in tables
+            ),
         )
 
     def stop(self, job_id: str) -> StopReply | None:

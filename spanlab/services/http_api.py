@@ -29,7 +29,7 @@ from spanlab.errors import (
 from spanlab.inbound import one_line
 from spanlab.redaction import redact
 from spanlab.schema import FrozenModel, Passage, Permission
-from spanlab.services.api_jobs import ApiJob, ApiJobs, JobRequest, JobResults, StopReply
+from spanlab.services.api_jobs import ApiJob, ApiJobs, JobRates, JobRequest, JobResults, StopReply
 from spanlab.services.gate import (
     ACTOR,
     KEY,
@@ -241,6 +241,11 @@ def _add_jobs(app: FastAPI, jobs: ApiJobs) -> None:
     ) -> JobResults:
         """Return what a job has found so far, a page at a time, from an answer on."""
         return jobs.acting_as(request.scope[ACTOR]).results(job_id, start)
+
+    @app.get(f"/{VERSION}/jobs/{{job_id}}/rates", responses=missing)
+    def rates(job_id: str) -> JobRates:
+        """Return how much a job's detector marked, and the rate where people have measured it."""
+        return jobs.rates(job_id)
 
     gone: dict[int | str, dict[str, Any]] = {
         204: {"description": "The job was stopped, or forgotten with all it found"}

@@ -2,12 +2,16 @@
 
 Draws samples of three designs, 4,000 each, from simulated datasets and from the real labels of
 `../shared`; prints coverage and widths beside reviews alone, and how much the correlation allows.
+Then coverage for answers like these, each draw a dataset of its own; and how often the gate finds
+a difference of five points with as many reviews as `measure` proposes, through what the command
+calls.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import NormalDist
@@ -19,12 +23,21 @@ from numpy.typing import NDArray
 from spanlab.datasets import ReadOptions, read
 from spanlab.detectors import detector
 from spanlab.scorers.powered import ReviewedSample, estimate_rate
-from spanlab.scorers.sampling import inclusion_probabilities, uncertainty_sizes
+from spanlab.scorers.sampling import (
+    inclusion_probabilities,
+    reviews_for_difference,
+    uncertainty_sizes,
+)
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+from measured_data import passes, two_models
 
 Array = NDArray[np.float64]
 
 _SHARED = Path(os.environ.get("SPANLAB_SHARED", Path(__file__).resolve().parents[3] / "shared"))
 _DRAWS = int(os.environ.get("BENCH_DRAWS", "4000"))
+_RUNS = int(os.environ.get("BENCH_RUNS", "200"))
 _DESIGNS = ("uniform", "stratified", "uncertainty")
 _REVIEWS = (30, 60, 200)
 _PIECE = 500  # draws at once
@@ -70,6 +83,43 @@ def main() -> None:
                 f"of what ρ allows (a tenth or more), {low} to {high:g} findings expected: mean "
                 f"{np.mean(shares):.2f}, lowest {min(shares):.2f} ({len(shares)} cases)"
             )
+    _like_these(rng)
+    _gate()
+
+
+def _like_these(rng: np.random.Generator, items: int = 2_000) -> None:
+    """Print how often intervals for answers like these hold the rate that all come from."""
+    print("\nanswers like these: rate | AUROC | reviews | coverage")
+    worst = 1.0
+    for rate in (0.01, 0.05, 0.3):
+        for auroc in (0.6, 0.8, 0.95):
+            for n in _REVIEWS:
+                held = []
+                for _ in range(0, _DRAWS, _PIECE):
+                    y = (rng.random((_PIECE, items)) < rate).astype(float)
+                    f = np.array([_probabilities(row, auroc, rng, rate) for row in y])
+                    sample = ReviewedSample(y[:, :n], f[:, :n], np.full((_PIECE, n), n / items))
+                    found = estimate_rate(sample, f.mean(-1), items=items, superpopulation=True)
+                    held.append(np.mean((found.low <= rate) & (rate <= found.high)))
+                print(f"{rate} | {auroc} | {n} | {np.mean(held):.3f}", flush=True)
+                worst = min(worst, float(np.mean(held)))
+    print(f"lowest {worst:.3f}")
+
+
+def _gate(items: int = 1_000) -> None:
+    """Print how often the gate fails in 200 runs: for five points more, and for no difference."""
+    print(f"\ngate, {_RUNS} runs: rate | compared | reviews of each side | five points | none")
+    for rate in (0.05, 0.1, 0.2):
+        n = reviews_for_difference(0.05, rate, items=items)
+        for paired in (False, True):
+            failed = [0, 0]
+            for at, new in enumerate((rate + 0.05, rate)):
+                for run in range(_RUNS):
+                    records = two_models(items, (rate, new), seed=run)
+                    failed[at] += not passes(records, n, run, paired=paired)
+            shares = " | ".join(f"{count / _RUNS:.3f}" for count in failed)
+            how = "two models, paired" if paired else "two datasets"
+            print(f"{rate} | {how} | {n} | {shares}", flush=True)
 
 
 def _measured(
@@ -121,6 +171,8 @@ def _simulated(rng: np.random.Generator, items: int = 2_000) -> Iterator[Labelle
         for auroc in (0.6, 0.7, 0.8, 0.9, 0.95):
             f = _probabilities(y, auroc, rng)
             yield LabelledSet(f"rate {rate}, AUROC {auroc}", y, f, np.ones(items), groups, f)
+        marks = (f > np.quantile(f, 1 - rate)).astype(float)
+        yield LabelledSet(f"rate {rate}, marks alone", y, marks, np.ones(items), groups, marks)
 
 
 def _claims(rng: np.random.Generator) -> Iterator[LabelledSet]:
@@ -161,11 +213,14 @@ def _answers() -> Iterator[LabelledSet]:
     yield LabelledSet("Mu-SHROOM val, characters", y, f, length, groups, doubt)
 
 
-def _probabilities(y: Array, auroc: float, rng: np.random.Generator) -> Array:
+def _probabilities(
+    y: Array, auroc: float, rng: np.random.Generator, rate: float | None = None
+) -> Array:
     """Return calibrated probabilities of a detector whose scores are normal, of this AUROC."""
     distance = 2**0.5 * NormalDist().inv_cdf(auroc)
     score = rng.normal(size=len(y)) + distance * y
-    odds = np.exp(distance * score - distance**2 / 2) * y.mean() / (1 - y.mean())
+    rate = float(y.mean()) if rate is None else rate
+    odds = np.exp(distance * score - distance**2 / 2) * rate / (1 - rate)
     return np.asarray(odds / (1 + odds))
 
 

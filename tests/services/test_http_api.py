@@ -31,7 +31,7 @@ from spanlab.jobs import RunRequest
 from spanlab.oplog import SetStatus
 from spanlab.redaction import remember
 from spanlab.retrievers.index import build
-from spanlab.schema import Item, Process, Record, Status
+from spanlab.schema import Annotation, Item, MeasurementPlan, Process, Record, Status
 from spanlab.services.api_jobs import ApiJobs
 from spanlab.services.gate import LARGEST, Gate, HeadLimit
 from spanlab.services.http_api import http_api
@@ -41,6 +41,7 @@ from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 from spanlab.workflows.detection.selection import DetectorSelection
+from spanlab.workflows.measuring.sample import measurement_queue, plan_measurement
 from spanlab.workflows.serving import HealthPaths, JsonLines, RequestLog
 
 KEY = "a-key-that-is-long-enough"
@@ -118,6 +119,32 @@ def test_long_work_is_a_job_that_outlives_the_server(store: Store) -> None:
         assert client.delete(f"/v1/jobs/{job_id}").status_code == 204
         assert client.get(f"/v1/jobs/{job_id}/results").status_code == 404
     assert [each.name for each in store.datasets()] == ["people's"]
+
+
+def test_what_a_job_marked_is_no_rate_until_people_have_measured_it(
+    client: TestClient, store: Store
+) -> None:
+    job_id = client.post("/v1/jobs", json={"answers": [ASKED] * 40}).json()["id"]
+    early = client.get(f"/v1/jobs/{job_id}/rates")
+    assert (early.status_code, early.json()["error"]) == (400, "nothing was found for this job yet")
+    dataset = f"api-{job_id}"
+    found = Annotation(annotator="offline", kind="detector")
+    store.save_annotations(dataset, [(str(at), found) for at in range(40)])
+    marked = client.get(f"/v1/jobs/{job_id}/rates").json()
+    (table,) = marked["tables"]
+    assert marked["is_raw"] is True
+    assert table["title"].startswith("Marked by offline by lang")
+    assert "is no rate of hallucinations" in " ".join(table["remarks"])
+    plan_measurement(store, dataset, MeasurementPlan(annotator="offline"))
+    said = Annotation(annotator="Ada", kind="person")
+    store.save_annotations(
+        dataset, [(name, said) for name in measurement_queue(store, dataset)[:30]]
+    )
+    measured = client.get(f"/v1/jobs/{job_id}/rates").json()
+    assert (measured["is_raw"], len(measured["tables"])) == (False, 2)
+    assert measured["tables"][0]["title"].startswith("Hallucinated answers: so far .000 [.000, .")
+    assert measured["tables"][0]["rows"][0]["Rate to"] > 0
+    assert client.get("/v1/jobs/none/rates").status_code == 404
 
 
 def test_a_job_is_stopped_before_it_is_forgotten(client: TestClient) -> None:

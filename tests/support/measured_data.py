@@ -8,7 +8,9 @@ import numpy as np
 
 from spanlab.schema import Annotation, AnnotatorKind, Item, MeasurementPlan, Record, Span
 from spanlab.storage import Store
-from spanlab.workflows.measuring.sample import measurement_queue, plan_measurement
+from spanlab.workflows.measuring.gating import check_change
+from spanlab.workflows.measuring.paired import MeasuredSide
+from spanlab.workflows.measuring.sample import MeasuredItems, measurement_queue, plan_measurement
 
 ANSWER = "0123456789"
 Truth = Callable[[int], bool]
@@ -51,3 +53,51 @@ def filled(store: Store, name: str, truth: Truth, n: int, reviews: int, **plan: 
         name,
         [(f"i{at}", said("anna", truth(at))) for at in range(n) if f"i{at}" in done],
     )
+
+
+def two_models(n: int, rates: tuple[float, float], seed: int = 3) -> list[Record]:
+    """Two models' answers to the same n questions, hard ones hard for both; the judge errs."""
+    rng = np.random.default_rng(seed)
+    hard, errs = rng.random(n), rng.random((2, n)) < 0.1
+    records = []
+    for model, rate in enumerate(rates):
+        wrong = np.zeros(n, dtype=bool)
+        wrong[np.argsort(hard + 0.1 * rng.random(n))[: round(rate * n)]] = True
+        for at in range(n):
+            item = Item(
+                id=f"{model}-{at}",
+                lang="en",
+                question=f"q{at}",
+                answer=ANSWER,
+                meta={"model": ("old", "new")[model], "wrong": bool(wrong[at])},
+            )
+            judged = said("judge", bool(wrong[at] != errs[model][at]), 0.9)
+            records.append(Record(item=item, annotations=(judged,)))
+    return records
+
+
+def reviewed(records: list[Record], plan: MeasurementPlan, n: int) -> MeasuredItems:
+    """The sample after the first n reviews of its queue."""
+    queue = {item.item_id for item in MeasuredItems(records, plan).items[:n]}
+    return MeasuredItems((with_review(r) if r.item.id in queue else r for r in records), plan)
+
+
+def with_review(record: Record) -> Record:
+    truth = bool(record.item.meta["wrong"])
+    return record.model_copy(update={"annotations": (*record.annotations, said("anna", truth))})
+
+
+def passes(records: list[Record], n: int, seed: int, *, paired: bool) -> bool:
+    """Whether the gate passes: of two groups of one dataset, or of two datasets' own seeds."""
+    if paired:
+        plan = MeasurementPlan(annotator="judge", by="meta.model", seed=seed)
+        both = reviewed(records, plan, 2 * n)
+        sides = MeasuredSide(both, "new"), MeasuredSide(both, "old")
+    else:
+        plans = [MeasurementPlan(annotator="judge", seed=seed + more) for more in (0, 1_000)]
+        old, new = records[: len(records) // 2], records[len(records) // 2 :]
+        sides = (
+            MeasuredSide(reviewed(new, plans[0], n)),
+            MeasuredSide(reviewed(old, plans[1], n)),
+        )
+    return check_change(*sides, "old").passed

@@ -9,17 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import run_here
-from measured_data import ANSWER, filled, said
+from measured_data import filled, passes, reviewed, said, two_models
 
 from spanlab.errors import UsageError
-from spanlab.schema import Item, MeasurementPlan, Record
+from spanlab.schema import MeasurementPlan
 from spanlab.scorers.sampling import reviews_for_difference
 from spanlab.storage import Store
-from spanlab.workflows.measuring.gating import GateSubject, check_change, check_gate
+from spanlab.workflows.measuring.gating import GateSubject, check_gate
 from spanlab.workflows.measuring.measurement import measure
-from spanlab.workflows.measuring.paired import MeasuredSide
 from spanlab.workflows.measuring.sample import (
-    MeasuredItems,
     measurement_queue,
     plan_measurement,
 )
@@ -43,38 +41,6 @@ def test_a_gate_compares_two_datasets_on_common_questions(store: Store) -> None:
     assert "paired on 150 common questions" in worse.checks[0].why
     assert check_gate(store, GateSubject("same"), against="old").passed
     assert check_gate(store, GateSubject("old"), against="new").passed
-
-
-def two_models(n: int, rates: tuple[float, float], seed: int = 3) -> list[Record]:
-    """Two models' answers to the same n questions, hard ones hard for both; the judge errs."""
-    rng = np.random.default_rng(seed)
-    hard, errs = rng.random(n), rng.random((2, n)) < 0.1
-    records = []
-    for model, rate in enumerate(rates):
-        wrong = np.zeros(n, dtype=bool)
-        wrong[np.argsort(hard + 0.1 * rng.random(n))[: round(rate * n)]] = True
-        for at in range(n):
-            item = Item(
-                id=f"{model}-{at}",
-                lang="en",
-                question=f"q{at}",
-                answer=ANSWER,
-                meta={"model": ("old", "new")[model], "wrong": bool(wrong[at])},
-            )
-            judged = said("judge", bool(wrong[at] != errs[model][at]), 0.9)
-            records.append(Record(item=item, annotations=(judged,)))
-    return records
-
-
-def reviewed(records: list[Record], plan: MeasurementPlan, n: int) -> MeasuredItems:
-    """The sample after the first n reviews of its queue."""
-    queue = {item.item_id for item in MeasuredItems(records, plan).items[:n]}
-    return MeasuredItems((with_review(r) if r.item.id in queue else r for r in records), plan)
-
-
-def with_review(record: Record) -> Record:
-    truth = bool(record.item.meta["wrong"])
-    return record.model_copy(update={"annotations": (*record.annotations, said("anna", truth))})
 
 
 def test_two_models_of_a_dataset_are_compared_on_the_same_questions(
@@ -115,6 +81,19 @@ def test_two_models_of_a_dataset_are_compared_on_the_same_questions(
     assert figures["passed"] is False
 
 
+def test_the_rate_of_both_models_counts_questions_and_not_answers_twice() -> None:
+    """Hard questions are hard for both: 240 answers say as much as 120 questions."""
+    records = two_models(300, (0.15, 0.2))
+    truth = np.mean([bool(record.item.meta["wrong"]) for record in records])
+    held = 0
+    for seed in range(60):
+        plan = MeasurementPlan(annotator="judge", by="meta.model", seed=seed)
+        found = reviewed(records, plan, 240).estimate(alone=True)
+        assert found
+        held += bool(found.low <= truth <= found.high)
+    assert held >= 55
+
+
 def test_the_same_reviews_correct_another_detector(store: Store) -> None:
     filled(store, "d", lambda at: at % 5 == 0, 300, 150)
     marks = said("judge", marked=True).model_copy(update={"annotator": "judge-2"})
@@ -142,19 +121,3 @@ def test_as_many_reviews_as_proposed_find_five_points(paired: bool) -> None:
         failed[name] = sum(not passes(records, n, run, paired=paired) for run in range(40)) / 40
     assert failed["worse"] >= 0.9
     assert failed["same"] <= 0.05
-
-
-def passes(records: list[Record], n: int, seed: int, *, paired: bool) -> bool:
-    """Whether the gate passes: of two groups of one dataset, or of two datasets' own seeds."""
-    if paired:
-        plan = MeasurementPlan(annotator="judge", by="meta.model", seed=seed)
-        both = reviewed(records, plan, 2 * n)
-        sides = MeasuredSide(both, "new"), MeasuredSide(both, "old")
-    else:
-        plans = [MeasurementPlan(annotator="judge", seed=seed + more) for more in (0, 1_000)]
-        old, new = records[: len(records) // 2], records[len(records) // 2 :]
-        sides = (
-            MeasuredSide(reviewed(new, plans[0], n)),
-            MeasuredSide(reviewed(old, plans[1], n)),
-        )
-    return check_change(*sides, "old").passed
