@@ -8,4 +8,4 @@ if __name__ == "__main__":
     navigation.run()
 else:  # the server starts; it runs this file again for each page
     server.take_options()
-    app = st.App(__file__, middleware=server.guards())
+    app = st.App(__file__, **server.login_options(), middleware=server.guards())

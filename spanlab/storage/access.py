@@ -43,6 +43,7 @@ from spanlab.storage.tables import (
 )
 
 EMAIL: Final = "email:"  # before an address: a role for whoever proves to have it
+TokenKind = Literal["key", "invitation"]
 _SHOWN: Final = 12  # characters of a token that are its id
 _GONE: Final = "there is no dataset {!r} that you may work with"
 
@@ -189,8 +190,12 @@ class AccessRegister:
         with self._database.reading() as connection:
             return _actor(connection, subject, email)
 
-    def bearer(self, token: str) -> Actor | None:
+    def bearer(self, token: str, kind: TokenKind = "key") -> Actor | None:
         """Return who brings a token: a program its key, a person the cookie of an invitation.
+
+        Args:
+            token: what they bring.
+            kind: what it has to be: neither opens the other's door.
 
         Returns:
             The actor with the token's role; None if it is unknown, revoked or too old, or a link
@@ -198,7 +203,7 @@ class AccessRegister:
         """
         with self._database.reading() as connection:
             row = _open_token(connection, token)
-            if row is None or (row.kind == "invitation" and row.used is None):
+            if row is None or row.kind != kind or (kind == "invitation" and row.used is None):
                 return None
             subject = f"{row.kind}:{row.id}"
             found = _actor(connection, subject) if row.kind == "invitation" else None
@@ -305,7 +310,7 @@ class AccessRegister:
 
     def make_token(
         self,
-        kind: Literal["key", "invitation"],
+        kind: TokenKind,
         role: Role,
         dataset: str | None,
         *,
@@ -342,7 +347,7 @@ class AccessRegister:
             note(connection, self._actor, f"{kind} made", dataset, f"{values['id']} {role.value}")
         return token
 
-    def tokens(self, kind: Literal["key", "invitation"]) -> list[AccessToken]:
+    def tokens(self, kind: TokenKind) -> list[AccessToken]:
         """Return the keys or invitations that the actor may revoke, the newest first."""
         query = select(access_tokens).where(access_tokens.c.kind == kind)
         with self._database.reading() as connection:
@@ -354,7 +359,7 @@ class AccessRegister:
             if self._leads(row.dataset_id) and row.dataset_id in names
         ]
 
-    def revoke_token(self, kind: Literal["key", "invitation"], token_id: str) -> None:
+    def revoke_token(self, kind: TokenKind, token_id: str) -> None:
         """Let a key or invitation open nothing any more, nor the cookie that it became.
 
         Raises:

@@ -7,9 +7,9 @@ from typing import Literal, TypedDict
 
 import streamlit as st
 
-from spanlab.schema import DatasetSummary
+from spanlab.schema import OWNER, Actor, DatasetSummary, Permission
 from spanlab.storage.store import Store
-from spanlab.ui import span_editor
+from spanlab.ui import span_editor, visitor
 from spanlab.workflows.datasets import open_store
 from spanlab.workflows.import_files import ServerFiles
 
@@ -41,12 +41,24 @@ class WidgetKey(TypedDict):
 
 
 def store() -> Store:
-    """Return the annotation database, opened once for the whole server."""
-    return _store()
+    """Return the annotation database, opened once for the whole server, as who is here may use it.
+
+    Without a login that is its owner; with one, whoever is unknown may use nothing of it.
+    """
+    opened = _store()
+    who = visitor.actor(opened)
+    return opened if who is OWNER else opened.acting_as(who)
+
+
+def actor() -> Actor:
+    """Return who is here."""
+    return store().actor
 
 
 def server_files() -> ServerFiles | None:
     """Return which files of the server's machine may be named here; None for none at all."""
+    if not actor().may(Permission.ADMINISTER):
+        return None
     return ServerFiles.offered(st.get_option("server.address"))
 
 
@@ -99,22 +111,34 @@ def page_link(page: str, label: str, *, icon: str) -> None:
         st.page_link(pages[page], label=plain(label), icon=icon)
 
 
-def datasets_for(what: str, *, versions: bool = False) -> dict[str, DatasetSummary]:
-    """Return all datasets by name; where there is none, say so and lead to where one comes from.
+def datasets_with(needs: Permission, *, versions: bool = False) -> list[DatasetSummary]:
+    """Return the datasets with which who is here may do something, with versions if asked."""
+    here = store()
+    found = here.datasets(versions=versions)
+    return found if here.actor.may(needs) else [one for one in found if here.may(needs, one.name)]
+
+
+def datasets_for(
+    what: str, needs: Permission, *, versions: bool = False
+) -> dict[str, DatasetSummary]:
+    """Return datasets by name; where there is none, say so and lead to where one comes from.
 
     Nor is there any where the URL, or this session, is at a dataset that was deleted or renamed:
     no other one takes its place unasked.
 
     Args:
         what: what cannot be done without one, such as "review".
+        needs: what who is here must be allowed to do with them.
         versions: whether versions of datasets come along.
     """
-    found = {summary.name: summary for summary in store().datasets(versions=versions)}
+    found = {summary.name: summary for summary in datasets_with(needs, versions=versions)}
     wanted = _wanted()
     if wanted is not None and wanted not in found:
         _say_gone(wanted, found)
         return {}
-    if not found:
+    if not found and not actor().may(Permission.ADMINISTER):
+        st.info(f"There is nothing for you to {what} yet: a lead gives roles in datasets.")
+    elif not found:
         st.info(
             f"There is nothing to {what} yet. Import a dataset on the Datasets page, or run "
             "`spanlab import FILE --dataset NAME`.",

@@ -7,6 +7,7 @@ from itertools import groupby
 
 import streamlit as st
 
+from spanlab.schema import Permission
 from spanlab.ui import common
 from spanlab.ui.span_editor import KEYS
 
@@ -75,7 +76,7 @@ def _formats() -> None:
 
 def _guidelines() -> None:
     common.title("Guidelines")
-    summaries = common.datasets_for("read guidelines of")
+    summaries = common.datasets_for("read guidelines of", Permission.SEE)
     if not summaries:
         return
     summary = common.choose_dataset(summaries)

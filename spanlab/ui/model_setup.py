@@ -11,7 +11,7 @@ from spanlab.errors import SpanlabError
 from spanlab.lm.choice import ModelChoice
 from spanlab.lm.refusals import ModelCheck
 from spanlab.lm.secrets import lend, take_back
-from spanlab.ui.common import kept, plain
+from spanlab.ui.common import actor, kept, plain
 from spanlab.ui.messages import errors_shown, show_error
 from spanlab.workflows.detection.models import (
     ModelEnvironment,
@@ -133,7 +133,7 @@ def model_check(choice: DetectorSelection) -> None:
     checks: tuple[ModelCheck, ...] = ()
     if clicked:
         with errors_shown("Nothing was asked."), st.spinner("Asking …"):
-            checks = check_models(choice)
+            checks = check_models(choice, actor=actor())
     else:
         with suppress(SpanlabError):  # what is wrong is said where the run is started
             checks = last_checks(choice)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import streamlit as st
 
 from spanlab import jobs as work
+from spanlab.schema import OWNER, Actor, Permission
 from spanlab.ui import common, help_menu, model_setup
 from spanlab.ui.views import (
+    access,
     adjudicate,
     compare,
     datasets,
@@ -18,6 +23,7 @@ from spanlab.ui.views import (
     optimise,
     review,
 )
+from spanlab.ui.visitor import GUARDED, ask_to_log_in, log_out
 
 # A marked line of text. Streamlit's emoji and material icons would be fetched from other hosts.
 _ICON = (
@@ -35,32 +41,76 @@ _NAME = (
 )
 
 
+class _Place(NamedTuple):
+    """A page, and what somebody needs to be allowed to do with any dataset to get it."""
+
+    draw: Callable[[], None]
+    title: str
+    icon: str
+    needs: Permission
+
+
+_PAGES = (
+    _Place(review.page, "Review", "edit_note", Permission.REVIEW),
+    _Place(datasets.page, "Datasets", "database", Permission.MANAGE),
+    _Place(detect.page, "Detect", "manage_search", Permission.ADMINISTER),
+    _Place(optimise.page, "Optimise", "tune", Permission.ADMINISTER),
+    _Place(jobs.page, "Jobs", "work_history", Permission.ADMINISTER),
+    _Place(compare.page, "Compare", "compare", Permission.READ),
+    _Place(measure.page, "Measure", "straighten", Permission.READ),
+    _Place(adjudicate.page, "Adjudicate", "gavel", Permission.ADJUDICATE),
+    _Place(memory.page, "Memory", "psychology", Permission.ADMINISTER),
+    _Place(export.page, "Export", "download", Permission.EXPORT),
+)
+
+
+_LONGEST = 24  # characters of a name in the navigation
+
+
 def run() -> None:
     """Draw the app: the navigation and the page that was chosen."""
     st.set_page_config(page_title="spanlab", page_icon=_ICON, layout="wide")
-    if "Origin" in st.context.headers:  # of every browser; the guard (`ui/server.py`) takes it away
+    headers = st.context.headers  # every browser's has Origin; the guard (`ui/server.py`) sees it
+    if "Origin" in headers and GUARDED not in headers:
         st.error("Nothing guards this server: start the app with `spanlab serve`.")
         return
     work.start_embedded_worker()
-    pages = [
-        st.Page(review.page, title="Review", icon=":material/edit_note:", default=True),
-        st.Page(datasets.page, title="Datasets", icon=":material/database:", url_path="datasets"),
-        st.Page(detect.page, title="Detect", icon=":material/manage_search:", url_path="detect"),
-        st.Page(optimise.page, title="Optimise", icon=":material/tune:", url_path="optimise"),
-        st.Page(jobs.page, title="Jobs", icon=":material/work_history:", url_path="jobs"),
-        st.Page(compare.page, title="Compare", icon=":material/compare:", url_path="compare"),
-        st.Page(measure.page, title="Measure", icon=":material/straighten:", url_path="measure"),
-        st.Page(
-            adjudicate.page, title="Adjudicate", icon=":material/gavel:", url_path="adjudicate"
-        ),
-        st.Page(memory.page, title="Memory", icon=":material/psychology:", url_path="memory"),
-        st.Page(export.page, title="Export", icon=":material/download:", url_path="export"),
-    ]
-    common.register_pages(pages)
-    common.style()
-    model_setup.watch()
     st.logo(_NAME, size="medium")
-    st.navigation({"": pages, "Help": help_menu.pages()}, position="top").run()
+    common.style()
+    who = common.actor()
+    pages = _pages(who)
+    if not pages:
+        ask_to_log_in(who)
+        return
+    common.register_pages(pages)
+    model_setup.watch()
+    groups = {"": pages, "Help": help_menu.pages()}
+    if who is not OWNER:
+        groups[who.name[:_LONGEST]] = _own_pages(who)
+    st.navigation(groups, position="top").run()
+
+
+def _pages(who: Actor) -> list[st.Page]:
+    """Return the pages of who may use them for anything, the first as the one to begin with."""
+    mine = [place for place in _PAGES if who.may_somewhere(place.needs)]
+    return [
+        st.Page(
+            place.draw,
+            title=place.title,
+            icon=f":material/{place.icon}:",
+            url_path=place.title.lower(),
+            default=place is mine[0],
+        )
+        for place in mine
+    ]
+
+
+def _own_pages(who: Actor) -> list[st.Page]:
+    """Return the pages below the name of who has logged in."""
+    end = st.Page(log_out, title="Log out", icon=":material/logout:", url_path="log-out")
+    if not who.may_somewhere(Permission.MANAGE):
+        return [end]
+    return [st.Page(access.page, title="Access", icon=":material/key:", url_path="access"), end]
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -20,6 +22,9 @@ from streamlit import config
 
 from spanlab.redaction import bound_logs
 from spanlab.ui.chart_style import DARK, LIGHT
+from spanlab.ui.visitor import GUARDED, routes
+from spanlab.workflows.access import has_login, login_secrets
+from spanlab.workflows.datasets import open_store
 from spanlab.workflows.import_files import LOOPBACK, allowed_hosts
 from spanlab.workflows.serving import HealthPaths, RequestLog, log_json, take_over_logs
 
@@ -42,6 +47,9 @@ _OPTIONS: Mapping[str, object] = {
 }
 
 
+_REPLACED = {b"host", b"origin", GUARDED.lower().encode()}
+
+
 class RequestGuard:
     """Refuses requests to hosts and from pages that are not the app's own.
 
@@ -52,11 +60,13 @@ class RequestGuard:
     Args:
         app: what answers the others.
         hosts: names without ports, in small letters.
+        has_login: whether Streamlit is to see Origin, which it wants with its login's cookies.
     """
 
-    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
+    def __init__(self, app: ASGIApp, hosts: frozenset[str], *, has_login: bool = False) -> None:
         self._app = app
         self._hosts = hosts
+        self._has_login = has_login
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request or a web socket, or say why not."""
@@ -73,7 +83,12 @@ class RequestGuard:
         if refusal is not None:
             answer = WebSocketClose(1008) if scope["type"] == "websocket" else refusal
             return await answer(scope, receive, send)
-        kept = [(name, value) for name, value in scope["headers"] if name != b"origin"]
+        kept = [(name, value) for name, value in scope["headers"] if name not in _REPLACED]
+        kept.append((b"host", host.encode()))
+        if self._has_login and origin is not None:
+            # Host as Origin has it: else Streamlit would ask for the machine's external address.
+            kept[-1] = (b"host", urlsplit(origin).netloc.encode())
+            kept += [(b"origin", origin.encode()), (GUARDED.lower().encode(), b"yes")]
         return await self._app({**scope, "headers": kept}, receive, send)
 
     def _is_own(self, origin: str, host: str) -> bool:
@@ -91,8 +106,14 @@ def _name(address: str) -> str:
 def guards() -> list[Middleware]:
     """Return what stands before Streamlit, however the app is started, and bound its logs."""
     bound_logs()
-    guard = Middleware(RequestGuard, hosts=allowed_hosts())
+    guard = Middleware(RequestGuard, hosts=allowed_hosts(), has_login=has_login())
     return [Middleware(RequestLog), Middleware(HealthPaths), guard]
+
+
+def login_options() -> dict[str, Any]:
+    """Return what a server with a login gets beside its guards; empty without."""
+    secrets = login_secrets()
+    return {"secrets": secrets, "routes": routes(cache(open_store))} if secrets else {}
 
 
 def take_options() -> None:
@@ -143,7 +164,7 @@ def serve(port: int | None = None, host: str = "127.0.0.1", *, as_json: bool = F
                 logging.disable(logging.ERROR)  # a second Ctrl+C cuts the end short, in many lines
 
     page = Path(__file__).with_name("navigation.py")
-    app = st.App(page, middleware=guards(), lifespan=announced)
+    app = st.App(page, **login_options(), middleware=guards(), lifespan=announced)
     with suppress(KeyboardInterrupt):
         app.run(config=options)
     say("stopped")

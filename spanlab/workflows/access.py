@@ -6,10 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from html import escape
+from importlib.util import find_spec
 from typing import Any, Final
 from urllib.parse import quote
 
-from spanlab.errors import UsageError
+from spanlab.errors import UsageError, missing_package
 from spanlab.results import Cell, ResultTable, columns_of
 from spanlab.schema import NOBODY, AccessToken, Actor, GrantedRole, LogEntry, Role
 from spanlab.settings import Settings
@@ -17,6 +19,14 @@ from spanlab.storage import Store
 
 INVITATION: Final = "/invitation"  # the path of links
 COOKIE: Final = "spanlab_invitation"  # what an accepted link becomes in the browser
+_HEAD: Final = """<!doctype html><html lang="en"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width"><title>spanlab</title><style>
+:root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }
+main { max-width: 34rem; margin: 18vh auto; padding: 0 1.5rem; }
+h1 { font-size: 1.6rem; }
+button { font: inherit; padding: .5rem 1.5rem; border: 0; border-radius: .5rem;
+  background: #b85500; color: #fff; }
+</style><main>"""
 _ALL: Final = "all datasets"
 _SPAN: Final = re.compile(r"(\d{1,4})\s*([hdw])")
 _UNITS: Final = {"h": "hours", "d": "days", "w": "weeks"}
@@ -38,7 +48,7 @@ def visitor(
         that is too old and for everybody else.
     """
     if not claims:
-        return (store.access.bearer(cookie) if cookie else None) or NOBODY
+        return (store.access.bearer(cookie, "invitation") if cookie else None) or NOBODY
     ends = claims.get("exp")
     if not isinstance(ends, int | float) or ends <= datetime.now(UTC).timestamp():
         return NOBODY
@@ -55,17 +65,29 @@ def visitor(
     return actor
 
 
-def login_secrets(settings: Settings) -> Mapping[str, Any]:
+def has_login() -> bool:
+    """Return whether people log in here.
+
+    Raises:
+        UsageError: some of what that needs is set, and some is not.
+    """
+    return Settings.read().has_login
+
+
+def login_secrets() -> dict[str, Any]:
     """Return what Streamlit's login is configured with; empty without a login.
 
     The secret that signs its cookies is made from the provider's, so that several servers agree on
     it, and it changes when that does.
 
     Raises:
-        UsageError: some of the variables are missing.
+        UsageError: some of the variables are missing, or a package is.
     """
+    settings = Settings.read()
     if not settings.has_login:
         return {}
+    if find_spec("authlib") is None:
+        raise missing_package("a login", "authlib", "login")
     secret = f"spanlab cookies {settings.oidc_client_id} {settings.oidc_client_secret}"
     return {
         "auth": {
@@ -103,6 +125,33 @@ def invite(
         "invitation", role, dataset, label=label, expires=expires, code=code or None
     )
     return f"{_address(settings)}{INVITATION}?to={quote(token)}"
+
+
+def invitation_page(invitation: AccessToken | None, link: str, worker: str) -> str:
+    """Return the page of an invitation's link, as HTML without scripts.
+
+    Args:
+        invitation: what the link opens; None if it opens nothing.
+        link: its token.
+        worker: what a crowd platform calls the person; empty for nothing.
+    """
+    if invitation is None or invitation.expires is None:
+        said = (
+            "<h1>This link opens nothing</h1><p>It was used, has ended or was revoked; if you used "
+            'it in this browser, <a href="/">go on here</a>. Else ask for another one.</p>'
+        )
+    else:
+        hidden = "".join(
+            f'<input type="hidden" name="{name}" value="{escape(value)}">'
+            for name, value in (("to", link), ("worker", worker))
+        )
+        said = (
+            f"<h1>You are invited</h1><p>To “{escape(invitation.dataset or '')}”, as "
+            f"{invitation.role.value}, until {invitation.expires:%-d %B %Y, %H:%M} UTC. The link "
+            "is for one person: once you go on, it works in this browser alone.</p>"
+            f'<form method="post" action="{INVITATION}">{hidden}<button>Go on</button></form>'
+        )
+    return f"{_HEAD}{said}</main>"
 
 
 def until(text: str) -> datetime:

@@ -26,6 +26,7 @@ from spanlab.schema import (
     DatasetSettings,
     DatasetSummary,
     Name,
+    Permission,
     QueuePage,
     QueuePlace,
     QueueQuery,
@@ -72,6 +73,24 @@ def seen_by(store: Store, summary: DatasetSummary, reviewer: str) -> Store:
     except UsageError:
         reviewer = ""
     return BlindStore(store, reviewer, summary.settings)
+
+
+def reviewed_by(store: Store, dataset: str, *, many: bool = False) -> Store:
+    """Return the store from which who acts is to review a dataset.
+
+    Args:
+        store: the annotation database, bound to who acts.
+        dataset: the dataset.
+        many: whether many records are read, of which they see their own alone in any case.
+
+    Returns:
+        ``store`` itself for the owner and for who may read what others said.
+    """
+    own = store.own_name(dataset)
+    if own is None or store.may(Permission.READ, dataset):
+        return store
+    settings = store.settings(dataset)
+    return BlindStore(store, own, settings) if many or settings.always_blind else store
 
 
 class BlindStore(Store):

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
+from urllib.parse import urlsplit
 
 from spanlab.datasets.formats.graphrag import QUERIES, is_output
 from spanlab.datasets.limits import UNPACKED, longest, most_unpacked, record_limit, too_large
@@ -21,8 +22,10 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def allowed_hosts() -> frozenset[str]:
-    """Return the names under which the app answers: this machine's own and the setting's."""
-    return LOOPBACK | Settings.read().allowed_hosts
+    """Return the names under which the app answers: this machine's own and the settings'."""
+    settings = Settings.read()
+    own = urlsplit(settings.url or "").hostname
+    return LOOPBACK | settings.allowed_hosts | ({own} if own else frozenset())
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class ServerFiles:
         settings = Settings.read()
         if settings.files_root is not None:
             return cls(settings.files_root.resolve())
-        return cls() if address in LOOPBACK and not settings.allowed_hosts else None
+        return cls() if address in LOOPBACK and allowed_hosts() == LOOPBACK else None
 
     def path(self, text: str) -> Path:
         """Return the path that ``text`` names, with symbolic links resolved if there is a root.

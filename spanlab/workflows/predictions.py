@@ -11,7 +11,16 @@ from spanlab.datasets import AnnotatorChooser, detect, read_placed, read_placed_
 from spanlab.datasets.formats.claims import claim_id
 from spanlab.errors import InputError
 from spanlab.labels import ItemLabels
-from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Retrieval, Span, joined
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Interval,
+    Item,
+    Permission,
+    Retrieval,
+    Span,
+    joined,
+)
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
@@ -76,6 +85,7 @@ def import_predictions(
         NotFoundError: there is no such dataset.
         StoreError: somebody who is no detector has this name.
     """
+    store.require(Permission.MANAGE, dataset)
     found = _predictions(files, annotator)
     pairs: list[tuple[str, Annotation]] = []
     quoting: list[_PredictedItem] = []

@@ -265,19 +265,19 @@ def test_a_key_opens_what_it_says_until_it_ends_or_is_revoked(filled: Store) -> 
 def test_an_invitation_is_for_one_person_one_dataset_and_one_role(filled: Store) -> None:
     register, soon = filled.access, datetime.now(UTC) + timedelta(hours=1)
     link = register.make_token("invitation", Role.ANNOTATOR, "ours", expires=soon, code="C0DE")
-    assert register.bearer(link) is None  # a link is no cookie
+    assert register.bearer(link, "invitation") is None  # a link is no cookie
     assert register.accept("sl-" + "x" * 43) is None
     token = register.accept(link, worker="w17")
     assert token is not None
-    assert register.bearer(link) is None
+    assert register.bearer(link, "invitation") is None
     assert (register.accept(link), register.accept(token)) == (None, None)
-    guest = register.bearer(token)
+    guest = register.bearer(token, "invitation")
     assert guest is not None and guest.name == "w17"
     assert [each.name for each in filled.acting_as(guest).datasets()] == ["ours"]
     own = filled.acting_as(guest).access.own_invitation()
     assert own is not None and (own.code, own.worker, own.role) == ("C0DE", "w17", Role.ANNOTATOR)
     register.revoke_token("invitation", own.id)
-    assert register.bearer(token) is None
+    assert register.bearer(token, "invitation") is None
     for role, dataset, end in (
         (Role.LEAD, "ours", soon),
         (Role.ANNOTATOR, None, soon),

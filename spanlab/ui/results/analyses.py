@@ -15,7 +15,7 @@ from spanlab.results import ONE_ITEM, MeanInterval, counted, figure
 from spanlab.schema.datasets import DatasetSummary
 from spanlab.storage.store import Store
 from spanlab.ui.choose_annotators import choose_annotators
-from spanlab.ui.common import link, plain
+from spanlab.ui.common import actor, link, plain
 from spanlab.ui.messages import progress
 from spanlab.ui.results.dots import best, ranked
 from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_table
@@ -291,7 +291,11 @@ _LOOK_BACK = 200  # jobs among which benchmarks are looked for
 
 def show_bench() -> None:
     """Draw the table of a benchmark that people choose."""
-    done = [view for view in jobs.jobs(limit=_LOOK_BACK) if view.kind == "bench" and view.request]
+    done = [
+        view
+        for view in jobs.jobs(limit=_LOOK_BACK, actor=actor())
+        if view.kind == "bench" and view.request
+    ]
     if not done:
         st.info(
             "No benchmark has been run yet: `spanlab bench --detector offline -o table` compares "

@@ -6,7 +6,7 @@ import streamlit as st
 
 from spanlab.errors import UsageError
 from spanlab.results import counted
-from spanlab.schema import AnnotatorKind, DatasetSummary
+from spanlab.schema import AnnotatorKind, DatasetSummary, Permission
 from spanlab.ui import common, span_editor
 from spanlab.ui.messages import errors_shown, show_error
 from spanlab.ui.views.review import answer_editor, entry_of
@@ -21,13 +21,13 @@ _PAGE = "adjudicate"
 
 def page() -> None:
     """Draw the page."""
-    summaries = common.datasets_for("adjudicate")
+    summaries = common.datasets_for("adjudicate", Permission.ADJUDICATE)
     if not summaries:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         with st.popover("Queue", icon=":material/tune:", width="content"):
             summary = common.choose_dataset(summaries)
-            author = ask_reviewer()
+            author = ask_reviewer(summary)
             queue = _queue(summary)
         described = st.empty()
         agreed = st.container(

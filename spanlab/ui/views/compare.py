@@ -10,9 +10,9 @@ import streamlit as st
 from spanlab.errors import NotFoundError
 from spanlab.labels import disagreement
 from spanlab.results import counted, figure
-from spanlab.schema import AnnotatorKind, DatasetSummary, Item, Record, Status
+from spanlab.schema import AnnotatorKind, DatasetSummary, Item, Permission, Record, Status
 from spanlab.ui.choose_annotators import choose_annotator, choose_annotators
-from spanlab.ui.common import choose_dataset, datasets_for, link, plain, title
+from spanlab.ui.common import actor, choose_dataset, datasets_for, link, plain, title
 from spanlab.ui.comparisons import compared
 from spanlab.ui.counts import in_groups
 from spanlab.ui.item_views import (
@@ -61,7 +61,7 @@ _STEPS = (
 def page() -> None:
     """Draw the page."""
     title("Compare")
-    summaries = datasets_for("compare", versions=True)
+    summaries = datasets_for("compare", Permission.READ, versions=True)
     if not summaries:
         return
     left, middle, right = st.columns([2, 2, 1], vertical_alignment="bottom")
@@ -83,8 +83,10 @@ def page() -> None:
     with right:
         chosen = choose_annotators(summary.annotators, key=f"compare-{summary.name}")
     asked = ComparisonChoice(summary, reference, chosen)
-    tabs = st.tabs(list(_VIEWS), key="view", on_change="rerun", bind="query-params")
-    for tab, view in zip(tabs, _VIEWS.values(), strict=True):
+    leads_all = actor().may(Permission.ADMINISTER)
+    views = {name: view for name, view in _VIEWS.items() if leads_all or view is not _bench}
+    tabs = st.tabs(list(views), key="view", on_change="rerun", bind="query-params")
+    for tab, view in zip(tabs, views.values(), strict=True):
         if tab.open:
             with tab, errors_shown():
                 view(asked)

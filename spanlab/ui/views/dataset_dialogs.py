@@ -14,7 +14,7 @@ from spanlab.detectors.entry import DetectorEntry, installed
 from spanlab.results import counted
 from spanlab.schema import AnnotatorKind, DatasetSummary, Status
 from spanlab.ui.choose_annotators import choose_annotators
-from spanlab.ui.common import forget_dataset, link, plain, remember_dataset, store
+from spanlab.ui.common import actor, forget_dataset, link, plain, remember_dataset, store
 from spanlab.ui.messages import errors_shown, progress, tell_after_rerun
 from spanlab.ui.views import label_editor, question_editor
 from spanlab.ui.views.dataset_settings import ask_settings, edit_annotators
@@ -85,7 +85,11 @@ def _detect(summary: DatasetSummary) -> None:
     if st.button("Start", type="primary", disabled=not left, key="start-detector"):
         with errors_shown("Nothing was started."):
             specs = specifications(DetectorSelection(detectors=(name,)))
-            watch(jobs.submit_detection(request_of(summary.name, specs, concurrency=_PROCESSES)))
+            watch(
+                jobs.submit_detection(
+                    request_of(summary.name, specs, concurrency=_PROCESSES), actor=actor()
+                )
+            )
             _forget()
             st.rerun()
 

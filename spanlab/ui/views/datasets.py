@@ -9,9 +9,9 @@ import streamlit as st
 from spanlab import jobs
 from spanlab.jobs import JobState, JobView
 from spanlab.results import counted
-from spanlab.schema import UNDETERMINED, DatasetSummary
+from spanlab.schema import UNDETERMINED, DatasetSummary, Permission
 from spanlab.storage.assignment import PlanProgress
-from spanlab.ui.common import link, page_link, plain, store, title
+from spanlab.ui.common import actor, datasets_with, link, page_link, plain, store, title
 from spanlab.ui.counts import counts_html, with_assigned
 from spanlab.ui.messages import errors_shown, progress, show_news, tell_after_rerun
 from spanlab.ui.views.dataset_dialogs import ACTIONS, ask, show_dialog
@@ -50,28 +50,31 @@ _LANGUAGE = {UNDETERMINED: "language not stated"}
 
 def page() -> None:
     """Draw the page."""
-    everything = store().datasets(versions=True)
+    everything = datasets_with(Permission.MANAGE, versions=True)
+    leads_all = actor().may(Permission.ADMINISTER)  # who alone makes datasets
     names = {summary.name for summary in everything}
     datasets = [summary for summary in everything if summary.version_of not in names]
     title("Datasets")
     st.html(_STYLE)
     show_news()
-    if not datasets:
+    if not datasets and leads_all:
         _first_steps()
         _bin()
         return
-    with st.expander(
-        "Import files",
-        icon=":material/upload_file:",
-        expanded=starts_open(),
-        key="import-panel",
-    ):
-        import_panel([summary.name for summary in datasets])
+    if leads_all:
+        with st.expander(
+            "Import files",
+            icon=":material/upload_file:",
+            expanded=starts_open(),
+            key="import-panel",
+        ):
+            import_panel([summary.name for summary in datasets])
     detections = latest_jobs("detect", datasets)
     for summary in _shown(datasets):
         own = [each for each in everything if each.version_of == summary.name]
         _card(summary, own, detections.get(summary.name))
-    _bin()
+    if leads_all:
+        _bin()
     show_dialog({summary.name: summary for summary in datasets})
 
 
@@ -95,7 +98,7 @@ def _first_steps() -> None:
 def _load_samples() -> None:
     with errors_shown(), progress("Preparing the samples", None) as advance:
         prepare_samples(store(), on_progress=advance)
-        watch(jobs.submit_detection(detection_of_samples()))
+        watch(jobs.submit_detection(detection_of_samples(), actor=actor()))
         tell_after_rerun(f"{DATASET} is ready: open it in Review.")
         st.rerun()
 
@@ -180,7 +183,8 @@ def _actions(summary: DatasetSummary) -> None:
     link("review", "Review", icon=":material/edit_note:", dataset=name)
     link("compare", "Compare", icon=":material/compare_arrows:", dataset=name)
     link("export", "Export", icon=":material/download:", dataset=name)
-    for action in ("detect", "vote"):
+    leads_all = actor().may(Permission.ADMINISTER)
+    for action in ("detect", "vote") if leads_all else ("vote",):
         if st.button(
             ACTIONS[action].label,
             icon=ACTIONS[action].icon,
@@ -190,12 +194,15 @@ def _actions(summary: DatasetSummary) -> None:
             ask(action, name)
     chosen = st.menu_button(
         "More",
-        ["settings", "annotators", "rename", "duplicate", "snapshot", "delete"],
+        [action for action in _MORE if leads_all or action != "duplicate"],
         format_func=_named,
         key=f"more-{name}",
     )
     if chosen:
         ask(chosen, name)
+
+
+_MORE = ("settings", "annotators", "rename", "duplicate", "snapshot", "delete")
 
 
 def _named(action: str) -> str:
@@ -209,7 +216,7 @@ _GONE = {JobState.DONE, JobState.CANCELLED}  # these jobs have nothing more to s
 def _detection(job_id: str) -> None:
     """Draw how far a detection is; when it ends, the counts are drawn anew as well."""
     with errors_shown():
-        view = jobs.job(job_id)
+        view = jobs.job(job_id, actor=actor())
         if not view.is_over:
             watch(job_id)
         ended = view.is_over and is_watched(job_id)

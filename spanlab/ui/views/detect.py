@@ -10,8 +10,17 @@ from spanlab import jobs
 from spanlab.detectors.entry import asks_models
 from spanlab.jobs import JobView, RunRequest
 from spanlab.results import counted, money
-from spanlab.schema import DatasetSummary
-from spanlab.ui.common import choose_dataset, datasets_for, link, page_link, plain, store, title
+from spanlab.schema import DatasetSummary, Permission
+from spanlab.ui.common import (
+    actor,
+    choose_dataset,
+    datasets_for,
+    link,
+    page_link,
+    plain,
+    store,
+    title,
+)
 from spanlab.ui.counts import counts_in_words
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_setup import is_set_up
@@ -44,7 +53,7 @@ _TRIED = 3  # items, before a full run
 def page() -> None:
     """Draw the page."""
     title("Detect")
-    summaries = datasets_for("run detectors on")
+    summaries = datasets_for("run detectors on", Permission.ADMINISTER)
     if not summaries:
         return
     summary = choose_dataset(summaries)
@@ -91,7 +100,7 @@ def _latest(view: JobView, dataset: str) -> None:
 def _job(job_id: str, dataset: str, was_over: bool) -> None:
     """Draw how far a job is; when it ends, the counts of the page are drawn anew as well."""
     with errors_shown():
-        view = jobs.job(job_id)
+        view = jobs.job(job_id, actor=actor())
         if job_changed() or (view.is_over and not was_over):
             st.rerun()
         job_head(view)
@@ -147,7 +156,7 @@ def _start(
         chosen = request.model_copy(update={"limit": _TRIED}) if some else request
 
         def submit(again: bool) -> None:
-            start_here(jobs.submit_detection(chosen, again=again))
+            start_here(jobs.submit_detection(chosen, again=again, actor=actor()))
             st.session_state[_STARTED] = st.session_state.get(_STARTED, 0) + 1
 
         start_job(request.model_dump_json(), submit if all_of_them or some else None)
@@ -156,7 +165,7 @@ def _start(
 def _anew(summary: DatasetSummary, request: RunRequest) -> bool:
     """Say that all is done, with which other settings if so, and ask whether to do it anew."""
     st.markdown("Nothing is left to do: these detectors have finished every item.")
-    for other in jobs.other_settings(request, summary.created):
+    for other in jobs.other_settings(request, summary.created, actor=actor()):
         changed = "; ".join(other.differences)
         st.info(
             f"{plain(other.annotator)} was last run here with other settings: now "

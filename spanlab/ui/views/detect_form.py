@@ -17,7 +17,7 @@ from spanlab.options import options_in
 from spanlab.retrievers.provider import SearchService
 from spanlab.retrievers.source import SOURCE_KINDS, PassageSource
 from spanlab.schema import DatasetSummary
-from spanlab.ui.common import kept, plain, server_files
+from spanlab.ui.common import actor, kept, plain, server_files
 from spanlab.ui.forms import ask, model_options_form, options_form
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_setup import model_check, model_problem, model_setup, set_up_model
@@ -198,7 +198,7 @@ def start_job(form: str, submit: Callable[[bool], object] | None) -> None:
 
 
 def _ask(question: _StartQuestion) -> None:
-    view = jobs.job(question.job_id)
+    view = jobs.job(question.job_id, actor=actor())
     if view.is_over:
         return
     with st.container(horizontal=True, vertical_alignment="center"):

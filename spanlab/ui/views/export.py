@@ -13,7 +13,7 @@ import streamlit as st
 
 from spanlab.errors import InputError
 from spanlab.results import counted
-from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Status
+from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Permission, Status
 from spanlab.storage.assignment import PlanProgress
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, title
@@ -128,7 +128,7 @@ class _ExportFile:
 def page() -> None:
     """Draw the page."""
     title("Export")
-    summaries = datasets_for("export", versions=True)
+    summaries = datasets_for("export", Permission.EXPORT, versions=True)
     if not summaries:
         return
     left, right = st.columns([3, 1], vertical_alignment="bottom")

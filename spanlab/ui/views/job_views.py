@@ -13,8 +13,8 @@ from spanlab.errors import SpanlabError
 from spanlab.jobs import FailedItem, JobState, JobView
 from spanlab.jobs.summary import progress_in_words, state_in_words
 from spanlab.results import counted
-from spanlab.schema import DatasetSummary
-from spanlab.ui.common import link, plain
+from spanlab.schema import DatasetSummary, Permission
+from spanlab.ui.common import actor, link, plain
 from spanlab.ui.messages import share, show_error
 from spanlab.workflows.wording import usage_in_words
 
@@ -62,7 +62,7 @@ _SOME_FAILED = _Badge(":material/warning:", "orange")
 class _Button:
     label: str
     icon: str
-    act: Callable[[str], object]
+    act: Callable[..., object]
 
 
 _PAUSE = _Button("Pause", ":material/pause:", jobs.pause)
@@ -188,9 +188,11 @@ def latest_job(kind: str, dataset: str, summaries: Iterable[DatasetSummary]) -> 
 
 def latest_jobs(kind: str, summaries: Iterable[DatasetSummary]) -> dict[str, JobView]:
     """Return what ``latest_job`` does for every dataset that has a job of this kind."""
+    if not actor().may(Permission.ADMINISTER):
+        return {}
     known = list(summaries)
     try:
-        recent = jobs.jobs(limit=_LOOK_BACK)
+        recent = jobs.jobs(limit=_LOOK_BACK, actor=actor())
     except SpanlabError as error:
         show_error(error)
         return {}
@@ -228,10 +230,10 @@ def _group(reason: str, failures: Sequence[FailedItem], dataset: str | None) -> 
                 st.caption(f"and {len(ids) - _ITEMS:,} more", width="content")
 
 
-def _act(act: Callable[[str], object], job_id: str) -> None:
+def _act(act: Callable[..., object], job_id: str) -> None:
     st.session_state[_CHANGED] = True
     try:
-        act(job_id)
+        act(job_id, actor=actor())
     except SpanlabError as error:
         st.session_state[_ERROR] = error
 

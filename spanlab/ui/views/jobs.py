@@ -7,7 +7,7 @@ import streamlit as st
 from spanlab import jobs
 from spanlab.jobs import JobView
 from spanlab.jobs.summary import summary_of
-from spanlab.ui.common import link, page_link, plain, store, title
+from spanlab.ui.common import actor, link, page_link, plain, store, title
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.views.job_views import (
     EVERY,
@@ -46,7 +46,7 @@ def _jobs() -> None:
     job_changed()  # the jobs are read anew here in any case
     number = st.session_state.get(_PAGE, 0)
     with errors_shown():
-        views = jobs.jobs(limit=_PER_PAGE, page=number)
+        views = jobs.jobs(limit=_PER_PAGE, page=number, actor=actor())
         if not views and number == 0:
             _no_jobs()
             return
@@ -94,7 +94,7 @@ def _row(view: JobView) -> None:
             st.caption(f":material/error: {plain(view.error)}")
         if is_open:
             with errors_shown(), st.container(border=True):
-                _details(jobs.job(view.id))
+                _details(jobs.job(view.id, actor=actor()))
 
 
 def _details(view: JobView) -> None:

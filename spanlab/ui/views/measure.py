@@ -8,7 +8,7 @@ from typing import Any, Final
 import streamlit as st
 
 from spanlab.results import ResultTable, counted, figure
-from spanlab.schema import AnnotatorKind, DatasetSummary, MeasurementPlan, Status
+from spanlab.schema import AnnotatorKind, DatasetSummary, MeasurementPlan, Permission, Status
 from spanlab.storage.store import Store
 from spanlab.ui.common import (
     SAMPLE,
@@ -51,7 +51,7 @@ _POINTS: Final = 100  # of a share
 def page() -> None:
     """Draw the page."""
     title("Measure")
-    summaries = datasets_for("measure")
+    summaries = datasets_for("measure", Permission.READ)
     if not summaries:
         return
     summary = choose_dataset(summaries)

@@ -9,9 +9,10 @@ from datetime import datetime
 import streamlit as st
 
 from spanlab.results import counted
+from spanlab.schema import Permission
 from spanlab.storage.memories import MemoryStore
 from spanlab.storage.memory_entry import MemoryEntry, StoredEntry
-from spanlab.ui.common import kept, page_link, plain, title
+from spanlab.ui.common import actor, kept, page_link, plain, title
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.workflows.memories import (
     entities_like,
@@ -232,5 +233,10 @@ def _from_the_top() -> None:
 
 
 @st.cache_resource(show_spinner="Opening the memory …", on_release=MemoryStore.close)
+def _opened() -> MemoryStore:
+    return open_memory(actor())
+
+
 def _memory() -> MemoryStore:
-    return open_memory()
+    actor().require(Permission.ADMINISTER)
+    return _opened()

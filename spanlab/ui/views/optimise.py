@@ -13,9 +13,9 @@ from optimizers.estimates import SearchEstimate, estimate_search
 from spanlab import jobs
 from spanlab.jobs import JobState, JobView
 from spanlab.results import counted, figure, money
-from spanlab.schema import DatasetSummary, SearchTrial
+from spanlab.schema import DatasetSummary, Permission, SearchTrial
 from spanlab.ui.chart_style import Chart, axis_of, scale_of
-from spanlab.ui.common import choose_dataset, datasets_for, page_link, plain, store, title
+from spanlab.ui.common import actor, choose_dataset, datasets_for, page_link, plain, store, title
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_setup import is_set_up
 from spanlab.ui.views.detect_form import start_job
@@ -47,7 +47,7 @@ _ESTIMATE = "spanlab.optimise.estimate"
 def page() -> None:
     """Draw the page."""
     title("Optimise")
-    summaries = datasets_for("learn from")
+    summaries = datasets_for("learn from", Permission.ADMINISTER)
     if not summaries:
         show_programs()
         return
@@ -78,7 +78,7 @@ def _latest(view: JobView) -> None:
 def _search(job_id: str, was_over: bool) -> None:
     """Draw a search; when it ends, the list of programs is drawn anew as well."""
     with errors_shown():
-        view = jobs.job(job_id)
+        view = jobs.job(job_id, actor=actor())
         if job_changed() or program_changed() or (view.is_over and not was_over):
             st.rerun()
         job_head(view)
@@ -117,7 +117,7 @@ def _start(summary: DatasetSummary, filled: dict[str, Any], started: JobView | N
         chosen = request
 
         def submit(again: bool) -> None:
-            start_here(jobs.submit_optimisation(chosen, again=again))
+            start_here(jobs.submit_optimisation(chosen, again=again, actor=actor()))
 
         start_job(request.model_dump_json(), submit if clicked else None)
 
@@ -177,7 +177,7 @@ def show_found(view: JobView) -> None:
     name = None if search is None else search.program
     if search is None or name is None:
         return
-    programs = {program.name: program for program in registry()}
+    programs = {program.name: program for program in registry(actor=actor())}
     show_held_out(search.held_out)
     if name in programs:
         found = programs[name]

@@ -12,7 +12,7 @@ from spanlab.detectors.entry import tunable
 from spanlab.options import options_in
 from spanlab.schema import DatasetSummary
 from spanlab.ui.choose_annotators import choose_annotators
-from spanlab.ui.common import kept
+from spanlab.ui.common import actor, kept
 from spanlab.ui.forms import ask, model_options_form, options_form
 from spanlab.ui.model_setup import is_set_up, model_problem, model_setup, set_up_model
 from spanlab.workflows.detection.models import ModelEnvironment
@@ -73,7 +73,7 @@ def _what() -> dict[str, Any]:
     metric["default"] = members[member].metric if member else metrics[0]
     # Of another kind the choice is another one, which keeps its own value.
     filled = ask(SearchOptions, f"optimise.{kind}".strip("."), "metric", metric=metric)
-    programs = [program.name for program in registry() if program.owner == detector]
+    programs = [program.name for program in registry(actor=actor()) if program.owner == detector]
     begin = st.selectbox(
         "Starting program",
         [_OWN, *programs],

@@ -11,7 +11,7 @@ import streamlit as st
 
 from spanlab.results import counted, figure
 from spanlab.schema import Demo, HeldOut, PromptChange, TunedPredictor, TunedProgram, compare
-from spanlab.ui.common import plain
+from spanlab.ui.common import actor, plain
 from spanlab.ui.messages import errors_shown, show_error
 from spanlab.ui.results.tables import show_grid
 from spanlab.workflows.programs import held_out_table, measured, registry, take, unuse, use
@@ -25,7 +25,7 @@ _LINES = {"+": "green", "-": "red"}
 def show_programs() -> None:
     """Draw the registry: every program, how it compares, and what can be done with it."""
     st.subheader("Programs", anchor=False)
-    programs = registry()
+    programs = registry(actor=actor())
     st.caption(f"Tuned prompts, kept as JSON files in `{programs.folder}`.")
     with errors_shown():
         found = list(programs)
@@ -98,7 +98,7 @@ def program_changed() -> bool:
 
 def use_button(program: TunedProgram, key: str) -> None:
     """Draw the button that makes a program its detector's own, or takes that back."""
-    used = program.owner in registry().users(program.name)
+    used = program.owner in registry(actor=actor()).users(program.name)
     st.button(
         f"{'Do not use' if used else 'Use'} it for {program.owner}",
         icon=":material/undo:" if used else ":material/check_circle:",
@@ -110,7 +110,7 @@ def use_button(program: TunedProgram, key: str) -> None:
 
 
 def _card(program: TunedProgram, everybody: list[TunedProgram]) -> None:
-    used = bool(registry().users(program.name))
+    used = bool(registry(actor=actor()).users(program.name))
     with st.container(border=True, key=f"program-{program.name}"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.markdown(f"**{plain(program.name)}**", width="content")
@@ -206,7 +206,7 @@ def _import_program() -> None:
     with errors_shown("Nothing was imported."), tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / Path(given.name).name
         path.write_bytes(given.getvalue())
-        program = take(path)
+        program = take(path, actor=actor())
         st.toast(plain(f"Imported {program.name}"), icon=":material/check:")
         st.rerun()
 
@@ -214,7 +214,7 @@ def _import_program() -> None:
 def _exported(name: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "program.json"
-        registry().give(name, target)
+        registry(actor=actor()).give(name, target)
         return target.read_bytes()
 
 
@@ -222,14 +222,14 @@ def _choose(program: TunedProgram, used: bool) -> None:
     st.session_state[_CHANGED] = True
     with errors_shown():
         if used:
-            use(program.name)
+            use(program.name, actor=actor())
         else:
-            unuse(program.owner)
+            unuse(program.owner, actor=actor())
 
 
 def _remove(name: str) -> None:
     with errors_shown():
-        registry().remove(name)
+        registry(actor=actor()).remove(name)
 
 
 def _interval(low: float, high: float) -> str:

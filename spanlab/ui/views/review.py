@@ -17,14 +17,16 @@ from spanlab.schema import (
     DatasetSettings,
     DatasetSummary,
     MeasurementPlan,
+    Permission,
     QueueQuery,
     Status,
 )
 from spanlab.storage.store import Store
 from spanlab.ui import common, span_editor
 from spanlab.ui.messages import errors_shown, show_error
-from spanlab.ui.views.reviewer import ask_reviewer, may_review
+from spanlab.ui.views.reviewer import ask_reviewer, may_review, show_completion
 from spanlab.workflows import review
+from spanlab.workflows.blind import reviewed_by
 from spanlab.workflows.measuring.sample import MeasuredItems, read_measured
 
 _ALL = "All"
@@ -63,13 +65,13 @@ class _QueueEntry:
 def page() -> None:
     """Draw the Review page."""
     _leave_imports_uncollected()
-    summaries = common.datasets_for("review")
+    summaries = common.datasets_for("review", Permission.REVIEW)
     if not summaries:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         with st.popover("Queue", icon=":material/tune:", width="content"):
             summary = common.choose_dataset(summaries)
-            reviewer = ask_reviewer()
+            reviewer = ask_reviewer(summary)
             measured = _measurement(summary)
             query = (_queue if measured is None else _sample)(summary, reviewer or "nobody")
         described = st.empty()
@@ -81,10 +83,10 @@ def page() -> None:
     live = None if measured is None else LiveLine(measured, about, described)
     if live is None:  # else the fragment below writes it
         described.caption(common.plain(about))
-    if asked is not None and not review.has_item(common.store(), dataset, asked):
+    if asked is not None and not review.has_item(review_store(dataset), dataset, asked):
         _say_unknown(dataset, asked)
         return
-    span_editor.editor(review.labels(common.store(), dataset, query), summary.settings)
+    span_editor.editor(review.labels(review_store(dataset), dataset, query), summary.settings)
     with errors_shown():
         entry = entry_of(dataset, query, _PAGE)
         sample = () if measured is None else _sample_of(dataset, query, measured)
@@ -97,6 +99,11 @@ def _say_unknown(dataset: str, item: str) -> None:
     name, where = common.plain(item), common.plain(dataset)
     st.warning(f"There is no item “{name}” in the dataset “{where}”.", icon=":material/search_off:")
     common.link("review", "Go on with the queue", icon=":material/edit_note:", dataset=dataset)
+
+
+def review_store(dataset: str, *, many: bool = False) -> Store:
+    """Return the database as who is here is to review a dataset in it; see ``reviewed_by``."""
+    return reviewed_by(common.store(), dataset, many=many)
 
 
 @st.cache_resource
@@ -126,8 +133,9 @@ class LiveLine:
     def draw(self, dataset: str) -> None:
         """Write the line; only what was decided is read."""
         for name in tuple(self._decided):
-            if review.has_item(common.store(), dataset, name):
-                self._measured.refresh(common.store().record(dataset, name))
+            store = review_store(dataset, many=True)
+            if review.has_item(store, dataset, name):
+                self._measured.refresh(store.record(dataset, name))
             self._decided.discard(name)
             self._text = self._measured.line
         self._place.caption(common.plain(f"{self._about} · {self._text}"))
@@ -140,7 +148,8 @@ def answer_editor(
     """Answer the editor on a page; only this runs again when a reviewer presses a key."""
     try:
         sent = span_editor.sent()
-        answer = span_editor.exchange(common.store(), place, sent)
+        store = common.store() if place.adjudicating else review_store(place.dataset)
+        answer = span_editor.exchange(store, place, sent)
     except NotFoundError:
         st.rerun()  # the dataset was deleted meanwhile: draw the page with those that are left
     except (StoreError, UsageError) as error:
@@ -152,6 +161,7 @@ def answer_editor(
     if live is not None:
         live.note(sent.decided)
     span_editor.wire(answer.json)
+    show_completion(answer.json.get("progress"))
     if live is not None:  # after the answer, which is on its way meanwhile
         live.draw(place.dataset)
 
@@ -204,7 +214,8 @@ def _measurement(summary: DatasetSummary) -> MeasuredItems | None:
     if not chosen:
         return None
     with errors_shown():
-        return _read_measured(summary.name, plan.model_dump_json(), _seen(summary), common.store())
+        store = review_store(summary.name, many=True)
+        return _read_measured(summary.name, plan.model_dump_json(), _seen(summary, store), store)
     return None
 
 
@@ -229,14 +240,14 @@ def _sample_of(dataset: str, query: QueueQuery, measured: MeasuredItems) -> tupl
     names = [item.item_id for item in measured.items]
     if query.share is None:
         return tuple(names)
-    positions = common.store().positions_of(dataset, names)
+    positions = review_store(dataset).positions_of(dataset, names)
     return tuple(name for name, at in zip(names, positions, strict=True) if query.share.has(at))
 
 
-def _seen(summary: DatasetSummary) -> tuple[object, ...]:
+def _seen(summary: DatasetSummary, store: Store) -> tuple[object, ...]:
     """Return what tells that a dataset has changed, or who reviews it where."""
     counts = tuple((who.name, tuple(sorted(who.counts.items()))) for who in summary.annotators)
-    return summary.created, counts, common.store().n_operations(summary.name)
+    return summary.created, counts, store.reader, store.n_operations(summary.name)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Drawing the sample …")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from collections.abc import Mapping
 from urllib.parse import unquote
 
 import streamlit as st
@@ -22,6 +23,9 @@ _PARAMETER = "reviewer"  # of the URL
 _FIELD = "review.reviewer"
 
 
+_COMPLETE = "spanlab.complete"
+
+
 _CONFIRMED = "spanlab.reviewers"
 
 
@@ -31,8 +35,15 @@ _NAMES: TypeAdapter[frozenset[str]] = TypeAdapter(frozenset[str])
 _COOKIE = "spanlab_reviewers"  # names that this browser session has reviewed under; see the wire
 
 
-def ask_reviewer() -> str:
-    """Draw the field for the reviewer's name and return the name, empty if there is none."""
+def ask_reviewer(summary: DatasetSummary) -> str:
+    """Draw the field for the reviewer's name and return the name, empty if there is none.
+
+    Where people log in nobody types one.
+    """
+    own = store().own_name(summary.name)
+    if own is not None:
+        st.text_input("Reviewer", own, disabled=True, help="Who you have logged in as.")
+        return own
     default = st.query_params.get(_PARAMETER) or _login()
     name = st.text_input("Reviewer", default, max_chars=200, **kept(_FIELD))
     return " ".join((name or "").split())
@@ -40,21 +51,38 @@ def ask_reviewer() -> str:
 
 def seen_store(summary: DatasetSummary) -> Store:
     """Return the database as who is named in this session may see a dataset in it."""
-    name = st.session_state.get(kept(_FIELD)["key"])
-    return seen_by(store(), summary, " ".join(str(name or "").split()))
+    here = store()
+    name = here.own_name(summary.name) or st.session_state.get(kept(_FIELD)["key"])
+    return seen_by(here, summary, " ".join(str(name or "").split()))
 
 
 def seen_summary(summary: DatasetSummary) -> DatasetSummary:
     """Return a dataset with the annotators that may be seen; asks who looks where that matters."""
     if not summary.settings.always_blind:
         return summary
-    ask_reviewer()
+    ask_reviewer(summary)
     more = ", and others on items that you have finished" * summary.settings.shown_when_done
     st.caption(
         "This dataset is reviewed blind: you see what detectors and you yourself said"
         f"{more}. Its settings on the Datasets page change that."
     )
     return summary_of(seen_store(summary), summary.name)
+
+
+def show_completion(progress: object) -> None:
+    """Show who came by an invitation its code, once they have finished what is theirs.
+
+    Args:
+        progress: what the editor was told of it now; None for nothing new.
+    """
+    if not store().actor.subject.startswith("invitation:"):
+        return
+    if isinstance(progress, Mapping):
+        finished = progress["done"] + progress["skipped"]
+        st.session_state[_COMPLETE] = finished >= progress["total"] > 0
+    invitation = store().access.own_invitation()
+    if st.session_state.get(_COMPLETE) and invitation is not None and invitation.code:
+        st.success(f"All done, thank you. Your code: {plain(invitation.code)}")
 
 
 def may_review(summary: DatasetSummary, name: str) -> bool:
@@ -74,6 +102,8 @@ def may_review(summary: DatasetSummary, name: str) -> bool:
     except UsageError as error:
         show_error(error, "Type another name under Queue.")
         return False
+    if store().own_name(summary.name) is not None:
+        return True
     if has_reviewed(summary, name) and name not in _confirmed():
         st.info(
             f"“{plain(name)}” has annotated “{plain(summary.name)}” before. If this is you, "

@@ -27,6 +27,7 @@ from spanlab.lm.refusals import STRUCTURED, CheckedCall, ModelCheck, dialect_of,
 from spanlab.results import Column, ResultTable
 from spanlab.retrievers.providers import PROVIDERS
 from spanlab.runtime import wait
+from spanlab.schema import OWNER, Actor, Permission
 from spanlab.settings import Settings
 from spanlab.tools.mcp_servers import ServerState, server_states
 from spanlab.tools.toolbox import chosen_servers, tool_servers
@@ -68,7 +69,7 @@ _BY_SCHEMA = {
 
 
 def check_models(
-    choice: DetectorSelection, settings: Settings | None = None
+    choice: DetectorSelection, settings: Settings | None = None, *, actor: Actor = OWNER
 ) -> tuple[ModelCheck, ...]:
     """Ask each model of a choice one call of each kind, and keep what came of it.
 
@@ -77,6 +78,7 @@ def check_models(
     Args:
         choice: detectors, and how their models are asked.
         settings: where checks are kept; None reads the environment.
+        actor: who asks; a lead of all datasets.
 
     Returns:
         One check for each model and endpoint. One that did not answer at all says why in its only
@@ -86,6 +88,7 @@ def check_models(
         UsageError: nothing names a model, or no detector asks one.
         MissingKeyError: an endpoint needs a key and none is set.
     """
+    actor.require(Permission.ADMINISTER)
     settings = settings or Settings.read()
     checks = [wait(_ModelCheck(model).run()) for model in _models(choice)]
     for check in checks:

@@ -1,0 +1,115 @@
+"""Who is at the app in this session: whom the login or an invitation names, else nobody.
+
+Without a login it is the owner, as on one's own machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from spanlab.schema import NOBODY, OWNER, Actor
+from spanlab.storage.store import Store
+from spanlab.workflows.access import COOKIE, INVITATION, has_login, invitation_page, visitor
+
+GUARDED = "X-Spanlab-Guarded"  # a header of requests that the guard has let through
+_ARRIVED = "spanlab.arrived"  # the subject whose session has begun
+_LONGEST = 200  # characters of a link's token, and of a worker's name
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
+    "frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+def actor(store: Store) -> Actor:
+    """Return who acts in this session, with the roles that they have at this moment.
+
+    Args:
+        store: the annotation database, as its owner has it.
+    """
+    if not has_login():
+        return OWNER
+    claims = st.user.to_dict() if st.user.get("is_logged_in") is True else {}
+    subject = str(claims.get("sub", ""))
+    arrives = bool(subject) and st.session_state.get(_ARRIVED) != subject
+    found = visitor(store, claims, st.context.cookies.get(COOKIE), arrives=arrives)
+    if arrives and found is not NOBODY:
+        st.session_state[_ARRIVED] = subject
+    return found
+
+
+def ask_to_log_in(who: Actor) -> None:
+    """Draw the page of who has no right to anything: the login, or whom to ask for a role."""
+    _, middle, _ = st.columns((1, 2, 1))
+    with middle:
+        st.title("spanlab", anchor=False)
+        if who is NOBODY:
+            st.markdown("Please log in to go on.")
+            if st.button("Log in", type="primary", icon=":material/login:"):
+                st.login()
+            st.caption("With an invitation, open its link; if that ends, ask for another one.")
+        else:
+            st.info(
+                f"You are logged in as {who.name}, and have no role here yet. Ask a lead for one, "
+                "by the e-mail address that you logged in with, or by this:",
+                icon=":material/person_off:",
+            )
+            st.code(who.subject, language=None)
+            st.button("Log out", icon=":material/logout:", on_click=st.logout)
+
+
+def log_out() -> None:
+    """Draw the page that ends the session."""
+    st.title("Log out", anchor=False)
+    if st.user.get("is_logged_in") is True:
+        st.button("Log out", type="primary", icon=":material/logout:", on_click=st.logout)
+    else:
+        st.markdown("You came by an invitation. On a computer that others use, leave it when done.")
+        st.link_button("Leave", f"{INVITATION}?leave=1", icon=":material/logout:")
+
+
+def routes(open_store: Callable[[], Store]) -> list[Route]:
+    """Return what answers the links of invitations.
+
+    A link is opened by a look and used by a button: programs that look at links in messages
+    would use it up.
+
+    Args:
+        open_store: returns the annotation database, as its owner has it.
+    """
+
+    async def opened(request: Request) -> Response:
+        if request.query_params.get("leave"):
+            left = RedirectResponse("/", 303)
+            left.delete_cookie(COOKIE)
+            return left
+        link = request.query_params.get("to", "")[:_LONGEST]
+        worker = request.query_params.get("worker", "")[:_LONGEST]
+        found = await run_in_threadpool(lambda: open_store().access.invitation(link))
+        page = invitation_page(found, link, worker)
+        return HTMLResponse(page, 404 if found is None else 200, _HEADERS)
+
+    async def accepted(request: Request) -> Response:
+        form = await request.form(max_files=0, max_fields=4)
+        link, worker = (str(form.get(name, ""))[:_LONGEST] for name in ("to", "worker"))
+        token = await run_in_threadpool(lambda: open_store().access.accept(link, worker or None))
+        if token is None:
+            return HTMLResponse(invitation_page(None, link, worker), 404, _HEADERS)
+        entered = RedirectResponse("/", 303, {"Cache-Control": "no-store"})
+        secure = request.headers.get("origin", "").startswith("https:")
+        entered.set_cookie(
+            COOKIE, token, max_age=_MONTH, httponly=True, samesite="lax", secure=secure
+        )
+        return entered
+
+    return [Route(INVITATION, opened), Route(INVITATION, accepted, methods=["POST"])]
+
+
+_MONTH = 31 * 24 * 3600  # seconds; the invitation itself ends earlier or later

@@ -1,0 +1,120 @@
+"""What pages and services call acts for somebody: each call carries a store or an actor."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+PACKAGE = Path(__file__).parent.parent / "spanlab"
+ASKED = ("spanlab.workflows", "spanlab.jobs", "optimizers")
+# Functions that get neither, and are nobody's concern: they compute from what they are given, or
+# say how the server is set up. Whatever reads or changes something stored is not among them.
+HARMLESS = """
+    metrics_of optimisation_of tunable tunable_members progress_in_words state_in_words summary_of
+    has_login invitation_page log_table login_secrets role_table state_of token_table
+    agreement_over_time agreement_table day_table label_shares label_table pace pace_table
+    verdict_table item_scores calibration_table claim_measures claim_table language_table
+    pair_table score_table usual error_tables judges read_table check_reviewer has_reviewed
+    colour_of plan_table last_checks model_environment server_names session_model states_of
+    request_of usual_concurrency is_ensemble model_fields models_of remarks_on specifications
+    allowed_hosts estimate_items in_folders save_upload split_sources unpack_contexts
+    preview_import detection_of_samples rejects_as_jsonl model_field certificate_html
+    parse_certificate corrected_table history_table held_out_table measured mark_html marked_html
+    check_adjudicator log_json take_over_logs revision_pieces suggestions trails
+    fetched_checkpoints plan_in_words usage_in_words start_embedded_worker named under_way
+    guide_page guide_pages search_guide
+""".split()  # noqa: SIM905 - a hundred names
+# Where a store is opened for its owner: to be bound to who is there, or to know who that is.
+JOBS = importlib.import_module("spanlab.jobs")
+OPENS = {
+    ("ui/common.py", "_store"),
+    ("ui/server.py", "login_options"),
+}
+
+
+def sources() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted([*PACKAGE.glob("ui/**/*.py"), *PACKAGE.glob("services/*.py")]):
+        yield str(path.relative_to(PACKAGE)), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(tree: ast.Module) -> dict[str, Any]:
+    """What a module has from workflows, jobs and optimizers, by the name that it has there."""
+    found: dict[str, Any] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "spanlab":
+            names = [each for each in node.names if each.name == "jobs"]
+            found |= dict.fromkeys((each.asname or each.name for each in names), JOBS)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(ASKED):
+            module = importlib.import_module(node.module or "")
+            for each in node.names:
+                if not hasattr(module, each.name):
+                    importlib.import_module(f"{node.module}.{each.name}")
+                found[each.asname or each.name] = getattr(module, each.name)
+    return found
+
+
+def functions(known: dict[str, Any], tree: ast.Module) -> Iterator[Callable[..., Any]]:
+    for name, what in known.items():
+        if inspect.isfunction(what):
+            yield what
+        elif inspect.ismodule(what):
+            used = {
+                node.attr
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id == name
+            }
+            found = (getattr(what, each) for each in used)
+            yield from (each for each in found if inspect.isfunction(each))
+
+
+def carries(function: Callable[..., Any]) -> set[str]:
+    return {"store", "actor"} & inspect.signature(function).parameters.keys()
+
+
+def test_what_pages_and_services_call_is_guarded_or_harmless() -> None:
+    for path, tree in sources():
+        for function in functions(imported(tree), tree):
+            name = function.__name__
+            if name == "open_store":
+                continue
+            is_guarded = bool(carries(function))
+            assert is_guarded or name in HARMLESS, f"{path}: {function.__module__}.{name}"
+
+
+def test_every_call_says_who_asks() -> None:
+    """An actor that is left out would be the owner."""
+    for path, tree in sources():
+        known = imported(tree)
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call):
+                continue
+            called = node.func
+            if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
+                function = getattr(known.get(called.value.id), called.attr, None)
+            else:
+                function = known.get(called.id) if isinstance(called, ast.Name) else None
+            if inspect.isfunction(function) and "actor" in carries(function):
+                first = next(iter(inspect.signature(function).parameters))
+                given = {each.arg for each in node.keywords} | ({first} if node.args else set())
+                assert path.startswith("services") or "actor" in given, (
+                    f"{path}:{node.lineno}: {ast.unparse(node)}"
+                )
+
+
+def test_a_store_is_opened_for_the_owner_nowhere_else() -> None:
+    opened = {
+        (path, function.name)
+        for path, tree in sources()
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if (isinstance(node, ast.Name) and node.id == "open_store")
+        or (isinstance(node, ast.Attribute) and ast.unparse(node) == "Store.open")
+    }
+    assert opened <= OPENS | {("ui/visitor.py", name) for name in ("routes", "opened", "accepted")}
