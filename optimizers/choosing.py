@@ -173,10 +173,10 @@ def _tuned(options: SearchOptions) -> DetectorSpec:
             raise UsageError(f"{name!r} is no ensemble: it has no member {options.member!r}")
         check_tunable(name)
     (spec,) = specifications(options)
-    found = {member.signs: member for member in specs_in(spec)}
-    member = found.get(options.member or name)
+    members = {member.signs: member for member in specs_in(spec)}
+    member = members.get(options.member or name)
     if member is None:
-        raise UsageError(f"{name!r} has no member {options.member!r} (it has {', '.join(found)})")
+        raise UsageError(f"{name!r} has no member {options.member!r} (it has {', '.join(members)})")
     check_tunable(member.detector)
     return member
 

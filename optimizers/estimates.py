@@ -84,20 +84,20 @@ def estimate_search(store: Store, request: Optimisation) -> SearchEstimate:
     demands = [list(detecting(_answer(one), search.detector)) for one in examples]
     source = search.detector.retriever
     items = {one.item.id: one.item for one in examples}.values()
-    found = [call for item in items if source for call in retrieving(item, source)]
+    retrieval = [call for item in items if source for call in retrieving(item, source)]
     effort = SearchEffort(
         trials=plan.trials,
         task_calls=round(plan.most([sum(call.number for call in calls) for calls in demands])),
         prompt_calls=plan.prompt_calls,
-        retrieval_calls=sum(call.number for call in found),
+        retrieval_calls=sum(call.number for call in retrieval),
         searches=round(plan.most([sum(call.searches for call in calls) for calls in demands]))
-        + sum(call.searches for call in found),
+        + sum(call.searches for call in retrieval),
     )
     return SearchEstimate(
         items=len(examples),
         languages=dict(sorted(Counter(one.item.lang for one in examples).items())),
         effort=effort,
-        cost=_cost(search, plan, demands, found),
+        cost=_cost(search, plan, demands, retrieval),
         unit=search.unit,
     )
 

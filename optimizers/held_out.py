@@ -194,11 +194,11 @@ def _verdicts(folds: Sequence[FoldScores], unit: Unit) -> HeldOut:
     for fold in folds:
         for row in zip(fold.languages, fold.judged_before, fold.judged_after, strict=True):
             by_language[row[0]].append((row[1], row[2]))
-    pairs = [pair for _, found in sorted(by_language.items()) for pair in found]
+    pairs = [pair for _, scored in sorted(by_language.items()) for pair in scored]
     macro = compare_macro_f1([now for _, now in pairs], [was for was, _ in pairs])
     languages = {
-        lang: compare_macro_f1([now for _, now in found], [was for was, _ in found])
-        for lang, found in sorted(by_language.items())
+        lang: compare_macro_f1([now for _, now in scored], [was for was, _ in scored])
+        for lang, scored in sorted(by_language.items())
     }
     return HeldOut(
         items=len(pairs),
@@ -214,9 +214,9 @@ def _verdicts(folds: Sequence[FoldScores], unit: Unit) -> HeldOut:
     )
 
 
-def _score(found: MeanInterval) -> HeldOutScore:
-    return HeldOutScore(mean=found.mean, low=found.low, high=found.high)
+def _score(interval: MeanInterval) -> HeldOutScore:
+    return HeldOutScore(mean=interval.mean, low=interval.low, high=interval.high)
 
 
-def _difference(found: MeanDifference) -> HeldOutScore:
-    return HeldOutScore(mean=found.difference, low=found.low, high=found.high)
+def _difference(difference: MeanDifference) -> HeldOutScore:
+    return HeldOutScore(mean=difference.difference, low=difference.low, high=difference.high)

@@ -78,13 +78,13 @@ def unit_of(metric: str) -> Unit:
     return UNITS.get(metric, "items")
 
 
-def judge(gold: ItemLabels, found: ItemLabels, answer: str, target: str) -> ScoredAnswer:
+def judge(gold: ItemLabels, predicted: ItemLabels, answer: str, target: str) -> ScoredAnswer:
     """Score what was found in an answer, and name what was missed, invented or cut wrongly.
 
     Args:
         gold: what is right. Where it names no single annotators, MaxIoU takes its hard labels
             for those of the only one, so that it equals IoU.
-        found: what a detector marked.
+        predicted: what a detector marked.
         answer: the text that both mark.
         target: one of ``TARGETS``.
 
@@ -95,10 +95,10 @@ def judge(gold: ItemLabels, found: ItemLabels, answer: str, target: str) -> Scor
     if metrics is None:
         raise UsageError(f"no metric is called {target!r} (known: {', '.join(TARGETS)})")
     known = gold if gold.raters else replace(gold, raters=(gold.hard,))
-    score = score_item(known, found)
+    score = score_item(known, predicted)
     values = [getattr(score, metric) for metric in metrics]
     return ScoredAnswer(
-        score=sum(values) / len(values), feedback=_feedback(gold.hard, found.hard, answer)
+        score=sum(values) / len(values), feedback=_feedback(gold.hard, predicted.hard, answer)
     )
 
 
@@ -139,15 +139,15 @@ def judge_answer(gold: str, said: str | None, reason: str = "") -> ScoredAnswer:
     )
 
 
-def _feedback(gold: Sequence[Extent], found: Sequence[Extent], answer: str) -> str:
-    if list(gold) == list(found):
+def _feedback(gold: Sequence[Extent], predicted: Sequence[Extent], answer: str) -> str:
+    if list(gold) == list(predicted):
         return "All right." if gold else "Right: nothing in this answer is wrong."
-    missed = [wanted for wanted in gold if not _meeting(wanted, found)]
-    invented = [marked for marked in found if not _meeting(marked, gold)]
+    missed = [wanted for wanted in gold if not _meeting(wanted, predicted)]
+    invented = [marked for marked in predicted if not _meeting(marked, gold)]
     cut = [
         (wanted, meeting)
         for wanted in gold
-        if (meeting := _meeting(wanted, found)) and meeting != [wanted]
+        if (meeting := _meeting(wanted, predicted)) and meeting != [wanted]
     ]
     parts = [
         _listed("Missed", [_quote(answer, extent) for extent in missed]),

@@ -93,8 +93,8 @@ class SpanSubject:
 
     def judge(self, labelled: LabelledItem, prediction: dspy.Prediction) -> ScoredAnswer:
         """Score the spans that a prediction amounts to."""
-        found = labels(labelled.item, self.detector.mark(labelled.item, prediction))
-        return judge(labelled.labels, found, labelled.item.answer, self.metric)
+        predicted = labels(labelled.item, self.detector.mark(labelled.item, prediction))
+        return judge(labelled.labels, predicted, labelled.item.answer, self.metric)
 
 
 # MIPROv2 shows this source to the model that writes prompts.

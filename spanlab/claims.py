@@ -121,10 +121,10 @@ class ClaimExtractor(dspy.Module):
         """
         places = sentences(answer, lang)
         work = (self._sentence(question, answer, places, index) for index in range(len(places)))
-        found = await together(*work, at_once=SENTENCES_AT_ONCE)
+        sentences_done = await together(*work, at_once=SENTENCES_AT_ONCE)
         return dspy.Prediction(
-            claims=[claim for claims, _ in found for claim in claims],
-            remarks=[remark for _, remark in found if remark],
+            claims=[claim for claims, _ in sentences_done for claim in claims],
+            remarks=[remark for _, remark in sentences_done if remark],
         )
 
     async def _sentence(

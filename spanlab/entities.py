@@ -89,7 +89,7 @@ def key_of(name: str) -> str:
         _plain(letter) for letter in text if not unicodedata.category(letter).startswith("Mn")
     )
     text = unicodedata.normalize("NFKC", text).replace("'s ", " ").removesuffix("'s")
-    text = _ABBREVIATION.sub(lambda found: found.group().replace(".", ""), text)
+    text = _ABBREVIATION.sub(lambda match: match.group().replace(".", ""), text)
     words = _WORD.findall(text)
     while len(words) > 1 and words[0] in _ARTICLES:
         words = words[1:]

@@ -96,7 +96,7 @@ def vote(
 
 
 def _responses(voters: list[Annotation], votes: list[int]) -> Responses:
-    found: dict[str, Response] = {}
+    chosen: dict[str, Response] = {}
     for name in dict.fromkeys(name for voter in voters for name in voter.responses):
         counts = Counter[Response]()
         for voter, weight in zip(voters, votes, strict=True):
@@ -107,12 +107,12 @@ def _responses(voters: list[Annotation], votes: list[int]) -> Responses:
             for given, weight in sorted(counts.items()):
                 below += weight
                 if below and 2 * below >= counts.total():
-                    found[name] = given
+                    chosen[name] = given
                     break
         else:
             (given, most), *_ = counts.most_common(1)
-            found |= {name: given} if 2 * most > counts.total() else {}
-    return found
+            chosen |= {name: given} if 2 * most > counts.total() else {}
+    return chosen
 
 
 def _marked(item: Item, voters: list[Annotation], cleanup: Cleanup) -> list[list[Extent]]:

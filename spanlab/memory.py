@@ -248,13 +248,13 @@ class EvidenceMemory:
             await asyncio.sleep(_PAUSE)
         answer: str | None = None
         try:
-            found = tuple(await ask())
-            answer = _PASSAGES.dump_json(found).decode()
+            passages = tuple(await ask())
+            answer = _PASSAGES.dump_json(passages).decode()
         finally:
             until = expires(kind, time.time())
             expiry = _NEVER if until is None else until
             await asyncio.shield(asyncio.to_thread(store.answer, scope, key, answer, expiry))
-        return found
+        return passages
 
     def _time(self) -> float:
         if self._choice.as_of is None:
@@ -301,15 +301,15 @@ def _opened(url: str, written: str) -> MemoryStore:
 
 @cache
 def _days(written: str) -> Mapping[str, float | None]:
-    found = dict(_DAYS)
+    days_kept = dict(_DAYS)
     for part in filter(None, map(str.strip, written.split(","))):
         kind, _, days = (side.strip() for side in part.partition("="))
-        if kind not in found or not (days == "never" or days.isdecimal()):
+        if kind not in days_kept or not (days == "never" or days.isdecimal()):
             raise UsageError(
-                f"{DAYS}: {part!r} is not like search=30 (kinds: {', '.join(found)}; or never)"
+                f"{DAYS}: {part!r} is not like search=30 (kinds: {', '.join(days_kept)}; or never)"
             )
-        found[kind] = None if days == "never" else float(days)
-    return found
+        days_kept[kind] = None if days == "never" else float(days)
+    return days_kept
 
 
 _TURNS: Final = EntityTurns()

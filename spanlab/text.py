@@ -84,10 +84,10 @@ def beginnings(text: str) -> set[str]:
     on (fewer at the end). Every part of such writing is then the beginning of a term, or of some.
     """
     folded = _folded(text)
-    found = set((_ASCII if folded.isascii() else _words()).findall(folded))
+    words = set((_ASCII if folded.isascii() else _words()).findall(folded))
     for run in _unspaced(folded):
-        found.update(run[at : at + _LENGTH] for at in range(len(run)))
-    return found
+        words.update(run[at : at + _LENGTH] for at in range(len(run)))
+    return words
 
 
 def sought(text: str) -> list[str]:

@@ -99,12 +99,12 @@ def _parts(stream: BinaryIO, most: int, marks: bytes, *, alone: bool) -> Iterato
             raise ValueError(f"it is not one {kind}")
         begun = begun or mark == opening
         if mark in (b",", closing):
-            found = bytes(element).rstrip(_SPACE)
+            stripped = bytes(element).rstrip(_SPACE)
             element.clear()
             ended = mark == closing
-            if found:
+            if stripped:
                 count += 1
-                yield _ArrayElement(found, place)
+                yield _ArrayElement(stripped, place)
             elif count or not ended:
                 raise ValueError(f"there is nothing between two commas after element {count}")
             if ended and not alone:

@@ -94,10 +94,10 @@ def passages_in(value: Any, column: str) -> tuple[Passage, ...]:
     Raises:
         InputError: it is something else; names the part of ``column``.
     """
-    found = listed(value)
-    if isinstance(found, str) and found.lstrip().startswith("["):
-        return (Passage(text=found),)  # a text that begins with a bracket, such as [1]
-    return passages_of(found, column)
+    texts = listed(value)
+    if isinstance(texts, str) and texts.lstrip().startswith("["):
+        return (Passage(text=texts),)  # a text that begins with a bracket, such as [1]
+    return passages_of(texts, column)
 
 
 def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
@@ -220,9 +220,9 @@ def turn_of(value: Any, field: str, number: int | None = None) -> ChatTurn:
     at = answers[-1 if number is None else number]
     before = [said for turn in value[:at] for said in _said(turn)]
     talk = [said for said in before if said.role in (_USER, _MODEL) and said.text]
-    found = tuple(said.text for said in before if said.role == _TOOL and said.text.strip())
+    passages = tuple(said.text for said in before if said.role == _TOOL and said.text.strip())
     is_whole = len(value) == 1 + len(talk) <= 2
-    return ChatTurn(_question(talk), text_of_message(value[at]), found, is_whole)
+    return ChatTurn(_question(talk), text_of_message(value[at]), passages, is_whole)
 
 
 def asked_in(value: Any) -> ChatTurn:

@@ -106,7 +106,7 @@ def words_of(name: str) -> str:
 
 
 def map_columns(
-    found: Sequence[str],
+    paths_found: Sequence[str],
     wanted: Mapping[str, str] | None,
     *,
     needed: str | None = "answer",
@@ -115,7 +115,7 @@ def map_columns(
     """Return our field → their column.
 
     Args:
-        found: the columns that are there.
+        paths_found: the columns that are there.
         wanted: what the user said; the remaining fields are found by common names.
         needed: the field that must be there, where a chat stands for the answer; None for none.
         samples: some records, by what stands in which a column is no guess for a field.
@@ -130,22 +130,24 @@ def map_columns(
             raise UsageError(
                 f"no field {field!r} to map a column to; known are {', '.join(FIELDS)}"
             )
-        if column not in found and any_element(column) not in found:
+        if column not in paths_found and any_element(column) not in paths_found:
             raise InputError(
                 f"there is no column {column!r} for {field}",
-                found=_shown(found),
+                found=_shown(paths_found),
                 expected="one of these columns",
             )
         mapping[field] = column
     for field in COMMON:
         taken = mapping.values()
-        free = [path for path in found if not any(f"{path}.".startswith(f"{t}.") for t in taken)]
+        free = [
+            path for path in paths_found if not any(f"{path}.".startswith(f"{t}.") for t in taken)
+        ]
         if field not in mapping and (guess := _guess(field, free, samples)) is not None:
             mapping[field] = guess
     if needed is not None and needed not in mapping and "messages" not in mapping:
         raise InputError(
             f"no column for {needed}",
-            found=_shown(found),
+            found=_shown(paths_found),
             expected=f"one named {_KNOWN[needed]}, or a mapping {needed}=COLUMN",
         )
     return mapping
@@ -155,9 +157,11 @@ def _shown(columns: Sequence[str]) -> str:
     return f"the columns {', '.join(map(repr, columns))}"
 
 
-def _guess(field: str, found: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> str | None:
+def _guess(
+    field: str, paths_found: Sequence[str], samples: Sequence[Mapping[str, Any]]
+) -> str | None:
     """Return the column that is likeliest a field's; None if none is likely."""
-    names = list(_names(found, inside=field not in {"id", "lang"}))
+    names = list(_names(paths_found, inside=field not in {"id", "lang"}))
     for name in COMMON[field]:
         for words, column in names:
             if words == name and _holds(field, column, samples):
@@ -274,8 +278,8 @@ def value_at(record: Any, path: str) -> Any:
     if key.isdecimal():
         inner = record[int(key)] if int(key) < len(record) else None
         return value_at(inner, rest) if rest else inner
-    found = [value_at(row, path) for row in record]
-    return [value for value in found if value is not None] or None
+    values = [value_at(row, path) for row in record]
+    return [value for value in values if value is not None] or None
 
 
 def without(record: Mapping[str, Any], used: Collection[str], before: str = "") -> dict[str, Any]:

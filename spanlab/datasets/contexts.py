@@ -58,14 +58,14 @@ class ContextFiles:
         """
         self._n += 1
         item = record.item
-        found = self._source.passages(item.id)
-        if not found:
+        passages = self._source.passages(item.id)
+        if not passages:
             self._n_without += 1
             if len(self._without) < _NAMED:
                 self._without.append(item.id)
             return record
         texts = {passage.text for passage in item.passages}
-        new = tuple(passage for passage in found if passage.text not in texts)
+        new = tuple(passage for passage in passages if passage.text not in texts)
         item = item.model_copy(update={"passages": (*item.passages, *new)})
         return record.model_copy(update={"item": item})
 

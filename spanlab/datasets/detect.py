@@ -100,16 +100,16 @@ def detect(path: Path, name: str | None = None) -> str:
     # A single line may be wrong, which is for the reader to say.
     records = first_objects(file)
     if head.lstrip()[:1] in (b"{", b"[") or any(records):
-        found = records or _first_value(file)
+        values = records or _first_value(file)
         # BooookScore's files have an entry for every book.
         inner = [
             inner_value
-            for value in found[:1]
+            for value in values[:1]
             for inner_value in value.values()
             if isinstance(inner_value, dict)
         ]
         books = [book for book in inner[:1] if summaries.LEVELS in book]
-        return _json_format(books or found, file)
+        return _json_format(books or values, file)
     _check_text(head, file)
     if any(_is_a(line, "traces") for line in _printed(file)):
         return "traces"  # between lines of a log
@@ -216,7 +216,7 @@ def _looks_like_table(head: bytes) -> bool:
     return bool(rest.strip()) and any(mark in header for mark in ",;\t")
 
 
-def _unknown(file: InputFile, found: str) -> InputError:
+def _unknown(file: InputFile, beginning: str) -> InputError:
     looked_for = "; ".join(
         f"{name}: {' or '.join(' + '.join(sorted(signature)) for signature in signatures)}"
         for name, signatures in SIGNATURES.items()
@@ -224,7 +224,7 @@ def _unknown(file: InputFile, found: str) -> InputError:
     return InputError(
         "the format is not recognised",
         file=file.name,
-        found=found,
+        found=beginning,
         expected=f"records with these fields ({looked_for}), other JSON objects, a CSV table, "
         "a parquet or an Arrow file",
     )

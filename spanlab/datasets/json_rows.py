@@ -105,10 +105,10 @@ def record_lists(file: InputFile) -> list[RecordList]:
             raise InputError(f"not valid JSON: {error}", file=file.name) from None
 
 
-def rows_at(file: InputFile, found: RecordList) -> Iterator[FileRow]:
+def rows_at(file: InputFile, record_list: RecordList) -> Iterator[FileRow]:
     """Yield the elements of a list, numbered from 1."""
     with file.open() as stream:
-        stream.seek(found.place)
+        stream.seek(record_list.place)
         try:
             listed = elements(stream, longest(file.limit), alone=False)
             for number, raw in enumerate(listed, start=1):

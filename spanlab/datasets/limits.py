@@ -77,9 +77,9 @@ def too_many(what: str, limit: int, file: str, line: int) -> InputError:
         line: where it became too much.
     """
     error = too_large(what, limit, file=file, line=line)
-    found = f"at most {limit // _MIB} MiB"
+    bound = f"at most {limit // _MIB} MiB"
     error.expected = (error.expected or "").replace(
-        found, f"at most {TOGETHER * limit // _MIB} MiB"
+        bound, f"at most {TOGETHER * limit // _MIB} MiB"
     )
     return error
 

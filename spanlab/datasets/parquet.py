@@ -244,7 +244,7 @@ def _byte(data: BytesIO) -> int:
 
 
 def _take(data: BytesIO, count: int) -> bytes:
-    found = data.read(count)
-    if len(found) < count:
+    chunk = data.read(count)
+    if len(chunk) < count:
         raise ValueError("the header of a page is cut off")
-    return found
+    return chunk

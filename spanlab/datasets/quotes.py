@@ -51,12 +51,12 @@ class OffsetReader:
         """Return the ways of counting that places need; empty where either will do."""
         if not self._wide.differs:
             return set()
-        found: set[OffsetUnit] = set()
+        units: set[OffsetUnit] = set()
         for place in places:
             fits = [counting for counting in OffsetUnit if self._reads(place, counting)]
             if place.quoted is not None and len(fits) == 1:
-                found.update(fits)
-        return found
+                units.update(fits)
+        return units
 
     def fits(self, place: RegionPlace) -> bool:
         """Say whether the place is one, and quotes what stands there, in any way of counting."""

@@ -309,12 +309,12 @@ def _find_not_finite(value: JsonValue, field: str) -> None:
         _find_not_finite(inner, f"{field}.{key}" if field else key)
 
 
-def _complaint(message: str, field: str | None, found: Any) -> InputError:
+def _complaint(message: str, field: str | None, value: Any) -> InputError:
     """Split a message of our own validators, which may begin with a path, from its path."""
     placed = _PLACED.fullmatch(message)
     if placed and field is None:
         return InputError(placed[2], field=placed[1])
-    return InputError(message, field=field, found=found if field else None)
+    return InputError(message, field=field, found=value if field else None)
 
 
 def _keys(value: object) -> object:

@@ -188,8 +188,8 @@ def _not_said(_remark: str) -> None:
 def _language(lang: str | None, item_id: str) -> str:
     if lang is not None:
         return language(lang)
-    found = _LANGUAGE_IN_ID.match(item_id)
-    return found[1] if found else UNDETERMINED
+    match = _LANGUAGE_IN_ID.match(item_id)
+    return match[1] if match else UNDETERMINED
 
 
 def _check(field: str, extents: list[Extent], length: int | None) -> None:

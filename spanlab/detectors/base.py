@@ -194,12 +194,12 @@ class DetectorKit:
         """Return how a model of this name is asked; an option that only some roles have by role."""
         roles = {role: lm.options for role, lm in self.models.items() if lm.model == model}
         thinking: dict[str, JsonValue] = {"thinking": True} if self.spec.reasoning else {}
-        found: dict[str, JsonValue] = {}
+        shared_options: dict[str, JsonValue] = {}
         for role, options in roles.items():
             for name, value in options.items():
                 shared = all(chosen.get(name) == value for chosen in roles.values())
-                found[name if shared else f"{role}.{name}"] = value
-        return found | (thinking if roles else {})
+                shared_options[name if shared else f"{role}.{name}"] = value
+        return shared_options | (thinking if roles else {})
 
     def __deepcopy__(self, memo: object) -> DetectorKit:
         """Return itself: the copy of a detector asks the same model, under the same meter."""

@@ -87,8 +87,10 @@ def build(
 
 
 def _annotate(spec: DetectorSpec, item: Item) -> Annotation:
-    found = detector(spec.model_copy(update={"name": None})).annotate(item)
-    return found if spec.name is None else found.model_copy(update={"annotator": spec.name})
+    annotation = detector(spec.model_copy(update={"name": None})).annotate(item)
+    return (
+        annotation if spec.name is None else annotation.model_copy(update={"annotator": spec.name})
+    )
 
 
 def detector(chosen: str | DetectorSpec) -> LocalDetector:

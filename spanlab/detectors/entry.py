@@ -49,13 +49,13 @@ def installed() -> Mapping[str, DetectorEntry | BrokenDetector]:
 
     Of the others, what needs neither a model nor an option comes first, what needs an option last.
     """
-    found: dict[str, DetectorEntry | BrokenDetector] = {}
+    by_name: dict[str, DetectorEntry | BrokenDetector] = {}
     for point in sorted(
         entry_points(group=GROUP), key=lambda entry_point: (not _is_ours(entry_point), entry_point)
     ):
-        name = point.name if point.name not in found else f"{point.name} ({_package(point)})"
-        found[name] = _read(point, taken=name != point.name)
-    return MappingProxyType(dict(sorted(found.items(), key=lambda item: _rank(item[1]))))
+        name = point.name if point.name not in by_name else f"{point.name} ({_package(point)})"
+        by_name[name] = _read(point, taken=name != point.name)
+    return MappingProxyType(dict(sorted(by_name.items(), key=lambda item: _rank(item[1]))))
 
 
 def entries() -> tuple[DetectorEntry, ...]:
@@ -105,8 +105,8 @@ def tunable() -> tuple[str, ...]:
     Those tuned on spans come before those on claims; among them one that asks a single model comes
     first.
     """
-    found = sorted(entries(), key=lambda entry: (entry.tuned_on == "claims", len(entry.roles)))
-    return tuple(entry.name for entry in found if entry.prompts)
+    in_order = sorted(entries(), key=lambda entry: (entry.tuned_on == "claims", len(entry.roles)))
+    return tuple(entry.name for entry in in_order if entry.prompts)
 
 
 def check_tunable(name: str) -> None:
@@ -150,12 +150,12 @@ def _package(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else "?"
 
 
-def _rank(found: DetectorEntry | BrokenDetector) -> int:
-    if not isinstance(found, DetectorEntry):
+def _rank(entry: DetectorEntry | BrokenDetector) -> int:
+    if not isinstance(entry, DetectorEntry):
         return 1
-    if found.members is not None:
+    if entry.members is not None:
         return 3
-    return 2 if found.required else 1 if found.asks_models else 0
+    return 2 if entry.required else 1 if entry.asks_models else 0
 
 
 JUDGE = "judge"  # the role of the model that decides what is hallucinated

@@ -105,8 +105,8 @@ class DetectorSpec(FrozenModel):
             UsageError: nothing names a model.
         """
         named = self.models.get(role, self.model)
-        found = named or ModelChoice.read(environ, role=(role, self.signs))
-        return self.asked(found, role, environ)
+        choice = named or ModelChoice.read(environ, role=(role, self.signs))
+        return self.asked(choice, role, environ)
 
     def asked(
         self,
@@ -132,10 +132,10 @@ class DetectorSpec(FrozenModel):
             addressed(options or {}, addresses),
         )
         chosen = {name: value for layer in layers for name, value in layer.chosen.items()}
-        found = model.located(environ).model_copy(update=chosen)
-        learnt = learnt_of(found.endpoint, found.model)
-        unset = {name: value for name, value in learnt.items() if getattr(found, name) is None}
-        return found.model_copy(update=unset)
+        located = model.located(environ).model_copy(update=chosen)
+        learnt = learnt_of(located.endpoint, located.model)
+        unset = {name: value for name, value in learnt.items() if getattr(located, name) is None}
+        return located.model_copy(update=unset)
 
     def thinks(
         self, environ: Mapping[str, str] = os.environ, options: Options | None = None

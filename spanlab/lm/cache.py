@@ -271,8 +271,8 @@ class AnswerTable(AnswerCache):
         await self._run(_DELETE, key=key)
 
     async def _get(self, key: str) -> str | None:
-        found = await self._run(_SELECT, key=key)
-        return None if found is None else str(found)
+        row = await self._run(_SELECT, key=key)
+        return None if row is None else str(row)
 
     async def _put(self, key: str, text: str) -> None:
         await asyncio.shield(self._run(_INSERT, key=key, answer=text, at=time.time()))

@@ -141,15 +141,15 @@ def pairs(texts: Iterable[str], source: str) -> dict[str, JsonValue]:
     Raises:
         UsageError: one has no name, no value, or a name or value that no option has.
     """
-    found: dict[str, JsonValue] = {}
+    fields: dict[str, JsonValue] = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not name or not equals:
             raise UsageError(f"{source} takes NAME=VALUE, such as temperature=0.2, not {text!r}")
-        found[name] = None if value.lower() in {"", "none"} else value
-    for key, given in found.items():
+        fields[name] = None if value.lower() in {"", "none"} else value
+    for key, given in fields.items():
         _checked({key.rpartition(".")[2]: given}, source)
-    return found
+    return fields
 
 
 def of_environment(environ: Mapping[str, str]) -> dict[str, JsonValue]:
@@ -171,13 +171,13 @@ def addressed(options: Options, addresses: Iterable[str]) -> DetectorModelOption
     Raises:
         UsageError: an option is unknown or has a wrong value.
     """
-    found: dict[str, JsonValue] = {}
+    fields: dict[str, JsonValue] = {}
     for address in addresses:
         for key, value in options.items():
             owner, _, name = key.rpartition(".")
             if owner == address:
-                found[name] = value
-    return _checked(found, "a model option")
+                fields[name] = value
+    return _checked(fields, "a model option")
 
 
 def _checked(options: Options, source: str) -> DetectorModelOptions:

@@ -198,12 +198,12 @@ def unreadable(answer: str) -> UnparsableAnswerError:
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    found: list[BaseException] = []
+    causes: list[BaseException] = []
     current: BaseException | None = error
-    while current is not None and current not in found:
-        found.append(current)
+    while current is not None and current not in causes:
+        causes.append(current)
         current = current.__cause__ or current.__context__
-    return found
+    return causes
 
 
 def quoted(message: str) -> str:
@@ -260,12 +260,12 @@ class ServerReport:
         """
         text = data.decode("utf-8", errors="replace")
         try:
-            found = reported(storable_json(text))
+            report = reported(storable_json(text))
         except ValueError:
-            found = None
-        found = found or cls(status, words_of(text))
+            report = None
+        report = report or cls(status, words_of(text))
         wait = seconds_of(headers.get("retry-after"))
-        return cls(status, found.message, found.code, found.parameter, wait)
+        return cls(status, report.message, report.code, report.parameter, wait)
 
 
 def reported(body: object) -> ServerReport | None:

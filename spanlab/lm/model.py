@@ -68,11 +68,11 @@ class LanguageModel(dspy.LM):
     @property
     def options(self) -> dict[str, JsonValue]:
         """How it is asked, by names of ``ModelOptions``, without what the endpoint decides."""
-        found = {_NAMES.get(name, name): value for name, value in self.kwargs.items()}
-        found["structured"] = isinstance(self.adapter, JsonAnswers) or None
-        found["timeout"] = None if self._timeout == ModelOptions().timeout else self._timeout
+        options = {_NAMES.get(name, name): value for name, value in self.kwargs.items()}
+        options["structured"] = isinstance(self.adapter, JsonAnswers) or None
+        options["timeout"] = None if self._timeout == ModelOptions().timeout else self._timeout
         known = ModelOptions.model_fields
-        return {name: found[name] for name in known if found.get(name) is not None}
+        return {name: options[name] for name in known if options.get(name) is not None}
 
     def __call__(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
         """Answer in the calling thread; see dspy."""

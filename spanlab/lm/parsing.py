@@ -110,12 +110,12 @@ def _without_sections(
 def _sections(forms: Forms, answer: str) -> dict[str, list[str]]:
     """Return the texts under each field's markers; {} for an answer without any."""
     for marker in (_MARKER, _plain_marker(tuple(forms))):
-        found = list(marker.finditer(answer))  # also those of fields that nobody asked for
-        if not any(m[1].casefold() in forms for m in found):
+        markers = list(marker.finditer(answer))  # also those of fields that nobody asked for
+        if not any(m[1].casefold() in forms for m in markers):
             continue
         sections: dict[str, list[str]] = {}
-        ends = [*(m.start() for m in found[1:]), len(answer)]
-        for header, end in zip(found, ends, strict=True):
+        ends = [*(m.start() for m in markers[1:]), len(answer)]
+        for header, end in zip(markers, ends, strict=True):
             sections.setdefault(header[1].casefold(), []).append(answer[header.end() : end])
         return sections
     tagged = {name: tagged_as(name, answer) for name in forms}

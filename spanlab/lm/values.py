@@ -41,8 +41,8 @@ def values_in(text: str) -> Iterator[Any]:
         UnreadableError: what begins like data ends in the middle, or is in no known notation.
     """
     at = 0
-    while found := _BEGINNING.search(text, at):
-        value, at = _value(text, found.start())
+    while beginning := _BEGINNING.search(text, at):
+        value, at = _value(text, beginning.start())
         if value is not _NONE:
             yield value
 
@@ -123,8 +123,8 @@ def _repaired(text: str, start: int) -> Any:
         value = json_repair.loads(text[start:end])
     except (ValueError, RecursionError):
         value = None
-    found = value if isinstance(value, list) else [value]
-    if not found or not all(isinstance(row, dict) and row for row in found):
+    rows = value if isinstance(value, list) else [value]
+    if not rows or not all(isinstance(row, dict) and row for row in rows):
         raise UnreadableError(text[start : start + 50])
     return value
 

@@ -76,15 +76,17 @@ def map_fact(
             mapped.append(_moved(aligned, index, around.start))
         else:
             unmatched.append(index)
-    found = tuple(sorted(mapped))
-    return QuoteMapping(found, spans_of(found, words), tuple(unmatched), tuple(sorted(duplicates)))
+    in_order = tuple(sorted(mapped))
+    return QuoteMapping(
+        in_order, spans_of(in_order, words), tuple(unmatched), tuple(sorted(duplicates))
+    )
 
 
 def _source(answer: str, source: str, lang: str, floor: float) -> Extent | None:
     """Return the place of the sentence of a fact, quoted or retold in much the same words."""
-    found = map_quotes(answer, [ModelQuote(source)], floor=floor).mapped
-    if found:
-        return found[0].places[0]
+    mapped = map_quotes(answer, [ModelQuote(source)], floor=floor).mapped
+    if mapped:
+        return mapped[0].places[0]
     near = closest_sentence([answer], source, lang=lang) if floor < 1.0 else None
     return Extent(near.start, near.end) if near is not None and near.score >= _RETOLD else None
 
@@ -99,11 +101,11 @@ def _quoted(
     answer: str, scope: Extent, words: Sequence[ModelQuote], which: Sequence[int], floor: float
 ) -> tuple[list[MappedQuote], list[int], list[int]]:
     """Map some of the words inside ``scope``: those found, those not, and duplicates."""
-    found = map_quotes(answer[slice(*scope)], [words[index] for index in which], floor=floor)
+    mapping = map_quotes(answer[slice(*scope)], [words[index] for index in which], floor=floor)
     return (
-        [_moved(one, which[one.quote], scope.start) for one in found.mapped],
-        [which[index] for index in found.unmatched],
-        [which[index] for index in found.duplicates],
+        [_moved(one, which[one.quote], scope.start) for one in mapping.mapped],
+        [which[index] for index in mapping.unmatched],
+        [which[index] for index in mapping.duplicates],
     )
 
 
@@ -125,9 +127,9 @@ def _aligned(sentence: str, quote: str, lang: str) -> MappedQuote | None:
     return MappedQuote(0, places, min(kept / letters, FLOOR))
 
 
-def _moved(found: MappedQuote, quote: int, by: int) -> MappedQuote:
-    places = tuple(Extent(start + by, end + by) for start, end in found.places)
-    return MappedQuote(quote, places, found.score)
+def _moved(mapped: MappedQuote, quote: int, by: int) -> MappedQuote:
+    places = tuple(Extent(start + by, end + by) for start, end in mapped.places)
+    return MappedQuote(quote, places, mapped.score)
 
 
 class ClosestSentence(NamedTuple):

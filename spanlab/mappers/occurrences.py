@@ -63,9 +63,13 @@ class QuoteFinder:
         A full stop at the end belongs to a place only if that is a whole sentence.
         """
         if quote not in self._known:
-            found = next((o for o in self._rungs(quote) if o.places), QuotePlaces())
-            places = tuple(map(self._without_stop, found.places))
-            kept = QuotePlaces(places, found.score) if found.score >= self.floor else QuotePlaces()
+            quote_places = next((o for o in self._rungs(quote) if o.places), QuotePlaces())
+            places = tuple(map(self._without_stop, quote_places.places))
+            kept = (
+                QuotePlaces(places, quote_places.score)
+                if quote_places.score >= self.floor
+                else QuotePlaces()
+            )
             self._known[quote] = kept
         return self._known[quote]
 
@@ -137,12 +141,12 @@ class QuoteFinder:
         if not text:
             return ()
         size = len(text)
-        found = [
+        extents = [
             folded.origin(start, start + size)
             for start in occurrences(folded.text, text)
             if folded.parts_at(start) and folded.parts_at(start + size)
         ]
-        places = self._whole_words(found)
+        places = self._whole_words(extents)
         # A short text in other letters inside a word may be another word: "art" in "START".
         return places if parts or size > 7 or not places or not self._cuts(places[0]) else ()
 
@@ -152,7 +156,7 @@ class QuoteFinder:
         lists = [self._within(self._folded, fold(part).text.strip()) for part in ends]
         if len(ends) < 2 or not all(lists):
             return ()
-        found: list[Extent] = []
+        extents: list[Extent] = []
         for head in lists[0]:
             end = head.end
             for places in lists[1:]:
@@ -161,24 +165,24 @@ class QuoteFinder:
                     break
                 end = places[at].end
             else:
-                found.append(Extent(head.start, end))
-        return tuple(found)
+                extents.append(Extent(head.start, end))
+        return tuple(extents)
 
     def _similar(self, text: str) -> QuotePlaces:
         """Find places that differ from ``text`` by small edits, the best and those as good."""
         one_word = len(text.split()) < 2 and not _HARD.search(text)
         if len(text) < _SHORTEST or one_word:  # "Hanna" is not "Anna" with an edit
             return QuotePlaces()
-        found: list[tuple[float, Extent]] = []
+        scored: list[tuple[float, Extent]] = []
         whole = self._folded.text
         for start, end in self._near(text):
             score, best = self._snap(text, start, end)
             if score >= self.floor and _digits(text) == _digits(whole[best.start : best.end]):
-                found.append((score, self._folded.origin(best.start, best.end)))
-        if not found:
+                scored.append((score, self._folded.origin(best.start, best.end)))
+        if not scored:
             return QuotePlaces()
-        top = max(score for score, _ in found)
-        places = sorted({place for score, place in found if score >= top - 0.01})
+        top = max(score for score, _ in scored)
+        places = sorted({place for score, place in scored if score >= top - 0.01})
         return QuotePlaces(tuple(places), min(top, ELLIPSIS))
 
     def _near(self, text: str) -> Iterator[Extent]:
@@ -241,13 +245,13 @@ class QuoteFinder:
 
 def occurrences(text: str, part: str) -> list[int]:
     """Return where ``part`` starts in ``text``, overlapping ones of a short part included."""
-    found: list[int] = []
+    starts: list[int] = []
     step = 1 if len(part) <= _PROBE else len(part)
     at = text.find(part)
     while at >= 0:
-        found.append(at)
+        starts.append(at)
         at = text.find(part, at + step)
-    return found
+    return starts
 
 
 def peeled(quote: str) -> list[str]:

@@ -40,15 +40,15 @@ def map_quotes(answer: str, quotes: Sequence[ModelQuote], *, floor: float = FLOO
         The places found, and the quotes that were not; empty for no quotes.
     """
     finder = QuoteFinder(answer, floor)
-    found = [finder.find(quote.text) for quote in quotes]
+    candidates = [finder.find(quote.text) for quote in quotes]
     places = assign(
         [
             finder.preceded(occurrences.places, quote.before)
-            for occurrences, quote in zip(found, quotes, strict=True)
+            for occurrences, quote in zip(candidates, quotes, strict=True)
         ]
     )
     mapped = tuple(
-        MappedQuote(index, (place,), found[index].score)
+        MappedQuote(index, (place,), candidates[index].score)
         for index, place in enumerate(places)
         if place is not None
     )
@@ -56,8 +56,8 @@ def map_quotes(answer: str, quotes: Sequence[ModelQuote], *, floor: float = FLOO
     return QuoteMapping(
         mapped,
         spans_of(mapped, quotes),
-        unmatched=tuple(index for index in missing if not found[index].places),
-        duplicates=tuple(index for index in missing if found[index].places),
+        unmatched=tuple(index for index in missing if not candidates[index].places),
+        duplicates=tuple(index for index in missing if candidates[index].places),
     )
 
 
@@ -65,10 +65,10 @@ def spans_of(mapped: Sequence[MappedQuote], quotes: Sequence[ModelQuote]) -> tup
     """Return the places of quotes as spans with the quotes' probabilities, sorted by place."""
     return tuple(
         sorted(
-            MappedSpan(start, end, 1.0 if prob is None else prob, found.quote)
-            for found in mapped
-            for prob in (quotes[found.quote].prob,)
-            for start, end in found.places
+            MappedSpan(start, end, 1.0 if prob is None else prob, placed.quote)
+            for placed in mapped
+            for prob in (quotes[placed.quote].prob,)
+            for start, end in placed.places
         )
     )
 

@@ -79,12 +79,12 @@ def tokens(text: str, lang: str) -> list[Extent]:
         Characters ``[start, end)`` per token, in order, without overlap. No token begins or ends
         inside a letter with combining marks or a joined emoji. Empty for a text without words.
     """
-    found: list[Extent] = []
-    spaced = _OWN.sub(lambda run: _own(run, found), text)  # same length: offsets stay
+    extents: list[Extent] = []
+    spaced = _OWN.sub(lambda run: _own(run, extents), text)  # same length: offsets stay
     if not spaced.isspace() and spaced:
-        found.extend(_words(spaced, lang))
-    found.sort()
-    return whole(text, found)
+        extents.extend(_words(spaced, lang))
+    extents.sort()
+    return whole(text, extents)
 
 
 def sentences(text: str, lang: str) -> list[Extent]:
@@ -100,7 +100,7 @@ def sentences(text: str, lang: str) -> list[Extent]:
         Characters ``[start, end)`` per sentence, in order; together they hold every character
         that is not whitespace. Empty for a text without any.
     """
-    found: list[Extent] = []
+    extents: list[Extent] = []
     code = _code(lang)
     for line in _LINE.finditer(text):
         begin, end = line.span()
@@ -110,15 +110,15 @@ def sentences(text: str, lang: str) -> list[Extent]:
                 at -= 1
             ends = _ends_of(text[at:stop], code)
             for inner in ends.inner:
-                found.append(Extent(begin, at + inner))
+                extents.append(Extent(begin, at + inner))
                 begin = _next(text, at + inner)
             if ends.last and stop < end:
                 after = _next(text, stop)
                 if not (ends.open and text[after].islower()):
-                    found.append(Extent(begin, stop))
+                    extents.append(Extent(begin, stop))
                     begin = after
-        found.append(Extent(begin, end))
-    return found
+        extents.append(Extent(begin, end))
+    return extents
 
 
 def load(lang: str) -> Future[None]:
@@ -198,10 +198,10 @@ def _next(text: str, start: int) -> int:
     return start
 
 
-def _own(run: re.Match[str], found: list[Extent]) -> str:
-    """Cut a run that is not spaCy's into ``found``; return as much space."""
+def _own(run: re.Match[str], extents: list[Extent]) -> str:
+    """Cut a run that is not spaCy's into ``extents``; return as much space."""
     start = run.start()
-    found.extend(
+    extents.extend(
         Extent(start + piece.start(), start + piece.end()) for piece in _PIECE.finditer(run[0])
     )
     return " " * len(run[0])

@@ -89,10 +89,10 @@ async def public_address(host: str, port: int, allowed: Iterable[str] = ()) -> s
     """
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        infos = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise PageError(f"no host is called {host[:200]!r}") from None
-    addresses = [str(info[4][0]).partition("%")[0] for info in found]
+    addresses = [str(info[4][0]).partition("%")[0] for info in infos]
     if f"{host}:{port}".lower() not in allowed:
         for address in addresses:
             if not is_public(ipaddress.ip_address(address)):

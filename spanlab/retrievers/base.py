@@ -122,11 +122,11 @@ async def ensure(item: Item, retriever: Retriever, query: SearchQuery | None = N
     query = _unless_usual(item, retriever, query)
     if query is None:
         key = (retriever.name, item.id, item.lang, item.question, item.answer)
-        found = await _SINGLE_FLIGHT.join(key, lambda: retrieve(item, retriever))
-        noted = Retrieval(retriever=retriever.name, queries=found.queries)
+        retrieved = await _SINGLE_FLIGHT.join(key, lambda: retrieve(item, retriever))
+        noted = Retrieval(retriever=retriever.name, queries=retrieved.queries)
     else:
         asked = replace(query, item=item.id)
-        found = await _SINGLE_FLIGHT.join(
+        retrieved = await _SINGLE_FLIGHT.join(
             (retriever.name, asked), lambda: _search(retriever, asked)
         )
         noted = Retrieval(
@@ -134,9 +134,9 @@ async def ensure(item: Item, retriever: Retriever, query: SearchQuery | None = N
             query=query.text,
             k=query.k,
             before=query.before,
-            queries=found.queries,
+            queries=retrieved.queries,
         )
-    return joined(item, noted, found.passages)
+    return joined(item, noted, retrieved.passages)
 
 
 def retrieval_of(
@@ -189,8 +189,8 @@ async def retrieve(item: Item, retriever: Retriever) -> RetrievedPassages:
 
 
 async def _search(retriever: Retriever, query: SearchQuery) -> RetrievedPassages:
-    found = await retriever.search(query)
-    return replace(found, passages=tuple(filter(query.admits, found.passages)))
+    retrieved = await retriever.search(query)
+    return replace(retrieved, passages=tuple(filter(query.admits, retrieved.passages)))
 
 
 def _unless_usual(

@@ -154,9 +154,9 @@ class PageDate:
     def linked_data(self, text: str) -> None:
         """Take the text of a script with JSON-LD."""
         for pattern in _LINKED:
-            found = pattern.search(text)
-            if self._linked is None and found is not None:
-                self._linked = stated_day(found[1])
+            match = pattern.search(text)
+            if self._linked is None and match is not None:
+                self._linked = stated_day(match[1])
 
 
 def stated_day(text: str, today: date | None = None) -> str | None:

@@ -171,10 +171,10 @@ def guessed(data: bytes) -> str:
 def _of_browsers(name: str) -> str:
     """Return Python's name of an encoding that browsers know by a name; empty for any other."""
     try:
-        found = codecs.lookup(_ALIASES.get(name.lower(), name)).name
+        codec = codecs.lookup(_ALIASES.get(name.lower(), name)).name
     except (LookupError, ValueError):
         return ""
-    return found if found in _ENCODINGS else ""
+    return codec if codec in _ENCODINGS else ""
 
 
 class _PageReading:

@@ -85,7 +85,7 @@ def _html(data: bytes, charset: str) -> PageText:
         return known
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
     try:
-        found = bare_extraction(
+        document = bare_extraction(
             decoded(data, charset),
             favor_recall=True,
             prune_xpath=["//template", "//svg"],
@@ -95,9 +95,9 @@ def _html(data: bytes, charset: str) -> PageText:
         )
     except Exception:  # noqa: BLE001 - whatever it stumbles over, the page has words
         return known
-    if not isinstance(found, Document) or not (found.text or "").strip():
+    if not isinstance(document, Document) or not (document.text or "").strip():
         return known
-    return PageText(found.text or "", plain.title or found.title, plain.date)
+    return PageText(document.text or "", plain.title or document.title, plain.date)
 
 
 def _pdf(data: bytes, _charset: str) -> PageText:

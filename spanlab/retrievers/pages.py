@@ -128,16 +128,16 @@ class PageReader:
                 if abs(time.time() - failure.at) < _FORGIVEN:  # later: the clock was set back
                     raise PageError(failure.reason)
             try:
-                found = await self._fetched(url)
+                fetched_page = await self._fetched(url)
             except _UnreachableError as error:
                 failure = _FailedFetch(reason=str(error), at=time.time())
                 await kept.put(key, failure.model_dump(mode="json"))
                 raise
-            await kept.put(key, found.model_dump(mode="json"))
-            return found
+            await kept.put(key, fetched_page.model_dump(mode="json"))
+            return fetched_page
 
-        found: WebPage = await kept.single_flight.join(key, fetch)
-        return found
+        web_page: WebPage = await kept.single_flight.join(key, fetch)
+        return web_page
 
     async def _fetched(self, url: str) -> WebPage:
         with foreign(f"{_host(url)} could not be read", PageError):

@@ -58,8 +58,8 @@ def _pubmed(text: str) -> JsonValue:
 
 
 def _pubmed_papers(answer: JsonValue, url: str) -> str | None:
-    found = answer.get("esearchresult") if isinstance(answer, dict) else None
-    numbers = found.get("idlist") if isinstance(found, dict) else None
+    search_result = answer.get("esearchresult") if isinstance(answer, dict) else None
+    numbers = search_result.get("idlist") if isinstance(search_result, dict) else None
     if not isinstance(numbers, list) or not numbers:
         return None
     asked = {"db": "pubmed", "retmode": "xml", "id": ",".join(map(str, numbers))}

@@ -90,11 +90,11 @@ def passages_of(
 
 def _results(answer: JsonValue, shape: ResultShape) -> Sequence[JsonValue]:
     for path in (shape.results,) if shape.results else _RESULTS:
-        found = _at(answer, path)
-        if isinstance(found, list):
-            return found
-        if isinstance(found, dict) and shape.results:
-            return [found]
+        value = _at(answer, path)
+        if isinstance(value, list):
+            return value
+        if isinstance(value, dict) and shape.results:
+            return [value]
     if isinstance(answer, list) and not shape.results:
         return answer
     raise InputError(
@@ -130,8 +130,8 @@ def _plain(text: str | None) -> str | None:
 def _text(result: JsonValue, paths: Sequence[str]) -> str | None:
     """Return the first text there is; several snippets of one page are paragraphs of one text."""
     for path in paths:
-        found = _at(result, path)
-        parts = found if isinstance(found, list) else [found]
+        value = _at(result, path)
+        parts = value if isinstance(value, list) else [value]
         texts = [part.strip() for part in parts if isinstance(part, str) and part.strip()]
         if texts:
             return "\n\n".join(texts)

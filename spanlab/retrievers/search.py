@@ -96,8 +96,8 @@ class SearchApi:
                 ask = partial(self._ask, request)
                 return await insist(ask, self._judge, endpoint.retries, before=self._turn)
 
-        found = await self._fetched.passages(asked, fetch)
-        return RetrievedPassages((query.text,), tuple(filter(query.admits, found))[:k])
+        passages = await self._fetched.passages(asked, fetch)
+        return RetrievedPassages((query.text,), tuple(filter(query.admits, passages))[:k])
 
     async def _turn(self) -> None:
         if self._endpoint.rate is not None:
@@ -183,10 +183,10 @@ class SearchApi:
             text = str(no_connection(host, error))
             text = text.replace("OPENAI_BASE_URL", address)
             return FailedAttempt(UnavailableError(text), again=True)
-        found = translate(error)
-        words = redact(f"{host}: {found}")
+        failure = translate(error)
+        words = redact(f"{host}: {failure}")
         return FailedAttempt(
-            found if isinstance(found, ModelError) else ModelError(words), again=False
+            failure if isinstance(failure, ModelError) else ModelError(words), again=False
         )
 
 
@@ -283,9 +283,9 @@ class RetrievalCache:
             known = _read(await kept.get(place))
             if known is not None:
                 return known
-            found = await fetch()
-            await kept.put(place, {"passages": _PASSAGES.dump_python(found, mode="json")})
-            return found
+            passages = await fetch()
+            await kept.put(place, {"passages": _PASSAGES.dump_python(passages, mode="json")})
+            return passages
 
         passages: tuple[Passage, ...] = await kept.single_flight.join(place, read_or_fetch)
         return passages

@@ -231,9 +231,9 @@ def _sources(body: Mapping[str, Any], annotations: list[Any]) -> tuple[CitedSour
 
 def _source(result: dict[str, Any]) -> CitedSource:
     def text(*names: str) -> str | None:
-        found = (result.get(name) for name in names)
+        values = (result.get(name) for name in names)
         return next(
-            (text.strip() for text in found if isinstance(text, str) and text.strip()), None
+            (text.strip() for text in values if isinstance(text, str) and text.strip()), None
         )
 
     return CitedSource(

@@ -248,15 +248,15 @@ def retriever(spec: RetrieverSpec, meter: Meter, settings: Settings) -> Retrieve
         InputError: the index cannot be used.
         StoreError: the cache cannot be used.
     """
-    found = spec._open(meter, settings)
+    opened = spec._open(meter, settings)
     if isinstance(spec, GivenSpec) or (spec.queries == "question" and not spec.translate):
-        return found
+        return opened
     choice = spec.writer or ModelChoice.read(role=WRITER)
     lm = language_model(choice, meter, cache=answer_cache(settings, "models"))
     if spec.queries == "claims":
         from spanlab.retrievers.queries import ClaimQueries
 
-        return ClaimQueries(found, lm, english=spec.translate)
+        return ClaimQueries(opened, lm, english=spec.translate)
     from spanlab.retrievers.queries import EnglishQueries
 
-    return EnglishQueries(found, lm)
+    return EnglishQueries(opened, lm)

@@ -105,8 +105,8 @@ class Wikipedia:
     async def sections(self, title: str, language: str) -> Passage:
         """Return an article's headings, one a line, indented by level; raises as ``article``."""
         whole = await self.article(title, language)
-        found = (f"{'  ' * (len(at[1]) - 2)}{at[2]}" for at in _HEADING.finditer(whole.text))
-        return _with(whole, "\n".join(found) or "It has no sections.")
+        headings = (f"{'  ' * (len(at[1]) - 2)}{at[2]}" for at in _HEADING.finditer(whole.text))
+        return _with(whole, "\n".join(headings) or "It has no sections.")
 
     async def section(self, title: str, section: str, language: str) -> Passage:
         """Return one section of an article, with those inside it.
@@ -133,17 +133,17 @@ class Wikipedia:
         Raises:
             PageError: there is no such article, or it has no infobox.
         """
-        found = _only((await self._facts.search(SearchQuery(title, language))).passages, title)
-        rows = _rows(found.text)
+        facts = _only((await self._facts.search(SearchQuery(title, language))).passages, title)
+        rows = _rows(facts.text)
         if not rows:
-            raise PageError(f"{found.title!r} has no infobox: read its summary")
-        return _with(found, "\n".join(rows))
+            raise PageError(f"{facts.title!r} has no infobox: read its summary")
+        return _with(facts, "\n".join(rows))
 
 
-def _only(found: tuple[Passage, ...], title: str) -> Passage:
-    if not found:
+def _only(passages: tuple[Passage, ...], title: str) -> Passage:
+    if not passages:
         raise PageError(f"no article is called {title[:100]!r}: search for its title")
-    return found[0]
+    return passages[0]
 
 
 def _with(passage: Passage, text: str) -> Passage:

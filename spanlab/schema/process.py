@@ -203,10 +203,10 @@ def roots_of(process: ProcessGraph) -> list[ProcessNode]:
     known = dict.fromkeys(process.terminal.sources)
     waiting = list(known)
     while waiting:
-        found = process.read(waiting)
-        roots.update((node.id, node) for node in found if not node.sources)
+        nodes = process.read(waiting)
+        roots.update((node.id, node) for node in nodes if not node.sources)
         new = dict.fromkeys(
-            source for node in found for source in node.sources if source not in known
+            source for node in nodes for source in node.sources if source not in known
         )
         known |= new
         waiting = list(new)

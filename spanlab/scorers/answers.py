@@ -51,10 +51,10 @@ def score_answer(answer: str, right: Sequence[str]) -> AnswerScore:
     Returns:
         The best of each score; zeros without right answers.
     """
-    found = [_one(_words(answer), _words(gold)) for gold in right]
+    scores = [_one(_words(answer), _words(gold)) for gold in right]
     return AnswerScore(
-        max((score.exact for score in found), default=0.0),
-        max((score.f1 for score in found), default=0.0),
+        max((score.exact for score in scores), default=0.0),
+        max((score.f1 for score in scores), default=0.0),
     )
 
 

@@ -106,8 +106,8 @@ def score_claims(claims: Sequence[JudgedClaim], *, keep_inconclusive: bool = Fal
     if not keep_inconclusive:
         (claims,) = decided(claims)
     if not claims:
-        found = f"{given} claims, all of them inconclusive" if given else None
-        raise InputError("no claim to score", found=found, expected="claims that both sides have")
+        counted = f"{given} claims, all of them inconclusive" if given else None
+        raise InputError("no claim to score", found=counted, expected="claims that both sides have")
     claims = _comparable(claims)
     classes = sorted({claim.gold for claim in claims})
     names = tuple(dict.fromkeys(claim.item for claim in claims))

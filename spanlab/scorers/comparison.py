@@ -93,8 +93,8 @@ def compare(a: ScoreReport, b: ScoreReport) -> ReportComparison:
         observed.append(means(table))
         resampled.append(bootstrap(table, lang))
         signed.append(flipped(table, lang))
-        found = _differences(observed[-1], resampled[-1], signed[-1])
-        languages.append(LanguageDifferences(lang=lang, n=len(members), **found))
+        differences = _differences(observed[-1], resampled[-1], signed[-1])
+        languages.append(LanguageDifferences(lang=lang, n=len(members), **differences))
     macro = _differences(macro_mean(observed), macro_mean(resampled), macro_mean(signed))
     return ReportComparison(
         languages=tuple(languages),

@@ -62,9 +62,9 @@ def score_items(pairs: Sequence[tuple[ItemLabels, ItemLabels]]) -> list[ItemScor
     lengths = np.array([_check_fit(gold, pred) for gold, pred in pairs], dtype=np.int64)
     bases = np.cumsum(lengths) - lengths
     wanted = IntervalTrack.of([gold.hard for gold in golds], bases)
-    found = IntervalTrack.of([pred.hard for pred in preds], bases)
-    common = wanted.common(found)
-    n_wanted, n_found = wanted.sums(wanted.size), found.sums(found.size)
+    predicted = IntervalTrack.of([pred.hard for pred in preds], bases)
+    common = wanted.common(predicted)
+    n_wanted, n_found = wanted.sums(wanted.size), predicted.sums(predicted.size)
     either = n_wanted + n_found
     corr = spearman(
         IntervalTrack.of([gold.soft for gold in golds], bases),
@@ -74,11 +74,11 @@ def score_items(pairs: Sequence[tuple[ItemLabels, ItemLabels]]) -> list[ItemScor
     columns: dict[str, list[float | None]] = {
         "iou": _share(common, either - common, either).tolist(),
         "corr": corr.tolist(),
-        "max_iou": _max_iou(golds, found, bases),
+        "max_iou": _max_iou(golds, predicted, bases),
         "precision": _share(common, n_found, either).tolist(),
         "recall": _share(common, n_wanted, either).tolist(),
         "f1": _share(2 * common, either, either).tolist(),
-        "span_f1": _span_f1(wanted, found).tolist(),
+        "span_f1": _span_f1(wanted, predicted).tolist(),
     }
     return [
         ItemScore(id=gold.id, lang=gold.lang, **dict(zip(columns, row, strict=True)))
@@ -115,23 +115,25 @@ def _share(part: Floats, whole: Floats, either: Floats) -> Floats:
     return shares
 
 
-def _max_iou(golds: Sequence[ItemLabels], found: IntervalTrack, bases: Ints) -> list[float | None]:
+def _max_iou(
+    golds: Sequence[ItemLabels], predicted: IntervalTrack, bases: Ints
+) -> list[float | None]:
     counts = np.array([len(gold.raters) for gold in golds])
     item = np.repeat(np.arange(len(golds)), counts)  # of each rater
     raters = IntervalTrack.of([rater for gold in golds for rater in gold.raters], bases[item])
-    common = raters.common(found)
-    either = raters.sums(raters.size) + found.sums(found.size)[item]
+    common = raters.common(predicted)
+    either = raters.sums(raters.size) + predicted.sums(predicted.size)[item]
     best = np.zeros(len(golds))
     np.maximum.at(best, item, _share(common, either - common, either))
     return [iou if known else None for iou, known in zip(best.tolist(), counts, strict=True)]
 
 
-def _span_f1(wanted: IntervalTrack, found: IntervalTrack) -> Floats:
-    spans = wanted.sums(np.ones_like(wanted.start)) + found.sums(np.ones_like(found.start))
+def _span_f1(wanted: IntervalTrack, predicted: IntervalTrack) -> Floats:
+    spans = wanted.sums(np.ones_like(wanted.start)) + predicted.sums(np.ones_like(predicted.start))
     right = np.zeros_like(wanted.start)
-    if len(found.start):
-        at = np.minimum(np.searchsorted(found.start, wanted.start), len(found.start) - 1)
-        right += (found.start[at] == wanted.start) & (found.end[at] == wanted.end)
+    if len(predicted.start):
+        at = np.minimum(np.searchsorted(predicted.start, wanted.start), len(predicted.start) - 1)
+        right += (predicted.start[at] == wanted.start) & (predicted.end[at] == wanted.end)
     return _share(2 * wanted.sums(right), spans, spans)
 
 

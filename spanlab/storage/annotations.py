@@ -191,28 +191,30 @@ def stored_at(
     connection: Connection, dataset: int, positions: Sequence[int]
 ) -> dict[int, dict[int, StoredAnnotation]]:
     """Return the stored annotations at ``positions`` by position and annotator."""
-    found: dict[int, dict[int, StoredAnnotation]] = {position: {} for position in positions}
+    by_position: dict[int, dict[int, StoredAnnotation]] = {position: {} for position in positions}
     rows = connection.execute(
         select(annotated, annotators.c.kind)
         .join(annotators)
-        .where(annotated.c.dataset_id == dataset, annotated.c.position.in_(found))
+        .where(annotated.c.dataset_id == dataset, annotated.c.position.in_(by_position))
     )
     for row in rows:
         kind, status = AnnotatorKind(row.kind), Status(row.status)
         values = AnnotationValues(kind, status, row.prob, row.n_labels, row.n_claims)
-        found[row.position][row.annotator_id] = StoredAnnotation(row.place, values, row.json)
-    return found
+        by_position[row.position][row.annotator_id] = StoredAnnotation(row.place, values, row.json)
+    return by_position
 
 
 def _entries(connection: Connection, dataset: DatasetRow, batch: Pairs) -> list[AnnotationRow]:
     """Lock the items that a batch names and check that the annotations may be written."""
     names = {annotation.annotator: annotation.kind for _, annotation in batch}
     who = {name: register(connection, dataset, name, kind) for name, kind in names.items()}
-    found = locked(connection, dataset, dict(batch))
-    reviewed = _reviewed(connection, dataset.id, [position for position, _ in found.values()])
+    stored_items = locked(connection, dataset, dict(batch))
+    reviewed = _reviewed(
+        connection, dataset.id, [position for position, _ in stored_items.values()]
+    )
     now: dict[tuple[int, int], AnnotationRow] = {}
     for item_id, annotation in batch:
-        (position, item), annotator = found[item_id], who[annotation.annotator]
+        (position, item), annotator = stored_items[item_id], who[annotation.annotator]
         if annotation.kind is not annotator.kind:
             register(connection, dataset, annotation.annotator, annotation.kind)
         if (position, annotator.id) in reviewed:

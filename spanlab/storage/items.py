@@ -103,11 +103,11 @@ def locked(
         .order_by(items.c.position)
         .with_for_update(key_share=True)
     )
-    found = {row.item_id: (row.position, Item.model_validate_json(row.json)) for row in rows}
+    by_id = {row.item_id: (row.position, Item.model_validate_json(row.json)) for row in rows}
     for item_id in ids:
-        if item_id not in found:
+        if item_id not in by_id:
             raise NotFoundError(f"the dataset {dataset.name!r} has no item {item_id!r}")
-    return found
+    return by_id
 
 
 def lock(connection: Connection, dataset: int, start: int, stop: int) -> None:

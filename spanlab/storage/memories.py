@@ -143,34 +143,34 @@ class MemoryStore:
 
         Of a key that very much is kept under, pinned entries and the newest are returned.
         """
-        found: dict[int, StoredEntry] = {}
+        entries_found: dict[int, StoredEntry] = {}
         with self._database.reading() as connection:
             for key in keys:
                 for row in connection.execute(_RECALL, {"scope": scope, "key": key, "now": now}):
-                    found.setdefault(row.id, StoredEntry.of(row))
-        return list(found.values())
+                    entries_found.setdefault(row.id, StoredEntry.of(row))
+        return list(entries_found.values())
 
     def known(self, scope: str, keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
         """Return for each key those that something is kept under: itself, and what it stands for.
 
         Keys under which nothing is kept have none.
         """
-        found: dict[str, tuple[str, ...]] = {}
+        names: dict[str, tuple[str, ...]] = {}
         with self._database.reading() as connection:
             for key in keys:
                 other = connection.execute(_ALIAS_OF, {"alias": key}).scalar()
-                found[key] = tuple(
+                names[key] = tuple(
                     fromkey
                     for fromkey in dict.fromkeys(filter(None, (key, other)))
                     if connection.execute(_IS_KEY, {"scope": scope, "key": fromkey}).scalar()
                 )
-        return found
+        return names
 
     def aliases(self, keys: Iterable[str]) -> tuple[str, ...]:
         """Return what keys stand for, as far as redirects have said; empty if none has."""
         with self._database.reading() as connection:
-            found = (connection.execute(_ALIAS_OF, {"alias": key}).scalar() for key in keys)
-            return tuple(str(part) for part in found if part is not None)
+            names = (connection.execute(_ALIAS_OF, {"alias": key}).scalar() for key in keys)
+            return tuple(str(part) for part in names if part is not None)
 
     def similar(self, scope: str, grams: Iterable[str]) -> list[str]:
         """Return the keys that share most pieces with a name, those with the most first."""
@@ -244,15 +244,15 @@ class MemoryStore:
         given = {"scope": scope, "key": key, "before": before, "limit": limit}
         with self._database.reading() as connection:
             rows = connection.execute(_NEWEST_OF_ALL if key is None else _NEWEST_UNDER, given)
-            found = [StoredEntry.of(row) for row in rows]
-            keys: dict[int, list[str]] = {stored.id: [] for stored in found}
+            stored_entries = [StoredEntry.of(row) for row in rows]
+            keys: dict[int, list[str]] = {stored.id: [] for stored in stored_entries}
             for row in connection.execute(_KEYS_OF, {"ids": list(keys)}):
                 keys[row.memory_id].append(row.key)
         return [
             replace(
                 stored, entry=stored.entry.model_copy(update={"entities": tuple(keys[stored.id])})
             )
-            for stored in found
+            for stored in stored_entries
         ]
 
     def scopes(self) -> dict[str, int]:

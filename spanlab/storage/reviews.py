@@ -78,8 +78,8 @@ def labels_used(connection: Connection, dataset: DatasetRow, reviewer: str) -> f
             annotated.c.json.contains('"label"'),
         )
     )
-    found = map(Annotation.model_validate_json, rows.scalars())
-    return frozenset(label for annotation in found for label in labels_of(annotation))
+    annotations_read = map(Annotation.model_validate_json, rows.scalars())
+    return frozenset(label for annotation in annotations_read for label in labels_of(annotation))
 
 
 def rebuild(

@@ -203,12 +203,12 @@ async def server_states(servers: Mapping[str, ToolServer]) -> list[ServerState]:
 async def _state(name: str, server: ToolServer) -> ServerState:
     connection = _connection(name, server)
     try:
-        found = await connection.ask("list_tools")
+        reply = await connection.ask("list_tools")
     except (ToolError, TimeoutError) as error:
         return ServerState(name, problem=str(error))
     tools = [
         _tool(name, server, connection, tool)
-        for tool in found.tools[:_MOST]
+        for tool in reply.tools[:_MOST]
         if (server.tools is None or tool.name in server.tools) and _NAME.fullmatch(tool.name)
     ]
     return ServerState(name, tuple(tools))
@@ -253,8 +253,8 @@ def _tool(name: str, server: ToolServer, connection: ServerConnection, told: Any
 def _passage(text: str, title: str) -> Passage:
     """Read a passage in the form of our JSON Lines; any other text is one itself."""
     with suppress(ValidationError):
-        found = Passage.model_validate_json(text)
-        return found.model_copy(update={"title": found.title or title})
+        passage = Passage.model_validate_json(text)
+        return passage.model_copy(update={"title": passage.title or title})
     return Passage(text=text, title=title)
 
 

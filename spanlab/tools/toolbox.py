@@ -134,10 +134,10 @@ class Toolbox:
         given = {name: own[name] for name in own if name in tool.parameters}
         try:
             async with self._counted(tool), asyncio.timeout(tool.seconds):
-                found = await tool.run(_named(tool, arguments) | given)
+                passages = await tool.run(_named(tool, arguments) | given)
         except TimeoutError:
             raise TimeoutError(f"{name} gave no answer within {tool.seconds:g} s") from None
-        return _bounded(found, tool.longest)
+        return _bounded(passages, tool.longest)
 
     @asynccontextmanager
     async def _counted(self, tool: Tool) -> AsyncIterator[None]:
@@ -212,9 +212,9 @@ def _parameters(tool: Tool) -> list[str]:
     ]
 
 
-def _bounded(found: Sequence[Passage], room: int) -> tuple[Passage, ...]:
+def _bounded(passages: Sequence[Passage], room: int) -> tuple[Passage, ...]:
     kept: list[Passage] = []
-    for passage in found:
+    for passage in passages:
         if room <= 0:
             break
         if text := storable(passage.text[:room]).strip():
@@ -285,8 +285,8 @@ def tool_servers(settings: Settings) -> Mapping[str, ToolServer]:
     own: dict[str, ToolServer] = {name: ToolServer(source=name) for name in _OWN}
     if not file.exists() and not os.environ.get(FILE):
         return own
-    found = read_json(_ToolsFile, file, "a list of tool servers", most=_LARGEST)
-    return own | dict(found.servers)
+    tools_file = read_json(_ToolsFile, file, "a list of tool servers", most=_LARGEST)
+    return own | dict(tools_file.servers)
 
 
 def chosen_servers(settings: Settings, names: str) -> Mapping[str, ToolServer]:

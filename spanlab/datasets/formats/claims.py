@@ -181,8 +181,8 @@ def verdict_of(written: str | bool, *, field: str = "label") -> Verdict:
         InputError: it means none that is known.
     """
     text = str(written).strip().casefold().replace("_", " ").replace("-", " ")
-    found = VERDICTS.get(text)
-    if found is None:
+    verdict = VERDICTS.get(text)
+    if verdict is None:
         raise InputError(
             "this label is no verdict on a claim",
             field=field,
@@ -190,7 +190,7 @@ def verdict_of(written: str | bool, *, field: str = "label") -> Verdict:
             expected="true, false or a verdict such as supported, refuted, not enough evidence, "
             "conflicting, not supported or inconclusive",
         )
-    return found
+    return verdict
 
 
 COLUMNS: Final = (

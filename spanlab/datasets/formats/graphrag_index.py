@@ -256,6 +256,6 @@ def part(folder: InputFile, name: str) -> InputFile:
     return InputFile(folder.path / name, f"{folder.name.rstrip('/')}/{name}", folder.limit)
 
 
-def unknown(field: str, found: str) -> InputError:
+def unknown(field: str, reference: str) -> InputError:
     """Return the error of an id that nothing has."""
-    return InputError("there is nothing of this id", field=field, found=found)
+    return InputError("there is nothing of this id", field=field, found=reference)

@@ -231,7 +231,7 @@ class LabelStudioReader(reader.FormatReader):
     def _responses(self, one: TaskResult) -> dict[str | int | None, dict[str, Response]]:
         """Return what was responded by the region, None for the whole answer."""
         regions = {region.id for region in one.result if region.type not in _RESPONSE_TYPES}
-        found: dict[str | int | None, dict[str, Response]] = {None: {}}
+        responses: dict[str | int | None, dict[str, Response]] = {None: {}}
         for region in one.result:
             if region.type not in _RESPONSE_TYPES:
                 continue
@@ -240,8 +240,8 @@ class LabelStudioReader(reader.FormatReader):
             if response is None or region.from_name is None or not (whole or region.id in regions):
                 self._other[region.type] = self._other.get(region.type, 0) + 1
                 continue
-            found.setdefault(None if whole else region.id, {})[region.from_name] = response
-        return found
+            responses.setdefault(None if whole else region.id, {})[region.from_name] = response
+        return responses
 
 
 def _spans(
@@ -331,8 +331,8 @@ class _Survey:
             if not all(map(ruler.fits, quoting)):
                 self._unfit.add(field)
             if isinstance(text, str):
-                found = ruler.evidence(place for _, place in places)
-                self._evidence.setdefault(field, set()).update(found)
+                evidence = ruler.evidence(place for _, place in places)
+                self._evidence.setdefault(field, set()).update(evidence)
 
     def counting(self, field: str) -> OffsetUnit:
         """Say what offsets in a field count."""

@@ -68,8 +68,8 @@ class _SourceRow(BaseModel):
         if isinstance(info, dict) and isinstance(info.get("question"), str):
             return str(info["question"])
         shown = info if isinstance(info, str) else repr(info)
-        before, found, _ = self.prompt.partition(shown)
-        return before.strip() if found else ""
+        before, shown_there, _ = self.prompt.partition(shown)
+        return before.strip() if shown_there else ""
 
     def passages(self) -> tuple[Passage, ...]:
         """Return the source as passages: each of a question's, the text, or the data as JSON."""
@@ -197,14 +197,14 @@ def taken_apart(prompt: str) -> ApartPrompt | None:
     body, ended = _without_end(prompt)
     if numbered:
         asked = prompt[: numbered[0].start()].strip()
-        _, found, question = asked.partition(_ASKED)
+        _, marker, question = asked.partition(_ASKED)
         ends = [heading.start() for heading in numbered[1:]] + [len(body)]
         texts = [
             body[heading.end() : end].strip("\n")
             for heading, end in zip(numbered, ends, strict=True)
         ]
         passages = tuple(Passage(text=text) for text in texts if text.strip())
-        return ApartPrompt(question.partition("\n")[0].strip() if found else asked, passages)
+        return ApartPrompt(question.partition("\n")[0].strip() if marker else asked, passages)
     place = 0
     task = 0
     for line in body.splitlines(keepends=True):

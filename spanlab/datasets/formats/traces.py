@@ -267,12 +267,12 @@ def _structured(value: Any) -> Iterator[_TracedMessage]:
 
 def _list(attributes: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the objects that a list of attributes such as ``name.0.key`` holds, in order."""
-    found: dict[int, dict[str, Any]] = {}
+    by_index: dict[int, dict[str, Any]] = {}
     for key, value in attributes.items():
         number, _, rest = key.removeprefix(f"{name}.").partition(".")
         if key.startswith(f"{name}.") and number.isdecimal():
-            found.setdefault(int(number), {})[rest] = value
-    return [found[number] for number in sorted(found)]
+            by_index.setdefault(int(number), {})[rest] = value
+    return [by_index[number] for number in sorted(by_index)]
 
 
 def _question(spans: Sequence[Mapping[str, Any]]) -> str:

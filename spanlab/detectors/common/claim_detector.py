@@ -169,15 +169,15 @@ class ClaimDetector(ModelDetector):
         item = case.item
         if self.whole:
             return (ExtractedClaim(item.answer.strip(), Extent(0, len(item.answer))),)
-        found = await self.ask(
+        prediction = await self.ask(
             self.program.extraction,
             EXTRACTOR,
             question=item.question,
             answer=item.answer,
             lang=item.lang,
         )
-        case.trace.extend(RemarkStep(text=remark) for remark in found.remarks)
-        claims: Sequence[ExtractedClaim] = found.claims
+        case.trace.extend(RemarkStep(text=remark) for remark in prediction.remarks)
+        claims: Sequence[ExtractedClaim] = prediction.claims
         return claims
 
     async def _results(
@@ -245,10 +245,10 @@ class ClaimDetector(ModelDetector):
             reason=said.reason,
         )
         prob = 1.0 if said.prob is None else said.prob
-        found = placed(item.answer, sentence, wrong_words(named), prob=prob, lang=item.lang)
+        mapping = placed(item.answer, sentence, wrong_words(named), prob=prob, lang=item.lang)
         return tuple(
             span_of(item.answer, span, said.reason).model_copy(update={"evidence": said.evidence})
-            for span in found.spans
+            for span in mapping.spans
         )
 
 

@@ -44,8 +44,8 @@ def readable(item: Item, retriever: str) -> tuple[int, ...]:
     What the retriever found for the item itself, not for queries of other detectors; all passages
     if it has not been asked, as is so for the retriever that only gives what is there.
     """
-    found = _retrieval(item, retriever)
-    return tuple(range(len(item.passages))) if found is None else found.passages
+    retrieval = _retrieval(item, retriever)
+    return tuple(range(len(item.passages))) if retrieval is None else retrieval.passages
 
 
 def context(item: Item, retriever: str, budget: int) -> PromptContext:
@@ -98,9 +98,9 @@ def _closest(item: Item, indices: Sequence[int], budget: int) -> PromptContext:
 
 def asked(item: Item, retriever: str) -> tuple[QueryStep, ...]:
     """Return what was asked for an item's context, as steps of a trace."""
-    found = _retrieval(item, retriever)
+    retrieval = _retrieval(item, retriever)
     passages = readable(item, retriever)
-    queries = found.queries if found else (item.question,) if passages else ()
+    queries = retrieval.queries if retrieval else (item.question,) if passages else ()
     return tuple(QueryStep(text=text, retriever=retriever, passages=passages) for text in queries)
 
 
@@ -198,6 +198,6 @@ def ranked(texts: Sequence[str], sought: str) -> list[int]:
 def _worth(texts: Sequence[str], sought: str) -> list[float]:
     wanted = frozenset(terms(sought, stems=True))
     shared = [wanted.intersection(terms(text, stems=True)) for text in texts]
-    spread = Counter(term for found in shared for term in found)
+    spread = Counter(term for matched in shared for term in matched)
     weight = {term: math.log1p(len(texts) / count) for term, count in spread.items()}
-    return [math.fsum(weight[term] for term in found) for found in shared]
+    return [math.fsum(weight[term] for term in matched) for matched in shared]

@@ -98,10 +98,10 @@ def evidence(
         One piece of evidence; none if nothing comes close.
     """
     texts = [item.passages[index].text for index in passages]
-    found = closest_sentence(texts, text, lang=item.lang)
-    if found is None or found.score < CLOSE:
+    closest = closest_sentence(texts, text, lang=item.lang)
+    if closest is None or closest.score < CLOSE:
         return ()
-    return (quote(item, passages[found.passage], Extent(found.start, found.end), stance),)
+    return (quote(item, passages[closest.passage], Extent(closest.start, closest.end), stance),)
 
 
 def quote(
@@ -176,15 +176,15 @@ class ClaimMemory:
         passages, notes = tuple(self.notes), tuple(self.notes.values())
         return [RecallStep(entities=self.entities, passages=passages, notes=notes, claim=number)]
 
-    async def keep(self, found: Iterable[ObservedPassage]) -> None:
+    async def keep(self, passages: Iterable[ObservedPassage]) -> None:
         """Keep the sentences that speak of the claim, unless they came with the item."""
         if self._memory.keeps:
-            entries = (self._entry(passage) for passage in found if passage.kind != GIVEN)
+            entries = (self._entry(passage) for passage in passages if passage.kind != GIVEN)
             kept = [entry for entry in entries if entry is not None]
             await self._memory.keep(self.entities, kept)
 
-    def _entry(self, found: ObservedPassage) -> MemoryEntry | None:
-        passage, now = found.passage, time.time()
+    def _entry(self, observed: ObservedPassage) -> MemoryEntry | None:
+        passage, now = observed.passage, time.time()
         places = relevant(passage.text, self.claim, self.entities, self._case.item.lang)
         if not places:
             return None
@@ -193,12 +193,12 @@ class ClaimMemory:
             title=passage.title,
             url=passage.url,
             date=passage.date,
-            query=found.query[:_QUERY],
-            tool=found.tool,
-            kind=found.kind,
+            query=observed.query[:_QUERY],
+            tool=observed.tool,
+            kind=observed.kind,
             model=self._detector.kit.lm().model,
             at=now,
-            expires=expires(found.kind, now),
+            expires=expires(observed.kind, now),
         )
 
 
@@ -217,11 +217,11 @@ def searched_for(item: Item, indices: Iterable[int]) -> Iterator[ObservedPassage
 
 
 def noted(
-    case: DetectionCase, retriever: str, query: str, found: Sequence[Passage]
+    case: DetectionCase, retriever: str, query: str, passages: Sequence[Passage]
 ) -> tuple[int, ...]:
     """Note with the item what was asked and found; return where it stands there."""
     bare = case.item.model_copy(update={"retrievals": ()})
-    more = joined(bare, Retrieval(retriever=retriever, query=query, queries=(query,)), found)
+    more = joined(bare, Retrieval(retriever=retriever, query=query, queries=(query,)), passages)
     case.item = merged(case.item, more).item
     return more.retrievals[-1].passages
 
@@ -296,9 +296,13 @@ def about(item: Item, claim: str) -> str:
 def published_before(item: Item) -> date | None:
     """Return the day after a claim's, before which evidence must be published; None if unknown."""
     written = str(item.meta.get("claim_date") or item.meta.get("date") or "")
-    found = _DAY_FIRST.fullmatch(written.strip())
+    day_first = _DAY_FIRST.fullmatch(written.strip())
     try:
-        day = date(int(found[3]), int(found[2]), int(found[1])) if found else latest_day(written)
+        day = (
+            date(int(day_first[3]), int(day_first[2]), int(day_first[1]))
+            if day_first
+            else latest_day(written)
+        )
     except ValueError:
         return None
     return None if day is None else day + timedelta(days=1)

@@ -72,8 +72,10 @@ class DetectionCase:
             The indices of the passages found, best first, whether now or before, after those that
             people have added; all that the item has for the retriever of given passages.
         """
-        found = await ensure(self.item, retriever, query)
-        self.item = merged(self.item, found).item  # another search may have added to it meanwhile
+        enriched = await ensure(self.item, retriever, query)
+        self.item = merged(
+            self.item, enriched
+        ).item  # another search may have added to it meanwhile
         noted = retrieval_of(self.item, retriever, query)
         if noted is None:
             return tuple(range(len(self.item.passages)))
@@ -219,8 +221,8 @@ class CalledModule:
 
     async def detect(self, item: Item) -> DetectorResult:
         """Annotate an item; see ``Detector``."""
-        found = await self.module.acall(item=item)
-        return DetectorResult(found.annotation, found.item, found.get("members", ()))
+        prediction = await self.module.acall(item=item)
+        return DetectorResult(prediction.annotation, prediction.item, prediction.get("members", ()))
 
 
 class EnsembleModule(dspy.Module):
@@ -251,12 +253,12 @@ class EnsembleModule(dspy.Module):
         # Anew for every item: an optimiser's copy has other members.
         votes = [EnsembleVote(self.name, tuple(member.name for member in self.members))]
         called = [CalledModule(m) if isinstance(m, dspy.Module) else m for m in self.members]
-        found = await Ensemble(called, votes).detect(item or _item_of(fields))
+        result = await Ensemble(called, votes).detect(item or _item_of(fields))
         return dspy.Prediction(
-            annotation=found.annotation,
-            spans=found.annotation.spans,
-            item=found.item,
-            members=found.members,
+            annotation=result.annotation,
+            spans=result.annotation.spans,
+            item=result.item,
+            members=result.members,
         )
 
 
@@ -281,11 +283,11 @@ def _thoughts(used: CallTotals) -> list[Step]:
     return [RemarkStep(text=f"the model's reasoning: {text}") for text in cut]
 
 
-def span_of(answer: str, found: MappedSpan, note: str | None = None) -> Span:
+def span_of(answer: str, mapped: MappedSpan, note: str | None = None) -> Span:
     """Return a mapped place of the answer as a span, with a note on why it is marked."""
-    start, end = found.start, found.end
+    start, end = mapped.start, mapped.end
     text = answer[start:end]
-    return Span(start=start, end=end, text=text, prob=found.prob, note=note or None)
+    return Span(start=start, end=end, text=text, prob=mapped.prob, note=note or None)
 
 
 def strongest(spans: Iterable[Span]) -> list[Span]:
@@ -298,14 +300,14 @@ def strongest(spans: Iterable[Span]) -> list[Span]:
     return [best[place] for place in sorted(best)]
 
 
-def places_of(found: Iterable[Extent | MappedSpan]) -> tuple[AnswerPlace, ...]:
+def places_of(extents: Iterable[Extent | MappedSpan]) -> tuple[AnswerPlace, ...]:
     """Return places of the answer as a step of a trace holds them."""
-    return tuple(AnswerPlace(start=place.start, end=place.end) for place in found)
+    return tuple(AnswerPlace(start=place.start, end=place.end) for place in extents)
 
 
-def quote_steps(quotes: Sequence[ModelQuote], found: QuoteMapping) -> list[QuoteStep]:
+def quote_steps(quotes: Sequence[ModelQuote], mapping: QuoteMapping) -> list[QuoteStep]:
     """Return what was quoted and where it stands; quotes that were not found have no places."""
-    places = {mapped.quote: mapped.places for mapped in found.mapped}
+    places = {mapped.quote: mapped.places for mapped in mapping.mapped}
     return [
         QuoteStep(
             text=quote.text,

@@ -101,18 +101,18 @@ class EncoderDetector:
         """
         cut = [self._pieces(item) for item in items]
         rated = iter(self.network.rate(rows_of(cut), self.options.batch))
-        found: list[WordRatings | SpanlabError] = []
+        ratings: list[WordRatings | SpanlabError] = []
         for item, pieces in zip(items, cut, strict=True):
             if isinstance(pieces, SpanlabError):
-                found.append(pieces)
+                ratings.append(pieces)
                 continue
             tokens: list[tuple[Extent, float]] = []
             for piece in pieces:
                 tokens += self._doubts(piece, [next(rated) for _ in piece.rows])
             windows = max((len(piece.rows) for piece in pieces), default=0)
             words = rate_words(item.answer, item.lang, tokens)
-            found.append(WordRatings(words, len(pieces), windows))
-        return found
+            ratings.append(WordRatings(words, len(pieces), windows))
+        return ratings
 
     def _pieces(self, item: Item) -> list[TokenizedPiece] | SpanlabError:
         passages = [passage.text for passage in item.passages if passage.text.strip()]
@@ -154,7 +154,7 @@ class EncoderDetector:
             words = words._replace(probs=self.calibration.apply(words.probs))
             threshold = self.calibration.threshold if threshold is None else threshold
         threshold = 0.5 if threshold is None else threshold
-        found = marked(item.answer, words, min(options.floor, threshold), threshold)
+        extents = marked(item.answer, words, min(options.floor, threshold), threshold)
         remarks = [
             RemarkStep(text=text)
             for text in (self._provenance(item), _reading(read.pieces, read.windows))
@@ -164,10 +164,11 @@ class EncoderDetector:
             annotator=self.name,
             kind=AnnotatorKind.DETECTOR,
             spans=tuple(
-                Span.of(item.answer, extent.start, extent.end, prob=extent.prob) for extent in found
+                Span.of(item.answer, extent.start, extent.end, prob=extent.prob)
+                for extent in extents
             ),
             hard=tuple(
-                Interval(start=extent.start, end=extent.end) for extent in found if extent.hard
+                Interval(start=extent.start, end=extent.end) for extent in extents if extent.hard
             ),
             note=None if any(passage.text.strip() for passage in item.passages) else NO_PASSAGES,
             trace=tuple(remarks),
@@ -205,15 +206,15 @@ def create(kit: DetectorKit) -> EncoderDetector:
 
 
 def _calibration(path: Path, digest: str) -> WordCalibration:
-    found = WordCalibration.read(path)
-    if found.sha256 and found.sha256 != digest:
+    calibration = WordCalibration.read(path)
+    if calibration.sha256 and calibration.sha256 != digest:
         raise InputError(
             "the calibration was learnt for other weights",
             file=path,
-            found=f"{found.checkpoint} with SHA-256 {found.sha256[:12]}…",
+            found=f"{calibration.checkpoint} with SHA-256 {calibration.sha256[:12]}…",
             expected=f"SHA-256 {digest[:12]}…: calibrate again",
         )
-    return found
+    return calibration
 
 
 def tokenizing_of(checkpoint: Checkpoint, options: EncoderOptions) -> CheckpointTokenizer:

@@ -56,7 +56,7 @@ class PromptFormat(NamedTuple):
             "count": str(len(passages)),
         }
         template = self.text if question.strip() else self.unasked
-        return _PLACE.sub(lambda found: values[found[1]], template)
+        return _PLACE.sub(lambda match: values[match[1]], template)
 
 
 # The prompts of RAGTruth (Niu et al. 2024), on whose inputs LettuceDetect's checkpoints were

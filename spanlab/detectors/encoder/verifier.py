@@ -241,8 +241,8 @@ def passages_of(item: Item) -> tuple[str, ...]:
 
 
 def _sentences(item: Item) -> list[Span]:
-    found = sentences(item.answer, item.lang)
-    return [Span.of(item.answer, start, end) for start, end in found]
+    extents = sentences(item.answer, item.lang)
+    return [Span.of(item.answer, start, end) for start, end in extents]
 
 
 class EncoderClaims(ClaimDetector):

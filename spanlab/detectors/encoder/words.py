@@ -76,7 +76,7 @@ def marked(answer: str, words: RatedWords, floor: float, threshold: float) -> li
     """Return the spans that words amount to, in order; none where all are below the floor."""
     probs: list[float] = words.probs.tolist()
     bands = [2 if prob >= threshold else 1 if prob >= floor else 0 for prob in probs]
-    found = []
+    extents = []
     for band, run in groupby(range(len(bands)), bands.__getitem__):
         numbers = list(run)
         start, end = words.places[numbers[0]].start, words.places[numbers[-1]].end
@@ -86,8 +86,8 @@ def marked(answer: str, words: RatedWords, floor: float, threshold: float) -> li
             lengths = [words.places[at].end - words.places[at].start for at in numbers]
             total = sum(probs[at] * size for at, size in zip(numbers, lengths, strict=True))
             prob = min(total / sum(lengths), 1.0)
-            found.append(MarkedExtent(start, end, round(prob, 3), band == 2))
-    return found
+            extents.append(MarkedExtent(start, end, round(prob, 3), band == 2))
+    return extents
 
 
 Method = Literal["temperature", "isotonic"]

@@ -60,8 +60,8 @@ class Mermaid(ClaimDetector):
             if listing is None or not names:
                 return
             self._servers = await self._asking.join(names, lambda: listing(names))
-            found = tuple(tool for server in self._servers for tool in server.tools)
-            self._means = replace(self._means, tools=found)
+            tools = tuple(tool for server in self._servers for tool in server.tools)
+            self._means = replace(self._means, tools=tools)
         for server in self._servers:
             if server.problem is not None:
                 case.trace.append(RemarkStep(text=f"judged without its tools: {server.problem}"))
@@ -72,15 +72,15 @@ class Mermaid(ClaimDetector):
         await inquiry.take_apart()
         await inquiry.recall()
         if inquiry.known.notes:
-            found = await inquiry.run()
+            outcome = await inquiry.run()
         else:
             # Claims about the same that begin together wait for the one that will keep something.
             async with inquiry.known.turn():
                 await inquiry.recall()
-                found = await inquiry.run()
+                outcome = await inquiry.run()
         return ClaimJudgement(
-            verdict=found.execution.answer,
-            reason=inquiry.reason or found.execution.thought,
-            evidence=found.evidence(case.item),
-            steps=tuple(found.steps(number)),
+            verdict=outcome.execution.answer,
+            reason=inquiry.reason or outcome.execution.thought,
+            evidence=outcome.evidence(case.item),
+            steps=tuple(outcome.steps(number)),
         )

@@ -118,7 +118,7 @@ class ClaimInquiry:
 
     async def run(self) -> ClaimTrajectory:
         """Gather evidence until the claim is judged, and keep what is worth keeping."""
-        found = await execute(
+        agent_run = await execute(
             self.claim,
             think=self._think,
             call=self._call,
@@ -126,14 +126,14 @@ class ClaimInquiry:
             steps=self._options.steps,
             conclude=self._conclude,
         )
-        await self.known.keep(self._observed_anew(found))
-        return ClaimTrajectory(self.claim, self.parts, self.known, found)
+        await self.known.keep(self._observed_anew(agent_run))
+        return ClaimTrajectory(self.claim, self.parts, self.known, agent_run)
 
     def _observed_anew(
-        self, found: AgentRun[Verdict, ToolObservation]
+        self, agent_run: AgentRun[Verdict, ToolObservation]
     ) -> Iterator[ObservedPassage]:
         """Yield the passages that new calls brought."""
-        for turn in found.history:
+        for turn in agent_run.history:
             seen = passages_of(turn)
             if turn.action is not None and turn.repeats is None and seen:
                 tool = self._tools.tools[turn.action.tool]
@@ -193,17 +193,17 @@ class ClaimInquiry:
                 noted(self.case, tool.name, query, await self._tools.call(name, arguments))
             )
         about_it = [tool.name, tool.source, query, self.case.item.lang, str(self._before)]
-        found = await self._memory.once(
+        passages = await self._memory.once(
             about_it,
             lambda: self._tools.call(name, arguments),
             kind=tool.kind,
             seconds=tool.seconds,
         )
         asked_for = SearchQuery(query, before=self._before)
-        found = tuple(filter(asked_for.admits, found))
-        if tool.kind == WIKI and found and isinstance(title := arguments.get("title"), str):
-            await self._memory.learn(title, found[0].title or title)
-        return ToolObservation(noted(self.case, tool.source or name, query, found))
+        passages = tuple(filter(asked_for.admits, passages))
+        if tool.kind == WIKI and passages and isinstance(title := arguments.get("title"), str):
+            await self._memory.learn(title, passages[0].title or title)
+        return ToolObservation(noted(self.case, tool.source or name, query, passages))
 
     def _told(self, history: Sequence[AgentTurn[ToolObservation]]) -> str:
         return "\n\n".join(
@@ -271,8 +271,8 @@ def own_tools(kit: DetectorKit, case: DetectionCase, before: date | None) -> lis
             best = ranked([passage.text for passage in given], text)
             return [given[index] for index in best[:HITS]]
         query = SearchQuery(text, language=case.item.lang, k=HITS, before=before, item=case.item.id)
-        found = await kit.retriever.search(query)
-        return [passage for passage in found.passages if query.admits(passage)][:HITS]
+        retrieved = await kit.retriever.search(query)
+        return [passage for passage in retrieved.passages if query.admits(passage)][:HITS]
 
     async def read(arguments: Mapping[str, JsonValue]) -> Sequence[Passage]:
         url = str(arguments["url"]).strip()

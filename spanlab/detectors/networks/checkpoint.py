@@ -84,17 +84,17 @@ class Checkpoint:
         Raises:
             InputError: the checkpoint was fetched, and is no longer what was fetched.
         """
-        found = sha256(self.weights)
+        digest = sha256(self.weights)
         origin = origin_of(self.folder)
         name = self.weights.relative_to(self.folder).as_posix()
-        if origin is not None and origin.sha256.get(name, found) != found:
+        if origin is not None and origin.sha256.get(name, digest) != digest:
             raise InputError(
                 "the weights are not those that were fetched",
                 file=self.weights,
-                found=f"SHA-256 {found}",
+                found=f"SHA-256 {digest}",
                 expected=f"{origin.sha256[name]}: fetch the checkpoint again",
             )
-        return found
+        return digest
 
 
 def origin_of(folder: Path) -> CheckpointOrigin | None:
@@ -132,9 +132,9 @@ def open_checkpoint(name: str, weights: str = "") -> Checkpoint:
     Raises:
         InputError: it is not there, incomplete, or holds what is not to be opened.
     """
-    found = open_folder(name, weights)
-    check_graph(found.weights, found.folder)
-    return found
+    checkpoint = open_folder(name, weights)
+    check_graph(checkpoint.weights, checkpoint.folder)
+    return checkpoint
 
 
 def open_folder(name: str, weights: str) -> Checkpoint:
@@ -156,10 +156,10 @@ def check_graph(path: Path, folder: Path) -> None:
     Raises:
         InputError: says which operator or file.
     """
-    found = facts(path)
+    graph = facts(path)
     strange = sorted(
         operator
-        for operator in found.operators
+        for operator in graph.operators
         if operator.name not in OPERATORS.get(operator.domain.removeprefix("ai.onnx"), ())
     )
     if strange:
@@ -170,7 +170,7 @@ def check_graph(path: Path, folder: Path) -> None:
             expected="those of transformers' exports, also quantised or optimised by onnxruntime",
         )
     root = folder.resolve()
-    for location in sorted(found.external):
+    for location in sorted(graph.external):
         _check_external(path, location, root)
 
 

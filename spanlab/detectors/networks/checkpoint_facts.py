@@ -112,8 +112,8 @@ def _facts(data: mmap.mmap) -> OnnxFacts:
         if seen > _MOST:
             raise ValueError("too many parts")
         if kind in _NAMED:
-            found = OnnxOperator(words.get(_DOMAIN[kind], ""), words.get(_NAMED[kind], ""))
-            (used if kind == "node" else defined).add(found)
+            operator = OnnxOperator(words.get(_DOMAIN[kind], ""), words.get(_NAMED[kind], ""))
+            (used if kind == "node" else defined).add(operator)
         elif kind == "entry" and words.get(1) == "location":
             external.add(words.get(2, ""))
     if not graphs or not used:
@@ -206,11 +206,11 @@ def supported_labels(labels: Sequence[str], setting: str, place: str | Path) -> 
     known = [_plain(label) for label in labels]
     if setting.strip():
         wanted = [part.strip() for part in setting.split(",") if part.strip()]
-        found = frozenset(_index(part, labels, place) for part in wanted)
+        supported = frozenset(_index(part, labels, place) for part in wanted)
     else:
-        found = frozenset(at for at, label in enumerate(known) if label in _SUPPORTED)
+        supported = frozenset(at for at, label in enumerate(known) if label in _SUPPORTED)
         others = [label for label in known if label not in _SUPPORTED]
-        if not found or not _UNSUPPORTED.issuperset(others):
+        if not supported or not _UNSUPPORTED.issuperset(others):
             raise InputError(
                 "it is not known which labels mean “supported”",
                 file=place,
@@ -222,13 +222,13 @@ def supported_labels(labels: Sequence[str], setting: str, place: str | Path) -> 
                     else ""
                 ),
             )
-    if not found or len(found) == len(labels):
+    if not supported or len(supported) == len(labels):
         raise InputError(
             "some labels have to mean “supported” and some not",
             file=place,
             found=", ".join(labels),
         )
-    return found
+    return supported
 
 
 def refuted_labels(labels: Iterable[str]) -> frozenset[int]:

@@ -75,13 +75,13 @@ class OnnxClassifier:
         Raises:
             InputError: the network breaks on them, or what it returns is no number.
         """
-        found: list[NDArray[np.float32] | None] = [None] * len(rows)
+        outputs: list[NDArray[np.float32] | None] = [None] * len(rows)
         for numbers in self._batches(rows, batch):
             logits = self._run([rows[number] for number in numbers])
             for at, number in enumerate(numbers):
                 kept = logits[at, : len(rows[number].ids)] if self.task == "tokens" else logits[at]
-                found[number] = softmax(kept)
-        return [output for output in found if output is not None]
+                outputs[number] = softmax(kept)
+        return [output for output in outputs if output is not None]
 
     def _batches(self, rows: Sequence[TokenWindow], most: int) -> Iterator[list[int]]:
         """Yield numbers of rows, the longest first: what is together is about equally long."""
@@ -240,8 +240,8 @@ def _run(
     given: Mapping[str, NDArray[Any]],
 ) -> list[NDArray[Any]]:
     with broken_by_item(path):
-        found: list[NDArray[Any]] = loaded(path, changed, running).run(list(names), dict(given))
-    return found
+        outputs: list[NDArray[Any]] = loaded(path, changed, running).run(list(names), dict(given))
+    return outputs
 
 
 @contextmanager
@@ -304,17 +304,17 @@ def _inputs(session: Session, checkpoint: Checkpoint) -> dict[str, type[np.integ
 
 def _output(session: Session, checkpoint: Checkpoint, task: Task) -> NetworkPort:
     outputs = session.outputs
-    found = next((output for output in outputs if output.name == "logits"), outputs[0])
+    logits = next((output for output in outputs if output.name == "logits"), outputs[0])
     rank = _RANK[task]
-    if len(found.shape) != rank or found.type not in {"tensor(float)", "tensor(float16)"}:
+    if len(logits.shape) != rank or logits.type not in {"tensor(float)", "tensor(float16)"}:
         kinds = {"tokens": "every token", "texts": "a pair of texts"}
         raise InputError(
             f"the model does not classify {kinds[task]}",
             file=checkpoint.weights,
-            found=f"{found.name} {found.type} of shape {found.shape}",
+            found=f"{logits.name} {logits.type} of shape {logits.shape}",
             expected=f"logits with {rank} dimensions",
         )
-    return found
+    return logits
 
 
 def _listed(names: Iterable[str]) -> str:

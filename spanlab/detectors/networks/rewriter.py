@@ -85,18 +85,18 @@ def _write_by_onnx(network: OnnxNetwork, read: list[int], most: int) -> list[int
     return written[1:]
 
 
-def load_onnx(found: Checkpoint, start: int, ends: frozenset[int]) -> OnnxNetwork:
+def load_onnx(checkpoint: Checkpoint, start: int, ends: frozenset[int]) -> OnnxNetwork:
     """Load a checkpoint's encoder and decoder.
 
     Raises:
         InputError: one is missing, damaged, unsafe or something else.
         UsageError: onnxruntime is missing.
     """
-    folder = found.folder
+    folder = checkpoint.folder
     if not (folder / _DECODER).is_file():
         raise InputError("the checkpoint has no decoder", file=folder / _DECODER)
     sessions = []
-    for path, wanted in ((found.weights, _READ), (folder / _DECODER, _WRITTEN)):
+    for path, wanted in ((checkpoint.weights, _READ), (folder / _DECODER, _WRITTEN)):
         check_graph(path, folder)
         session = open_session(path, DeviceOptions())
         inputs = {input_.name for input_ in session.inputs}
@@ -158,24 +158,24 @@ def _write_by_torch(network: TorchNetwork, read: list[int], most: int) -> list[i
     return [token for token in written[1:] if token not in network.ends]
 
 
-def load_torch(found: Checkpoint, start: int, ends: frozenset[int]) -> TorchNetwork:
+def load_torch(checkpoint: Checkpoint, start: int, ends: frozenset[int]) -> TorchNetwork:
     """Load a checkpoint; once as long as its weights are unchanged.
 
     Raises:
         InputError: it is damaged, no model of sequences, or needs more than its own weights.
         UsageError: torch or transformers is missing.
     """
-    others = [setting for setting in _BY_OTHERS if found.config.get(setting)]
-    if (found.folder / _ADAPTER).exists():
+    others = [setting for setting in _BY_OTHERS if checkpoint.config.get(setting)]
+    if (checkpoint.folder / _ADAPTER).exists():
         others.append(_ADAPTER)
     if others:
         raise InputError(
             "the checkpoint needs more than model.safetensors, which may run code",
-            file=found.folder,
+            file=checkpoint.folder,
             found=", ".join(others),
             expected="a model that transformers brings, with an adapter merged into its weights",
         )
-    weights = found.folder.resolve() / SAFETENSORS  # whose link may lead out of the folder
+    weights = checkpoint.folder.resolve() / SAFETENSORS  # whose link may lead out of the folder
     changed = weights.stat().st_mtime_ns
     run_network(weights, DeviceOptions(), LOADING_SECONDS, _load, weights, changed)
     return TorchNetwork(weights, changed, start, ends)
@@ -262,22 +262,24 @@ class TextRewriter:
                 file=folder,
                 expected="encoder_model.onnx and decoder_model.onnx, or model.safetensors",
             )
-        found = open_folder(name, weights)
-        found.digest()
-        start, end = (found.config.get(f"{role}_token_id") for role in ("decoder_start", "eos"))
+        checkpoint = open_folder(name, weights)
+        checkpoint.digest()
+        start, end = (
+            checkpoint.config.get(f"{role}_token_id") for role in ("decoder_start", "eos")
+        )
         named = end if isinstance(end, list) else [end]
         ends = frozenset(token for token in named if isinstance(token, int))
         if not isinstance(start, int) or not ends:
             raise InputError(
                 "the configuration does not say which tokens a text begins and ends with",
-                file=found.folder / "config.json",
+                file=checkpoint.folder / "config.json",
                 found=f"decoder_start_token_id {start}, eos_token_id {end}",
                 expected="a number each",
             )
         tokenizing = CheckpointTokenizer.of(
-            found.tokenizer(), found.positions, found.config.get("vocab_size")
+            checkpoint.tokenizer(), checkpoint.positions, checkpoint.config.get("vocab_size")
         )
-        return cls(_LOADERS[weights](found, start, ends), tokenizing)
+        return cls(_LOADERS[weights](checkpoint, start, ends), tokenizing)
 
     def rewrite(self, text: str, most: int = 64) -> str:
         """Return what the checkpoint makes of a text.

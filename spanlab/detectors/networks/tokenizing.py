@@ -127,16 +127,16 @@ class CheckpointTokenizer:
 
     def pair(self, first: str, second: str) -> TokenWindow:
         """Return a pair of texts as a row, however long."""
-        found = self.tokenizer.encode(first, second)
+        encoded = self.tokenizer.encode(first, second)
         places = {
             at: Extent(start, end)
             for at, (sequence, (start, end)) in enumerate(
-                zip(found.sequence_ids, found.offsets, strict=True)
+                zip(encoded.sequence_ids, encoded.offsets, strict=True)
             )
             if sequence == 1 and end > start
         }
         whole = _whole(second, list(places.values()))
-        return TokenWindow(found.ids, found.type_ids, dict(zip(places, whole, strict=True)))
+        return TokenWindow(encoded.ids, encoded.type_ids, dict(zip(places, whole, strict=True)))
 
     def places(self, text: str) -> list[Extent]:
         """Return the characters ``[start, end)`` of the tokens of a text, in order."""
@@ -248,10 +248,10 @@ def _encoded(
 ) -> TokenEncoding:
     tokenizer = _loaded(path, changed)
     try:
-        found = tokenizer.encode(first, second, add_special_tokens=special)
+        encoded = tokenizer.encode(first, second, add_special_tokens=special)
     except Exception as error:  # noqa: BLE001 - the package raises Exception itself
         raise InputError(f"the tokenizer broke: {str(error)[:200]}", file=path) from None
-    return TokenEncoding(found.ids, found.type_ids, found.sequence_ids, found.offsets)
+    return TokenEncoding(encoded.ids, encoded.type_ids, encoded.sequence_ids, encoded.offsets)
 
 
 def _decoded(path: Path, changed: int, ids: Sequence[int], skip: bool) -> str:
@@ -285,7 +285,7 @@ def _said(passages: Sequence[str], tokens: Sequence[tuple[int, Extent]]) -> list
 def _cut(text: str, least: int, most: int) -> int:
     """Return where to cut between two places: the last end of a sentence, else of a word."""
     for pattern in (_END, _SPACE):
-        ends = [found.end() for found in pattern.finditer(text, least, most)]
+        ends = [end.end() for end in pattern.finditer(text, least, most)]
         if ends:
             return ends[-1]
     return most

@@ -112,8 +112,8 @@ def _block(
 def _incidence(places: Sequence[tuple[int, ...]], unit: NDArray[np.int64], n_units: int) -> Table:
     """Table of words × units: 1 where the unit holds the word."""
     table = np.zeros((len(places), n_units), dtype=np.float32)
-    rows = np.repeat(np.arange(len(places)), [len(found) for found in places])
-    flat = [place for found in places for place in found]
+    rows = np.repeat(np.arange(len(places)), [len(place) for place in places])
+    flat = [place for held in places for place in held]
     if flat:
         table[rows, unit[flat]] = 1
     return table

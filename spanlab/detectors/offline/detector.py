@@ -137,7 +137,7 @@ class OfflineDetector:
         rated = self._model.rate(described)
         copied = passed.words(described.answer)
         share, anyone = (np.where(copied, 0.0, together(described, probs)) for probs in rated)
-        found = stretches(described.answer, share, anyone)
+        marked = stretches(described.answer, share, anyone)
         nouns = base(item.lang) in NOUN_CAPITALS
         explainer = Explainer(described, item.passages, nouns=nouns)
 
@@ -153,9 +153,9 @@ class OfflineDetector:
             )
 
         return _RatedPart(
-            tuple(span(stretch) for stretch in found),
+            tuple(span(stretch) for stretch in marked),
             tuple(
-                Interval(start=begin + first, end=begin + last) for first, last in decided(found)
+                Interval(start=begin + first, end=begin + last) for first, last in decided(marked)
             ),
         )
 

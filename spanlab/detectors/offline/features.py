@@ -163,9 +163,9 @@ class _FeatureBuilder:
 
     def _link(self, texts: PassageWords) -> tuple[WordLinks, DateLinks]:
         """Link words, then dates."""
-        found = in_company(link(self._words, texts, MOST_PLACES), self._words, self._stop)
+        links = in_company(link(self._words, texts, MOST_PLACES), self._words, self._stop)
         said = dates(self._words.row(), self._months)
-        return with_dates(found, said, dates(texts.row(), self._months) if said else ())
+        return with_dates(links, said, dates(texts.row(), self._months) if said else ())
 
     def _weigh(self) -> Column:
         """Weigh each word: numbers and rare, long or capital words weigh most."""
@@ -184,20 +184,20 @@ class _FeatureBuilder:
         for prefix, links in (("passages", self._links), ("question", self._asks)):
             for name in ("linked", "exact", "ratio", "prefix", "trigrams", "inside", "distance"):
                 self._columns[f"{prefix}_{name}"] = getattr(links, name)
-            found = runs(links.places)
-            self._columns[f"{prefix}_run"] = np.minimum(found.length, 10)
-            self._columns[f"{prefix}_run_left"] = np.minimum(found.left, 6)
-            self._columns[f"{prefix}_run_right"] = np.minimum(found.right, 6)
+            shared_runs = runs(links.places)
+            self._columns[f"{prefix}_run"] = np.minimum(shared_runs.length, 10)
+            self._columns[f"{prefix}_run_left"] = np.minimum(shared_runs.left, 6)
+            self._columns[f"{prefix}_run_right"] = np.minimum(shared_runs.right, 6)
         holders = max(len(self._given.readings), 1)
         text = self._given.text
         places = self._links.places
-        self._columns["passages_count"] = np.log1p([len(found) for found in places])
+        self._columns["passages_count"] = np.log1p([len(place) for place in places])
         self._columns["passages_share"] = np.array(
-            [len({text[place] for place in found}) / holders for found in places]
+            [len({text[place] for place in held}) / holders for held in places]
         )
         size = max(len(self._given), 1)
         self._columns["passages_place"] = np.array(
-            [found[0] / size if found else 1.5 for found in places]
+            [place[0] / size if place else 1.5 for place in places]
         )
 
     def _add_alignment(self) -> None:

@@ -77,7 +77,7 @@ class Lexicon:
             for name, number in _pairs(packed).items():
                 if len(name) >= _SHORTEST_FOREIGN:
                     numbers[name].add(number)
-        return {name: min(found) for name, found in numbers.items() if len(found) == 1}
+        return {name: min(meant) for name, meant in numbers.items() if len(meant) == 1}
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _stops() -> Iterator[tuple[str, set[str]]]:
     for file in sorted(Path(spacy.lang.__path__[0]).glob("*/stop_words.py")):
         # By itself: to import the rest of all languages takes seconds.
         readings = [read(word) for word in runpy.run_path(str(file))["STOP_WORDS"]]
-        yield file.parent.name, {found.forms[0] for found in readings if len(found) == 1}
+        yield file.parent.name, {reading.forms[0] for reading in readings if len(reading) == 1}
 
 
 def _months(languages: frozenset[str]) -> dict[str, str]:
@@ -136,17 +136,17 @@ def _months(languages: frozenset[str]) -> dict[str, str]:
                     for number, name in listed.items() if isinstance(listed, dict) else ():
                         names[code].setdefault(_main_word(name), number)
     return {
-        code: " ".join(f"{name} {number}" for name, number in sorted(found.items()) if name)
-        for code, found in sorted(names.items())
+        code: " ".join(f"{name} {number}" for name, number in sorted(months.items()) if name)
+        for code, months in sorted(names.items())
     }
 
 
 def _main_word(name: str) -> str:
     """Return the only long word of a month's name (``de març``), empty if there is none."""
-    found = read(name)
-    if any(kind is not WordKind.LETTERS for kind in found.kinds):
+    text = read(name)
+    if any(kind is not WordKind.LETTERS for kind in text.kinds):
         return ""
-    long = [form for form in found.forms if len(form) >= _SHORTEST]
+    long = [form for form in text.forms if len(form) >= _SHORTEST]
     return long[0] if len(long) == 1 else ""
 
 

@@ -81,21 +81,23 @@ def with_dates(
 
     ``said`` are the answer's dates, ``given`` those of the texts.
     """
-    matches = [found for found in (match(date, given) for date in said) if found is not None]
+    matches = [
+        date_match for date_match in (match(date, given) for date in said) if date_match is not None
+    ]
     if not matches:
         return links, DateLinks({}, frozenset())
     table = np.array([getattr(links, name) for name in _COLUMNS])
     places = list(links.places)
     instead: dict[int, int] = {}
     confirmed: set[int] = set()
-    for found in matches:
-        for at, place in (*found.same.items(), *found.whole):
+    for date_match in matches:
+        for at, place in (*date_match.same.items(), *date_match.whole):
             table[:-1, at] = 1.0
             table[-1, at] = min(table[-1, at], 0.0)
             places[at] = tuple(sorted({*places[at], place}))
-        if len(found.same) >= ONE_DATE:
-            confirmed.update(found.same)
-        for at, place in found.other.items() if len(found.same) >= ONE_DATE else ():
+        if len(date_match.same) >= ONE_DATE:
+            confirmed.update(date_match.same)
+        for at, place in date_match.other.items() if len(date_match.same) >= ONE_DATE else ():
             table[:-1, at] = 0.0
             places[at] = ()
             instead[at] = place
@@ -120,7 +122,7 @@ def in_company(links: WordLinks, answer: TokenizedText, exempt: NDArray[np.bool_
     alone = runs(links.places).length < _COMPANY
     lonely = signs & beside & alone & ~exempt
     linked, exact = (np.where(lonely, 0.0, column) for column in (links.linked, links.exact))
-    kept = tuple(() if lonely[at] else found for at, found in enumerate(links.places))
+    kept = tuple(() if lonely[at] else place for at, place in enumerate(links.places))
     return replace(links, linked=linked, exact=exact, places=kept)
 
 
@@ -135,10 +137,10 @@ class SharedRuns(NamedTuple):
 def runs(places: Sequence[tuple[int, ...]]) -> SharedRuns:
     """Find for each word the longest stretch of words that the texts hold word for word."""
     table = np.zeros((3, len(places)))
-    at = np.repeat(np.arange(len(places)), [len(found) for found in places])
+    at = np.repeat(np.arange(len(places)), [len(place) for place in places])
     if not len(at):
         return SharedRuns(*table)
-    ahead = np.array([place for found in places for place in found]) - at
+    ahead = np.array([place for held in places for place in held]) - at
     order = np.argsort(ahead * len(places) + at)  # the words of a run come one after the other
     at, ahead = at[order], ahead[order]
     goes_on = (np.diff(ahead, prepend=ahead[0]) == 0) & (np.diff(at, prepend=at[0]) == 1)
@@ -146,8 +148,8 @@ def runs(places: Sequence[tuple[int, ...]]) -> SharedRuns:
     length = np.diff(begins, append=len(at))
     left = np.arange(len(at)) - np.repeat(begins, length)
     length = np.repeat(length, length)
-    for row, found in zip(table, (length, left, length - left - 1), strict=True):
-        np.maximum.at(row, at, found)
+    for row, values in zip(table, (length, left, length - left - 1), strict=True):
+        np.maximum.at(row, at, values)
     return SharedRuns(*table)
 
 
@@ -161,12 +163,12 @@ def _look_up(
     similar: list[str] = []
     for form, kind in asked.items():
         places[form] = tuple(texts.places.get(form, ()))
-        found = float(bool(places[form]))
+        is_there = float(bool(places[form]))
         if kind is WordKind.NUMBER:
-            distance = 0.0 if found else _distance(form, values)
-            rows[form] = (found,) * 6 + (distance,)
+            distance = 0.0 if is_there else _distance(form, values)
+            rows[form] = (is_there,) * 6 + (distance,)
         else:
-            rows[form] = (found,) * 6 + (_NOT_A_NUMBER,)
+            rows[form] = (is_there,) * 6 + (_NOT_A_NUMBER,)
             if kind is WordKind.LETTERS and len(form) >= _SHORTEST:
                 similar.append(form)
     _add_similar(similar, texts, rows, places)

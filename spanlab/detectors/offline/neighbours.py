@@ -54,12 +54,12 @@ def support(words: NeighbourFeatures, sentence: NDArray[np.int64]) -> dict[str, 
 
 def neighbours(columns: Mapping[str, Column], chosen: Sequence[str]) -> dict[str, Column]:
     """Return the chosen columns of the words before and after each word."""
-    found: dict[str, Column] = {}
+    features: dict[str, Column] = {}
     for name in chosen:
         column = columns[name]
-        found[f"{name}_before"] = np.r_[_OUTSIDE, column[:-1]]
-        found[f"{name}_after"] = np.r_[column[1:], _OUTSIDE]
-    return found
+        features[f"{name}_before"] = np.r_[_OUTSIDE, column[:-1]]
+        features[f"{name}_after"] = np.r_[column[1:], _OUTSIDE]
+    return features
 
 
 def smoothed(columns: Mapping[str, Column]) -> dict[str, Column]:

@@ -211,11 +211,11 @@ class CopiedRuns:
 
     def words(self, answer: TokenizedText) -> NDArray[np.bool_]:
         """Say of each word of an answer whether it stands in such a run or sentence."""
-        found = np.zeros(len(answer), dtype=bool)
+        is_there = np.zeros(len(answer), dtype=bool)
         for first, last in _runs(answer):
             if hash(answer.forms[first:last]) in self._known:
-                found[first:last] = True
-        return found
+                is_there[first:last] = True
+        return is_there
 
 
 def _runs(text: TokenizedText) -> Iterator[tuple[int, int]]:

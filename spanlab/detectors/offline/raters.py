@@ -253,8 +253,8 @@ def columns(wanted: tuple[str, ...], names: tuple[str, ...]) -> list[int]:
 
 def arrays_of(part: Any, prefix: str, fields: Collection[str]) -> dict[str, NDArray[np.generic]]:
     """Return the arrays of a part of a model and the names of its columns, for ``stored``."""
-    found = {f"{prefix}.{field}": getattr(part, field) for field in fields}
-    return found | {f"{prefix}.names": np.array(part.names)}
+    arrays = {f"{prefix}.{field}": getattr(part, field) for field in fields}
+    return arrays | {f"{prefix}.names": np.array(part.names)}
 
 
 def stored(
@@ -266,8 +266,8 @@ def stored(
         InputError: one is missing.
     """
     try:
-        found = {field: np.asarray(arrays[f"{prefix}.{field}"]) for field in fields}
-        return found, tuple(str(name) for name in np.atleast_1d(arrays[f"{prefix}.names"]))
+        fields_read = {field: np.asarray(arrays[f"{prefix}.{field}"]) for field in fields}
+        return fields_read, tuple(str(name) for name in np.atleast_1d(arrays[f"{prefix}.names"]))
     except KeyError as error:
         raise InputError(
             f"the model file lacks {what}", field=prefix, found=error, expected=_EXPECTED

@@ -67,7 +67,7 @@ def stretches(words: TokenizedText, probs: Column, anyone: Column) -> list[WordS
     likely = anyone >= max(_ANYONE, _ANYONE_SHARE * float(anyone.max()))
     loud = hard | (likely & (probs >= _QUIET * top))
     values, is_hard = probs.tolist(), hard.tolist()
-    found = [
+    stretches_found = [
         WordStretch(
             first,
             last,
@@ -78,7 +78,7 @@ def stretches(words: TokenizedText, probs: Column, anyone: Column) -> list[WordS
         )
         for first, last in _runs(values, is_hard, loud.tolist())
     ]
-    return _with_gaps(words.text, found)
+    return _with_gaps(words.text, stretches_found)
 
 
 def decided(found: list[WordStretch]) -> list[tuple[int, int]]:

@@ -44,16 +44,16 @@ class ReplacementPool:
     @classmethod
     def of(cls, texts: Sequence[str]) -> ReplacementPool:
         """Collect names, words and signs from texts."""
-        found: dict[str, list[str]] = {"name": [], "word": []}
+        replacements: dict[str, list[str]] = {"name": [], "word": []}
         signs = []
         for text in texts:
             words = read(blank_marks(text))
             for at in range(len(words)):
                 sort = _sort(words, at)
-                if sort in found:
-                    found[sort].append(_written(words, at))
+                if sort in replacements:
+                    replacements[sort].append(_written(words, at))
             signs += re.findall(r"[\u3400-\u9fff]{4}", text)
-        return cls(tuple(found["name"]), tuple(found["word"]), tuple(signs))
+        return cls(tuple(replacements["name"]), tuple(replacements["word"]), tuple(signs))
 
 
 def verbatim(passages: Sequence[str], lang: str, rng: random.Random) -> SyntheticAnswer | None:
@@ -65,11 +65,11 @@ def verbatim(passages: Sequence[str], lang: str, rng: random.Random) -> Syntheti
     """
     for _ in range(_TRIES if passages else 0):
         text = rng.choice(passages)
-        found = _sentences(text)
-        if found:
-            first = rng.randrange(len(found))
+        sentences = _sentences(text)
+        if sentences:
+            first = rng.randrange(len(sentences))
             space = "" if base(lang) in ("zh", "ja", "th") else " "
-            answer = space.join(found[first : first + rng.choice(_FEW)])
+            answer = space.join(sentences[first : first + rng.choice(_FEW)])
             return SyntheticAnswer(answer, tuple(passages) if rng.random() < 0.6 else (text,))
     return None
 

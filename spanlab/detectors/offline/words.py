@@ -115,7 +115,7 @@ def read(text: str) -> TokenizedText:
 
     The text is not normalised; offsets count its code points.
     """
-    places = [found.span() for found in _pattern().finditer(text)]
+    places = [match.span() for match in _pattern().finditer(text)]
     words = [_word(text[start:end]) for start, end in places]
     starts = tuple([start for start, _ in places])
     sentences = _sentences(text)
@@ -181,19 +181,19 @@ def _marks() -> str:
 
 
 def _sentences(text: str) -> tuple[tuple[int, int], ...]:
-    found: list[tuple[int, int]] = []
+    places: list[tuple[int, int]] = []
     start = 0
     for end in _SENTENCE_END.finditer(text):
         if text[end.start()] == "." and _goes_on(text, start, end):
             continue
         if text[start : end.end()].strip():
-            found.append((start, end.end()))
+            places.append((start, end.end()))
             start = end.end()
-    if text[start:].strip() or not found:
-        found.append((start, len(text)))
+    if text[start:].strip() or not places:
+        places.append((start, len(text)))
     else:
-        found[-1] = (found[-1][0], len(text))
-    return tuple(found)
+        places[-1] = (places[-1][0], len(text))
+    return tuple(places)
 
 
 def _goes_on(text: str, start: int, end: re.Match[str]) -> bool:
@@ -284,12 +284,12 @@ def blank_marks(text: str) -> str:
     The length stays the same, so every offset into the result is an offset into ``text``. List
     ordinals go too: they would make the numbers 1 to 9 look supported.
     """
-    return _MARKS.sub(lambda found: " " * len(found.group()), text)
+    return _MARKS.sub(lambda match: " " * len(match.group()), text)
 
 
 def blank_citations(text: str) -> str:
     """Return ``text`` with citation marks such as ``[1]`` or ``[2, 5]`` overwritten by spaces."""
-    return _CITATION.sub(lambda found: " " * len(found.group()), text)
+    return _CITATION.sub(lambda match: " " * len(match.group()), text)
 
 
 def _is_dropped(combining_class: int) -> bool:

@@ -118,13 +118,13 @@ class ClaimPursuit:
         if isinstance(self._detector.kit.retriever, GivenPassages) and not self._case.item.passages:
             self.reason = _NO_SEARCH
             return PursuitResult((), 0, None, OPEN)
-        found = await self._pursued()
-        if not any(pair.answer.passages for pair in found.pairs):
+        pursued = await self._pursued()
+        if not any(pair.answer.passages for pair in pursued.pairs):
             self.reason = _NOTHING_FOUND
-            return replace(found, verdict=OPEN)
-        read = (index for pair in found.pairs for index in pair.answer.passages)
+            return replace(pursued, verdict=OPEN)
+        read = (index for pair in pursued.pairs for index in pair.answer.passages)
         await self._known.keep(searched_for(self._case.item, read))
-        return found
+        return pursued
 
     async def _pursued(self) -> PursuitResult[SourcedAnswer, Verdict]:
         options = self._options
@@ -239,18 +239,18 @@ class ClaimPursuit:
                 break
             picked.append(left[number - 1])
             try:
-                found = await self._read(question, searched, picked[-1])
+                answered = await self._read(question, searched, picked[-1])
             except RefusedPageError as error:
                 self._refused[picked[-1]] = error
             else:
-                return replace(found, remark=self._remark(hits, found.remark))
+                return replace(answered, remark=self._remark(hits, answered.remark))
         refused = picked or (() if rests_on else hits)  # all of them earlier, if none was offered
         readable = (
             index for index in refused if not isinstance(self._refused[index], _TooNewError)
         )
         if (hit := next(readable, None)) is not None:
-            found = await self._read(question, searched, hit, page=False)
-            return replace(found, remark=self._remark(hits, "read by its snippet"))
+            answered = await self._read(question, searched, hit, page=False)
+            return replace(answered, remark=self._remark(hits, "read by its snippet"))
         return SourcedAnswer(text, searched, rests_on, remark=self._remark(hits))
 
     def _listed(self, hits: Sequence[int], searched: str) -> str:
@@ -292,10 +292,10 @@ class ClaimPursuit:
             except PageError as error:
                 remark = f"read by its snippet: {error}"
         document = self._case.item.passages[read.passage]
-        found = shown(
+        shown_text = shown(
             document, document.text[read.start : read.end], metadata=self._options.metadata
         )
-        text = await self._answered(question, found)
+        text = await self._answered(question, shown_text)
         sentence = answering(self._case.item, read, text)
         return SourcedAnswer(text, searched, rests_on, read, sentence, remark)
 
@@ -325,10 +325,10 @@ class ClaimPursuit:
         return (read,), PassageQuote(passage=document, start=start, end=end)
 
     def _noted(self, asked_for: Retrieval) -> tuple[int, ...]:
-        found = (
+        retrievals = (
             retrieval for retrieval in self._case.item.retrievals if retrieval.key == asked_for.key
         )
-        return next((hit.passages for hit in found), ())
+        return next((hit.passages for hit in retrievals), ())
 
     async def _page(self, snippet: Passage) -> list[Passage]:
         """Return the window of a page around a snippet, and the whole text, ``MOST`` of it."""
@@ -347,8 +347,8 @@ class ClaimPursuit:
         fields = {"title": snippet.title or page.title, "url": snippet.url, "date": dated.date}
         return [Passage(text=text, **fields) for text in (page.text[slice(*part)], whole)]
 
-    async def _answered(self, question: str, found: str) -> str:
-        said = await self._detector.ask(self._program.answer, question=question, found=found)
+    async def _answered(self, question: str, shown_text: str) -> str:
+        said = await self._detector.ask(self._program.answer, question=question, found=shown_text)
         return (said.answer or "").strip() or NOTHING
 
 

@@ -71,9 +71,9 @@ class Papelo(ClaimDetector):
         """
         known = ClaimMemory(self._memory, self, case, claim)
         pursuit = ClaimPursuit(self, self.program, self.options, case, known, self._rewriter)
-        found = await pursuit.pursue()
-        verdict = _verdict(found.verdict)
-        steps = (*known.steps(number), *_steps(found, number))
+        result = await pursuit.pursue()
+        verdict = _verdict(result.verdict)
+        steps = (*known.steps(number), *_steps(result, number))
         if verdict == OPEN and self.options.classes == 2:
             case.trace.extend(steps)  # of a claim that fails, too, people see what was asked
             raise NoEvidenceError(
@@ -82,7 +82,7 @@ class Papelo(ClaimDetector):
         return ClaimJudgement(
             verdict=verdict,
             reason=pursuit.reason,
-            evidence=_evidence(case.item, found, verdict),
+            evidence=_evidence(case.item, result, verdict),
             steps=steps,
         )
 
@@ -93,11 +93,11 @@ def _verdict(said: Verdict | bool) -> Verdict:
     return said
 
 
-def _steps(found: PursuitResult[SourcedAnswer, Verdict], claim: int) -> Iterator[Step]:
+def _steps(result: PursuitResult[SourcedAnswer, Verdict], claim: int) -> Iterator[Step]:
     """Yield the pairs in order; the one that settled the claim says so."""
-    for at, pair in enumerate(found.pairs, start=1):
+    for at, pair in enumerate(result.pairs, start=1):
         said = pair.answer
-        early = found.early if at == found.asked else None
+        early = result.early if at == result.asked else None
         yield PairStep(
             question=pair.question,
             answer=said.text,
@@ -113,7 +113,7 @@ def _steps(found: PursuitResult[SourcedAnswer, Verdict], claim: int) -> Iterator
 
 
 def _evidence(
-    item: Item, found: PursuitResult[SourcedAnswer, Verdict], verdict: Verdict
+    item: Item, result: PursuitResult[SourcedAnswer, Verdict], verdict: Verdict
 ) -> tuple[Evidence, ...]:
     """Quote what was read, each part once, with what was asked of it.
 
@@ -121,10 +121,10 @@ def _evidence(
     was picked for rests on all that the search showed.
     """
     notes: dict[PassageQuote, list[str]] = {}
-    for pair in found.pairs:
+    for pair in result.pairs:
         for part in _read(item, pair.answer):
             notes.setdefault(part, []).append(f"{pair.question} {pair.answer.text}")
-    windows = {pair.answer.window for pair in found.pairs}
+    windows = {pair.answer.window for pair in result.pairs}
     return tuple(
         quote(
             item,

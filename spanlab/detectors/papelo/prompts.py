@@ -154,6 +154,6 @@ class JudgeClaimOfFour(dspy.Signature):
 
 def asked(reply: str, lang: str) -> str:
     """Return the question in a reply: its first sentence with a question mark, else all of it."""
-    found = (reply[slice(*place)] for place in sentences(reply, lang))
-    marked = (sentence for sentence in found if any(mark in sentence for mark in _QUESTION_MARKS))
+    texts = (reply[slice(*place)] for place in sentences(reply, lang))
+    marked = (sentence for sentence in texts if any(mark in sentence for mark in _QUESTION_MARKS))
     return next(marked, reply).strip()

@@ -56,7 +56,7 @@ def names_in(text: str) -> str:
         Words with a capital or a digit, without the first one; in a text without capitals the
         rarest words of it, as far as their length tells. Empty for a text without words.
     """
-    words = [found.group() for found in _WORD.finditer(text)]
+    words = [match.group() for match in _WORD.finditer(text)]
     named = [word for word in words[1:] if word[0].isupper() or word[0].isdecimal()]
     if not any(word[0].isupper() for word in words):
         often = Counter(words)
@@ -112,21 +112,21 @@ def part_about(text: str, searched: str, lang: str) -> Extent:
 def window(page: str, snippet: str, lang: str) -> Extent | None:
     """Return the characters of a page that a snippet comes from; None if it does not hold it."""
     places = sentences(page, lang)
-    found = align([page[slice(*place)] for place in places], snippet)
-    if found is None:
+    aligned = align([page[slice(*place)] for place in places], snippet)
+    if aligned is None:
         return None
-    first, last = found
+    first, last = aligned
     return Extent(places[first].start, places[last - 1].end)
 
 
 def answering(item: Item, read: PassageQuote, answer: str) -> PassageQuote | None:
     """Return the sentence of what was read that comes closest to an answer; None if none does."""
     text = item.passages[read.passage].text[read.start : read.end]
-    found = closest_sentence([text], answer, lang=item.lang)
-    if found is None or found.score < CLOSE:
+    closest = closest_sentence([text], answer, lang=item.lang)
+    if closest is None or closest.score < CLOSE:
         return None
     return PassageQuote(
-        passage=read.passage, start=read.start + found.start, end=read.start + found.end
+        passage=read.passage, start=read.start + closest.start, end=read.start + closest.end
     )
 
 

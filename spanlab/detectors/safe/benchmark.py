@@ -146,19 +146,19 @@ class BenchmarkVerifier(ModelDetector):
         """Verify the item; the result is in its ``meta``, the path in the annotation's trace."""
         item = case.item
         gold = supporting(item)
-        found = await self._grounding(item, gold)
-        path = [(found.edges[at], gold[found.passages[at]]) for at in found.path]
+        grounding = await self._grounding(item, gold)
+        path = [(grounding.edges[at], gold[grounding.passages[at]]) for at in grounding.path]
         said: dict[str, JsonValue] = {
-            "verified": found.reason is None,
-            **({} if found.reason is None else {"reason": str(found.reason)}),
-            "explanation": found.explanation,
+            "verified": grounding.reason is None,
+            **({} if grounding.reason is None else {"reason": str(grounding.reason)}),
+            "explanation": grounding.explanation,
             "path": [{**edge._asdict(), "passage": passage} for edge, passage in path],
-            "relations": len(found.edges),
-            "gleaned": found.gleaned,
+            "relations": len(grounding.edges),
+            "gleaned": grounding.gleaned,
         }
         case.item = item.model_copy(update={"meta": {**item.meta, BENCHMARK: said}})
         trace = [RelationStep(**edge._asdict()) for edge, _ in path]
-        return self.annotation(trace=trace, note=found.explanation or None)
+        return self.annotation(trace=trace, note=grounding.explanation or None)
 
     async def _grounding(self, item: Item, gold: Sequence[int]) -> GroundingResult:
         answers = right_answers(item)

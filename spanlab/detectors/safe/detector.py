@@ -239,8 +239,8 @@ def marked(
     places = [(step.start, step.end)]
     if words and verdict.error in _WORDS_ARE_WRONG and verdict.words:
         named = [ModelQuote(text) for text in verdict.words if text.strip()]
-        found = map_quotes(step.text, named)
-        places += [(step.start + span.start, step.start + span.end) for span in found.spans]
+        mapping = map_quotes(step.text, named)
+        places += [(step.start + span.start, step.start + span.end) for span in mapping.spans]
     note = " ".join(part for part in (verdict.diagnosis, verdict.guidance) if part)
     fields: Mapping[str, object] = {"label": str(verdict.error), "note": note or None}
     return [

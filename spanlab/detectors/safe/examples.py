@@ -150,8 +150,8 @@ def right_steps(record: Record, annotators: Sequence[str] = ()) -> tuple[Reasoni
     """
     steps = steps_in(record.item.answer, record.item.lang)
     counted = _counted(record, annotators)
-    found = (tuple(takewhile(partial(_is_right, counting), steps)) for counting in counted)
-    return max(found, key=len, default=())
+    beginnings = (tuple(takewhile(partial(_is_right, counting), steps)) for counting in counted)
+    return max(beginnings, key=len, default=())
 
 
 def _is_right(annotation: Annotation, step: ReasoningStep) -> bool:

@@ -197,9 +197,9 @@ def _flaw_in_step(
     """Return what is wrong with the last of some steps."""
     *earlier, step = steps
     number = len(steps)
-    found = flaw_in(step, earlier, len(item.passages))
-    if found is not None:
-        return f"step {number}: {found.diagnosis}"
+    flaw = flaw_in(step, earlier, len(item.passages))
+    if flaw is not None:
+        return f"step {number}: {flaw.diagnosis}"
     if step.kind is not StepKind.ATTRIBUTION:
         return None
     numbers = set(cited(step.text))
@@ -250,12 +250,12 @@ class IdealTrajectories(ModelDetector):
                 "passages or the right answer are missing",
                 expected="the right ones in `answers`, and `passages`",
             )
-        found = await self._trajectory(item)
-        if found.flaw is not None:
-            raise UnparsableAnswerError(f"no ideal reasoning: {found.flaw}")
-        answer, places = written(found.steps)
+        trajectory = await self._trajectory(item)
+        if trajectory.flaw is not None:
+            raise UnparsableAnswerError(f"no ideal reasoning: {trajectory.flaw}")
+        answer, places = written(trajectory.steps)
         case.item = item.model_copy(update={"answer": answer})
-        return self.annotation(trace=list(_told(found.plan, places)))
+        return self.annotation(trace=list(_told(trajectory.plan, places)))
 
     async def _trajectory(self, item: Item) -> IdealTrajectory:
         gold = supporting(item)

@@ -46,7 +46,7 @@ def error_types(value: object) -> list[ErrorType]:
     if value is None:
         raise ValueError("it does not say which errors there are")
     values = value if isinstance(value, list | tuple) else str(value).split(",")
-    found = []
+    words = []
     for word in values:
         text = str(word if word is not None else "").casefold().partition("(")[0].strip(" .\"'[]")
         if text in _RIGHT:
@@ -54,8 +54,8 @@ def error_types(value: object) -> list[ErrorType]:
         error = _ERRORS.get(re.sub(r"\W", "", text))
         if error is None:
             raise ValueError(f"{text[:50]!r} is no type of error: {', '.join(ErrorType)}")
-        found.append(error)
-    return found
+        words.append(error)
+    return words
 
 
 def known_types(value: object) -> list[ErrorType]:

@@ -117,11 +117,11 @@ class StepReasoner(ModelDetector):
     async def steps(self, case: DetectionCase) -> Annotation:
         """Reason about the item's question; its answer, if it has one, is not looked at."""
         thinking = _ReasoningCalls(self, case)
-        found = await self._controlled(thinking)
+        trajectory = await self._controlled(thinking)
         case.item = case.item.model_copy(
-            update={"meta": {**case.item.meta, "reasoning": await self._outcome(case, found)}}
+            update={"meta": {**case.item.meta, "reasoning": await self._outcome(case, trajectory)}}
         )
-        return self._told(case, thinking, found)
+        return self._told(case, thinking, trajectory)
 
     async def try_with(
         self, item: Item, _: str, predictors: Mapping[str, dspy.Module]
@@ -132,8 +132,10 @@ class StepReasoner(ModelDetector):
             SpanlabError: a model gave no answer that can be used.
         """
         other = self.with_predictors(predictors)
-        found = await other._controlled(_ReasoningCalls(other, DetectionCase(item)))
-        return ReasonedAnswer(found.answer, "\n".join(taken.text for taken in found.steps))
+        trajectory = await other._controlled(_ReasoningCalls(other, DetectionCase(item)))
+        return ReasonedAnswer(
+            trajectory.answer, "\n".join(taken.text for taken in trajectory.steps)
+        )
 
     async def _controlled(
         self, thinking: _ReasoningCalls
@@ -151,14 +153,14 @@ class StepReasoner(ModelDetector):
         )
 
     async def _outcome(
-        self, case: DetectionCase, found: ReasoningTrajectory[ReasoningStep, VerifiedStep]
+        self, case: DetectionCase, trajectory: ReasoningTrajectory[ReasoningStep, VerifiedStep]
     ) -> JsonValue:
         """Return what the item's ``meta`` keeps of a reasoning."""
         said: dict[str, JsonValue] = {
             "verification": self.options.verification,
-            "answer": found.answer,
-            "forced": found.forced,
-            "unresolved": sum(taken.unresolved for taken in found.steps),
+            "answer": trajectory.answer,
+            "forced": trajectory.forced,
+            "unresolved": sum(taken.unresolved for taken in trajectory.steps),
         }
         right = right_answers(case.item)
         if not (self.options.judge and right):
@@ -169,7 +171,7 @@ class StepReasoner(ModelDetector):
                 ANSWER_JUDGE,
                 question=case.item.question,
                 right=list(right),
-                answer=found.answer,
+                answer=trajectory.answer,
             )
             said["judged"] = judged.judged.answer
         except (BudgetError, ConfigurationError):
@@ -187,8 +189,8 @@ class StepReasoner(ModelDetector):
         """Search for evidence, and return the indices of the passages that are new."""
         before = len(case.item.passages)
         query = SearchQuery(text, language=case.item.lang, k=FOUND)
-        found = await case.retrieve(self.kit.retriever, query)
-        new = tuple(index for index in found if index >= before)
+        retrieved = await case.retrieve(self.kit.retriever, query)
+        new = tuple(index for index in retrieved if index >= before)
         case.trace.append(QueryStep(text=text, retriever=self.kit.retriever.name, passages=new))
         return new
 
@@ -196,7 +198,7 @@ class StepReasoner(ModelDetector):
         self,
         case: DetectionCase,
         thinking: _ReasoningCalls,
-        found: ReasoningTrajectory[ReasoningStep, VerifiedStep],
+        trajectory: ReasoningTrajectory[ReasoningStep, VerifiedStep],
     ) -> Annotation:
         """Write the steps into the item's answer, and say which of them are wrong."""
         answer, places = written(
@@ -204,16 +206,16 @@ class StepReasoner(ModelDetector):
                 *(0, 0, taken.text.strip() or "…"),
                 taken.step.kind or (taken.verdict.kind if taken.verdict else None),
             )
-            for taken in found.steps
+            for taken in trajectory.steps
         )
         case.item = case.item.model_copy(update={"answer": answer})
         case.trace[:] = _placed(case.trace, places)
         spans: list[Span] = []
-        for place, taken in zip(places, found.steps, strict=True):
+        for place, taken in zip(places, trajectory.steps, strict=True):
             if taken.unresolved and taken.verdict is not None:
                 quotes = quoted(case.item, thinking.shown, taken.verdict)
                 spans += marked(case.item, place, taken.verdict, quotes, words=True)
-        note = f"answer forced after {self.options.steps} steps" if found.forced else None
+        note = f"answer forced after {self.options.steps} steps" if trajectory.forced else None
         return self.annotation(spans=strongest(spans), note=note)
 
 

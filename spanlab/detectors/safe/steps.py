@@ -96,10 +96,10 @@ def steps_in(answer: str, lang: str) -> tuple[ReasoningStep, ...]:
     starts = [mark.end() for mark in marks]
     ends = [*(mark.start() for mark in marks[1:]), len(answer)]
     before = _free(answer, 0, marks[0].start(), lang)
-    found = [step for step in before if not step.text.endswith((":", "："))]
+    steps = [step for step in before if not step.text.endswith((":", "："))]
     for start, end in zip(starts, ends, strict=True):
-        found += _tagged(answer, start, end)
-    return tuple(found)
+        steps += _tagged(answer, start, end)
+    return tuple(steps)
 
 
 def written(steps: Iterable[ReasoningStep]) -> tuple[str, list[ReasoningStep]]:
@@ -126,11 +126,11 @@ def first_step(reply: str) -> ReasoningStep | None:
     marks = _marks(reply)
     start = marks[0].end() if marks else 0
     end = marks[1].start() if len(marks) > 1 else len(reply)
-    found = next(_tagged(reply, start, end), None)
-    if found is None or found.kind is not None:
-        return found
-    line = reply.find("\n", found.start, found.end)
-    return found if line < 0 else _step(reply, found.start, line, None)
+    step = next(_tagged(reply, start, end), None)
+    if step is None or step.kind is not None:
+        return step
+    line = reply.find("\n", step.start, step.end)
+    return step if line < 0 else _step(reply, step.start, line, None)
 
 
 def final_answer(text: str) -> str | None:
@@ -159,18 +159,18 @@ def _tagged(answer: str, start: int, end: int) -> Iterator[ReasoningStep]:
         paragraphs = [*(gap.start() for gap in _PARAGRAPH.finditer(answer, at, stop)), stop]
         kind = None if tag is None else _KINDS[re.sub(r"[\s_-]", "", tag[1].casefold())]
         for last in paragraphs:
-            found = _step(answer, at, last, kind if last == stop else None)
-            if found is not None:
-                yield found
+            step = _step(answer, at, last, kind if last == stop else None)
+            if step is not None:
+                yield step
             at = last
         at = end if tag is None else tag.end()
 
 
 def _free(answer: str, start: int, end: int, lang: str) -> Iterator[ReasoningStep]:
     for place in sentences(answer[start:end], lang):
-        found = _step(answer, start + place.start, start + place.end, None)
-        if found is not None:
-            yield found
+        step = _step(answer, start + place.start, start + place.end, None)
+        if step is not None:
+            yield step
 
 
 def _step(answer: str, start: int, end: int, kind: StepKind | None) -> ReasoningStep | None:
@@ -258,20 +258,20 @@ _OF_THE_KIND: Final = {  # what a false step of a kind is called, whatever else 
 }
 
 
-def first_error(kind: StepKind, found: Collection[ErrorType]) -> ErrorType | None:
+def first_error(kind: StepKind, errors: Collection[ErrorType]) -> ErrorType | None:
     """Return the error to report of a step.
 
     Args:
         kind: what the step does.
-        found: everything that was found wrong with it.
+        errors: everything that was found wrong with it.
 
     Returns:
         The first error in the order of the protocol for steps of this kind. An error that such a
         step cannot have stands for the one it can: a conclusion that contradicts a passage is a
         logical fallacy. A final answer is never useless. None if nothing is wrong.
     """
-    in_order = (error for error in _ORDER[kind] if error in found)
-    false = any(error.family is not ErrorFamily.PROCEDURAL for error in found)
+    in_order = (error for error in _ORDER[kind] if error in errors)
+    false = any(error.family is not ErrorFamily.PROCEDURAL for error in errors)
     return next(in_order, _OF_THE_KIND[kind] if false else None)
 
 
@@ -301,8 +301,8 @@ def error_marked(step: ReasoningStep, spans: Sequence[Span]) -> ErrorType | None
     Returns:
         The first in the order of the protocol; None for a step without a span.
     """
-    found = {_TYPES.get(span.label or "", ErrorType.UNSUPPORTED) for span in spans_on(step, spans)}
-    return first_error(step.kind or StepKind.ATTRIBUTION, found)
+    errors = {_TYPES.get(span.label or "", ErrorType.UNSUPPORTED) for span in spans_on(step, spans)}
+    return first_error(step.kind or StepKind.ATTRIBUTION, errors)
 
 
 def right_answers(item: Item) -> tuple[str, ...]:
@@ -315,8 +315,8 @@ def supporting(item: Item) -> tuple[int, ...]:
     """Return the indices of the passages that support an item's answer; all if none is named."""
     named = item.meta.get("gold_titles")
     titles = set(map(str, named)) if isinstance(named, list | tuple) else set()
-    found = tuple(at for at, passage in enumerate(item.passages) if passage.title in titles)
-    return found or tuple(range(len(item.passages)))
+    indices = tuple(at for at, passage in enumerate(item.passages) if passage.title in titles)
+    return indices or tuple(range(len(item.passages)))
 
 
 def flag_of(item: Item) -> str | None:

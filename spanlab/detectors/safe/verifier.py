@@ -124,12 +124,12 @@ def flaw_in(
     Returns:
         The first flaw in the order of the protocol; None if nothing is certain.
     """
-    found = {flaw.error: flaw for flaw in _flaws(step, earlier, passages)}
+    by_error = {flaw.error: flaw for flaw in _flaws(step, earlier, passages)}
     kind = step.kind or StepKind.ATTRIBUTION
-    error = first_error(kind, found.keys())
+    error = first_error(kind, by_error.keys())
     if error is None:
         return None
-    known = found.get(error) or next(iter(found.values()))
+    known = by_error.get(error) or next(iter(by_error.values()))
     return StepFlaw(error, known.diagnosis, known.guidance)
 
 
@@ -207,8 +207,8 @@ def _words(text: str) -> tuple[str, ...]:
 
 def cited(text: str) -> Iterator[int]:
     """Yield the numbers of the passages that a step cites, of a range its ends."""
-    for found in _CITED.finditer(text):
-        yield from map(int, re.findall(r"\d+", found[1]))
+    for citation in _CITED.finditer(text):
+        yield from map(int, re.findall(r"\d+", citation[1]))
 
 
 def renumbered(text: str, number: Callable[[int], int]) -> str:
@@ -325,33 +325,33 @@ def period(text: str) -> DatePeriod | None:
 
 
 def _sums(text: str) -> Iterator[str]:
-    for found in _SUM.finditer(text):
-        if text[: found.start()].rstrip()[-1:] in {*_OPERATORS, "(", "="} - {"x"}:
+    for match in _SUM.finditer(text):
+        if text[: match.start()].rstrip()[-1:] in {*_OPERATORS, "(", "="} - {"x"}:
             continue  # the end of a longer sum
-        left, right, said = (_number(found[at]) for at in (1, 3, 4))
+        left, right, said = (_number(match[at]) for at in (1, 3, 4))
         try:
-            value = _OPERATORS[found[2]](left, right)
+            value = _OPERATORS[match[2]](left, right)
         except (DivisionByZero, InvalidOperation):
             continue
         # What was rounded to fewer digits is not wrong.
         if abs(value - said) >= Decimal(10) ** int(said.as_tuple().exponent):
-            yield f"{found[0]}, where the result is {round(value, 6).normalize():f}"
+            yield f"{match[0]}, where the result is {round(value, 6).normalize():f}"
 
 
 def _comparisons(text: str) -> Iterator[str]:
-    for found in _COMPARED.finditer(text):
-        left, right = _number(found[1]), _number(found[3])
-        if left == right or (left > right) is not bool(found[2]):
-            yield f"“{found[0]}” is not so"
+    for match in _COMPARED.finditer(text):
+        left, right = _number(match[1]), _number(match[3])
+        if left == right or (left > right) is not bool(match[2]):
+            yield f"“{match[0]}” is not so"
 
 
 def _dates(text: str) -> Iterator[str]:
-    for found in _ORDERED.finditer(text):
-        left, right = _period(found["left"]), _period(found["right"])
-        if not found["before"]:
+    for match in _ORDERED.finditer(text):
+        left, right = _period(match["left"]), _period(match["right"])
+        if not match["before"]:
             left, right = right, left
         if right.precedes(left) or (left == right and left.first == left.last):
-            yield f"“{found[0]}” is not so"
+            yield f"“{match[0]}” is not so"
 
 
 def _conclusion(text: str, named: Sequence[re.Match[str]]) -> Iterator[str]:

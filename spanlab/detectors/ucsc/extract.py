@@ -45,14 +45,14 @@ class UcscExtract(UcscDetector):
             for part in parts
             if part.text.strip()
         ]
-        found = map_quotes(
+        mapping = map_quotes(
             item.answer, quotes, floor=QuoteOptions.model_validate(self.kit.spec.options).floor
         )
         spans = [
             span_of(item.answer, span, None if span.quote is None else quotes[span.quote].reason)
-            for span in found.spans
+            for span in mapping.spans
         ]
-        return self.annotation(spans=spans, trace=quote_steps(quotes, found))
+        return self.annotation(spans=spans, trace=quote_steps(quotes, mapping))
 
     def expected(self, item: Item, quotes: Sequence[ModelQuote]) -> Mapping[str, object]:
         """Return the gold spans as the program should quote them."""

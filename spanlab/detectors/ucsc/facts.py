@@ -70,11 +70,11 @@ class UcscKg(UcscDetector):
         spans: list[Span] = []
         claims, facts = [], []
         for checked in prediction.checked:
-            found = self._map(item, checked)
+            mapping = self._map(item, checked)
             reason = checked.judgement.reason
-            spans += [span_of(item.answer, mapped, reason) for mapped in found.spans]
+            spans += [span_of(item.answer, mapped, reason) for mapped in mapping.spans]
             claims.append(_claim(item, checked))
-            facts.append(_step(checked, found))
+            facts.append(_step(checked, mapping))
         return self.annotation(
             spans=strongest(spans),
             claims=claims,
@@ -94,8 +94,8 @@ class UcscKg(UcscDetector):
 def _claim(item: Item, checked: CheckedFact) -> Claim:
     """Return a fact as a claim; ``prob`` is how sure its verdict is."""
     sentence = checked.fact.sentence
-    found = map_quotes(item.answer, [ModelQuote(sentence)]) if sentence.strip() else None
-    source = span_of(item.answer, found.spans[0]) if found and found.spans else None
+    mapping = map_quotes(item.answer, [ModelQuote(sentence)]) if sentence.strip() else None
+    source = span_of(item.answer, mapping.spans[0]) if mapping and mapping.spans else None
     return Claim(
         text=checked.fact.fact,
         source=source,
@@ -104,14 +104,14 @@ def _claim(item: Item, checked: CheckedFact) -> Claim:
     )
 
 
-def _step(checked: CheckedFact, found: QuoteMapping) -> FactStep:
+def _step(checked: CheckedFact, mapping: QuoteMapping) -> FactStep:
     return FactStep(
         text=checked.fact.fact,
         verdict=checked.judgement.verdict,
         prob=checked.judgement.confidence,
         reason=checked.judgement.reason or None,
         looked_up=checked.looked_up,
-        places=places_of(found.spans),
+        places=places_of(mapping.spans),
     )
 
 
@@ -292,10 +292,10 @@ class CheckContext:
 
 
 def _seen(edges: Iterable[EntityEdge], names: Iterable[str]) -> str:
-    found = "\n".join(f"- {edge}" for edge in edges)
+    listed = "\n".join(f"- {edge}" for edge in edges)
     asked = ", ".join(names)
-    if found:
-        return found
+    if listed:
+        return listed
     return f"(nothing in the graph on: {asked})" if asked else "(nothing looked up yet)"
 
 

@@ -132,20 +132,20 @@ class VeriTrail(ProcessDetector):
         item, process = case.item, process_of(case.item)
         room = room_of(self.kit.window(JUDGE))
         trail = TrailReader(await self.asking(item, claim), process, item.lang, self.options, room)
-        found = await walk(process, select=trail.select, judge=trail.judge, q=self.options.q)
-        read = {node for step in found.rounds for node in step.checked}
+        walked = await walk(process, select=trail.select, judge=trail.judge, q=self.options.q)
+        read = {node for step in walked.rounds for node in step.checked}
         sizes = await asyncio.to_thread(process.sizes)
         texts = sum(sizes.values()) - 1  # without the answer itself
         self.kit.meter.note("", Usage(texts_read=len(read), texts=texts))
-        quotes = _evidence(item, trail, found.verdict, known)
+        quotes = _evidence(item, trail, walked.verdict, known)
         await known.keep(searched_for(item, (cited.passage for cited in quotes)))
         return ClaimJudgement(
-            verdict=found.verdict,
+            verdict=walked.verdict,
             reason=trail.judged.reason,
             support=trail.judged.support,
             evidence=quotes,
-            error_stages=found.error_stages,
-            steps=(*known.steps(number), *trail.steps(found.rounds, number)),
+            error_stages=walked.error_stages,
+            steps=(*known.steps(number), *trail.steps(walked.rounds, number)),
         )
 
 
@@ -157,11 +157,11 @@ class AskingModels:
         self._samples = detector.answering.samples
         self._agreeing = min(detector.answering.agreeing, self._samples)
 
-    async def choose(self, found: Sequence[NodeSentence]) -> SelectedEvidence:
+    async def choose(self, sentences: Sequence[NodeSentence]) -> SelectedEvidence:
         """Choose the sentences that enough answers chose."""
         program = self._detector.program
-        said = await self._answers(program.select, sentences=numbered(found))
-        return agreed(found, [chosen(found, answer) for answer in said], self._agreeing)
+        said = await self._answers(program.select, sentences=numbered(sentences))
+        return agreed(sentences, [chosen(sentences, answer) for answer in said], self._agreeing)
 
     async def rule(self, evidence: Sequence[str]) -> ClaimRuling:
         """Judge as enough answers do."""
@@ -224,16 +224,16 @@ class TrailBaseline(ProcessDetector):
         room = room_of(window) if window else self.kit.spec.context / LETTERS_PER_TOKEN
         reader = _Reader(await self.asking(item, claim), process, claim, k, room)
         if self._method == "traced":
-            found = await walk(process, select=reader.select, judge=reader.judge)
+            walked = await walk(process, select=reader.select, judge=reader.judge)
         else:
-            found = await _judged_at_once(process, reader)
+            walked = await _judged_at_once(process, reader)
         passages = range(len(item.passages)) if item.process is None else ()
         return ClaimJudgement(
-            verdict=found.verdict,
+            verdict=walked.verdict,
             reason=reader.judged.reason,
             support=reader.judged.support,
             evidence=evidence(item, passages, claim) if passages else (),
-            error_stages=found.error_stages,
+            error_stages=walked.error_stages,
             steps=tuple(
                 TrailStep(
                     claim=number,
@@ -245,7 +245,7 @@ class TrailBaseline(ProcessDetector):
                     remark=judgement.remark,
                 )
                 for at, (selected, judgement) in enumerate(
-                    zip(found.rounds, reader.judgements, strict=True), start=1
+                    zip(walked.rounds, reader.judgements, strict=True), start=1
                 )
             ),
         )

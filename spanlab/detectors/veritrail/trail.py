@@ -30,7 +30,7 @@ NOTHING_CHOSEN: Final = "nothing that was read settles the claim"
 class TrailModels(Protocol):
     """What a trail asks of models."""
 
-    async def choose(self, found: Sequence[NodeSentence]) -> SelectedEvidence:
+    async def choose(self, sentences: Sequence[NodeSentence]) -> SelectedEvidence:
         """Choose the sentences that settle the claim; all fit one prompt."""
         ...
 
@@ -153,8 +153,8 @@ class TrailReader:
     def _sentences(self, nodes: Sequence[ProcessNode], *, roots: bool) -> list[NodeSentence]:
         return sentences_of([node for node in nodes if roots is not bool(node.sources)], self._lang)
 
-    async def _among(self, found: Sequence[NodeSentence], most: int) -> list[SelectedEvidence]:
-        prompts = (self._asking.choose(batch) for batch in batches(found, most))
+    async def _among(self, sentences: Sequence[NodeSentence], most: int) -> list[SelectedEvidence]:
+        prompts = (self._asking.choose(batch) for batch in batches(sentences, most))
         selected: list[SelectedEvidence] = await together(*prompts)
         return selected
 
@@ -163,10 +163,10 @@ class TrailReader:
     ) -> Sequence[SelectedEvidence]:
         """Select again among what was selected until a verdict can rest on it (§3.1.3)."""
         for _ in range(RERUNS):
-            found = [sentence for evidence in selected for sentence in evidence.sentences]
-            if len(found) <= most:
+            sentences = [sentence for evidence in selected for sentence in evidence.sentences]
+            if len(sentences) <= most:
                 return selected
-            again = _filled(await self._among(found, shown))
+            again = _filled(await self._among(sentences, shown))
             if not again:
                 break
             selected = again
@@ -179,7 +179,7 @@ def _filled(selected: Sequence[SelectedEvidence]) -> tuple[SelectedEvidence, ...
 
 def _by_node(selected: Iterable[SelectedEvidence]) -> dict[str, list[str]]:
     """Return the texts of chosen sentences by the node that they stand in."""
-    found: dict[str, list[str]] = {}
+    by_node: dict[str, list[str]] = {}
     for sentence in (sentence for chosen in selected for sentence in chosen.sentences):
-        found.setdefault(sentence.node, []).append(sentence.text)
-    return found
+        by_node.setdefault(sentence.node, []).append(sentence.text)
+    return by_node

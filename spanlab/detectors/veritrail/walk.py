@@ -98,5 +98,5 @@ def _error_stages(
         return (process.stage_of(process.terminal.id),)
     last = next((past for past in reversed(rounds) if past.verdict == SUPPORTED), None)
     yielded = last.yielded if last else ()
-    found = {process.stage_of(node) for node in yielded if process.by_id[node].sources}
-    return tuple(stage for stage in process.stages if stage in found)
+    stages = {process.stage_of(node) for node in yielded if process.by_id[node].sources}
+    return tuple(stage for stage in process.stages if stage in stages)
