@@ -175,7 +175,7 @@ def options_in(model: type[BaseModel]) -> tuple[Option, ...]:
         if inside is None:
             found.append(_option(name, schema["properties"][name], named))
         else:
-            found += (replace(each, path=(name, *each.path)) for each in options_in(inside))
+            found += (replace(inner, path=(name, *inner.path)) for inner in options_in(inside))
     return tuple(found)
 
 

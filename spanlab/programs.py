@@ -30,7 +30,7 @@ class ProgramRegistry:
 
     def __iter__(self) -> Iterator[TunedProgram]:
         """Yield all programs, newest first; ``broken`` says what other files there are."""
-        found = [each for each in self._files() if isinstance(each, TunedProgram)]
+        found = [file for file in self._files() if isinstance(file, TunedProgram)]
         yield from sorted(found, key=lambda program: (program.created, program.name), reverse=True)
 
     def __contains__(self, name: object) -> bool:
@@ -40,7 +40,7 @@ class ProgramRegistry:
     @property
     def broken(self) -> tuple[InputError, ...]:
         """Why files in the directory cannot be used, one error for each; empty if all can be."""
-        return tuple(each for each in self._files() if isinstance(each, InputError))
+        return tuple(file for file in self._files() if isinstance(file, InputError))
 
     def _files(self) -> Iterator[TunedProgram | InputError]:
         for path in sorted(self.folder.glob("*.json")):

@@ -69,7 +69,7 @@ class Recorder:
             return
         with self._lock:
             same = self._by_text.get(output)  # two listeners may hear the same call
-            sources = dict.fromkeys(each for text in texts for each in self._sources(text))
+            sources = dict.fromkeys(source for text in texts for source in self._sources(text))
             sources.pop(same or "", None)
             if same is None or self._node(same).sources != tuple(sources):
                 self._add(output, stage, tuple(sources))

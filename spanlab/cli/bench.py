@@ -130,7 +130,7 @@ def bench(
         given["systems"] = systems(selection)
         wanted = planned({**given, "output": output.resolve(), "datasets": datasets})
     if limits.limit:
-        limited = [each.model_copy(update={"limit": limits.limit}) for each in wanted.datasets]
+        limited = [card.model_copy(update={"limit": limits.limit}) for card in wanted.datasets]
         wanted = wanted.model_copy(update={"datasets": tuple(limited)})
     run(wanted, dry_run=dry_run, json=as_json)
 

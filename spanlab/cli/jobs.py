@@ -152,7 +152,7 @@ def worker(
     say = logging.getLogger("spanlab.worker").info if log_json else console.say
     ended = threading.Event()
     stops = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(each, lambda *_: ended.set()) for each in stops]
+    before = [signal.signal(stop, lambda *_: ended.set()) for stop in stops]
     try:
         role = work.WorkerRole(name or socket.gethostname(), processes=processes)
         me = work.start(Settings.read(), role)
@@ -162,5 +162,5 @@ def worker(
         say("stopping after the calls under way")
         work.stop()
     finally:  # a name that is refused leaves the process as it was
-        for each, handler in zip(stops, before, strict=True):
-            signal.signal(each, handler)
+        for stop, handler in zip(stops, before, strict=True):
+            signal.signal(stop, handler)

@@ -57,7 +57,9 @@ def list_command(
 
     with _memory() as store:
         meant = [None] if entity is None else entities_like(store, scope, entity)[:1]
-        for stored in (each for key in meant for each in store.page(scope, key, limit=limit)):
+        for stored in (
+            stored_entry for key in meant for stored_entry in store.page(scope, key, limit=limit)
+        ):
             entry = stored.entry
             day = datetime.fromtimestamp(entry.at, UTC).date().isoformat()
             marks = [word for word in ("pinned", "blocked") if getattr(stored, word)]

@@ -91,7 +91,7 @@ def reason(
     from spanlab.workflows.reasoning import QuestionReasoner
 
     limits = {"feedback": feedback, "steps": steps, "retries": retries, "judge": judge}
-    names = [each.value for each in verification or [VerifierKind.SAFE]]
+    names = [kind.value for kind in verification or [VerifierKind.SAFE]]
     ways = [ReasonOptions.model_validate({"verification": name, **limits}) for name in names]
     work = QuestionReasoner(
         models,

@@ -64,8 +64,13 @@ def list_bin() -> None:
 
     with Store.open() as store:
         rows = tuple(
-            (each.name, each.n_items, f"{each.deleted:%Y-%m-%d}", f"{each.until:%Y-%m-%d}")
-            for each in store.binned()
+            (
+                deleted.name,
+                deleted.n_items,
+                f"{deleted.deleted:%Y-%m-%d}",
+                f"{deleted.until:%Y-%m-%d}",
+            )
+            for deleted in store.binned()
         )
     columns = (
         *columns_of("text", "Dataset"),

@@ -72,12 +72,12 @@ class JobStore:
 
     def under_way(self) -> list[str]:
         """Return the ids of all jobs that are queued or running."""
-        names = [each.workflow for each in KINDS.values()]
+        names = [kind.workflow for kind in KINDS.values()]
         rows = self.rows(name=names, status=OPEN, load_output=False)
         return [row.workflow_id for row in rows]
 
     def _views(self, **filters: Any) -> list[JobView]:
-        names = [each.workflow for each in KINDS.values()]
+        names = [kind.workflow for kind in KINDS.values()]
         rows = self.rows(name=names, load_input=True, **filters)
         views = [self.view(row) for row in rows]
         # Of a job that goes on its row tells; one that was stopped or killed is behind its parts.
@@ -102,7 +102,7 @@ class JobStore:
         """
         rows = self.rows(
             workflow_id_prefix=job_id,
-            name=[each.workflow for each in KINDS.values()],
+            name=[kind.workflow for kind in KINDS.values()],
             load_input=True,
             limit=2,
         )

@@ -58,8 +58,8 @@ def kind_of(workflow: str) -> Kind:
 
 def load() -> None:
     """Import the modules of all kinds, so that DBOS knows their workflows."""
-    for each in KINDS.values():
-        import_module(each.module)
+    for kind in KINDS.values():
+        import_module(kind.module)
 
 
 class JobState(StrEnum):
@@ -163,7 +163,7 @@ class PartState:
             error=_error(row),
             done=said.get("done", 0),
             usage=Usage(**said.get("usage", {})),
-            failures=tuple(FailedItem(*each) for each in said.get("failures", ())),
+            failures=tuple(FailedItem(*fields) for fields in said.get("failures", ())),
             stopped=said.get("stopped"),
         )
 

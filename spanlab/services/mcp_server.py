@@ -188,14 +188,16 @@ async def _told(
 
 
 def _passages(given: GivenPassages) -> tuple[Passage, ...]:
-    return tuple(Passage(text=each) if isinstance(each, str) else each for each in given or ())
+    return tuple(
+        Passage(text=passage) if isinstance(passage, str) else passage for passage in given or ()
+    )
 
 
 def _spans(answer: str, given: list[dict[str, Any]]) -> tuple[Span, ...]:
     try:
         return tuple(
-            Span.of(answer, each["start"], each["end"], prob=each.get("prob", 1.0))
-            for each in given
+            Span.of(answer, span["start"], span["end"], prob=span.get("prob", 1.0))
+            for span in given
         )
     except (KeyError, TypeError):
         raise ValueError("a span has a start and an end, as numbers") from None
@@ -245,8 +247,8 @@ def refusals() -> Iterator[None]:
 
 def shown(passages: Iterable[Passage]) -> Shown:
     """Return passages as the JSON Lines of spanlab have them."""
-    cut = (each.model_copy(update={"text": each.text[:LONGEST]}) for each in passages)
-    return [each.model_dump(mode="json", exclude_defaults=True) for each in cut]
+    cut = (passage.model_copy(update={"text": passage.text[:LONGEST]}) for passage in passages)
+    return [passage.model_dump(mode="json", exclude_defaults=True) for passage in cut]
 
 
 def _wikipedia(server: Server, settings: Settings, _corpus: Path | None) -> None:
@@ -301,7 +303,9 @@ def _corpus(server: Server, settings: Settings, corpus: Path | None) -> None:
 
 
 def _named(providers: Mapping[ProviderName, SearchService]) -> Named:
-    return {name: (each.title, SearchSpec(provider=name)) for name, each in providers.items()}
+    return {
+        name: (provider.title, SearchSpec(provider=name)) for name, provider in providers.items()
+    }
 
 
 def _add_searches(server: Server, settings: Settings, named: Named) -> None:

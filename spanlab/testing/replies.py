@@ -216,7 +216,7 @@ def _sections(marker: str) -> Callable[[dict[str, Any]], str]:
 def _in_python(value: Any) -> str:
     """Write objects as calls of their class, as Python prints them."""
     if isinstance(value, list):
-        return "[" + ", ".join(_in_python(each) for each in value) + "]"
+        return "[" + ", ".join(_in_python(element) for element in value) + "]"
     if isinstance(value, dict):
         return "Part(" + ", ".join(f"{k}={_in_python(v)}" for k, v in value.items()) + ")"
     return repr(value)

@@ -130,11 +130,11 @@ def _others(kind: AnnotatorKind, bars: Sequence[_Bar], rows: Sequence[str]) -> s
     done = [bar.counts.get(Status.DONE, 0) for bar in bars]
     totals = {bar.total for bar in bars}
     least, most = min(done), max(done)
-    each = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+    numbers = f"{most:,}" if least == most else f"{least:,} to {most:,}"
     of = f" of {totals.pop():,}" if len(totals) == 1 else ""
     return (
         "<div class='others' role='listitem'><details>"
-        f"<summary>{len(rows):,} more {GROUPS[kind].lower()}, each {each}{of} done"
+        f"<summary>{len(rows):,} more {GROUPS[kind].lower()}, each {numbers}{of} done"
         f"</summary><div class='counts' role='list'>{''.join(rows)}</div>"
         "</details></div>"
     )

@@ -47,16 +47,16 @@ def entrance_of(
     settings = settings or store.settings(dataset)
     if settings.known is None or not settings.known.test_items:
         return EntranceState("open")
-    ended = [each for each in store.entered(dataset) if each.reviewer == person]
-    passed = next((each for each in ended if each.passed), None)
+    ended = [test_taken for test_taken in store.entered(dataset) if test_taken.reviewer == person]
+    passed = next((test_taken for test_taken in ended if test_taken.passed), None)
     if passed is not None:
         return EntranceState("open", score=passed.score)
     given = store.known_items(dataset, person)
     counts = store.counts(dataset, person)
-    decided = sum(each.status is not Status.NOT_ANNOTATED for each in given.given)
+    decided = sum(answer.status is not Status.NOT_ANNOTATED for answer in given.given)
     if counts[Status.DONE] + counts[Status.SKIPPED] > decided:
         return EntranceState("open")
-    attempt = max((each.attempt for each in given.given), default=0)
+    attempt = max((answer.attempt for answer in given.given), default=0)
     last = ended[-1] if ended else None
     if attempt > (last.attempt if last else 0):
         return _within(store, dataset, person, attempt, given)
@@ -69,8 +69,8 @@ def _within(
     store: Store, dataset: str, person: str, attempt: int, given: KnownItems
 ) -> EntranceState:
     test = given.test(attempt)
-    names = tuple(each.item_id for each in test)
-    done = sum(each.status is not Status.NOT_ANNOTATED for each in test)
+    names = tuple(answer.item_id for answer in test)
+    done = sum(answer.status is not Status.NOT_ANNOTATED for answer in test)
     if done < len(names):
         return EntranceState("test", attempt, names, done)
     shares = []
@@ -123,7 +123,7 @@ def check_begun(store: Store, dataset: str, person: str, item: str) -> None:
     if settings.known is None or not settings.known.test_items:
         return
     given = store.known_items(dataset, person).given
-    if any(each.item_id == item and each.attempt for each in given):
+    if any(answer.item_id == item and answer.attempt for answer in given):
         return
     if entrance_of(store, dataset, person, settings).stage != "open":
         raise UsageError("this dataset has a test before anybody begins: open Review to do it")

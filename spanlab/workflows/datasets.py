@@ -189,7 +189,7 @@ def _settings_in_words(settings: DatasetSettings, digest: str | None) -> str:
         f"undecided suggestions: {settings.undecided}",
         f"labels: {len(settings.labels)}",
         *(
-            f"{what}: {', '.join(each.name for each in asked)}"
+            f"{what}: {', '.join(question.name for question in asked)}"
             for what, asked in (
                 ("attributes", settings.attributes),
                 ("questions", settings.questions),

@@ -92,7 +92,7 @@ def search_guide(words: str) -> list[FoundPage]:
         if all(word in head or word in text for word in wanted):
             in_head = sum(word in head for word in wanted)
             found.append((-in_head, -sum(text.count(word) for word in wanted), page))
-    found.sort(key=lambda each: each[:2])
+    found.sort(key=lambda match: match[:2])
     return [FoundPage(page, _line(page, wanted)) for *_, page in found]
 
 

@@ -152,7 +152,9 @@ class _PreviewCounts:
         self.without_passages += has_no_evidence(record.item)
         self.characters += len(record.item.answer)
         self.characters += sum(len(passage.text) for passage in record.item.passages)
-        self.annotators.update((each.annotator, each.kind) for each in record.annotations)
+        self.annotators.update(
+            (annotation.annotator, annotation.kind) for annotation in record.annotations
+        )
 
     def reject(self, left_out: RejectedRecord) -> None:
         self.rejects.append(left_out)

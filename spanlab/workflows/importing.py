@@ -47,7 +47,7 @@ def prepare_samples(store: Store, on_progress: Callable[[int], None] | None = No
     summary = next((d for d in store.datasets() if d.name == DATASET), None)
     if summary is None:
         import_files(store, [_SAMPLES], DATASET, on_progress=on_progress)
-    if summary is None or _VOTE not in {each.name for each in summary.annotators}:
+    if summary is None or _VOTE not in {annotator.name for annotator in summary.annotators}:
         vote_dataset(store, DATASET, _PERSONS, name=_VOTE, on_progress=on_progress)
 
 

@@ -59,7 +59,7 @@ def _by_label(labels: Sequence[str]) -> Values:
 
     def parts(record: Record) -> Iterable[tuple[str, Record]]:
         for label in labels:
-            said = tuple(_only(each, label) for each in record.annotations)
+            said = tuple(_only(annotation, label) for annotation in record.annotations)
             yield label, record.model_copy(update={"annotations": said})
 
     return parts

@@ -55,7 +55,7 @@ def entities_like(store: MemoryStore, scope: str, name: str) -> list[str]:
     others = store.similar(scope, grams(key))
     held = (other for other in others if key in other)
     meant = dict.fromkeys((*store.known(scope, [key])[key], *near(key, others), *held))
-    return [each for each, kept in store.known(scope, meant).items() if kept]
+    return [key for key, kept in store.known(scope, meant).items() if kept]
 
 
 def export_lines(store: MemoryStore, scope: str) -> Iterator[bytes]:

@@ -58,7 +58,7 @@ def score(
         UsageError: no installed package has a metric of this name.
     """
     pairs = _pairs(records, annotator, against)
-    chosen = [_metric(each) if isinstance(each, str) else each for each in metrics]
+    chosen = [_metric(metric) if isinstance(metric, str) else metric for metric in metrics]
     right = [gold for gold, _ in pairs]
     return ScoreEvaluation(
         report=score_labels(pairs),
@@ -74,7 +74,7 @@ def score(
 
 
 def _pairs(records: Iterable[Record], annotator: str, against: str) -> LabelPairs:
-    pairs = [(labels_of(each, against), labels_of(each, annotator)) for each in records]
+    pairs = [(labels_of(record, against), labels_of(record, annotator)) for record in records]
     if not pairs:
         raise InputError("there are no records to score")
     return pairs
@@ -178,7 +178,11 @@ def rates(
 def _kinds(
     records: Iterable[Record], wanted: Sequence[str] | None = None
 ) -> dict[str, AnnotatorKind]:
-    kinds = {each.annotator: each.kind for record in records for each in record.annotations}
+    kinds = {
+        annotation.annotator: annotation.kind
+        for record in records
+        for annotation in record.annotations
+    }
     for name in wanted or ():
         if name not in kinds:
             raise UsageError(f"there is no annotator {name!r}; there are: {', '.join(kinds)}")

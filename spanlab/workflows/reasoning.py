@@ -84,7 +84,11 @@ class QuestionReasoner:
         Raises:
             ConfigurationError: key, address or name of the model is wrong.
         """
-        asked = (self._one(reasoner, each.item) for each in records for reasoner in self._reasoners)
+        asked = (
+            self._one(reasoner, question.item)
+            for question in records
+            for reasoner in self._reasoners
+        )
         for future in ahead(asked, self._ahead):
             try:
                 reasoner, finding = future.result()
@@ -106,8 +110,8 @@ class QuestionReasoner:
         outcome: dict[str, JsonValue] = {
             "verification": way,
             **outcome_of(finding.item),
-            "calls": sum(each.calls + each.from_cache for each in calls),
-            "tokens": sum(each.input_tokens + each.output_tokens for each in calls),
+            "calls": sum(call.calls + call.from_cache for call in calls),
+            "tokens": sum(call.input_tokens + call.output_tokens for call in calls),
         }
         meta = {**finding.item.meta, "reasoning": outcome}
         item = finding.item.model_copy(update={"meta": meta})
@@ -240,7 +244,11 @@ class QuestionSupervisor:
 
     def _record(self, record: Record, finding: DetectorResult) -> Record:
         said = finding.annotation
-        before = [each for each in record.annotations if each.annotator != said.annotator]
+        before = [
+            annotation
+            for annotation in record.annotations
+            if annotation.annotator != said.annotator
+        ]
         if self._verifies:  # the item says it all; nobody has looked at an answer
             told = [said] if said.status is Status.FAILED else []
             return Record(item=finding.item, annotations=(*before, *told))

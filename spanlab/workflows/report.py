@@ -125,9 +125,10 @@ def _head(title: str, overview: Overview | None) -> str:
 
 def _article(record: Record) -> str:
     item = record.item
-    said = sorted(record.annotations, key=lambda each: _ORDER.index(each.kind))
+    said = sorted(record.annotations, key=lambda annotation: _ORDER.index(annotation.kind))
     shown = "".join(
-        _annotation(each, item, folded=number >= _OPEN) for number, each in enumerate(said)
+        _annotation(annotation, item, folded=number >= _OPEN)
+        for number, annotation in enumerate(said)
     )
     if not said:
         shown = f"<p class='answer' dir='auto' {_lang(item)}>{escape(item.answer)}</p>"
@@ -159,7 +160,7 @@ def _annotation(annotation: Annotation, item: Item, *, folded: bool) -> str:
 
 def _span(span: Span, item: Item) -> str:
     about = " · ".join(filter(None, (f"{span.prob:.0%}", span.label, span.note)))
-    quotes = "".join(_quote(each, item) for each in span.evidence)
+    quotes = "".join(_quote(quote, item) for quote in span.evidence)
     return f"<li><q dir='auto'>{escape(span.text)}</q> {escape(about)}{quotes}</li>\n"
 
 
@@ -171,7 +172,7 @@ def _claims(claims: Sequence[Claim], item: Item) -> str:
 
 
 def _claim(claim: Claim, item: Item) -> str:
-    quotes = "".join(_quote(each, item) for each in claim.evidence)
+    quotes = "".join(_quote(quote, item) for quote in claim.evidence)
     verdict, note = escape(claim.verdict or "no verdict"), escape(claim.note or "")
     return f"<li>{verdict}: <span dir='auto'>{escape(claim.text)}</span> {note}{quotes}</li>\n"
 

@@ -139,12 +139,12 @@ class DatasetDiff:
             columns=tuple(columns_of("text", "Item", "Annotator", "In A", "In B")),
             rows=tuple(
                 (
-                    each.item,
-                    each.annotator,
-                    _shown(each.a, each.only_a),
-                    _shown(each.b, each.only_b),
+                    change.item,
+                    change.annotator,
+                    _shown(change.a, change.only_a),
+                    _shown(change.b, change.only_b),
                 )
-                for each in changes[:_SHOWN]
+                for change in changes[:_SHOWN]
             ),
             remarks=(f"and {more:,} more: --json has all of them",) if more > 0 else (),
         )
@@ -210,10 +210,12 @@ class _KeptRecord:
 
 def _kept(record: Record) -> _KeptRecord:
     annotations = {
-        each.annotator: _KeptAnnotation(
-            each.status.value, tuple(map(_span, each.spans)), _digest(each, "trace")
+        annotation.annotator: _KeptAnnotation(
+            annotation.status.value,
+            tuple(map(_span, annotation.spans)),
+            _digest(annotation, "trace"),
         )
-        for each in record.annotations
+        for annotation in record.annotations
     }
     return _KeptRecord(_digest(record.item, "process"), annotations)
 
@@ -232,7 +234,7 @@ def _changes(item: str, before: _KeptRecord, after: _KeptRecord) -> Iterator[Ann
     for name in dict.fromkeys((*before.annotations, *after.annotations)):
         a, b = before.annotations.get(name), after.annotations.get(name)
         if a != b:
-            spans_a, spans_b = (each.spans if each else () for each in (a, b))
+            spans_a, spans_b = (annotation.spans if annotation else () for annotation in (a, b))
             yield AnnotationChange(
                 item,
                 name,

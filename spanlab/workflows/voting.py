@@ -133,7 +133,9 @@ def _check_free(record: Record, name: str) -> None:
 
 
 def _with(record: Record, voted: Annotation) -> Record:
-    others = (each for each in record.annotations if each.annotator != voted.annotator)
+    others = (
+        annotation for annotation in record.annotations if annotation.annotator != voted.annotator
+    )
     return Record(item=record.item, annotations=(*others, voted))
 
 

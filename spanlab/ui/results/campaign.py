@@ -37,7 +37,7 @@ class _CampaignChoice(NamedTuple):
 def show_campaign(summary: DatasetSummary, chosen: Collection[str]) -> None:
     """Draw what those people among ``chosen`` have done, one view at a time."""
     found = tuple(
-        each for each in seen_store(summary).finished(summary.name) if each.annotator in chosen
+        item for item in seen_store(summary).finished(summary.name) if item.annotator in chosen
     )
     people = tuple(who.name for who in summary.annotators if who.name in chosen)
     first = "Plan" if summary.settings.overlap else "Items by day"

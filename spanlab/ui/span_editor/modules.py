@@ -52,7 +52,7 @@ def script(main: str = "mount.js") -> str:
         name = wanted.pop()
         sources[name] = folder.joinpath(name).read_text(encoding="utf-8")
         imports[name] = _IMPORT.findall(sources[name])
-        wanted += [each for each in imports[name] if each not in sources]
+        wanted += [module for module in imports[name] if module not in sources]
     order = TopologicalSorter(imports).static_order()
     modules = json.dumps([[name, sources[name]] for name in order], ensure_ascii=False)
     return _LOADER % (modules, json.dumps(main))

@@ -33,8 +33,10 @@ def item_payload(opened: Review, reviewer: str) -> dict[str, JsonValue]:
         "snapshot": {
             "spans": {name: _span(span) for name, span in opened.snapshot.spans.items()},
             "rejected": [_span(span) for span in opened.snapshot.rejected],
-            "claims": {name: _claim(each) for name, each in opened.snapshot.claims.items()},
-            "rejected_claims": [_claim(each) for each in opened.snapshot.rejected_claims],
+            "claims": {name: _claim(claim) for name, claim in opened.snapshot.claims.items()},
+            "rejected_claims": [
+                _claim(rejected_claim) for rejected_claim in opened.snapshot.rejected_claims
+            ],
             "status": opened.snapshot.status.value,
             "note": opened.snapshot.note,
             "responses": dict(opened.snapshot.responses),
@@ -98,11 +100,15 @@ def _annotator(annotation: Annotation, answer: str) -> dict[str, JsonValue]:
         "steps": len(annotation.trace),
         "spans": [
             {
-                **_span(each.span),
-                "likely": each.likely,
-                **({"graded": [_graded(span) for span in each.graded]} if each.graded else {}),
+                **_span(suggestion.span),
+                "likely": suggestion.likely,
+                **(
+                    {"graded": [_graded(span) for span in suggestion.graded]}
+                    if suggestion.graded
+                    else {}
+                ),
             }
-            for each in suggestions(annotation, answer)
+            for suggestion in suggestions(annotation, answer)
         ],
         "claims": [_claim(claim) for claim in annotation.claims],
         "responses": dict(annotation.responses),

@@ -182,7 +182,7 @@ def show_samples(samples: Sequence[Mapping[str, Any]]) -> None:
     """Draw the first records as a table, a column as wide as what stands in it."""
     if not samples:
         return
-    rows = [{name: _cell(value) for name, value in each.items()} for each in samples[:_SHOWN]]
+    rows = [{name: _cell(value) for name, value in sample.items()} for sample in samples[:_SHOWN]]
     names = list(dict.fromkeys(name for row in rows for name in row))
     st.markdown(f"**The first {counted(len(rows), 'record')} as they stand**")
     st.dataframe(

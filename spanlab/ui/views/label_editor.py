@@ -125,7 +125,7 @@ def _problems(index: int, values: Sequence[Mapping[str, str]]) -> dict[str, str]
     before = values[:index]
     if any(fields.values()) and not fields["name"]:
         found["name"] = "a label needs one"
-    elif fields["name"] and fields["name"] in (each["name"] for each in before):
+    elif fields["name"] and fields["name"] in (row["name"] for row in before):
         found["name"] = f"“{fields['name']}” stands above already"
     try:
         colour_of(fields["colour"])
@@ -133,11 +133,11 @@ def _problems(index: int, values: Sequence[Mapping[str, str]]) -> dict[str, str]
         found["colour"] = str(error)
     key = fields["key"]
     if key and key not in "123456789":
-        taken = next((each.does for each in KEYS if key in each.keys), None)
+        taken = next((binding.does for binding in KEYS if key in binding.keys), None)
         used = f"“{key}” is a key of Review already ({taken})" if taken else f"“{key}” is none"
         found["key"] = f"{used}: labels have the digits 1 to 9"
-    elif key and key in (each["key"] for each in before):
-        of = next(each["name"] for each in before if each["key"] == key)
+    elif key and key in (row["key"] for row in before):
+        of = next(row["name"] for row in before if row["key"] == key)
         found["key"] = f"“{key}” is the key of “{of}” already"
     return found
 

@@ -122,7 +122,7 @@ def score_averitec_files(
     """
     gold = _by_id(golds, _GoldClaim, lambda line: line.label)
     said = _by_id(predictions, _SubmittedClaim, lambda line: line.pred_label)
-    both = [each for each in gold if each in said]
+    both = [number for number in gold if number in said]
     if not both:
         raise InputError(
             "no claim is in both files",
@@ -131,9 +131,9 @@ def score_averitec_files(
             expected="predictions of the gold file's claims",
         )
     pairs = MOST_PAIRS if repeat_pairs else 0
-    sides = [(_predicted(said[each], pairs), _golden(gold[each])) for each in both]
-    missing = tuple(each for each in gold if each not in said)
-    others = tuple(each for each in both if _differ(said[each].claim, gold[each].claim))
+    sides = [(_predicted(said[number], pairs), _golden(gold[number])) for number in both]
+    missing = tuple(number for number in gold if number not in said)
+    others = tuple(number for number in both if _differ(said[number].claim, gold[number].claim))
     return AveritecEvaluation(averitec(sides), missing, others)
 
 

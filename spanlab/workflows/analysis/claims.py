@@ -51,9 +51,9 @@ class ScoredClaims:
 
     def minus(self, other: ScoredClaims) -> MeanDifference | None:
         """Return the accuracy minus the other's, paired by claim; None without common claims."""
-        items = {each.item for each in self.judged} & {each.item for each in other.judged}
+        items = {claim.item for claim in self.judged} & {claim.item for claim in other.judged}
         mine, theirs = (
-            [each for each in one.judged if each.item in items] for one in (self, other)
+            [claim for claim in one.judged if claim.item in items] for one in (self, other)
         )
         return compare_claims(mine, theirs) if decided(mine, theirs)[0] else None
 

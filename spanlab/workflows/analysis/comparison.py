@@ -100,9 +100,12 @@ class DatasetComparison(ResultViews):
             ),
             ("characters", self.persons, self.independent),
             ("verdicts on claims", self.claims.persons, self.claims.independent),
-            *((_line(each), each.persons, each.independent) for each in self.responses),
+            *(
+                (_line(response), response.persons, response.independent)
+                for response in self.responses
+            ),
         ]
-        spans = any(each.of_spans for each in self.responses)
+        spans = any(response.of_spans for response in self.responses)
         remarks = (*((ALPHAS,) if self.responses else ()), *((MATCHED,) if spans else ()))
         return (alpha_table(lines, remarks),)
 
@@ -120,13 +123,13 @@ class DatasetComparison(ResultViews):
         }
         pairs = [pair.model_dump() for pair in self.everybody.pairs]
         asked = {
-            each.question.name: {
-                "of": "spans" if each.of_spans else "answers",
-                "kind": each.question.kind,
-                "people": asdict(each.persons),
-                "people and detectors": asdict(each.independent),
+            response.question.name: {
+                "of": "spans" if response.of_spans else "answers",
+                "kind": response.question.kind,
+                "people": asdict(response.persons),
+                "people and detectors": asdict(response.independent),
             }
-            for each in self.responses
+            for response in self.responses
         }
         return {"alpha": groups, "pairs": pairs, **({"questions": asked} if asked else {})}
 

@@ -237,7 +237,7 @@ def rates(
             is none, is in no item or has too many values.
     """
     summary = summary_of(store, dataset)
-    kinds = {each.name: each.kind for each in summary.annotators}
+    kinds = {annotator.name: annotator.kind for annotator in summary.annotators}
     names = tuple(annotators) or usual(kinds)
     if not names:
         known = ", ".join(kinds) or "none yet"
@@ -371,19 +371,25 @@ def usual(kinds: Mapping[str, AnnotatorKind]) -> tuple[str, ...]:
 def _counted(record: Record, names: Sequence[str]) -> _ItemRates | None:
     item = record.item
     found = [record.by(name) for name in names]
-    done = [each for each in found if each is not None and each.status is Status.DONE]
+    done = [
+        annotation
+        for annotation in found
+        if annotation is not None and annotation.status is Status.DONE
+    ]
     if not done:
         return None
     length = max(len(item.answer), 1)
-    marked = [hard_of(each) for each in done]
-    claims = [_claims(each) for each in done if each.claims]
+    marked = [hard_of(annotation) for annotation in done]
+    claims = [_claims(annotation) for annotation in done if annotation.claims]
     return _ItemRates(
         question=(item.lang, item.question),
-        answers=fmean(bool(each) for each in marked),
-        characters=fmean(sum(end - start for start, end in each) / length for each in marked),
-        spans=fmean(1000 * len(each) / length for each in marked),
+        answers=fmean(bool(extents) for extents in marked),
+        characters=fmean(sum(end - start for start, end in extents) / length for extents in marked),
+        spans=fmean(1000 * len(extents) / length for extents in marked),
         claims=fmean(claims) if claims else None,
-        labels=frozenset(span.label for each in done for span in each.spans if span.label),
+        labels=frozenset(
+            span.label for annotation in done for span in annotation.spans if span.label
+        ),
     )
 
 
@@ -392,15 +398,15 @@ def _claims(annotation: Annotation) -> float:
 
 
 def _group(value: str, counted: Sequence[_ItemRates]) -> RateGroup:
-    claims = [each.claims for each in counted if each.claims is not None]
-    labels = Counter(label for each in counted for label in sorted(each.labels))
+    claims = [item_rates.claims for item_rates in counted if item_rates.claims is not None]
+    labels = Counter(label for item_rates in counted for label in sorted(item_rates.labels))
     return RateGroup(
         value=value,
         n=len(counted),
         rates=GroupRates(
-            mean_of([each.answers for each in counted]),
-            mean_of([each.characters for each in counted]),
-            mean_of([each.spans for each in counted]),
+            mean_of([item_rates.answers for item_rates in counted]),
+            mean_of([item_rates.characters for item_rates in counted]),
+            mean_of([item_rates.spans for item_rates in counted]),
             mean_of(claims) if claims else None,
         ),
         labels={label: count / len(counted) for label, count in labels.most_common()},
@@ -412,9 +418,9 @@ def _pairs(groups: Mapping[str, Sequence[_ItemRates]]) -> Iterable[RateDifferenc
     means: dict[str, dict[tuple[str, str], float]] = {}
     for value, counted in groups.items():
         asked: dict[tuple[str, str], list[float]] = defaultdict(list)
-        for each in counted:
-            if each.question[1]:
-                asked[each.question].append(each.characters)
+        for item_rates in counted:
+            if item_rates.question[1]:
+                asked[item_rates.question].append(item_rates.characters)
         means[value] = {question: fmean(shares) for question, shares in asked.items()}
     for a, b in combinations(sorted(groups), 2):
         both = [question for question in means[a] if question in means[b]]

@@ -36,9 +36,11 @@ class ResponseTally:
 
     def __init__(self, kinds: Mapping[str, AnnotatorKind], settings: DatasetSettings) -> None:
         self._kinds = kinds
-        asked = [(each, True) for each in settings.attributes]
-        asked += [(each, False) for each in settings.questions]
-        self._asked = [(each, of_spans) for each, of_spans in asked if each.kind != "text"]
+        asked = [(attribute, True) for attribute in settings.attributes]
+        asked += [(question, False) for question in settings.questions]
+        self._asked = [
+            (question, of_spans) for question, of_spans in asked if question.kind != "text"
+        ]
         self._units: dict[str, list[dict[str, Response]]] = defaultdict(list)
 
     def add(self, record: Record) -> None:

@@ -225,12 +225,18 @@ def error_stages(
     names = tuple(annotators) or judges(summary)
     check_annotators(summary, names)
     seen, judged = _StageCounts(), set[str]()
-    golds = [each.name for each in summary.annotators if each.kind is AnnotatorKind.GOLD]
+    golds = [
+        annotator.name for annotator in summary.annotators if annotator.kind is AnnotatorKind.GOLD
+    ]
     read = tuple(dict.fromkeys((*names, *golds)))
     records = store.records(dataset, annotators=read) if names else iter(())
     for record in reported(records, on_progress, _REPORT_EVERY):
         seen.add_stages(record.item)
-        done = [each for each in record.annotations if each.status is Status.DONE and each.claims]
+        done = [
+            annotation
+            for annotation in record.annotations
+            if annotation.status is Status.DONE and annotation.claims
+        ]
         gold = by_text(claim for said in done if said.annotator in golds for claim in said.claims)
         for said in done:
             if said.annotator in names:
@@ -247,7 +253,11 @@ def error_stages(
 
 def judges(summary: DatasetSummary) -> tuple[str, ...]:
     """Return the detectors of a dataset, any of which may have judged claims."""
-    return tuple(each.name for each in summary.annotators if each.kind is AnnotatorKind.DETECTOR)
+    return tuple(
+        annotator.name
+        for annotator in summary.annotators
+        if annotator.kind is AnnotatorKind.DETECTOR
+    )
 
 
 def _wrong(said: Annotation) -> list[tuple[str, ...]]:

@@ -152,7 +152,7 @@ def _evaluation(
     steps = sum(pairs.values())
     names = sorted({name for pair in pairs for name in pair} - {RIGHT})
     types = [_score(name, pairs, {name}) for name in names]
-    present = [each.f1 for each in types if each.gold]
+    present = [type_.f1 for type_ in types if type_.gold]
     confusion: dict[str, dict[str, int]] = {}
     for (gold, said), count in sorted(pairs.items()):
         confusion.setdefault(gold, {})[said] = count

@@ -125,7 +125,7 @@ class FoundDataset:
         """
         most = min((n for n in (limit, self.card.first) if n is not None), default=None)
         found = list(islice(self._items(), most))
-        ids = [each.item.id for each in found]
+        ids = [bench_item.item.id for bench_item in found]
         if not ids or len(set(ids)) < len(ids):
             twice = next((name for name in ids if ids.count(name) > 1), None)
             what = "no item has a reference" if twice is None else "an item id occurs twice"
@@ -235,7 +235,7 @@ def _read(path: Path) -> list[DatasetCard]:
     try:
         with path.open("rb") as stream:
             content = tomllib.load(stream)
-        return [DatasetCard.model_validate(each) for each in content["dataset"]]
+        return [DatasetCard.model_validate(fields) for fields in content["dataset"]]
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from None
     except (KeyError, TypeError):
@@ -254,7 +254,7 @@ def _below(root: Path, pattern: str) -> list[Path]:
 
 
 def _is_below(label: str | None, labels: Iterable[str]) -> bool:
-    return label is not None and any(f"{label}.".startswith(f"{each}.") for each in labels)
+    return label is not None and any(f"{label}.".startswith(f"{other}.") for other in labels)
 
 
 def _sha256(path: Path) -> str:

@@ -83,8 +83,8 @@ class CellRun:
         if cell.file is not None and not any(said):
             return None
         failed = {
-            each.item.id: annotation.note
-            for each, annotation in zip(items, said, strict=True)
+            item.item.id: annotation.note
+            for item, annotation in zip(items, said, strict=True)
             if annotation is not None and annotation.status is Status.FAILED
         }
         write_predictions(found.card, items, said, file)
@@ -129,11 +129,11 @@ class CellRun:
             yield from self._detected(altered(items, cell.control), cell.detector)
         elif cell.control == "annotator":
             best = best_annotators(items)
-            for each in items:
-                yield next((a for a in each.people if a.annotator == best[each.item.lang]), None)
+            for item in items:
+                yield next((a for a in item.people if a.annotator == best[item.item.lang]), None)
         else:
-            for each in items:
-                yield _marking(each.item, everything=cell.control == "everything")
+            for item in items:
+                yield _marking(item.item, everything=cell.control == "everything")
 
     def _detected(self, items: Iterable[Item], spec: Spec) -> Iterator[Annotation | None]:
         request = request_of("bench", [spec], concurrency=concurrency_of(self._plan, spec))
@@ -152,8 +152,8 @@ class CellRun:
             mode="json", include={"name", "title", "licence", "source", "split"}
         )
         shown = sha256()
-        for each in items:
-            shown.update(each.record.model_dump_json().encode())
+        for item in items:
+            shown.update(item.record.model_dump_json().encode())
         specs = specs_in(cell.detector) if cell.detector else ()
         return {
             "dataset": {**about, "sha256": dict(found.sha256), "items": shown.hexdigest()},
@@ -269,17 +269,17 @@ def _of_file(
     card: DatasetCard, items: Sequence[BenchItem], file: Path
 ) -> Iterator[Annotation | None]:
     if card.level == "spans":
-        labels = {each.id: each for each in read_labels(file, role="prediction")}
-        for each in items:
-            said = labels.get(each.item.id)
-            if said is not None and any(s.end > len(each.item.answer) for s in said.soft):
-                raise InputError(f"{file}: the labels of {each.item.id!r} end past its answer")
-            yield None if said is None else _annotation(each.item, said)
+        labels = {read_label.id: read_label for read_label in read_labels(file, role="prediction")}
+        for item in items:
+            said = labels.get(item.item.id)
+            if said is not None and any(s.end > len(item.item.answer) for s in said.soft):
+                raise InputError(f"{file}: the labels of {item.item.id!r} end past its answer")
+            yield None if said is None else _annotation(item.item, said)
         return
     chooser = AnnotatorChooser(None, "prediction")
     found = {record.item.id: chooser.done(record) for record in read(file)}
-    for each in items:
-        yield found.get(each.item.id) or found.get(averitec.claim_id(each.item))
+    for item in items:
+        yield found.get(item.item.id) or found.get(averitec.claim_id(item.item))
 
 
 def _annotation(item: Item, labels: ItemLabels) -> Annotation:

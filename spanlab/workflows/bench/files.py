@@ -51,14 +51,14 @@ class BenchTable:
 
 def write_table(table: BenchTable, folder: Path) -> None:
     """Write the table as Markdown, LaTeX, CSV and HTML, and as JSON for the page."""
-    shown = [each for each in table.results if each.key != "took"]
-    took = [each for each in table.results if each.key == "took"]
-    main = [each for each in shown if each.key.startswith("bench-")]
+    shown = [result for result in table.results if result.key != "took"]
+    took = [result for result in table.results if result.key == "took"]
+    main = [table for table in shown if table.key.startswith("bench-")]
     files = {
         "table.md": "\n".join(map(_markdown, shown)),
         "table.tex": "\n".join(map(_latex, main)),
         "table.csv": _csv(main),
-        "languages.csv": _csv(each for each in shown if each not in main),
+        "languages.csv": _csv(table for table in shown if table not in main),
         "table.html": _html(shown),
         "took.md": "\n".join(map(_markdown, took)),
         _FILE: _TABLES.dump_json(table.results, indent=1).decode() + "\n",

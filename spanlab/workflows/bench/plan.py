@@ -90,7 +90,7 @@ class BenchPlan(FrozenModel):
             UsageError: one has no card, or its files are not there.
         """
         known = cards(self.cards)
-        return tuple(self._found(each, known) for each in self.datasets)
+        return tuple(self._found(dataset, known) for dataset in self.datasets)
 
     def _found(self, wanted: BenchDataset, known: Mapping[str, DatasetCard]) -> FoundDataset:
         card = known.get(wanted.name)
@@ -105,7 +105,7 @@ class BenchPlan(FrozenModel):
 
     def items(self, found: FoundDataset) -> list[BenchItem]:
         """Return a dataset's items, as many as the plan takes."""
-        limits = {each.name: each.limit for each in self.datasets}
+        limits = {dataset.name: dataset.limit for dataset in self.datasets}
         return found.items(limits[found.card.name])
 
 
@@ -139,15 +139,17 @@ class BenchCell(NamedTuple):
 def cells_of(plan: BenchPlan, found: FoundDataset, items: Iterable[BenchItem]) -> list[BenchCell]:
     """Return the cells of a dataset: detectors with their repeats, files, then controls."""
     name, given = found.card.name, list(items)
-    has_passages = any(each.item.passages for each in given)
-    raters = max(len(each.people) for each in given)
+    has_passages = any(bench_item.item.passages for bench_item in given)
+    raters = max(len(bench_item.people) for bench_item in given)
     made: list[BenchCell] = []
     for system in plan.systems:
         asks = any(asks_models(spec.detector) for spec in specs_in(system.detector))
         for repeat in range(plan.repeats if asks else 1):
             spec = _seeded(system.detector, plan.seed + repeat) if asks else system.detector
             made.append(BenchCell(name, system.name, None, repeat, spec))
-    made += [BenchCell(name, each.name, file=each.file) for each in plan.predictions]
+    made += [
+        BenchCell(name, prediction.name, file=prediction.file) for prediction in plan.predictions
+    ]
     for control in plan.controls:
         if control in _ALTERED:
             made += [
@@ -162,14 +164,18 @@ def cells_of(plan: BenchPlan, found: FoundDataset, items: Iterable[BenchItem]) -
 
 def altered(items: list[BenchItem], control: Control | None) -> Iterator[Item]:
     """Yield items as a control has them: without passages, or with those of the next one."""
-    for at, each in enumerate(items):
+    for at, bench_item in enumerate(items):
         if control not in _ALTERED:
-            yield each.item
+            yield bench_item.item
             continue
         order = (items[(at + step) % len(items)].item for step in range(1, len(items)))
-        others = [] if control == "no-passages" else (i for i in order if i.lang == each.item.lang)
+        others = (
+            [] if control == "no-passages" else (i for i in order if i.lang == bench_item.item.lang)
+        )
         other = next((item.passages for item in others if item.passages), ())
-        yield each.item.model_copy(update={"passages": other, "retrievals": (), "process": None})
+        yield bench_item.item.model_copy(
+            update={"passages": other, "retrievals": (), "process": None}
+        )
 
 
 @dataclass(frozen=True)
@@ -219,10 +225,10 @@ def read_plan(path: Path, output: Path, overrides: Mapping[str, Any]) -> BenchPl
     for field in ("data", "cards", "certificates"):
         if field in content:
             content[field] = [path.parent / name for name in content[field]]
-    for each in content.get("predictions", []):
-        each["file"] = path.parent / each.get("file", "")
+    for prediction in content.get("predictions", []):
+        prediction["file"] = path.parent / prediction.get("file", "")
     given = {key: value for key, value in overrides.items() if value}
-    systems = [_system(dict(each), path) for each in detectors]
+    systems = [_system(dict(detector), path) for detector in detectors]
     return planned({**content, "output": output, "datasets": datasets, "systems": systems, **given})
 
 
@@ -235,7 +241,7 @@ def planned(fields: Mapping[str, Any]) -> BenchPlan:
     fields = dict(fields)
     if not fields.get("datasets"):
         roots = [Path(root) for root in fields.get("data", ())]
-        known = cards(Path(each) for each in fields.get("cards", ())).values()
+        known = cards(Path(file) for file in fields.get("cards", ())).values()
         usual = [card for card in known if card.builtin != bool(roots)]
         fields["datasets"] = [{"name": card.name} for card in usual if find(card, roots)]
         if not fields["datasets"]:
@@ -271,4 +277,4 @@ def _seeded(spec: Spec, seed: int) -> Spec:
 
 def concurrency_of(plan: BenchPlan, spec: Spec) -> int:
     """Return how many items of a cell are under way at once."""
-    return plan.concurrency or usual_concurrency(each.detector for each in specs_in(spec))
+    return plan.concurrency or usual_concurrency(member.detector for member in specs_in(spec))

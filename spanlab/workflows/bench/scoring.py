@@ -79,21 +79,23 @@ def write_predictions(
 ) -> None:
     """Write what was said in the dataset's own form of submissions; what failed is left out."""
     done = [
-        (each, annotation)
-        for each, annotation in zip(items, said, strict=True)
+        (item, annotation)
+        for item, annotation in zip(items, said, strict=True)
         if annotation is not None and annotation.status is Status.DONE
     ]
     lines: list[bytes] = []
-    for each, annotation in done:
+    for bench_item, annotation in done:
         if card.level == "spans":
-            lines.append(mushroom.dumps(each.item.id, annotation))
+            lines.append(mushroom.dumps(bench_item.item.id, annotation))
         elif card.submission == "averitec":
-            lines.append(averitec.dumps(each.item, _judging(each, annotation)))
+            lines.append(averitec.dumps(bench_item.item, _judging(bench_item, annotation)))
         else:
             lines += [
                 json.dumps({"id": item, "part": part, "verdict": verdict, "prob": prob}).encode()
                 + b"\n"
-                for (item, part), (verdict, prob) in judgements(card, each, annotation).items()
+                for (item, part), (verdict, prob) in judgements(
+                    card, bench_item, annotation
+                ).items()
             ]
     text = b"[" + b",\n".join(lines) + b"]\n" if card.submission == "averitec" else b"".join(lines)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -111,36 +113,36 @@ def score_predictions(found: FoundDataset, items: Sequence[BenchItem], path: Pat
         return ScoredCell(0)
     if found.card.level == "spans":
         said = {labels.id: labels for labels in read_labels(path, format="mushroom")}
-        pairs = [(_labels(each), said[each.item.id]) for each in items if each.item.id in said]
+        pairs = [(_labels(item), said[item.item.id]) for item in items if item.item.id in said]
         return ScoredCell(len(pairs), score(pairs) if pairs else None)
     given = _read_judgements(found.card, items, path)
     judged: dict[str, list[JudgedClaim]] = {}
     ids = {item for item, _ in given}
-    for each in items:
-        if each.item.id not in ids:
+    for bench_item in items:
+        if bench_item.item.id not in ids:
             continue
-        for key, (gold, _) in judgements(found.card, each, each.reference).items():
+        for key, (gold, _) in judgements(found.card, bench_item, bench_item.reference).items():
             if gold is not None:
                 verdict, prob = given.get(key, (None, None))
                 claim = JudgedClaim(key[0], gold, found.verdict(verdict), prob)
-                judged.setdefault(each.item.lang, []).append(claim)
+                judged.setdefault(bench_item.item.lang, []).append(claim)
     whole = tuple(claim for claims in judged.values() for claim in claims)
     languages = {lang: tuple(claims) for lang, claims in sorted(judged.items())}
     return ScoredCell(len(ids), judged=whole, languages=languages)
 
 
-def judgements(card: DatasetCard, each: BenchItem, said: Annotation) -> Judgements:
+def judgements(card: DatasetCard, bench_item: BenchItem, said: Annotation) -> Judgements:
     """Return what an annotation says of the parts of an item that its dataset asks about."""
-    item = each.item
+    item = bench_item.item
     if card.level == "steps":
-        pairs = step_pairs(item, each.reference, said)
+        pairs = step_pairs(item, bench_item.reference, said)
         return {(item.id, str(at)): (type_, None) for at, (_, type_) in enumerate(pairs, 1)}
     if card.level == "answers":
         worst = max((span.prob for span in said.spans), default=0.0)
         verdict = "refuted" if hard_of(said) else "supported"
         return {(item.id, _PART): (verdict, 1.0 - worst)}
     found: Judgements = {}
-    for claim in _judging(each, said).claims:
+    for claim in _judging(bench_item, said).claims:
         prob = claim.prob
         if prob is not None and claim.verdict != "supported":
             prob = 1.0 - prob
@@ -154,10 +156,10 @@ def best_annotators(items: Sequence[BenchItem]) -> dict[str, str]:
     Only people who finished half as many items as the busiest one of their language count.
     """
     scores: dict[str, dict[str, list[float]]] = {}
-    for each in items:
-        of_lang = scores.setdefault(each.item.lang, {})
-        for said in each.people:
-            mine = iou(hard_of(each.reference), hard_of(said))
+    for item in items:
+        of_lang = scores.setdefault(item.item.lang, {})
+        for said in item.people:
+            mine = iou(hard_of(item.reference), hard_of(said))
             of_lang.setdefault(said.annotator, []).append(mine)
     best = {}
     for lang, people in scores.items():
@@ -167,7 +169,7 @@ def best_annotators(items: Sequence[BenchItem]) -> dict[str, str]:
     return best
 
 
-def _judging(each: BenchItem, said: Annotation) -> Annotation:
+def _judging(bench_item: BenchItem, said: Annotation) -> Annotation:
     """Return an annotation with a verdict on each claim of the reference.
 
     One that has other claims gives their worst verdict; one with spans alone refutes what it marks.
@@ -176,7 +178,7 @@ def _judging(each: BenchItem, said: Annotation) -> Annotation:
     worst = next((v for v in averitec.LABELS if v in {c.verdict for c in said.claims}), None)
     by_marks = "refuted" if hard_of(said) else "supported"
     claims = []
-    for text, claim in by_text(each.reference.claims).items():
+    for text, claim in by_text(bench_item.reference.claims).items():
         given = own.get(text)
         verdict = given.verdict if given else worst if said.claims else by_marks
         prob = given.prob if given else None
@@ -184,19 +186,19 @@ def _judging(each: BenchItem, said: Annotation) -> Annotation:
     return said.model_copy(update={"claims": tuple(claims)})
 
 
-def _labels(each: BenchItem) -> ItemLabels:
-    return labels_of(each.record, each.reference.annotator)
+def _labels(bench_item: BenchItem) -> ItemLabels:
+    return labels_of(bench_item.record, bench_item.reference.annotator)
 
 
 def _read_judgements(card: DatasetCard, items: Sequence[BenchItem], path: Path) -> Judgements:
     if card.submission == "averitec":
-        ids = {averitec.claim_id(each.item): each for each in items}
+        ids = {averitec.claim_id(item.item): item for item in items}
         found: Judgements = {}
         for row in json.loads(path.read_bytes()):
-            each = ids[str(row["claim_id"])]
+            bench_item = ids[str(row["claim_id"])]
             verdict = averitec.verdict_of(row["pred_label"], field="pred_label")
-            for text in by_text(each.reference.claims):
-                found[each.item.id, text] = (verdict, None)
+            for text in by_text(bench_item.reference.claims):
+                found[bench_item.item.id, text] = (verdict, None)
         return found
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return {(row["id"], row["part"]): (row["verdict"], row["prob"]) for row in rows}

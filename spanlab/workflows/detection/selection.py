@@ -158,7 +158,7 @@ def specifications(
     _check_addresses(choice.model_options, single)
     retriever = _retriever(choice, environ) if asking else None
     completed = tuple(_completed(spec, choice, retriever, environ) for spec in specs)
-    for one in (each for spec in completed for each in specs_in(spec)):
+    for one in (member for spec in completed for member in specs_in(spec)):
         _check_required(one)
     return completed
 
@@ -205,7 +205,7 @@ def model_fields(names: Iterable[str]) -> dict[str, tuple[Option, ...]]:
             if whole:
                 found[owner] = fields
             elif spec.detector in several:
-                found[owner] = tuple(each for each in fields if each.name != "thinking")
+                found[owner] = tuple(field for field in fields if field.name != "thinking")
     return found
 
 
@@ -257,7 +257,7 @@ def _completed(
     environ: Mapping[str, str],
 ) -> Spec:
     if isinstance(spec, EnsembleSpec):
-        members = tuple(_detector(each, choice, retriever, environ) for each in spec.members)
+        members = tuple(_detector(member, choice, retriever, environ) for member in spec.members)
         return spec.model_copy(update={"members": members})
     return _detector(spec, choice, retriever, environ)
 
@@ -393,7 +393,9 @@ def _check_required(spec: DetectorSpec) -> None:
     """Refuse a detector that lacks an option without which it cannot be built."""
     for name in entry_of(spec.detector).required:
         if not spec.options.get(name):
-            about = next(each.about for each in options_of(spec.detector) if each.name == name)
+            about = next(
+                setting.about for setting in options_of(spec.detector) if setting.name == name
+            )
             raise UsageError(
                 f"{spec.detector!r} needs the option {name!r} (--option {name}=…): {about}"
             )
@@ -405,7 +407,7 @@ def _addresses(specs: Iterable[DetectorSpec]) -> dict[str, bool]:
     for spec in specs:
         whole = spec.addresses()
         for role in entry_of(spec.detector).roles:
-            known |= {each: each in whole for each in spec.addresses(role)}
+            known |= {address: address in whole for address in spec.addresses(role)}
     return known
 
 
@@ -416,9 +418,13 @@ def _check_options(options: Mapping[str, JsonValue], specs: Iterable[DetectorSpe
         detector, _, name = key.rpartition(".")
         if detector and detector not in entries:
             raise UsageError(f"the option {key!r} is of {detector!r}, which is not chosen")
-        if not detector and not any(name in each.options.model_fields for each in entries.values()):
+        if not detector and not any(
+            name in entry.options.model_fields for entry in entries.values()
+        ):
             has = [
-                f"{one}.{each}" for one, its in entries.items() for each in its.options.model_fields
+                f"{one}.{model_field}"
+                for one, its in entries.items()
+                for model_field in its.options.model_fields
             ]
             known = f"there are {', '.join(has)}" if has else "there are none"
             raise UsageError(f"no chosen detector has an option {name!r} ({known})")

@@ -121,7 +121,7 @@ def _facts(content: Mapping[str, Any]) -> ResultTable:
 def _setup(content: Mapping[str, Any]) -> dict[str, str]:
     """Return how the detector was set up, as far as spanlab has run it."""
     bound = content["binding"]
-    models = [m for several in bound["models"].values() for each in several for m in each.items()]
+    models = [m for several in bound["models"].values() for model in several for m in model.items()]
     asked = ", ".join(f"{key} {name}" for key, name in dict.fromkeys(models))
     titles = {"version": "Version of spanlab", "prompts": "Prompts", "options": "Options"}
     hashes = {

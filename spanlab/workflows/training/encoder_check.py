@@ -136,7 +136,7 @@ def check_encoder(name: str, options: Mapping[str, JsonValue]) -> EncoderCheck:
         labels=network.labels,
         supported=loaded.supported,
         window=loaded.tokenizing.limit,
-        probes=tuple(_probed(made, each) for each in _PROBES),
+        probes=tuple(_probed(made, probe) for probe in _PROBES),
         scripts=tuple(_lost(loaded.tokenizing)),
         tokens=rows,
         seconds=seconds,
@@ -146,7 +146,7 @@ def check_encoder(name: str, options: Mapping[str, JsonValue]) -> EncoderCheck:
 def _made(name: str, options: Mapping[str, JsonValue]) -> EncoderDetector | SentenceDetector:
     """Load the detector that a network is for: its logits have three dimensions, or two."""
     path = open_checkpoint(name, str(options.get("weights", ""))).weights
-    ranks = {len(each.shape) for each in open_session(path, DeviceOptions()).outputs}
+    ranks = {len(output.shape) for output in open_session(path, DeviceOptions()).outputs}
     kind = "encoder" if 3 in ranks else "encoder-nli"
     made = detector(DetectorSpec(detector=kind, options={"model": name, **options}))
     if isinstance(made, EncoderDetector | SentenceDetector):
@@ -187,7 +187,7 @@ def _lost(tokenizing: CheckpointTokenizer) -> Iterator[str]:
     """Yield the scripts in which a visible character is held by no token."""
     for script, text in _SCRIPTS.items():
         held = {at for place in tokenizing.places(text) for at in range(*place)}
-        if any(at not in held for at, each in enumerate(text) if not each.isspace()):
+        if any(at not in held for at, letter in enumerate(text) if not letter.isspace()):
             yield script
 
 

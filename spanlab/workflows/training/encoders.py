@@ -58,7 +58,7 @@ _SHOWN: Final = 500  # characters of what a failed conversion said last
 def fetched_checkpoints() -> tuple[str, ...]:
     """Return the names of the checkpoints that were fetched, in alphabetical order."""
     found = fetched_folder().glob(f"*--*/{ORIGIN}")
-    return tuple(sorted(each.parent.name.replace("--", "/", 1) for each in found))
+    return tuple(sorted(file.parent.name.replace("--", "/", 1) for file in found))
 
 
 def fetched() -> Iterator[tuple[Checkpoint, CheckpointOrigin]]:
@@ -114,7 +114,7 @@ def fetch(
                 "tokenizer.json and config.json",
             )
     in_onnx = chosen[0].endswith(".onnx")
-    more = () if in_onnx else (each for each in _FOR_CONVERSION if each in files)
+    more = () if in_onnx else (name for name in _FOR_CONVERSION if name in files)
     with _replacing(fetched_folder() / name.replace("/", "--", 1)) as folder:
         for wanted in (*chosen, "tokenizer.json", "config.json", *more):
             hub.get(wanted, folder)
@@ -149,7 +149,9 @@ def next_command(checkpoint: Checkpoint, name: str) -> str:
     if not in_onnx:
         return f"convert it, where torch and optimum are installed: spanlab encoder convert {name}"
     detector = "encoder-nli" if task == "text-classification" else "encoder"
-    unnamed = detector == "encoder" and all(each.startswith("LABEL_") for each in checkpoint.labels)
+    unnamed = detector == "encoder" and all(
+        label.startswith("LABEL_") for label in checkpoint.labels
+    )
     labels = " --option supported=LABEL_0" if unnamed else ""  # as LettuceDetect's
     return f"use it: --detector {detector} --option model={name}{labels}"
 
@@ -160,7 +162,7 @@ def _weights_in(files: Iterable[str]) -> tuple[str, ...]:
     for wanted in (*WEIGHTS, SAFETENSORS):
         if wanted in there:
             return (wanted,)
-    parts = tuple(each for each in there if _PART.fullmatch(each))
+    parts = tuple(name for name in there if _PART.fullmatch(name))
     return (*parts, _INDEX) if parts else (WEIGHTS[0],)
 
 
@@ -226,7 +228,7 @@ def _task(source: Path) -> str:
     except (OSError, ValueError, AttributeError) as error:
         raise InputError(f"cannot be read: {error}", file=path) from None
     for ending, task in _TASKS.items():
-        if any(str(each).endswith(ending) for each in named):
+        if any(str(name).endswith(ending) for name in named):
             return task
     raise InputError(
         "the checkpoint classifies neither tokens nor texts",
@@ -265,7 +267,7 @@ class _HubRepository:
         with self._errors():
             info = self.api.model_info(self.name, revision=self.revision, files_metadata=True)
         self.commit = str(info.sha)
-        self._files = {each.rfilename: each for each in info.siblings or ()}
+        self._files = {sibling.rfilename: sibling for sibling in info.siblings or ()}
         return self._files
 
     def get(self, file: str, folder: Path) -> None:

@@ -257,7 +257,7 @@ def calibrate(
             "checkpoint": made.checkpoint.name,
             "sha256": made.digest,
             "items": len(items),
-            "words": sum(len(each.words.places) for each in items),
+            "words": sum(len(item.words.places) for item in items),
         }
     )
     return CalibrationResult(
@@ -273,9 +273,9 @@ def _labelled(
 ) -> Iterator[tuple[Record, tuple[SoftLabel, ...]]]:
     for record in records:
         done = [
-            each
-            for each in record.annotations
-            if each.status is Status.DONE and annotator in {None, each.annotator}
+            annotation
+            for annotation in record.annotations
+            if annotation.status is Status.DONE and annotator in {None, annotation.annotator}
         ]
         shares = marked_shares(done)
         if shares is None and annotator is not None and done:
@@ -293,9 +293,9 @@ def _item(words: RatedWords, marked_by: tuple[SoftLabel, ...], answer: str) -> _
 
 
 def _learnt(items: Sequence[_RatedItem], method: Method) -> WordCalibration:
-    probs = np.concatenate([each.words.probs for each in items])
-    shares = np.concatenate([each.shares for each in items])
-    lengths = np.concatenate([_lengths(each.words) for each in items])
+    probs = np.concatenate([item.words.probs for item in items])
+    shares = np.concatenate([item.shares for item in items])
+    lengths = np.concatenate([_lengths(item.words) for item in items])
     if not len(probs):
         raise InputError("the answers have no words")
     found = FIT[method](probs, shares, lengths)
@@ -303,8 +303,8 @@ def _learnt(items: Sequence[_RatedItem], method: Method) -> WordCalibration:
     best = max(ious)
     # Of equally good thresholds the one closest to one half, as people's hard labels have it.
     threshold = min(
-        (each for each, value in zip(_THRESHOLDS, ious, strict=True) if value == best),
-        key=lambda each: abs(each - 0.5),
+        (threshold for threshold, value in zip(_THRESHOLDS, ious, strict=True) if value == best),
+        key=lambda threshold: abs(threshold - 0.5),
     )
     return found.model_copy(update={"threshold": threshold})
 
@@ -314,28 +314,28 @@ def _quality(
 ) -> CalibrationQuality:
     sums, ious = CalibrationSums(), list[float]()
     for items, learnt in parts:
-        for each in items:
-            words = _calibrated(each.words, learnt)
+        for item in items:
+            words = _calibrated(item.words, learnt)
             soft = [
                 SoftLabel(start, end, prob)
                 for (start, end), prob in zip(words.places, words.probs.tolist(), strict=True)
                 if prob > 0
             ]
-            sums.add(soft, each.marked, len(each.answer))
-            ious.append(_iou(each, words, 0.5 if learnt is None else learnt.threshold))
+            sums.add(soft, item.marked, len(item.answer))
+            ious.append(_iou(item, words, 0.5 if learnt is None else learnt.threshold))
     found = sums.result()
     return CalibrationQuality(0.0 if found is None else found.error, float(np.mean(ious)))
 
 
 def _mean_iou(items: Sequence[_RatedItem], learnt: WordCalibration, threshold: float) -> float:
     return float(
-        np.mean([_iou(each, _calibrated(each.words, learnt), threshold) for each in items])
+        np.mean([_iou(item, _calibrated(item.words, learnt), threshold) for item in items])
     )
 
 
 def _iou(item: _RatedItem, words: RatedWords, threshold: float) -> float:
     found = marked(item.answer, words, threshold, threshold)
-    hard = merge(Extent(each.start, each.end) for each in found)
+    hard = merge(Extent(span.start, span.end) for span in found)
     return iou(hard, harden(item.marked))
 
 

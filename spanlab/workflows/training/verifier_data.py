@@ -134,7 +134,7 @@ def write_verifier_data(
         raise InputError(f"cannot be written: {error.strerror}", file=folder) from error
     with ExitStack() as stack:
         files = {name: stack.enter_context(replacing(folder / f"{name}.jsonl")) for name in SPLITS}
-        untaught = ((each, NOTHING_TAUGHT) for each in taken())
+        untaught = ((taken_step, NOTHING_TAUGHT) for taken_step in taken())
         pairs = teacher.taught(taken(), annotators) if teacher else untaught
         for record, taught in pairs:
             for example in examples_of(record, annotators, seed=seed, taught=taught):
@@ -192,7 +192,7 @@ class StepTeacher:
 
         item, right = record.item, right_steps(record, annotators)
         dice = random.Random(f"{self._seed}:{item.id}")
-        made = (corrupted(item, right, *each, self._teach) for each in to_corrupt(right, dice))
+        made = (corrupted(item, right, *place, self._teach) for place in to_corrupt(right, dice))
         hard = {case.key: case for case in hard_cases(record, annotators)}
         told = (explained(item, case, self._teach) for case in hard.values())
         errors, feedback = await together(
