@@ -13,8 +13,9 @@ from spanlab.lm.building import language_model, predict, predicting
 from spanlab.lm.cache import AnswerCache, answer_cache
 from spanlab.lm.choice import DetectorModelOptions, ModelChoice, ModelOptions, TokenPrice
 from spanlab.lm.failures import translate
-from spanlab.lm.meter import Budget, CallLimits, CallTotals, Meter, Usage, count_tokens
+from spanlab.lm.meter import CallTotals, Meter, count_tokens
 from spanlab.lm.secrets import key_of
+from spanlab.lm.usage import Budget, CallLimits, Usage
 from spanlab.redaction import redact
 
 __all__ = [

@@ -37,9 +37,10 @@ from spanlab.lm.failures import (
     no_connection,
     unreadable,
 )
-from spanlab.lm.meter import Meter, Usage, count_tokens
+from spanlab.lm.meter import Meter, count_tokens
 from spanlab.lm.parsing import thoughts_of, without_thoughts
 from spanlab.lm.transport import ANSWER, FAILURE, Api, close_api, open_api
+from spanlab.lm.usage import Usage
 from spanlab.redaction import redact
 
 _PATH = "/chat/completions"

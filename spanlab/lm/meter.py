@@ -8,126 +8,12 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
-from pydantic import field_validator
-
 from spanlab.errors import BudgetError
-from spanlab.options import OptionModel, option
-
-
-@dataclass(frozen=True)
-class Usage:
-    """Sums over model calls.
-
-    ``calls`` counts answers that came over the network, ``from_cache`` those that the disk cache
-    gave for nothing, ``failed`` requests that ended without an answer. ``cached_tokens`` are the
-    part of ``input_tokens`` that the provider had cached. ``cost`` is in US dollars and None as
-    soon as one call's price is unknown. ``uncounted`` are the calls whose tokens the endpoint did
-    not count: they, and what they cost, are counted here, about. ``searches`` are those
-    that search services and tool servers were asked for; ``tool_calls`` are all calls of tools that
-    agents made, searches among them. ``claims`` were judged; ``texts_read`` of the ``texts`` that
-    led to their answers were read for them, where they were followed to their sources.
-    """
-
-    calls: int = 0
-    from_cache: int = 0
-    failed: int = 0
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    cost: float | None = 0.0
-    uncounted: int = 0
-    searches: int = 0
-    tool_calls: int = 0
-    claims: int = 0
-    texts_read: int = 0
-    texts: int = 0
-
-    @property
-    def tokens(self) -> int:
-        """Input and output tokens together."""
-        return self.input_tokens + self.output_tokens
-
-    def __add__(self, other: Usage) -> Usage:
-        return self._with(other, 1)
-
-    def __sub__(self, other: Usage) -> Usage:
-        return self._with(other, -1)
-
-    def _with(self, other: Usage, sign: int) -> Usage:
-        known = self.cost is not None and other.cost is not None
-        cost = (self.cost or 0.0) + sign * (other.cost or 0.0) if known else None
-        counts = {name: getattr(self, name) + sign * getattr(other, name) for name in _COUNTS}
-        return Usage(cost=cost, **counts)
-
-
-_COUNTS = tuple(field.name for field in fields(Usage) if field.name != "cost")
-
-
-class Budget(OptionModel):
-    """Limits of one run, each of the sum of that name in ``Usage``; None is no limit."""
-
-    calls: int | None = option(
-        None,
-        title="Maximum calls",
-        help="Stop after so many model calls.",
-        flags="--max-calls",
-        group="Model calls",
-        placeholder="no limit",
-        ge=0,
-    )
-    tokens: int | None = option(
-        None,
-        title="Maximum tokens",
-        help="Stop when input and output of model calls came to so many tokens.",
-        flags="--max-tokens",
-        group="Model calls",
-        placeholder="no limit",
-        ge=0,
-    )
-    cost: float | None = option(
-        None,
-        title="Maximum cost (US dollars)",
-        help="Stop when model calls and searches cost so many US dollars.",
-        flags="--max-cost",
-        group="Model calls",
-        placeholder="no limit",
-        ge=0.0,
-        allow_inf_nan=False,
-    )
-    searches: int | None = option(
-        None,
-        title="Maximum searches",
-        help="Stop after so many searches of services and calls of tool servers.",
-        flags="--max-searches",
-        group="Model calls",
-        placeholder="no limit",
-        ge=0,
-    )
-
-
-class CallLimits(OptionModel):
-    """How fast models may be called, and what the calls may come to."""
-
-    rate: float | None = option(
-        None,
-        title="Rate limit (calls per minute)",
-        help="At most so many model calls a minute, of all workers together: for an endpoint that "
-        "refuses more.",
-        group="Model calls",
-        placeholder="no limit",
-        gt=0.0,
-        le=1_000_000.0,
-    )
-    budget: Budget | None = None
-
-    @field_validator("budget")
-    @classmethod
-    def _none_without_limits(cls, budget: Budget | None) -> Budget | None:
-        return None if budget == Budget() else budget
+from spanlab.lm.usage import Budget, Usage
 
 
 @dataclass
@@ -153,8 +39,14 @@ class CallTotals:
 
 
 CallKind = Literal["calls", "searches"]
+
+
 _LEAST = 1e-9  # of a limit; less is left by rounding
+
+
 _UNKNOWN = 1e-6  # of a limit that the first call is expected to take
+
+
 _UNITS = {"cost": "US dollars"}  # of limits that are not called what they count
 
 
@@ -355,9 +247,13 @@ class Meter:
 
 
 _open: ContextVar[tuple[tuple[Meter, CallTotals], ...]] = ContextVar("_open", default=())
+
+
 # Rules of thumb for byte-pair encodings: about four letters of an alphabet make one token,
 # and a character of a script without spaces is about one.
 LETTERS_PER_TOKEN = 4.0
+
+
 _WIDE_FROM = 0x2E80  # CJK radicals; the scripts above are written without spaces
 
 
@@ -370,9 +266,13 @@ def count_tokens(text: str) -> int:
 
 
 T = TypeVar("T")
+
+
 _REPORT: ContextVar[Callable[[int, int], Awaitable[None]] | None] = ContextVar(
     "report", default=None
 )
+
+
 _KEPT: ContextVar[list[object] | None] = ContextVar("kept", default=None)
 
 

@@ -28,7 +28,8 @@ from spanlab.lm.failures import (
     translate,
     words_of,
 )
-from spanlab.lm.meter import Meter, Usage
+from spanlab.lm.meter import Meter
+from spanlab.lm.usage import Usage
 from spanlab.redaction import hidden, redact
 from spanlab.retrievers.addresses import AGENT, certificates
 from spanlab.retrievers.base import PER_SEARCH, RetrievedPassages, SearchQuery

@@ -22,7 +22,8 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, JsonValue, model_validator
 
 from spanlab.errors import BudgetError, ToolError, UsageError
-from spanlab.lm.meter import Meter, Usage
+from spanlab.lm.meter import Meter
+from spanlab.lm.usage import Usage
 from spanlab.schema import FrozenModel, Passage, storable
 from spanlab.settings import Settings, read_json
 

@@ -21,7 +21,7 @@ from enum import StrEnum
 from itertools import chain
 from typing import Final, NamedTuple
 
-from spanlab.detectors.safe.verifier import period
+from spanlab.detectors.safe.recomputing import period
 from spanlab.entities import EntityEdge
 from spanlab.lm.meter import together
 from spanlab.scorers import score_answer
