@@ -23,6 +23,7 @@ from spanlab.ui.counts import kind_in_words
 from spanlab.ui.views.reviewer import seen_store
 from spanlab.workflows.analysis.comparison import Order, list_items
 from spanlab.workflows.report import mark_html, marked_html
+from spanlab.workflows.wording import responses_in_words
 
 _LISTED = 100  # spans named one by one under an answer
 
@@ -125,7 +126,9 @@ def _body(item: Item, annotation: Annotation | None) -> str:
         if answer
         else "<p class='none'>The answer is empty.</p>"
     )
-    return f"{draft}{text}{_spans(annotation)}"
+    given = escape(responses_in_words(annotation.responses))
+    whole = f"<p class='about' dir='auto'>{given}</p>" if given else ""
+    return f"{draft}{text}{whole}{_spans(annotation)}"
 
 
 def _spans(annotation: Annotation) -> str:
@@ -133,7 +136,8 @@ def _spans(annotation: Annotation) -> str:
         return "<p class='none'>Checked: no spans.</p>"
     rows = []
     for span in annotation.spans[:_LISTED]:
-        said = " · ".join(filter(None, (f"{span.prob:.0%}", span.label, span.note)))
+        given = responses_in_words(span.attributes)
+        said = " · ".join(filter(None, (f"{span.prob:.0%}", span.label, given, span.note)))
         quote = span.text if len(span.text) <= 80 else f"{span.text[:79]}…"
         rows.append(f"<li><q dir='auto'>{escape(quote)}</q> {escape(said)}</li>")
     more = len(annotation.spans) - _LISTED

@@ -27,6 +27,7 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.workflows.report_head import Overview, head_html
+from spanlab.workflows.wording import responses_in_words
 
 _OPEN = 3  # annotations of an item that are not folded away
 
@@ -150,6 +151,8 @@ def _annotation(annotation: Annotation, item: Item, *, folded: bool) -> str:
         )
     elif annotation.note:
         text += f"<p class='about' dir='auto'>{escape(annotation.note)}</p>"
+    if given := responses_in_words(annotation.responses):
+        text += f"<p class='about' dir='auto'>{escape(given)}</p>"
     found = "".join(_span(span, item) for span in annotation.spans)
     spans = f"<ol>{found}</ol>" if found else "<p class='about'>No spans.</p>"
     body = f"{text}\n{spans}{_claims(annotation.claims, item)}"
@@ -159,7 +162,8 @@ def _annotation(annotation: Annotation, item: Item, *, folded: bool) -> str:
 
 
 def _span(span: Span, item: Item) -> str:
-    about = " · ".join(filter(None, (f"{span.prob:.0%}", span.label, span.note)))
+    given = responses_in_words(span.attributes)
+    about = " · ".join(filter(None, (f"{span.prob:.0%}", span.label, given, span.note)))
     quotes = "".join(_quote(quote, item) for quote in span.evidence)
     return f"<li><q dir='auto'>{escape(span.text)}</q> {escape(about)}{quotes}</li>\n"
 

@@ -8,7 +8,7 @@ from spanlab.results import counted, money
 
 if TYPE_CHECKING:
     from spanlab.lm import Usage
-    from spanlab.schema import DatasetSettings
+    from spanlab.schema import DatasetSettings, Responses
     from spanlab.storage import PersonProgress
 
 
@@ -72,3 +72,8 @@ def cost_in_words(usage: Usage) -> str:
     if usage.cost is None:
         return "unknown"
     return ("about " if usage.uncounted else "") + money(usage.cost)
+
+
+def responses_in_words(responses: Responses) -> str:
+    """Return what somebody responded to questions in one line, empty for nothing."""
+    return " · ".join(f"{name}: {given}" for name, given in responses.items())

@@ -136,3 +136,23 @@ def test_who_adjudicates_sees_responses_and_takes_attributes_with_the_spans(desk
     assert gold is not None
     assert (gold.status, gold.responses) == (Status.DONE, {"fluency": 1})
     assert [one.attributes for one in gold.spans] == [{"severity": "major"}]
+
+
+def test_a_click_responds_and_another_one_takes_it_back(desk: Sit) -> None:
+    here = _sit(desk)
+    here.page.get_by_role("group", name="Attributes of the span").get_by_role(
+        "button", name="minor"
+    ).click()
+    here.page.get_by_role("tab", name="Questions").click()
+    two = here.page.get_by_role("group", name="fluency").get_by_role("button", name="2")
+    two.click()
+    expect(two).to_have_attribute("aria-pressed", "true")
+    here.has_focus(inside=True)
+    here.settle()
+    assert here.state("a").responses == {"fluency": 2}
+    (span,) = here.state("a").spans.values()  # what was suggested is the reviewer's own by that
+    assert span.attributes == {"severity": "minor"}
+    two.click()
+    expect(two).to_have_attribute("aria-pressed", "false")
+    here.settle()
+    assert here.state("a").responses == {}

@@ -104,3 +104,11 @@ def test_figures_are_of_what_goes_into_the_report(report: Callable[..., str]) ->
     assert "of 1 item (en 1)" in text
     assert "Marked by one" in text
     assert "gold" not in text
+
+
+def test_a_report_tells_what_was_responded_to_questions(report: Callable[..., str]) -> None:
+    said = says("ann", AnnotatorKind.PERSON, (0, 4), responses={"fluency": 4, "why": "<b>so</b>"})
+    span = said.spans[0].model_copy(update={"attributes": {"severity": "major"}})
+    text = report(record("q1", "a", said.model_copy(update={"spans": (span,)})))
+    assert "fluency: 4 · why: <b>so</b>" in text
+    assert "100% · number · severity: major" in text

@@ -24,7 +24,10 @@ from spanlab.storage import Store
 
 ANSWER = "abcdefghijklmnopqrst"
 SETTINGS = {
-    "attributes": (Question(name="severity", options=("minor", "major")),),
+    "attributes": (
+        Question(name="severity", options=("minor", "major")),
+        Question(name="elsewhere", options=("minor", "major"), labels=("another",)),
+    ),
     "questions": (
         Question(name="fluency", title="Is it fluent?", kind="scale"),
         Question(name="remark", kind="text"),
@@ -35,7 +38,7 @@ SETTINGS = {
 def _says(name: str, *marks: tuple[int, int, str], **responses: Response) -> Annotation:
     spans = tuple(
         Span.of(ANSWER, start, end, label="other").model_copy(
-            update={"attributes": {"severity": severity}}
+            update={"attributes": {"severity": severity, "elsewhere": severity}}
         )
         for start, end, severity in marks
     )
@@ -102,6 +105,7 @@ def test_the_command_has_a_line_for_each_question_and_attribute(tmp_path: Path) 
     asked = json.loads(printed)["questions"]
     assert asked["fluency"]["people"] == {"n": 4, "alpha": 1.0}
     assert asked["severity"]["of"] == "spans"
+    assert asked["elsewhere"]["people"]["n"] == 0  # it is not asked of their label (any more)
     # 2 of 4 spans differ, and 6 of 8 values are minor.
     expected = 1 - 0.5 / (2 * 6 * 2 / (8 * 7))
     assert asked["severity"]["people"]["alpha"] == pytest.approx(expected)

@@ -49,10 +49,13 @@ class ResponseTally:
             return
         done = [one for one in record.annotations if one.status is Status.DONE]
         whole = {one.annotator: one.responses for one in done}
-        spans = [
-            {name: span.attributes for name, span in group.items()} for group in matched_spans(done)
-        ]
+        matched = list(matched_spans(done))
         for asked, of_spans in self._asked:
+            spans = (
+                {name: span.attributes for name, span in group.items()}
+                for group in matched
+                if asked.is_asked_of(next(iter(group.values())).label)
+            )
             for given in spans if of_spans else [whole]:
                 fitting = {
                     name: responses[asked.name]
