@@ -7,6 +7,7 @@ import shutil
 import threading
 import zipfile
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ import pytest
 from spanlab.errors import InputError, StoreError
 from spanlab.oplog import SetStatus
 from spanlab.oplog.operations import SentOperation
-from spanlab.schema import QueueQuery, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
+from spanlab.storage.campaigns import Entrance
 from spanlab.storage.memories import MemoryStore
 from spanlab.storage.memory_entry import MemoryEntry
 from spanlab.workflows.backup import back_up, restore
@@ -45,6 +47,14 @@ def reviewed(tmp_path: Path) -> Settings:
 def test_a_backup_restores_everything_on_the_other_database_and_back(
     reviewed: Settings, empty: Settings, tmp_path: Path
 ) -> None:
+    with Store.open(reviewed) as store:
+        store.confirm_read("samples", "Ann", 1)
+        store.enter("samples", Entrance("Ann", 1, 0.7, passed=True, at=datetime.now(UTC)))
+        store.take_back("samples", "Ben")
+        gold = {"kind": AnnotatorKind.GOLD, "annotator": "right"}
+        said = store.record("d", next(store.records("d")).item.id)
+        store.save_annotations("d", [(said.item.id, Annotation.model_validate(gold))])
+        store.give_test("d", "Zoe", 1, 1)
     back_up(tmp_path / "first.zip", reviewed)
     restore(tmp_path / "first.zip", empty)
     assert _everything(empty) == _everything(reviewed)
@@ -74,6 +84,8 @@ def _everything(settings: Settings) -> object:
                 if annotation.kind != "detector"
             ],
             [store.n_operations(name) for name in names],
+            [(store.entered(name), store.readings(name)) for name in names],
+            [store.known_items(name, "Zoe") for name in names],
             [
                 store.positions(name, QueueQuery(reviewer="anna", text=word))
                 for name in names
