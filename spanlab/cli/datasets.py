@@ -259,6 +259,12 @@ def export(
             help="With --format averitec: repeat questions and answers in turn up to ten.",
         ),
     ] = False,
+    known_items: Annotated[
+        bool,
+        typer.Option(
+            "--known-items", help="Also items with gold labels that tell how well people mark."
+        ),
+    ] = False,
     output: Output = None,
 ) -> None:
     """Write a dataset with its annotations.
@@ -292,6 +298,7 @@ def export(
         tuple(language or ()),
         tuple(label or ()),
         repeat_pairs,
+        known_items,
     )
     with Store.open() as store, console.bar("exporting", unit="items") as advance:
         target = output or sys.stdout.buffer
@@ -308,8 +315,10 @@ def export(
     )
     if summary.n_items > count:
         left_out = counted(summary.n_items - count, "item")
-        without = " without a finished annotation" if format == "mushroom" else ""
-        console.say(f"left out {left_out}{without or ' that the choice leaves out'}")
+        why = "without a finished annotation" if format == "mushroom" else "by the choice"
+        if summary.settings.known and not known_items:
+            why = "with known answers (--known-items takes them along), and by the choice"
+        console.say(f"left out {left_out} {why}")
 
 
 def push(

@@ -144,6 +144,12 @@ def known_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> K
     return KnownItems(total, tuple(given))
 
 
+def known_ids(connection: Connection, dataset: DatasetRow) -> frozenset[str]:
+    """Return the ids of all items with gold labels."""
+    here = select(items.c.item_id).where(items.c.dataset_id == dataset.id)
+    return frozenset(connection.execute(here.where(is_known(dataset, items.c.position))).scalars())
+
+
 def give_after(
     connection: Connection, dataset: DatasetRow, reviewer: str, after: int, share: float
 ) -> None:

@@ -146,7 +146,20 @@ class Selection:
             yield values.lang == query.lang
         if query.min_disagreement is not None:
             yield self._disagreement >= query.min_disagreement
-        people: ColumnElement[int] = values.n_people
+        planned = and_(true(), *self._of_plan())
+        if query.known == "given":  # what is given to somebody to see how they mark has no plan
+            planned = or_(planned, is_given(self.dataset, query.reviewer, _position))
+        yield planned
+        dialect, authors = self.connection.dialect.name, self.seen_authors
+        within = search.row_number(self.dataset.id, START), search.row_number(self.dataset.id, STOP)
+        if query.text is not None:
+            yield _position.in_(search.with_text(dialect, query.text, within, authors))
+        if query.label is not None:
+            yield _position.in_(search.with_label(dialect, query.label, within, authors))
+
+    def _of_plan(self) -> Iterator[_Condition]:
+        query = self.query
+        people: ColumnElement[int] = queue_values.c.n_people
         if query.reserve:
             people = people + held_by_others(self.dataset, query.reviewer, _position)
         if query.min_annotators is not None:
@@ -156,16 +169,7 @@ class Selection:
         if query.share is not None:
             yield is_of_share(self.dataset, query.share)
         if query.known != "all":
-            given = query.known == "given"
-            others = ~is_known(self.dataset, _position)
-            mine = is_given(self.dataset, query.reviewer, _position)
-            yield or_(others, mine) if given else others
-        dialect, authors = self.connection.dialect.name, self.seen_authors
-        within = search.row_number(self.dataset.id, START), search.row_number(self.dataset.id, STOP)
-        if query.text is not None:
-            yield _position.in_(search.with_text(dialect, query.text, within, authors))
-        if query.label is not None:
-            yield _position.in_(search.with_label(dialect, query.label, within, authors))
+            yield ~is_known(self.dataset, _position)
 
     def _has_status(self, name: str, status: Status) -> _Condition:
         if status is Status.NOT_ANNOTATED:

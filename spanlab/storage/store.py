@@ -426,6 +426,7 @@ class Store:
         with self._writing(Permission.MANAGE, dataset) as connection:
             catalog.change_settings(connection, dataset, change)
             assignment.let_go(connection, catalog.find(connection, dataset), person)
+            access.note(connection, self.actor, "items taken back", dataset, person)
 
     def give_back(self, dataset: str, person: str) -> None:
         """Let a person who was away have their part of the plan again."""
@@ -445,6 +446,12 @@ class Store:
         """Return which items with known answers a person was given."""
         with self._reading(dataset, person) as place:
             return campaigns.known_items(*place, person)
+
+    def known_ids(self, dataset: str) -> frozenset[str]:
+        """Return the ids of all items with gold labels."""
+        self.require(Permission.READ, dataset)
+        with self._reading(dataset) as place:
+            return campaigns.known_ids(*place)
 
     def give_known(self, dataset: str, person: str, after: str, share: float) -> None:
         """Give a person a known item after another one if it is due; see ``give_after``."""
@@ -468,6 +475,8 @@ class Store:
             found = catalog.find(connection, dataset)
             if entrance.attempt:
                 self._check_own(found.id, entrance.reviewer)
+            else:
+                access.note(connection, self.actor, "let in", dataset, entrance.reviewer)
             campaigns.enter(connection, found, entrance)
 
     def entered(self, dataset: str) -> tuple[Entrance, ...]:

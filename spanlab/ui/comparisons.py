@@ -38,15 +38,16 @@ def compared(summary: DatasetSummary, reference: str | None) -> DatasetCompariso
     return _result(summary, reference, _compare)
 
 
-def campaign_of(summary: DatasetSummary) -> CampaignReport | None:
-    """Return what people said in a dataset; see ``_result``."""
-    return _result(summary, None, _count)
+def campaign_of(summary: DatasetSummary, look: Store | None = None) -> CampaignReport | None:
+    """Return what people said in a dataset, as ``look`` may see it; see ``_result``."""
+    return _result(summary, None, _count, look)
 
 
 def _result(
     summary: DatasetSummary,
     reference: str | None,
     make: CachedFunc[..., _RememberedResult[_Result]],
+    look: Store | None = None,
 ) -> _Result | None:
     """Return what ``make`` finds in a dataset, at once if that is quick, else on a button.
 
@@ -59,7 +60,7 @@ def _result(
     """
     limit = _limit(summary)
     is_quick = summary.n_items <= _AT_ONCE
-    look = seen_store(summary)
+    look = look or seen_store(summary)
     asks = repr((summary.settings.attributes, summary.settings.questions))
     seen = (summary.created, summary.n_items, _counts(summary), look.reader, asks)
     edits = look.n_operations(summary.name) if is_quick else 0

@@ -13,6 +13,7 @@ from spanlab.ui import common, help_menu, model_setup
 from spanlab.ui.views import (
     access,
     adjudicate,
+    campaign,
     compare,
     datasets,
     detect,
@@ -58,6 +59,7 @@ _PAGES = (
     _Place(jobs.page, "Jobs", "work_history", Permission.ADMINISTER),
     _Place(compare.page, "Compare", "compare", Permission.READ),
     _Place(measure.page, "Measure", "straighten", Permission.READ),
+    _Place(campaign.page, "Campaign", "groups", Permission.MANAGE),
     _Place(adjudicate.page, "Adjudicate", "gavel", Permission.ADJUDICATE),
     _Place(memory.page, "Memory", "psychology", Permission.ADMINISTER),
     _Place(export.page, "Export", "download", Permission.EXPORT),

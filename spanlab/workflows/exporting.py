@@ -49,6 +49,7 @@ class ExportChoice:
             annotated", lack one; empty for all.
         languages: only items in these; empty for all.
         labels: only spans with these labels, "" for those without; empty for all.
+        known_items: also items that only tell how well people mark, where a dataset has such.
         repeat_pairs: repeat questions and answers in turn up to the ten that AVeriTeC's evaluator
             reads.
     """
@@ -59,6 +60,7 @@ class ExportChoice:
     languages: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     repeat_pairs: bool = False
+    known_items: bool = False
 
     def of(self, record: Record) -> Record | None:
         """Return what of a record goes into the file, None for nothing."""
@@ -247,8 +249,12 @@ def preview_report(
 
 def _records(store: Store, dataset: str, choice: ExportChoice) -> Iterator[Record]:
     store.require(Permission.EXPORT, dataset)
+    summary, left_out = summary_of(store, dataset), frozenset[str]()
+    if summary.settings.known and summary.digest is None and not choice.known_items:
+        left_out = store.known_ids(dataset)  # of a version nothing is left out
     found = store.records(dataset, annotators=choice.annotators or None)
-    return (each for each in map(choice.of, found) if each is not None)
+    wanted = (choice.of(record) for record in found if record.item.id not in left_out)
+    return (each for each in wanted if each is not None)
 
 
 def _with(record: Record, annotations: tuple[Annotation, ...]) -> Record:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.schema import (
     AnnotatorKind,
-    AssignedShare,
     DatasetSummary,
+    KnownAnswers,
     QueueCursor,
     QueuePage,
     QueuePlace,
@@ -18,6 +18,7 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import Review, Store
+from spanlab.storage.campaigns import GivenItem, KnownItems
 from spanlab.workflows.blind import ADJUDICATED, has_reviewed, without_others
 
 
@@ -130,12 +131,22 @@ def assigned(store: Store, dataset: str, reviewer: str, item_id: str) -> tuple[s
     """
     settings = store.settings(dataset)
     people = settings.assigned_to
-    if not people:
+    if not people or (settings.known and _given(store, dataset, reviewer, item_id)):
         return ()
     (position,) = store.positions_of(dataset, [item_id])
-    shares = (AssignedShare(number, len(people), settings.overlap) for number in range(len(people)))
-    named = tuple(name for name, share in zip(people, shares, strict=True) if share.has(position))
-    return () if reviewer in named else named
+    finished: set[str] = set()
+    if settings.away:
+        said = Store(store.database).record(dataset, item_id).annotations  # others' too
+        finished = {each.annotator for each in said if each.status is Status.DONE}
+    shares = {name: settings.share_of(name) for name in people}
+    named = [name for name, share in shares.items() if share and share.has(position, finished)]
+    return () if reviewer in named else tuple(named)
+
+
+def _given(store: Store, dataset: str, reviewer: str, item_id: str) -> GivenItem | None:
+    """Return the known item that a person was given by its id; None for any other item."""
+    given = store.known_items(dataset, reviewer).given
+    return next((each for each in given if each.item_id == item_id), None)
 
 
 def items(store: Store, dataset: str, query: QueueQuery) -> QueuePage:
@@ -179,6 +190,13 @@ def standing(
     if sample:
         number = sample.index(item_id) + 1 if item_id in sample else None
         return QueuePlace(number, len(sample))
+    if query.known == "given":
+        query = replace(query, known="none")
+        known = _given(store, dataset, query.reviewer, item_id)
+        if known is not None and known.after is not None:  # it stands where the next one would
+            after = store.neighbour(dataset, query, known.after)
+            place = store.standing(dataset, query, known.after if after is None else after)
+            return replace(place, number=place.number or place.total)
     return store.standing(dataset, query, item_id)
 
 
@@ -189,10 +207,33 @@ def neighbours(
 
     Of a queue that reserves, they are reserved: the browser goes on to them without asking again.
     """
+    if query.known == "given" and not sample:
+        return _among_known(store, dataset, query, item_id)
     return QueueNeighbours(
         previous=_free(store, dataset, query, item_id, step=-1, sample=sample),
         next=_free(store, dataset, query, item_id, step=1, sample=sample),
     )
+
+
+def _among_known(store: Store, dataset: str, query: QueueQuery, item_id: str) -> QueueNeighbours:
+    """Return the neighbours of an item where items with known answers come between others.
+
+    Such an item stays after the one that it once came after; a new one is given where it is due.
+    """
+    others = replace(query, known="none")
+    share = (store.settings(dataset).known or KnownAnswers(share=0)).share
+    here = _given(store, dataset, query.reviewer, item_id)
+    if here is not None and here.after is not None:
+        following = _free(store, dataset, others, here.after, step=1)
+        before = following and _free(store, dataset, others, following, step=-1)
+        return QueueNeighbours(previous=before if following else here.after, next=following)
+    if share:
+        store.give_known(dataset, query.reviewer, item_id, share)
+    given = store.known_items(dataset, query.reviewer).hidden
+    after = {each.after: each.item_id for each in given}
+    previous = _free(store, dataset, others, item_id, step=-1)
+    following = after.get(item_id) or _free(store, dataset, others, item_id, step=1)
+    return QueueNeighbours(after.get(previous, previous), following)
 
 
 def progress(
@@ -205,13 +246,41 @@ def progress(
     """
     plan = None if adjudicating else store.plan(dataset, only=reviewer)
     mine = None if plan is None else plan.of(reviewer)
-    if mine is not None and mine.assigned is not None:
-        return QueueProgress(mine.done, mine.skipped, mine.assigned, True, mine.beyond)
     counts = store.counts(dataset, reviewer)
-    return QueueProgress(
+    whole = QueueProgress(
         done=counts.get(Status.DONE, 0),
         skipped=counts.get(Status.SKIPPED, 0),
         total=sum(counts.values()),
+    )
+    known = None if adjudicating else store.settings(dataset).known
+    if mine is not None and mine.assigned is not None:
+        planned = QueueProgress(mine.done, mine.skipped, mine.assigned, True, mine.beyond)
+        return planned if known is None else _with_known(store, dataset, reviewer, planned)
+    if known is None:
+        return whole
+    given = store.known_items(dataset, reviewer)
+    done, skipped = (_in(given, status) for status in (Status.DONE, Status.SKIPPED))
+    others = QueueProgress(whole.done - done, whole.skipped - skipped, whole.total - given.total)
+    return _with_known(store, dataset, reviewer, others)
+
+
+def _in(given: KnownItems, status: Status) -> int:
+    return sum(each.status is status for each in given.given)
+
+
+def _with_known(store: Store, dataset: str, reviewer: str, others: QueueProgress) -> QueueProgress:
+    """Count the known items among the others, as if they were such; also those yet to be given."""
+    known, given = store.settings(dataset).known, store.known_items(dataset, reviewer)
+    share = known.share if known else 0
+    total = len(given.given)
+    if others.done + others.skipped < others.total:
+        expected = int(others.total * share / (1 - share)) + len(given.given) - len(given.hidden)
+        total = max(total, min(expected, given.total))
+    return replace(
+        others,
+        done=others.done + _in(given, Status.DONE),
+        skipped=others.skipped + _in(given, Status.SKIPPED),
+        total=others.total + total,
     )
 
 

@@ -24,6 +24,7 @@ from spanlab.schema import (
 )
 from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
+from spanlab.workflows.campaigns import check_begun
 from spanlab.workflows.webhooks import notify
 
 _LARGEST = 2**53 - 1  # of the numbers that JavaScript counts without gaps
@@ -114,8 +115,10 @@ def _apply(store: Store, log: tuple[str, str, str], writes: list[SentWrite]) -> 
         for w in writes
     ]
     try:
+        if writes[0].author is None:
+            check_begun(store, dataset, reviewer, item)
         refused = {each.seq: each for each in store.apply(dataset, item, reviewer, batch).refused}
-    except StoreError as error:
+    except (StoreError, UsageError) as error:
         return [WriteOutcome(w.session, w.seq, stored=False, reason=str(error)) for w in writes]
     for w in writes:
         done = isinstance(w.op, SetStatus) and w.op.status is Status.DONE

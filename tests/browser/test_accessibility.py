@@ -41,7 +41,8 @@ COMPLAINTS = """async (rules) => {
 
 COLOURS = ["color-contrast", "link-in-text-block"]
 PAGES = (
-    *("datasets", "detect", "optimise", "jobs", "compare", "measure", "adjudicate", "memory"),
+    *("datasets", "detect", "optimise", "jobs", "compare", "measure", "campaign"),
+    *("adjudicate", "memory"),
     "export",
 )
 HELP = ("keys", "glossary", "formats", "guidelines", "version")

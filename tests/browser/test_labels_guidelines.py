@@ -109,13 +109,20 @@ def test_guidelines_are_shown_at_the_first_item_and_by_key_as_harmless_markdown(
     assert sheet.locator("img, script").count() == 0
     assert here.page.evaluate("globalThis.stolen") is None
     here.press("a")  # no key reaches the item behind it
-    here.press("Escape", "a", "Enter")
+    here.press("Escape")
+    expect(sheet).to_be_hidden()
+    here.page.reload()  # asked until they are confirmed
+    expect(sheet.get_by_role("button", name="I have read them")).to_be_focused()
+    here.press("Enter")
+    expect(sheet).to_be_hidden()
+    here.press("a", "Enter")
     here.wait_for("b")
     expect(sheet).to_be_hidden()
     here.settle()
     assert here.texts("a") == ["one"]
     done = here.store.record(here.dataset, "a").annotations[-1]
     assert done.guidelines == 1
+    assert [(who, version) for who, version, _ in here.store.readings(here.dataset)] == [("Ada", 1)]
     here.page.reload()
     here.wait_for("b")
     expect(sheet).to_be_hidden()

@@ -40,6 +40,11 @@ def test_a_campaign_is_shown_and_steered(
         csv.DictReader(io.StringIO(spanlab("campaign", "mine", "--remind", "--csv").stdout))
     )
     assert [(row["Person"], row["Left"]) for row in rows] == [("anna", "2"), ("Ben", "2")]
+    exported = spanlab("export", "mine", "-o", "new.jsonl")
+    assert "left out 2 items with known answers (--known-items takes them" in exported.stderr
+    assert len((tmp_path / "new.jsonl").read_text().splitlines()) == 4
+    assert spanlab("export", "mine", "-o", "all.jsonl", "--known-items").returncode == 0
+    assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 6
     asked = spanlab("campaign", "mine", "--take-back", "Ben")
     assert asked.returncode == 2
     assert "2 items of Ben, assigned and not finished" in asked.stderr

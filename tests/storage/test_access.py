@@ -59,6 +59,7 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "own_name": (_SEE, lambda store, name: store.own_name(name)),
     "n_held": (_SEE, lambda store, name: store.n_held(name, "Anna")),
     "known_items": (_SEE, lambda store, name: store.known_items(name, "Anna")),
+    "known_ids": (_READ, lambda store, name: store.known_ids(name)),
     "entered": (_SEE, lambda store, name: store.entered(name)),
     "readings": (_SEE, lambda store, name: store.readings(name)),
     "last_active": (_SEE, lambda store, name: store.last_active(name)),

@@ -18,6 +18,7 @@ from spanlab.schema import (
     Annotation,
     AnnotatorKind,
     Item,
+    KnownAnswers,
     Question,
     Record,
     Span,
@@ -526,10 +527,20 @@ def test_labels_and_guidelines_are_settings(open_page: OpenPage, store: Store) -
     required.check()
     (text,) = [each for each in app.text_area if each.label.startswith("Guidelines")]
     text.input("Mark *all* names.")
+    (checked,) = [each for each in app.checkbox if "Items with gold labels" in each.label]
+    checked.check().run()
+    (items,) = [each for each in app.number_input if each.label.startswith("Of these before")]
+    items.set_value(3)
+    next(each for each in app.button if each.label == "Save").click().run()
+    assert "let that be always hidden" in app.error[0].value  # nothing is half-written
+    assert store.settings("mine").guidelines == ()
+    (seen,) = [each for each in app.radio if each.label == "What other people marked"]
+    seen.set_value("Always hidden")
     next(each for each in app.button if each.label == "Save").click().run()
     settings = store.settings("mine")
     assert settings.labels == LABEL_SETS["FaithBench"]
     assert (settings.label_required, settings.guidelines) == (True, ("Mark *all* names.",))
+    assert settings.known == KnownAnswers(test_items=3)
 
 
 def test_labels_are_edited_in_rows_that_say_what_is_wrong_beside_them(

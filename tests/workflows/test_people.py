@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.errors import NotFoundError, UsageError
+from spanlab.errors import AccessError, NotFoundError, UsageError
 from spanlab.oplog import AddSpan, FinishItem
-from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Role, Span
 from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
 from spanlab.workflows.analysis.forecast import done_by, forecast
 from spanlab.workflows.analysis.people import oversee, remind_table
+from spanlab.workflows.blind import seen_by
 from spanlab.workflows.campaigns import (
     begin_test,
     change_known,
@@ -23,6 +24,7 @@ from spanlab.workflows.campaigns import (
     leaving,
     let_in,
 )
+from spanlab.workflows.datasets import summary_of
 
 ANSWER = "0123456789"
 TODAY = date(2026, 3, 20)
@@ -98,7 +100,7 @@ def test_the_lead_sees_what_each_has_left_how_well_they_mark_and_whom_to_remind(
     ada, ben, cleo = found.people
     assert found.plan is not None
     assert (found.plan.needed, found.plan.done) == (12, 1)
-    assert (ada.assigned, ada.done, ada.left, ada.per_hour) == (4, 4, 3, 120.0)
+    assert (ada.assigned, ada.done, ada.left, ada.per_hour) == (4, 1, 3, 120.0)
     assert ada.known is not None
     assert ben.known is not None
     assert ada.known == (3, 1.0, 1.0, 1.0)
@@ -172,3 +174,31 @@ def test_known_answers_need_reviewers_who_never_see_what_others_marked(store: St
         change_known(store, "d", {"share": 0.9})
     change_known(store, "d", None)
     assert store.settings("d").known is None
+
+
+def test_an_annotator_is_scored_by_what_they_may_not_see_and_leads_nothing(store: Store) -> None:
+    change_known(store, "d", {"test_items": 2})
+    store.access.sign_in("oidc:ada", "Ada")
+    store.access.grant("oidc:ada", Role.ANNOTATOR, "d")
+    bound = store.acting_as(store.access.actor("oidc:ada"))
+    mine = seen_by(bound, summary_of(bound, "d"), "Ada")
+    begin_test(mine, "d", "Ada")
+    for item in entrance_of(mine, "d", "Ada").items:
+        assert mine.record("d", item).annotations == ()
+        _mark(mine, item, "Ada", 2, 6)
+    assert entrance_of(mine, "d", "Ada").score == 1.0
+    mine.confirm_read("d", "Ada", 1)
+    for refused in (
+        lambda: oversee(mine, "d"),
+        lambda: let_in(mine, "d", "Ada"),
+        lambda: mine.take_back("d", "Ben"),
+        lambda: mine.known_items("d", "Ben"),
+        lambda: mine.confirm_read("d", "Ben", 1),
+        lambda: change_known(mine, "d", None),
+    ):
+        with pytest.raises(AccessError):
+            refused()
+    expires = datetime.now(UTC) + timedelta(days=1)
+    store.access.make_token("invitation", Role.ANNOTATOR, "d", label="Cleo", expires=expires)
+    (table,) = [each for each in oversee(store, "d").tables() if each.key == "invitations"]
+    assert table.rows[0][1:3] == ("Cleo", "annotator")

@@ -108,17 +108,6 @@ def _agreement(asked: _CampaignChoice) -> None:
     show_table(table)
 
 
-def _raters(asked: _CampaignChoice) -> None:
-    found = campaign_of(asked.summary)
-    if found is None:
-        return
-    if found.raters is None:
-        _say_nothing("How reliable people are is estimated once two have finished items.")
-        return
-    (table,) = found.raters.tables()
-    show_table(table)
-
-
 def _times(asked: _CampaignChoice) -> None:
     paces = pace(asked.finished)
     if not paces:
@@ -138,7 +127,6 @@ _VIEWS: dict[str, Callable[[_CampaignChoice], None]] = {
     "Items by day": _by_day,
     "Labels": _labels,
     "Agreement over time": _agreement,
-    "Reliability": _raters,
     "Time per item": _times,
 }
 

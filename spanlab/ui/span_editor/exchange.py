@@ -56,9 +56,12 @@ class ReviewQueue:
     @property
     def id(self) -> str:
         """A name for dataset, reviewer and filters, whichever item the URL asked for."""
+        asked = asdict(self.query).items()
         queue = {
             "dataset": self.dataset,
-            "query": asdict(self.query),
+            "query": {
+                name: value for name, value in asked if value is not None and value is not False
+            },
             "author": self.author,
             "decided_at_once": self.decided_at_once,
             **({"sample": self._digest} if self.sample else {}),
@@ -122,6 +125,7 @@ class EditorMessage(BaseModel):
     trace: TraceWanted | None = None
     items: ItemsWanted | None = None
     evidence: EvidenceSent | None = None
+    confirmed: int = Field(0, ge=0, le=2**31 - 1)  # version of the guidelines
     standing: bool = True
 
     @property
@@ -185,6 +189,9 @@ def exchange(store: Store, place: ReviewQueue, sent: EditorMessage) -> EditorRep
         "progress": None,
         "trace": _trace(store, place, sent.trace) if here and sent.trace else None,
         "evidence_added": added,
+        "guidelines_read": None
+        if here and not sent.confirmed
+        else _confirmed(store, place, sent.confirmed),
         "items_found": _items(store, place, sent.items) if here and sent.items else None,
         "standing": None,
         **about,
@@ -264,6 +271,15 @@ def _trace(store: Store, place: ReviewQueue, wanted: TraceWanted) -> dict[str, J
         "annotator": wanted.annotator,
         "about": None if found is None else trace_payload(found),
     }
+
+
+def _confirmed(store: Store, place: ReviewQueue, confirmed: int) -> int:
+    """Store which version of the guidelines a person confirms, and return the newest that is."""
+    who = place.author or place.reviewer
+    if 0 < confirmed <= len(store.settings(place.dataset).guidelines):
+        store.confirm_read(place.dataset, who, confirmed)
+    versions = (each.version for each in store.readings(place.dataset) if each.reviewer == who)
+    return max(versions, default=0)
 
 
 def _add(store: Store, place: ReviewQueue, sent: EvidenceSent) -> dict[str, JsonValue]:

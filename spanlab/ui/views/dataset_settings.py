@@ -13,6 +13,7 @@ from spanlab.schema import (
     AnnotatorSummary,
     DatasetSettings,
     DatasetSummary,
+    KnownAnswers,
     UndecidedRule,
 )
 from spanlab.ui.common import plain, store
@@ -45,7 +46,9 @@ def ask_settings(summary: DatasetSummary) -> bool:
         Whether they were saved just now.
     """
     now = summary.settings
-    review, labels, questions, guidelines = st.tabs(["Review", "Labels", "Questions", "Guidelines"])
+    review, labels, questions, guidelines, checks = st.tabs(
+        ["Review", "Labels", "Questions", "Guidelines", "Known answers"]
+    )
     with review:
         undecided = st.radio(
             "Suggestions left undecided when a reviewer presses Done",
@@ -101,11 +104,14 @@ def ask_settings(summary: DatasetSummary) -> bool:
             now.guidelines_now,
             height=280,
             max_chars=100_000,
-            help="Annotators see them at their first item, after a change again, and with the key "
-            "g. Every annotation keeps the version that its author had.",
+            help="Annotators see them at their first item, until they confirm having read them, "
+            "after a change again, and with the key g. Every annotation keeps the version that its "
+            "author had; the Campaign page says who has read which.",
         )
         if now.guidelines:
             st.caption(f"This is version {len(now.guidelines)}.")
+    with checks:
+        known_now = _ask_known(now.known)
     if not st.button("Save", type="primary", key="save-settings"):
         return False
     if labels_now is None:
@@ -124,6 +130,7 @@ def ask_settings(summary: DatasetSummary) -> bool:
             "label_required": required,
             **asked,
             "unanswered": unanswered,
+            "known": known_now,
         }
 
         def change(stored: DatasetSettings) -> DatasetSettings:
@@ -132,6 +139,39 @@ def ask_settings(summary: DatasetSummary) -> bool:
         store().change_settings(summary.name, change)
         return True
     return False
+
+
+def _ask_known(now: KnownAnswers | None) -> KnownAnswers | None:
+    """Ask how items with gold labels are used to see how well people mark; None for not at all."""
+    used = st.checkbox(
+        "Items with gold labels tell how well people mark",
+        now is not None,
+        help="They come up among others without a sign of it, for everybody, and count for no "
+        "plan. What other people marked has to be always hidden then, see Review.",
+    )
+    now = now or KnownAnswers()
+    left, right = st.columns(2)
+    with left:
+        share = st.slider(
+            *("Of what a person reviews, in per cent", 0, 50, round(100 * now.share)),
+            disabled=not used,
+        )
+        items = st.number_input(
+            *("Of these before somebody may begin", 0, 50, now.test_items),
+            disabled=not used,
+            help="A short test; 0 for none. The Campaign page lets people in without it.",
+        )
+        retry = st.checkbox("Another try, with other items", now.retry, disabled=not used)
+    with right:
+        low = st.slider(*("Warn below an IoU of", 0.0, 1.0, now.warn_below), disabled=not used)
+        pass_at = st.slider(
+            *("The test is passed at an IoU of", 0.0, 1.0, now.pass_at), disabled=not used
+        )
+    if not used:
+        return None
+    return KnownAnswers(
+        share=share / 100, warn_below=low, test_items=items, pass_at=pass_at, retry=retry
+    )
 
 
 Finish = Callable[[str], NoReturn]

@@ -197,7 +197,16 @@ def _only(summary: DatasetSummary) -> ExportChoice:
             help="Spans with these labels; the others are left out, the items stay.",
             key=f"export-labels-{summary.name}",
         )
-    return ExportChoice(states=tuple(states), languages=tuple(languages), labels=tuple(labels))
+        known = bool(summary.settings.known) and st.checkbox(
+            "Also items with known answers, which only tell how well people mark",
+            key=f"export-known-{summary.name}",
+        )
+    return ExportChoice(
+        states=tuple(states),
+        languages=tuple(languages),
+        labels=tuple(labels),
+        known_items=known,
+    )
 
 
 def _format() -> str:

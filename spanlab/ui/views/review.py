@@ -23,10 +23,11 @@ from spanlab.schema import (
 )
 from spanlab.storage.store import Store
 from spanlab.ui import common, span_editor
-from spanlab.ui.messages import errors_shown, show_error
+from spanlab.ui.messages import errors_shown, show_error, show_news, tell_after_rerun
 from spanlab.ui.views.reviewer import ask_reviewer, may_review, show_completion
 from spanlab.workflows import review
 from spanlab.workflows.blind import reviewed_by
+from spanlab.workflows.campaigns import EntranceState, begin_test, entrance_of, test_in_words
 from spanlab.workflows.measuring.sample import MeasuredItems, read_measured
 
 _ALL = "All"
@@ -79,8 +80,18 @@ def page() -> None:
     if not may_review(summary, reviewer):
         return
     dataset = summary.name
+    show_news()
+    test = entrance_of(review_store(dataset), dataset, reviewer, summary.settings)
+    if test.stage in {"begin", "failed"}:
+        _offer_test(summary, reviewer, test)
+        return
     about = _describe(dataset, query)
-    live = None if measured is None else LiveLine(measured, about, described)
+    live: LiveLine | TestLine | None = None
+    if test.stage == "test":
+        query, measured = QueueQuery(reviewer=reviewer, blind=True, known="given"), None
+        live = TestLine(summary, reviewer, described)
+    elif measured is not None:
+        live = LiveLine(measured, about, described)
     if live is None:  # else the fragment below writes it
         described.caption(common.plain(about))
     if asked is not None and not review.has_item(review_store(dataset), dataset, asked):
@@ -89,9 +100,44 @@ def page() -> None:
     span_editor.editor(review.labels(review_store(dataset), dataset, query), summary.settings)
     with errors_shown():
         entry = entry_of(dataset, query, _PAGE)
-        sample = () if measured is None else _sample_of(dataset, query, measured)
+        sample = test.items if measured is None else _sample_of(dataset, query, measured)
         place = span_editor.ReviewQueue(dataset, query, entry, sample=sample)
         answer_editor(place, _PAGE, live)
+
+
+def _offer_test(summary: DatasetSummary, reviewer: str, state: EntranceState) -> None:
+    """Say that there is a test before one may begin, or how it went, and lead on."""
+    known = summary.settings.known
+    assert known is not None
+    st.info(common.plain(test_in_words(state, known)), icon=":material/school:")
+    if state.stage == "failed" and not state.again:
+        return
+    label = "Begin" if state.stage == "begin" else "Try again"
+    if st.button(label, type="primary", icon=":material/play_arrow:"):
+        with errors_shown("Ask whoever leads this dataset to let you in."):
+            begin_test(review_store(summary.name), summary.name, reviewer)
+            st.rerun()
+
+
+class TestLine:
+    """The line above the editor that says how far the test is before somebody may begin."""
+
+    def __init__(self, summary: DatasetSummary, reviewer: str, place: DeltaGenerator) -> None:
+        self._summary, self._reviewer, self._place = summary, reviewer, place
+
+    def note(self, decided: Iterable[str]) -> None:
+        """Keep nothing: what is decided is looked up."""
+
+    def draw(self, dataset: str) -> None:
+        """Write the line; at the end of the test the page is drawn anew and says how it went."""
+        known, settings = self._summary.settings.known, self._summary.settings
+        state = entrance_of(review_store(dataset), dataset, self._reviewer, settings)
+        assert known is not None
+        if state.stage == "open":
+            tell_after_rerun(test_in_words(state, known))
+        if state.stage != "test":
+            st.rerun()
+        self._place.caption(common.plain(test_in_words(state, known)))
 
 
 def _say_unknown(dataset: str, item: str) -> None:
@@ -143,7 +189,7 @@ class LiveLine:
 
 @st.fragment
 def answer_editor(
-    place: span_editor.ReviewQueue, page_name: str, live: LiveLine | None = None
+    place: span_editor.ReviewQueue, page_name: str, live: LiveLine | TestLine | None = None
 ) -> None:
     """Answer the editor on a page; only this runs again when a reviewer presses a key."""
     try:
@@ -302,6 +348,7 @@ def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     return QueueQuery(
         **plan,
         reviewer=reviewer,
+        known="given" if summary.settings.known else "all",
         blind=locked or not people,
         shown_when_done=locked and summary.settings.shown_when_done,
         text=searched.strip() or None,
@@ -346,12 +393,16 @@ def _plan(settings: DatasetSettings, reviewer: str) -> _QueuePlan:
         return {}
     if not people:
         return {"unfinished": True, "max_annotators": settings.overlap - 1, "reserve": True}
-    if reviewer not in people:
+    share = settings.share_of(reviewer)
+    if share is None:
         st.caption(f"Items of this dataset are assigned to {len(people)} others.")
         return {}
+    # Reserved, too: after people left or came back, more than these may be asked for an item.
     return {
         "unfinished": True,
-        "share": AssignedShare(people.index(reviewer), len(people), settings.overlap),
+        "max_annotators": settings.overlap - 1,
+        "reserve": True,
+        "share": share,
     }
 
 

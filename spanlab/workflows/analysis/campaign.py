@@ -28,7 +28,6 @@ from spanlab.storage import FinishedItem, Store
 from spanlab.workflows.analysis.calibration import UNLABELLED
 from spanlab.workflows.analysis.comparison import sample_records
 from spanlab.workflows.datasets import reported, summary_of
-from spanlab.workflows.measuring.raters import RaterReport, RaterTally
 
 _REPORT_EVERY = 100  # items between two calls of `on_progress`
 
@@ -71,15 +70,14 @@ class KnownMarks(NamedTuple):
 class CampaignReport:
     """What people said of ``looked_at`` of a dataset's items, by person and by item id.
 
-    ``known`` is about the items with gold labels, by person; ``raters`` is how reliable people are,
-    None where fewer than two have finished anything.
+    ``known`` is about the items with gold labels, by person; these items are ``gold``, by id.
     """
 
     looked_at: int
     labels: Mapping[str, PersonLabels]
     marks: Mapping[str, ItemMarks]
     known: Mapping[str, KnownMarks] = field(default_factory=dict)
-    raters: RaterReport | None = None
+    gold: frozenset[str] = frozenset()
 
 
 class AgreementOn(NamedTuple):
@@ -126,16 +124,18 @@ def campaign(
     labels: dict[str, PersonLabels] = defaultdict(PersonLabels)
     marks: dict[str, ItemMarks] = {}
     compared: dict[str, list[tuple[float, int, int, int, int]]] = defaultdict(list)
-    looked_at, raters = 0, RaterTally()
+    gold: set[str] = set()
+    looked_at = 0
     for record in reported(sample_records(store, dataset, limit), on_progress, _REPORT_EVERY):
         looked_at += 1
-        raters.add(record)
         marks[record.item.id] = rated(record, people)
         _count(labels, record, marks[record.item.id])
+        if any(each.kind is AnnotatorKind.GOLD for each in record.annotations):
+            gold.add(record.item.id)
         for name, against in against_gold(record, marks[record.item.id]).items():
             compared[name].append(against)
     known = {name: _summed(rows) for name, rows in compared.items()}
-    return CampaignReport(looked_at, labels, marks, known, raters.result())
+    return CampaignReport(looked_at, labels, marks, known, frozenset(gold))
 
 
 def against_gold(record: Record, item: ItemMarks) -> dict[str, tuple[float, int, int, int, int]]:

@@ -21,7 +21,7 @@ from spanlab.results import (
     columns_of,
     figure,
 )
-from spanlab.schema import AnnotatorKind, DatasetSummary, Status
+from spanlab.schema import AccessToken, AnnotatorKind, DatasetSummary, Permission, Status
 from spanlab.scorers.agreement import agreement
 from spanlab.storage import FinishedItem, PersonProgress, PlanProgress, Store
 from spanlab.storage.campaigns import Entrance, ReadGuidelines
@@ -71,6 +71,7 @@ class CampaignOverview(ResultViews):
     forecast: Forecast | None
     readings: tuple[ReadGuidelines, ...]
     entrances: tuple[Entrance, ...]
+    invitations: tuple[AccessToken, ...] = ()
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return people, progress, known answers, and who read and tested what."""
@@ -82,6 +83,8 @@ class CampaignOverview(ResultViews):
             found.append(entrance_table(self))
         if settings.guidelines:
             found.append(readings_table(self))
+        if self.invitations:
+            found.append(invitation_table(self))
         return tuple(found)
 
     def figures(self) -> dict[str, Any]:
@@ -126,12 +129,16 @@ def oversee(
 
     Raises:
         NotFoundError: there is no such dataset.
+        AccessError: who asks does not lead it.
     """
+    store.require(Permission.MANAGE, dataset)
     now = now or datetime.now(UTC)
     summary = summary_of(store, dataset)
     report = report or campaign(store, dataset)
     plan = store.plan(dataset) if summary.settings.overlap else None
     finished = store.finished(dataset)
+    if summary.settings.known:  # which count for no plan
+        finished = tuple(each for each in finished if each.item_id not in report.gold)
     days = Counter(each.at.date() for each in finished)
     left = 0 if plan is None else plan.needed - plan.done
     readings, entrances = store.readings(dataset), store.entered(dataset)
@@ -153,6 +160,12 @@ def oversee(
         forecast=forecast(days, left, now.date()) if left > 0 else None,
         readings=readings,
         entrances=entrances,
+        invitations=tuple(
+            each
+            for each in store.access.tokens("invitation")
+            if each.dataset == dataset and not (each.revoked or each.used)
+            if each.expires is None or each.expires > now
+        ),
     )
 
 
@@ -173,7 +186,6 @@ class _Sources:
         mine = [each for each in self.finished if each.annotator == name]
         part = (self.plan and self.plan.of(name)) or PersonProgress(name)
         seconds = [each.seconds for each in mine if each.seconds]
-        by_name = {who.name: who.counts for who in self.summary.annotators}
         settings = self.summary.settings
         is_shared = not settings.assigned_to  # what is left to one is left to others, too
         days = Counter(each.at.date() for each in mine)
@@ -181,7 +193,7 @@ class _Sources:
         return CampaignPerson(
             name=name,
             assigned=part.assigned,
-            done=by_name.get(name, {}).get(Status.DONE, 0),
+            done=self._done(name, part),
             left=None if part.assigned is None else part.left,
             per_hour=3600 * len(seconds) / sum(seconds) if seconds else None,
             last_active=self.last_active.get(name),
@@ -192,6 +204,12 @@ class _Sources:
             away=name in settings.away,
             warning="; ".join(self._warnings(name, known)),
         )
+
+    def _done(self, name: str, part: PersonProgress) -> int:
+        if self.plan is not None:
+            return part.done + part.beyond
+        counts = (who.counts for who in self.summary.annotators if who.name == name)
+        return next(counts, {}).get(Status.DONE, 0)
 
     def _warnings(self, name: str, known: KnownMarks | None) -> Iterable[str]:
         settings = self.summary.settings
@@ -261,7 +279,9 @@ def people_table(found: CampaignOverview) -> ResultTable:
 
 def progress_table(found: CampaignOverview) -> ResultTable:
     """Return annotations by day: those there are, and those that the last days let expect."""
-    done, rows = 0, list[tuple[Cell, ...]]()
+    rows = list[tuple[Cell, ...]]()
+    # What was imported has no day: it was there before the first one.
+    done = max((found.plan.done if found.plan else 0) - sum(more for _, more in found.days), 0)
     for day, more in found.days:
         done += more
         rows.append((day.isoformat(), done, "done"))
@@ -269,6 +289,8 @@ def progress_table(found: CampaignOverview) -> ResultTable:
     if found.forecast is not None:
         step = math.ceil(len(found.forecast.days) / _POINTS)
         last = len(found.forecast.days) - 1
+        if found.days:  # the line goes on where the other one ends
+            rows.append((found.days[-1][0].isoformat(), done, "expected"))
         for at, (day, expected) in enumerate(found.forecast.days):
             if at % step == 0 or at == last:
                 sums = {name: done + value for name, value in expected.model_dump().items()}
@@ -314,7 +336,7 @@ def known_table(found: CampaignOverview) -> ResultTable:
         remarks=(
             "Sensitivity is the share of hallucinated characters that a person marks, specificity "
             "that of others that they leave."
-            + ("" if least is None else f" Yellow is an IoU below {figure(least)}."),
+            + ("" if least is None else f" The lead is warned of an IoU below {figure(least)}."),
         ),
         empty="Nobody has finished an item with gold labels yet.",
         tones=tuple("yellow" if least and known.iou < least else "" for _, known in marks),
@@ -358,6 +380,22 @@ def readings_table(found: CampaignOverview) -> ResultTable:
             (each.reviewer, each.version, f"{each.at:%Y-%m-%d %H:%M}") for each in found.readings
         ),
         empty="Nobody has confirmed having read them yet.",
+    )
+
+
+def invitation_table(found: CampaignOverview) -> ResultTable:
+    """Return the invitations that nobody has accepted yet."""
+    return ResultTable(
+        key="invitations",
+        title="Invitations that nobody has accepted yet",
+        columns=tuple(columns_of("text", "Id", "For", "Role", "Made by", "Ends")),
+        rows=tuple(
+            (
+                *(each.id, each.label or each.worker, each.role.value, each.made_by),
+                each.expires and f"{each.expires:%Y-%m-%d %H:%M}",
+            )
+            for each in found.invitations
+        ),
     )
 
 

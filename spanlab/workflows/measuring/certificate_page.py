@@ -133,8 +133,7 @@ def _setup(content: Mapping[str, Any]) -> dict[str, str]:
     again = _alike(runs, "not run again") + (f", {runs['runs']} runs" if runs else "")
     unknown = "not known: spanlab did not run it here"
     return {
-        "Model": "; ".join(filter(None, (bound["model"], asked)))
-        or ("none" if bound["models"] else "not said"),
+        "Model": "; ".join(filter(None, (bound["model"], asked))) or "none",
         **({"check-model": checks} if checks else {}),
         **{title: text or unknown for title, text in hashes.items()},
         "Consistency of repeated runs": again,

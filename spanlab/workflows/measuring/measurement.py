@@ -33,7 +33,6 @@ from spanlab.workflows.measuring.sample import (
 )
 
 _STEPS: Final = 24  # points of the history
-_FIRST: Final = 10  # reviews that it begins with at most
 _DIFFERENCE: Final = 0.05
 
 
@@ -218,9 +217,8 @@ def _pairs(items: MeasuredItems) -> Iterable[tuple[str, str, RateChange]]:
 
 
 def _history(items: MeasuredItems) -> Iterable[tuple[int, MeanInterval]]:
-    first = min(max(items.reviewed // 10, 2), _FIRST)  # the first few would hide all others
     if items.reviewed > 1:
-        for n in sorted(set(np.linspace(first, items.reviewed, _STEPS).astype(int).tolist())):
+        for n in sorted(set(np.linspace(2, items.reviewed, _STEPS).astype(int).tolist())):
             interval = interval_of(items.estimate(n=n))
             if interval is not None:
                 yield n, interval

@@ -105,71 +105,46 @@ def rate_raters(records: Iterable[Record], names: Sequence[str] = ()) -> RaterRe
     Raises:
         UsageError: fewer than two of them have finished anything.
     """
-    tally = RaterTally(names)
+    patterns: Counter[tuple[str | None, ...]] = Counter()
+    items: Counter[str] = Counter()
+    known: dict[str, Counter[tuple[bool, bool]]] = {}
+    known_items: Counter[str] = Counter()
     for record in records:
-        tally.add(record)
-    report = tally.result()
-    if report is None:
-        raise UsageError("to say how reliable people are, two of them must have finished items")
-    return report
-
-
-class RaterTally:
-    """Gathers what persons marked, item by item.
-
-    Args:
-        names: whom; all persons if empty.
-    """
-
-    def __init__(self, names: Sequence[str] = ()) -> None:
-        self._names = names
-        self._patterns: Counter[tuple[str | None, ...]] = Counter()
-        self._items: Counter[str] = Counter()
-        self._known: dict[str, Counter[tuple[bool, bool]]] = {}
-        self._known_items: Counter[str] = Counter()
-
-    def add(self, record: Record) -> None:
-        """Count an item."""
         done = {
             said.annotator: said
             for said in record.annotations
             if said.status is Status.DONE
-            and (
-                said.annotator in self._names if self._names else said.kind is AnnotatorKind.PERSON
-            )
+            and (said.annotator in names if names else said.kind is AnnotatorKind.PERSON)
         }
         gold = next((a for a in record.annotations if a.kind is AnnotatorKind.GOLD), None)
-        self._items.update(list(done))
+        items.update(list(done))
         voters = tuple(done)
         for marked, length in _stretches(record.item.answer, list(done.values())):
-            self._patterns[(*voters, None, *(voters[at] for at in marked))] += length
+            patterns[(*voters, None, *(voters[at] for at in marked))] += length
         if gold is not None and gold.status is Status.DONE:
             for name, said in done.items():
-                self._known_items[name] += 1
-                counts = self._known.setdefault(name, Counter())
+                known_items[name] += 1
+                counts = known.setdefault(name, Counter())
                 for marked, length in _stretches(record.item.answer, [said, gold]):
                     counts[0 in marked, 1 in marked] += length
-
-    def result(self) -> RaterReport | None:
-        """Return what was gathered; None where fewer than two have finished anything."""
-        people = list(self._items)
-        if len(people) < 2:
-            return None
-        marks, numbers = pattern_counts(_by_person(self._patterns, people))
-        model = dawid_skene(marks, numbers)
-        raters = [
-            RaterQuality(
-                name=name,
-                items=self._items[name],
-                sensitivity=float(model.sensitivity[at]),
-                specificity=float(model.specificity[at]),
-                known=self._known_items[name],
-                known_sensitivity=_share(self._known.get(name), of=True),
-                known_specificity=_share(self._known.get(name), of=False),
-            )
-            for at, name in enumerate(people)
-        ]
-        return RaterReport(tuple(sorted(raters, key=lambda rater: -rater.weight)))
+    people = list(items)
+    if len(people) < 2:
+        raise UsageError("to say how reliable people are, two of them must have finished items")
+    marks, numbers = pattern_counts(_by_person(patterns, people))
+    model = dawid_skene(marks, numbers)
+    raters = [
+        RaterQuality(
+            name=name,
+            items=items[name],
+            sensitivity=float(model.sensitivity[at]),
+            specificity=float(model.specificity[at]),
+            known=known_items[name],
+            known_sensitivity=_share(known.get(name), of=True),
+            known_specificity=_share(known.get(name), of=False),
+        )
+        for at, name in enumerate(people)
+    ]
+    return RaterReport(tuple(sorted(raters, key=lambda rater: -rater.weight)))
 
 
 def _by_person(

@@ -78,6 +78,7 @@ export class Conversation {
             trace: view.trace.wanted(),
             items: view.items.wanted(),
             evidence: view.evidence.form.wanted(),
+            confirmed: view.guidelines.wanted(),
             standing: !navigation.numbers.has(at),
         };
         this.unchecked = false;
@@ -102,6 +103,7 @@ export class Conversation {
         for (const payload of answer.items) this.keep(payload);
         if (answer.trace) view.trace.receive(answer.trace);
         if (answer.evidence_added) view.evidence.form.receive(answer.evidence_added);
+        if (answer.guidelines_read !== null) view.guidelines.receive(answer.guidelines_read, moved);
         if (answer.items_found) view.items.receive(answer.items_found);
         if (answer.standing) navigation.stand(answer.standing);
         if (answer.progress) this.advance(answer.progress, moved);
@@ -212,7 +214,7 @@ export class Conversation {
         const { outbox, navigation, view } = this.editor;
         if (outbox.toSend().length > 0) return true;
         if (this.stashed) return false; // what came is looked at first
-        if (view.trace.wanted() || view.items.wanted()) return true;
+        if (view.trace.wanted() || view.items.wanted() || view.guidelines.wanted()) return true;
         const { at } = navigation;
         if (at === null || at === undefined) return false;
         return at !== this.told || !navigation.numbers.has(at) || !this.cache.knows(at) || this.cache.ahead(at) !== null;

@@ -2,23 +2,26 @@
 
 import { h } from "./dom.js";
 
-const STORED = "spanlab.guidelines";
 const TAGS = new Set([
     ..."p ul ol li blockquote hr strong em s br code pre a".split(" "),
     ..."h1 h2 h3 h4 h5 h6 table thead tbody tr th td".split(" "),
 ]);
 
-/** Shown by key, and of itself once for each version, at the first item that is opened. */
+/** Shown by key, and of itself at the first item that is opened, until the reader confirms the version. */
 export class Guidelines {
     constructor(view) {
         this.view = view;
         this.version = 0;
+        this.read = null; // the version that Python has as confirmed; null until it has said so
+        this.confirmed = 0; // the one that is to be told
+        this.shown = 0; // the one that has come up by itself
+        this.confirm = h("button", { class: "sl-button", type: "button" }, "I have read them", h("kbd", {}, "↵"));
         this.close = h("button", { class: "sl-button", type: "button" }, "Close", h("kbd", {}, "g"));
         this.which = h("span", { class: "sl-quiet" });
         this.body = h("div", { class: "sl-guidelines" });
         this.node = h("div", { class: "sl-sheet", role: "dialog", "aria-modal": "true", "aria-label": "Guidelines", tabindex: "-1", hidden: "" },
             h("div", { class: "sl-sheet-inner sl-sheet-text" },
-                h("header", {}, h("h2", {}, "Guidelines"), this.which, this.close), this.body));
+                h("header", {}, h("h2", {}, "Guidelines"), this.which, this.confirm, this.close), this.body));
     }
 
     get isOpen() {
@@ -27,6 +30,7 @@ export class Guidelines {
 
     listen(on) {
         on(this.close, "click", () => this.toggle(false));
+        on(this.confirm, "click", () => this.confirmRead());
         on(this.node, "click", (event) => event.target === this.node && this.toggle(false));
     }
 
@@ -46,33 +50,38 @@ export class Guidelines {
         if (show && !this.hasText) return this.view.say("This dataset has no guidelines. Its settings on the Datasets page take some.", true);
         this.node.hidden = !show;
         if (!show) return this.view.focusAnswer();
-        this.remember();
-        this.node.focus();
+        this.confirm.hidden = this.isRead;
+        (this.isRead ? this.node : this.confirm).focus();
         return true;
     }
 
-    /** An item was opened: show guidelines that this browser has not shown yet. */
+    get isRead() {
+        return Math.max(this.read ?? 0, this.confirmed) >= this.version;
+    }
+
+    /** An item was opened: show guidelines that its reader has not confirmed. */
     atFirstItem() {
-        const { dataset } = this.view.editor.navigation.place;
-        if (this.hasText && seen()[dataset] !== this.version) this.toggle(true);
+        if (!this.hasText || this.read === null || this.isRead || this.shown === this.version) return;
+        this.shown = this.version;
+        this.toggle(true);
     }
 
-    remember() {
-        const { dataset } = this.view.editor.navigation.place ?? {};
-        if (!dataset) return;
-        try {
-            localStorage.setItem(STORED, JSON.stringify({ ...seen(), [dataset]: this.version }));
-        } catch {
-            // a full or forbidden storage: they are shown again
-        }
+    confirmRead() {
+        this.confirmed = this.version;
+        this.toggle(false);
+        this.view.editor.outbox.send();
     }
-}
 
-function seen() {
-    try {
-        return JSON.parse(localStorage.getItem(STORED)) ?? {};
-    } catch {
-        return {};
+    /** The version to tell Python of, 0 for none. */
+    wanted() {
+        return this.confirmed > (this.read ?? 0) ? this.confirmed : 0;
+    }
+
+    /** Python says which version the reader has confirmed; of another reader or dataset anew. */
+    receive(version, isOther) {
+        this.read = version;
+        if (isOther) this.confirmed = this.shown = 0;
+        if (this.view.editor.item) this.atFirstItem();
     }
 }
 

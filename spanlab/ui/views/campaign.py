@@ -1,0 +1,142 @@
+"""The Campaign page: for its lead, how far people are with a dataset, how well, and until when."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import streamlit as st
+
+from spanlab.schema import Permission
+from spanlab.ui.common import choose_dataset, datasets_for, page_link, plain, store, title
+from spanlab.ui.comparisons import campaign_of
+from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
+from spanlab.ui.results.tables import csv_button, show_chart, show_table
+from spanlab.workflows.analysis.people import CampaignOverview, oversee, remind_table
+from spanlab.workflows.campaigns import leaving, let_in
+
+_RECENT = timedelta(days=7)
+
+
+def page() -> None:
+    """Draw the page."""
+    title("Campaign")
+    show_news()
+    summaries = datasets_for("lead", Permission.MANAGE)
+    if not summaries:
+        return
+    summary = choose_dataset(summaries)
+    report = campaign_of(summary, store())
+    if report is None:
+        return
+    with errors_shown():
+        _draw(oversee(store(), summary.name, report=report))
+
+
+def _draw(found: CampaignOverview) -> None:
+    people, progress, *others = found.tables()
+    if found.people:
+        _head(found)
+        _acts(found)
+    show_table(people, icon=":material/group:")
+    if not found.people:
+        st.caption("The dataset's settings say who is to finish what, on the Datasets page.")
+        page_link("datasets", "Go to Datasets", icon=":material/database:")
+        return
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        st.markdown(f"**{plain(progress.title)}**")
+        if progress.rows:
+            show_chart(progress, "Annotations done by day, with the forecast")
+            csv_button(progress, " ".join(progress.remarks))
+        else:
+            st.info(progress.empty, icon=":material/event_available:")
+    for at, table in enumerate(others):
+        with left if at % 2 else right:
+            show_table(table)
+    page_link("compare", "More of what people marked, on Compare", icon=":material/compare:")
+
+
+def _head(found: CampaignOverview) -> None:
+    """Say the four figures that a lead looks for first, and whom to look at."""
+    plan, ahead = found.plan, found.forecast
+    since = datetime.now(UTC) - _RECENT
+    active = sum(bool(who.last_active and who.last_active > since) for who in found.people)
+    done = f"{plan.done:,} of {plan.needed:,}" if plan else f"{sum(d for _, d in found.days):,}"
+    figures = {
+        "Annotations done": (done, None),
+        "Left": (f"{plan.needed - plan.done:,}" if plan else "no plan", None),
+        "Done by": (
+            f"{ahead.half:%d %b %Y}" if ahead else "–",
+            f"Between {ahead.early} and {ahead.late} in eight of ten draws" if ahead else None,
+        ),
+        "Active this week": (f"{active} of {len(found.people)}", "People, in the last seven days"),
+    }
+    for column, (name, (value, about)) in zip(st.columns(4), figures.items(), strict=True):
+        column.metric(name, value, help=about, border=True)
+    low = [who.name for who in found.people if "known answers" in who.warning]
+    if low:
+        st.warning(
+            f"{plain(', '.join(low))}: what they mark on items with known answers differs too much "
+            "from these. Talk to them before they go on.",
+            icon=":material/warning:",
+        )
+
+
+def _acts(found: CampaignOverview) -> None:
+    """Offer what a lead does about people: take back, give back, let in, remind."""
+    settings = found.summary.settings
+    at_work = [who.name for who in found.people if not who.away]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if settings.overlap and at_work:
+            with st.popover("Take items back", icon=":material/assignment_return:"):
+                _take_back(found.summary.name, at_work)
+        if settings.away:
+            with st.popover("Give back", icon=":material/undo:"):
+                _give_back(found.summary.name, list(settings.away))
+        if settings.known and settings.known.test_items:
+            with st.popover("Let somebody in", icon=":material/door_open:"):
+                _let_in(found)
+        reminded = remind_table(found)
+        if reminded.rows:
+            n_people = len(reminded.rows)
+            who = "1 person has" if n_people == 1 else f"{n_people} people have"
+            csv_button(reminded, f"whom to remind: {who} items left")
+
+
+def _take_back(dataset: str, people: list[str]) -> None:
+    who = st.selectbox("From whom", people, key="taken-from")
+    with errors_shown():
+        before = leaving(store(), dataset, who)
+        st.write(plain(before.in_words))
+        if st.button("Take them back", type="primary", disabled=not before.left):
+            store().take_back(dataset, who)
+            tell_after_rerun(f"{before.in_words} “Give back” undoes it.")
+            st.rerun()
+
+
+def _give_back(dataset: str, people: list[str]) -> None:
+    who = st.selectbox("To whom", people, key="given-to")
+    st.write("They get their part of the plan again, but for what others have finished meanwhile.")
+    if st.button("Give it back", type="primary"):
+        with errors_shown("Nothing was changed."):
+            store().give_back(dataset, who)
+            tell_after_rerun(f"{who} has their part of the plan again.")
+            st.rerun()
+
+
+def _let_in(found: CampaignOverview) -> None:
+    passed = {each.reviewer for each in found.entrances if each.passed}
+    who = st.selectbox(
+        "Whom",
+        [who.name for who in found.people if who.name not in passed],
+        index=None,
+        accept_new_options=True,
+        placeholder="A name",
+        key="let-in",
+    )
+    st.write("They may work on the dataset without the test, or although they did not pass it.")
+    if st.button("Let them in", type="primary", disabled=not who) and who:
+        with errors_shown("Nothing was changed."):
+            let_in(store(), found.summary.name, who)
+            tell_after_rerun(f"{who} may begin.")
+            st.rerun()
