@@ -10,7 +10,7 @@ COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --
   --no-emit-index-url --no-emit-find-links --no-header --no-annotate
 EXTRAS := $(addprefix --extra ,api averitec login mcp otel postgres train web)
 
-.PHONY: run test test-torch test-pythons check bench lock clean
+.PHONY: run test test-torch test-pythons check bench guide pictures lock clean
 
 run: $(READY)  ## import and annotate the samples once, then serve the app
 	@$(BIN)/spanlab demo $(ARGS)
@@ -38,7 +38,16 @@ check: $(FOR_TESTS)  ## formatting, lint, types, import contracts, unsafe calls,
 	$(BIN)/pytest tests/test_project.py -k unsafe
 	@sh tests/audit.sh $(BIN)/pip-audit
 
-bench: $(FOR_TESTS)  ## print every figure that the README names
+guide: $(FOR_TESTS)  ## the guide's generated parts anew, and the guide as a static site in build/guide
+	$(BIN)/python tests/support/guide_parts.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --config-file tests/site/mkdocs.yml
+
+pictures: $(FOR_TESTS)  ## all pictures of README and guide anew, light and dark
+	sh tests/system_packages.sh
+	SPANLAB_PICTURES=$(CURDIR)/spanlab/guide/pictures \
+	  $(BIN)/pytest tests/browser/test_pictures.py tests/browser/test_optimise.py
+
+bench: $(FOR_TESTS)  ## print every figure that README and guide name
 	sh tests/system_packages.sh
 	for file in tests/benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
 

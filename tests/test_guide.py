@@ -282,3 +282,21 @@ def test_where_there_is_a_display_the_command_opens_a_page_with_its_pictures(
         assert page.with_name(link).is_file()
     for picture in re.findall(r'src="file://([^"]+)"', html):
         assert Path(unquote(picture)).is_file()
+
+
+def test_the_static_site_has_every_page_and_asks_no_other_host(tmp_path: Path) -> None:
+    """As `make guide` builds it: strict, so that a link that leads nowhere fails."""
+    mkdocs = Path(sys.executable).with_name("mkdocs")
+    config = ROOT / "tests" / "site" / "mkdocs.yml"
+    options = ["--quiet", "--config-file", str(config), "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(
+        [str(mkdocs), "build", *options],
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    html = (tmp_path / "site" / "detector-papelo.html").read_text("utf-8")
+    assert {page.stem for page in (tmp_path / "site").glob("*.html")} > set(TOPICS)
+    assert re.findall(r'(?:<script[^>]* src|<link[^>]* href)="?(https?:[^" >]+)', html) == []

@@ -17,6 +17,7 @@ from spanlab.lm import Budget, Meter, Usage
 from spanlab.options import Option, OptionModel, options_in
 from spanlab.settings import Settings
 from spanlab.workflows.detection.request import RunOptions
+from spanlab.workflows.guide import FOLDER
 
 MODELS: tuple[type[OptionModel], ...] = (RunOptions, SearchOptions)
 
@@ -113,11 +114,11 @@ def test_every_limit_of_a_budget_bounds_the_sum_of_its_name() -> None:
 
 
 @pytest.mark.parametrize("field", Settings.model_fields)
-def test_every_variable_of_the_settings_is_read_and_stands_in_the_readme(
+def test_every_variable_of_the_settings_is_read_and_stands_in_the_guide(
     field: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     variable = Settings.variable(field)
-    assert variable in (Path(__file__).parents[1] / "README.md").read_text()
+    assert variable in (FOLDER / "team.md").read_text("utf-8")
     monkeypatch.delenv(variable, raising=False)
     unset = getattr(Settings.read(), field)
     monkeypatch.setenv(variable, "")

@@ -13,6 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 import urllib.request
 import venv
 import zipfile
@@ -96,10 +97,33 @@ def test_pictures_and_links_of_its_description_lead_to_files_of_the_repository(w
         metadata = message_from_bytes(packed.read(name))
     (repository,) = metadata.get_all("Project-URL", [])
     address = re.escape(repository.removeprefix("Repository, "))
-    links = re.findall(r"\]\(([^)]+)\)", str(metadata.get_payload()))
+    text = str(metadata.get_payload())
+    links = re.findall(r"\]\(([^)]+)\)", text) + re.findall(r'\bsrc(?:set)?="([^"]+)', text)
+    assert sum("/raw/main/" in link for link in links) == 2
     ours = [re.fullmatch(rf"{address}/(?:raw|blob)/main/(.+)", link) for link in links]
     assert len(ours) > 4
     assert all(link and (ROOT / link[1]).is_file() for link in ours), links
+
+
+def test_the_source_distribution_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    """Packed and built again as `python -m build` does, without a network."""
+    tree = wheel.parents[1]
+    make = "from setuptools import build_meta; print(build_meta.build_{}({!r}))"
+    folder = str(tmp_path)
+    run([sys.executable, "-c", make.format("sdist", folder)], tree)
+    (packed,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(packed) as archive:
+        archive.extractall(tmp_path, filter="data")
+    unpacked = tmp_path / packed.name.removesuffix(".tar.gz")
+    run([sys.executable, "-c", make.format("wheel", folder)], unpacked)
+    (again,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as first, zipfile.ZipFile(again) as second:
+        contents = [
+            {name: whole.read(name) for name in whole.namelist()} for whole in (first, second)
+        ]
+    for content in contents:
+        content.pop(next(name for name in content if name.endswith("/RECORD")))
+    assert contents[0] == contents[1]
 
 
 @pytest.fixture(scope="module")

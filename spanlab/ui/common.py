@@ -25,12 +25,32 @@ _PAGES = "spanlab.pages"
 _STYLE = """<style>
 .stMainBlockContainer { padding-top: 4.5rem; }
 .stMainBlockContainer h1 { font-size: 1.9rem; padding: 0 0 .75rem; }
+.stMainBlockContainer h2 { font-size: 1.45rem; padding: .7rem 0 .25rem; }
 .stMainBlockContainer h3 { font-size: 1.2rem; padding: 0 0 .25rem; }
 .stApp [data-testid="stCaptionContainer"] { color: inherit; opacity: .75; }
 .stApp [data-testid="stTable"] th { color: inherit; }
 /* No blue is read both as words on a dark page and as the ground of white ones. */
 button[data-testid^="stBaseButton-primary"] { color: light-dark(#fff, #0e1117); }
 </style>"""
+
+
+# What each page is for, and the topic of the guide that tells of it.
+ABOUT: Mapping[str, tuple[str, str]] = {
+    "Review": ("Go through answers and accept, reject or draw spans.", "review"),
+    "Datasets": (
+        "Bring answers in, see how far they are, and set how they are reviewed.",
+        "formats",
+    ),
+    "Detect": ("Let detectors suggest spans; the cost is shown before they start.", "detectors"),
+    "Optimise": ("Find a better prompt for a detector on the labels that people made.", "tuning"),
+    "Jobs": ("Follow, stop and resume what runs in the background.", "models"),
+    "Compare": ("See where people and detectors agree, and how well they do.", "campaigns"),
+    "Measure": ("Say how often answers are hallucinated, with an interval.", "measuring"),
+    "Adjudicate": ("Decide where people differ; the result is gold labels.", "review"),
+    "Memory": ("See and mend the evidence that detectors keep for later claims.", "search"),
+    "Export": ("Take labels with you, in the format that you need.", "formats"),
+    "Guidelines": ("What reviewers of a dataset are asked to mark.", "campaigns"),
+}
 
 
 class WidgetKey(TypedDict):
@@ -63,8 +83,19 @@ def server_files() -> ServerFiles | None:
 
 
 def title(text: str) -> None:
-    """Draw a page's title."""
+    """Draw a page's title, and below it what the page is for, with a link into the guide."""
     st.title(text, anchor=False)
+    if text in ABOUT:
+        sentence, topic = ABOUT[text]
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(sentence, width="content")
+            page_link("guide", "Guide", icon=":material/menu_book:", topic=topic)
+
+
+def guide_link(page: str) -> None:
+    """Draw a link into the guide that says what a page without a title is for, if pointed at."""
+    sentence, topic = ABOUT[page]
+    page_link("guide", "Guide", icon=":material/menu_book:", about=sentence, topic=topic)
 
 
 def style() -> None:
@@ -104,11 +135,30 @@ def link(
         st.page_link(pages[page], label=plain(label), icon=icon, query_params=params)
 
 
-def page_link(page: str, label: str, *, icon: str) -> None:
-    """Draw a link to another page of the app, as ``link`` does, at no dataset in particular."""
+def page_link(page: str, label: str, *, icon: str, about: str | None = None, **asked: str) -> None:
+    """Draw a link to another page of the app, as ``link`` does, at no dataset in particular.
+
+    Args:
+        page: the page's title in small letters.
+        label: what the link says.
+        icon: a Material symbol.
+        about: what is shown where it is pointed at.
+        **asked: query parameters.
+    """
     pages: Mapping[str, st.Page] = st.session_state.get(_PAGES, {})
     if page in pages:
-        st.page_link(pages[page], label=plain(label), icon=icon)
+        st.page_link(pages[page], label=plain(label), icon=icon, help=about, query_params=asked)
+
+
+def has_page(page: str) -> bool:
+    """Say whether there is a page of this title (in small letters) for who is here."""
+    return page in st.session_state.get(_PAGES, {})
+
+
+def switch_page(page: str, dataset: str | None) -> None:
+    """Go to a page of the app, by its title in small letters; at a dataset, if one is named."""
+    pages: Mapping[str, st.Page] = st.session_state[_PAGES]
+    st.switch_page(pages[page], query_params={} if dataset is None else {_DATASET: dataset})
 
 
 def datasets_with(needs: Permission, *, versions: bool = False) -> list[DatasetSummary]:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from spanlab import jobs as work
 from spanlab.schema import OWNER, Actor, Permission
-from spanlab.ui import common, help_menu, model_setup
+from spanlab.ui import common, help_menu, model_setup, tour
 from spanlab.ui.views import (
     access,
     adjudicate,
@@ -84,12 +84,15 @@ def run() -> None:
     if not pages:
         ask_to_log_in(who)
         return
-    common.register_pages(pages)
+    helping = help_menu.pages()
+    common.register_pages([*pages, *helping])
     model_setup.watch()
-    groups = {"": pages, "Help": help_menu.pages()}
+    groups = {"": pages, "Help": helping}
     if who is not OWNER:
         groups[who.name[:_LONGEST]] = _own_pages(who)
-    st.navigation(groups, position="top").run()
+    chosen = st.navigation(groups, position="top")
+    tour.draw()
+    chosen.run()
 
 
 def _pages(who: Actor) -> list[st.Page]:

@@ -1,31 +1,103 @@
-"""The pictures in the README: the pages as this browser shows them.
+"""The pictures in README and guide: the pages as this browser shows them, light and dark.
 
-SPANLAB_PICTURES=tests/browser makes them anew, each in the test that comes by what it shows.
+`make pictures` takes them anew, each in the test that comes by what it shows.
 """
 
 from __future__ import annotations
 
 import os
-import struct
+from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
+from typing import Literal
 
 from driving import idle
+from PIL import Image
 from playwright.sync_api import Page, expect
 
-_FOLDER = Path(__file__).parent
+from spanlab.workflows.guide import FOLDER
+
+SIZE = (1280, 800)
+_SHOWN = FOLDER / "pictures"
+_BRIGHT = """dark => {
+    const [red] = getComputedStyle(document.querySelector(".stApp")).backgroundColor.match(/\\d+/g);
+    const editor = document.querySelector(".sl");
+    return dark === red < 128 && (!editor || dark === Boolean(document.querySelector(".sl-dark")));
+}"""
 
 
 def take_picture(page: Page, name: str, folder: Path) -> None:
-    """Take the picture ``name``, and hold it against the one that the README shows."""
-    idle(page)
-    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
-    target = Path(os.environ.get("SPANLAB_PICTURES", folder)) / f"{name}.png"
-    page.screenshot(path=target)
-    shown = _FOLDER / f"{name}.png"
-    assert _size(target) == _size(shown) == (1280, 800)
-    assert target.stat().st_size > shown.stat().st_size / 2  # not an empty page
+    """Take the picture ``name`` twice, and hold both against those that are shown."""
+    for scheme in _schemes(page):
+        idle(page)
+        expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
+        page.mouse.move(0, 0)
+        target = _target(name, scheme, folder)
+        _image(page).save(target, "WEBP", lossless=True, quality=60, method=4)
+        shown = _SHOWN / target.name
+        assert _size(target) == _size(shown) == (*SIZE, 1)
+        assert target.stat().st_size > shown.stat().st_size / 2  # not an empty page
 
 
-def _size(picture: Path) -> tuple[int, int]:
-    """The width and height that a PNG states in its header."""
-    return struct.unpack(">II", picture.read_bytes()[16:24])
+class MovingPicture:
+    """Pictures of a page one after the other, as one that moves; ``take`` adds one."""
+
+    def __init__(self, page: Page, scheme: Literal["light", "dark"]) -> None:
+        self._page, self._scheme = page, scheme
+        self._images: list[Image.Image] = []
+        self._shown_for: list[int] = []
+
+    def take(self, milliseconds: int) -> None:
+        """Show the page as it is now for so long."""
+        idle(self._page)
+        self._images.append(_image(self._page))
+        self._shown_for.append(milliseconds)
+
+    def save(self, name: str, folder: Path) -> None:
+        """Write it, no larger than a mebibyte, and hold it against the one that is shown."""
+        target = _target(name, self._scheme, folder)
+        first, *others = self._images
+        first.save(
+            target,
+            "WEBP",
+            save_all=True,
+            append_images=others,
+            duration=self._shown_for,
+            loop=0,
+            lossless=True,
+            quality=100,
+            method=6,
+        )
+        assert target.stat().st_size < 1 << 20
+        assert _size(target) == _size(_SHOWN / target.name) == (*SIZE, len(self._images))
+
+
+def _schemes(page: Page) -> Iterator[Literal["light", "dark"]]:
+    """Yield light and dark, with the page shown so."""
+    schemes: tuple[Literal["dark", "light"], ...] = ("dark", "light")
+    for scheme in schemes:
+        show_scheme(page, scheme)
+        yield scheme
+
+
+def show_scheme(page: Page, scheme: Literal["light", "dark"]) -> None:
+    """Have a page drawn light or dark."""
+    page.emulate_media(color_scheme=scheme)
+    page.wait_for_function(_BRIGHT, arg=scheme == "dark")
+
+
+def _target(name: str, scheme: str, folder: Path) -> Path:
+    to = Path(os.environ.get("SPANLAB_PICTURES", folder))
+    return to / f"{name}{'-dark' if scheme == 'dark' else ''}.webp"
+
+
+def _size(picture: Path) -> tuple[int, int, int]:
+    """Return width, height and number of frames."""
+    with Image.open(picture) as image:
+        return (*image.size, getattr(image, "n_frames", 1))
+
+
+def _image(page: Page) -> Image.Image:
+    """The page as it is now, in the 96 colours that are most of it: a third of the bytes."""
+    shot = Image.open(BytesIO(page.screenshot(animations="disabled"))).convert("RGB")
+    return shot.quantize(96).convert("RGB")

@@ -188,6 +188,7 @@ def test_a_finger_drags_the_end_of_a_span_and_scrolling_marks_nothing(here: Desk
 def test_a_phone_clips_nothing_and_the_hint_covers_no_text(here: Desk) -> None:
     finger = Finger(here)
     hint = here.page.get_by_role("note", name="Hint")
+    finger.tap(hint.get_by_role("button", name="Got it"))  # what is seen
     expect(hint).to_contain_text("Tap a suggestion")
     for name in ("Evidence", "Spans", "Claims", "Trace"):
         finger.tap(here.page.get_by_role("tab", name=name))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 
 import pytest
 from driving import Desk
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
+from serving import Server
 
 from spanlab.schema import Item, Record
+from spanlab.ui.common import ABOUT
+from spanlab.ui.tour import STEPS
 
 pytestmark = pytest.mark.browser
 
 Sit = Callable[[Sequence[Record]], Desk]
 
 
-def test_three_hints_are_given_once_and_never_come_back(desk: Sit) -> None:
+def test_four_hints_are_given_once_and_never_come_back(desk: Sit) -> None:
     here = desk([Record(item=Item(id="one", answer="One."))])
     hint = here.page.get_by_role("note", name="Hint")
-    for text in ("accept", "drag", "Enter"):
+    for text in ("one answer of a language model", "accept", "drag", "Enter"):
         expect(hint).to_contain_text(text)
         hint.get_by_role("button", name="Got it").press("Enter")
     expect(hint).to_be_hidden()
@@ -38,17 +43,69 @@ def test_when_all_is_done_the_way_leads_on_to_compare_and_export(desk: Sit) -> N
     assert f"dataset={here.dataset}" in here.page.url
 
 
-def test_the_help_menu_has_keys_glossary_formats_guidelines_and_version(desk: Sit) -> None:
+def test_the_help_menu_has_guide_guidelines_and_version(desk: Sit) -> None:
     here = desk([Record(item=Item(id="one", answer="One."))])
     expect(here.page.get_by_alt_text("Logo")).to_be_visible()
-    for name, text in (
-        ("Keyboard shortcuts", "Accept the suggestion"),
-        ("Glossary", "Spearman"),
-        ("Formats", "Label Studio"),
-        ("Guidelines", "no guidelines"),
-        ("Version", "spanlab 0"),
+    for name, title, text in (
+        ("Guide", "Quick start", "You need no API key."),
+        ("Guidelines", "Guidelines", "no guidelines"),
+        ("Version", "Version", f"spanlab {version('spanlab')}"),
     ):
         here.page.get_by_text("Help", exact=True).click()
-        here.page.get_by_role("menuitem", name=name).press("Enter")
-        expect(here.page.locator("h1")).to_have_text(name)
+        here.page.get_by_role("menuitem", name=name, exact=True).press("Enter")
+        expect(here.page.locator("h1")).to_have_text(title)
         expect(here.page.get_by_test_id("stMain")).to_contain_text(text)
+
+
+def test_the_guide_is_searched_and_read_with_its_pictures(server: Server, page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(server.url(topic="review").replace("/?", "/guide?"))
+    expect(page.locator("h1")).to_have_text("Review and its keys")
+    expect(page.get_by_test_id("stMain")).to_contain_text("Next piece of evidence of the span")
+    for picture in page.get_by_test_id("stImage").locator("img").all():
+        assert picture.evaluate("one => one.decode().then(() => one.naturalWidth)") > 1000
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_label("Search the guide").fill("certificate holds")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Measuring and certificates").click()
+    expect(page.locator("h1")).to_have_text("Measuring and certificates")
+    expect(page).to_have_url(re.compile("topic=measuring$"))
+    page.get_by_label("Search the guide").fill("zebra crossing")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("No page has all of these words.")).to_be_visible()
+
+
+def test_an_unknown_topic_says_which_is_meant(server: Server, page: Page) -> None:
+    page.goto(server.url(topic="mesuring").replace("/?", "/guide?"))
+    expect(page.get_by_text("did you mean")).to_contain_text("measuring")
+
+
+def test_every_page_says_what_it_is_for_and_leads_into_the_guide(desk: Sit) -> None:
+    here = desk([Record(item=Item(id="one", answer="One."))])
+    for name, (sentence, topic) in ABOUT.items():
+        place = "" if name == "Review" else name.lower()
+        address = here.server.url(dataset=here.dataset, reviewer="Ada")
+        here.page.goto(address.replace("/?", f"/{place}?"))
+        link = here.page.get_by_role("link", name="Guide", exact=True).last
+        expect(link).to_have_attribute("href", re.compile(f"guide\\?topic={topic}$"))
+        if name not in {"Review", "Adjudicate"}:
+            expect(here.page.get_by_text(sentence)).to_be_visible()
+        else:
+            link.hover()
+            expect(here.page.get_by_role("tooltip")).to_contain_text(sentence)
+
+
+def test_a_tour_leads_through_five_pages(desk: Sit) -> None:
+    here = desk([Record(item=Item(id="one", answer="One."))])
+    here.page.get_by_role("link", name="Take a tour").click()
+    tour = here.page.locator(".st-key-tour")
+    for number, step in enumerate(STEPS, 1):
+        expect(tour).to_contain_text(f"Tour, {number} of 5: {step.page.title()}")
+        active = here.page.locator("[aria-current=page]")
+        expect(active).to_have_text(re.compile(step.page.title()))
+        if number < len(STEPS):
+            tour.get_by_role("button", name="Next").click()
+    tour.get_by_role("button", name="Back").click()
+    expect(tour).to_contain_text("Tour, 4 of 5")
+    tour.get_by_role("button", name="End the tour").click()
+    expect(tour).to_be_hidden()

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
 from spanlab.detectors import installed
+from spanlab.detectors.entry import GROUPS
 from spanlab.jobs import job_store
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.storage import Store
@@ -81,9 +82,14 @@ def test_each_detector_says_what_it_does_and_needs(
     store.import_records("mine", records("a"))
     app = open_page("detect")
     assert not app.exception
-    labels = {box.label for box in app.checkbox}
-    assert {"offline", "ucsc-extract", "ucsc-kg", "ucsc-revise", "ucsc"} <= labels
-    assert "Needs a model, one call an item" in everything(app)
+    labels = [box.label for box in app.checkbox]
+    assert labels[0] == "Compares words `offline`"
+    assert "Quotes what is wrong `ucsc-extract`" in labels
+    groups = [each.value for each in app.markdown if each.value.startswith("**Needs ")]
+    assert groups == [f"**Needs {group}**" for group in GROUPS]
+    shown = everything(app)
+    assert "Needs a model, one call an item" in shown
+    assert r"An answer: up to 1 model call, 2,000 tokens" in shown
     assert app.button(key="start-run").disabled
 
 

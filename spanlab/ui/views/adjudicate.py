@@ -33,6 +33,7 @@ def page() -> None:
         agreed = st.container(
             key="agreed", horizontal=True, vertical_alignment="center", width="content"
         )
+        common.guide_link("Adjudicate")
         common.link("export", "Export", icon=":material/download:", dataset=summary.name)
     if not may_review(summary, author):
         return

@@ -69,6 +69,8 @@ def page() -> None:
         summary = seen_summary(choose_dataset(summaries))
     if not summary.annotators:
         st.info("Nobody has annotated this dataset yet: review it, or run a detector.")
+        link("review", "Review it", icon=":material/edit_note:", dataset=summary.name)
+        link("detect", "Run a detector", icon=":material/manage_search:", dataset=summary.name)
         return
     gold = next((who.name for who in summary.annotators if who.kind is AnnotatorKind.GOLD), None)
     with middle:

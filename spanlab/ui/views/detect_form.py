@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import streamlit as st
 from pydantic import JsonValue
 
 from spanlab import jobs
-from spanlab.detectors.entry import BrokenDetector, DetectorEntry, asks_models, installed
+from spanlab.detectors.costs import typical_cost
+from spanlab.detectors.entry import (
+    GROUPS,
+    BrokenDetector,
+    DetectorEntry,
+    asks_models,
+    installed,
+)
 from spanlab.errors import UnderWayError
 from spanlab.jobs.summary import progress_in_words
 from spanlab.options import options_in
@@ -64,11 +72,21 @@ def _detectors() -> tuple[tuple[str, ...], dict[str, JsonValue]]:
     _heading("Detectors")
     chosen: list[str] = []
     options: dict[str, JsonValue] = {}
-    for name, found in installed().items():
-        if _offer(name, found):
-            chosen.append(name)
-            options |= options_form(name, "detect")
+    offered = sorted(installed().items(), key=lambda each: _group(each[1]))
+    for group, members in groupby(offered, lambda each: _group(each[1])):
+        st.markdown(f"**{_GROUPS[group]}**")
+        for name, found in members:
+            if _offer(name, found):
+                chosen.append(name)
+                options |= options_form(name, "detect")
     return tuple(chosen), options
+
+
+_GROUPS = (*(f"Needs {group}" for group in GROUPS), "Cannot be used")
+
+
+def _group(found: DetectorEntry | BrokenDetector) -> int:
+    return len(GROUPS) if isinstance(found, BrokenDetector) else GROUPS.index(found.group)
 
 
 def _offer(name: str, found: DetectorEntry | BrokenDetector) -> bool:
@@ -77,8 +95,10 @@ def _offer(name: str, found: DetectorEntry | BrokenDetector) -> bool:
             st.checkbox(name, disabled=True)
             st.caption(f"Cannot be used: {plain(f'{found.problem} ({found.package})')}")
             return False
-        chosen = st.checkbox(name, **kept(f"detect.{name}"))
-        st.caption(f"{_sentence(found.what)} Needs {plain(found.needs)}.")
+        label = f"{plain(found.title)} `{name}`" if found.title else name
+        chosen = st.checkbox(label, **kept(f"detect.{name}"))
+        cost = plain(typical_cost(found))
+        st.caption(f"{_sentence(found.what)} Needs {plain(found.needs)}. An answer: {cost}.")
     return chosen
 
 

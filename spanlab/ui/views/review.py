@@ -76,6 +76,7 @@ def page() -> None:
             measured = _measurement(summary)
             query = (_queue if measured is None else _sample)(summary, reviewer or "nobody")
         described = st.empty()
+        common.guide_link("Review")
     asked = st.query_params.get(_ITEM)
     if not may_review(summary, reviewer):
         return

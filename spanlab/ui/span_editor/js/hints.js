@@ -3,7 +3,9 @@
 import { h, pressable } from "./dom.js";
 
 const STORED = "spanlab.hints"; // how many this browser has seen
+const WELCOME = "You see one answer of a language model. Marked words may be made up; the passages are the evidence.";
 const HINTS = [
+    { words: WELCOME, touch: WELCOME, commands: [], page: ["tour", "Take a tour of five steps"] },
     { words: "Tab goes from one suggestion to the next. Press a to accept it, x to reject it.", touch: "Tap a suggestion, then Accept or Reject.",
         commands: ["nextSpan", "previousSpan", "accept", "reject"] },
     { words: "To mark text yourself, drag over it; or select with Shift and arrow keys and press d.",
@@ -19,7 +21,8 @@ export class Hints {
         this.done = new Set(); // commands
         this.words = h("p", {});
         const seen = h("button", { class: "sl-button", type: "button" }, "Got it");
-        this.node = h("div", { class: "sl-hint", role: "note", "aria-label": "Hint" }, this.words, pressable(seen, () => this.next()));
+        this.link = h("a", { class: "sl-link" });
+        this.node = h("div", { class: "sl-hint", role: "note", "aria-label": "Hint" }, this.words, this.link, pressable(seen, () => this.next()));
         this.at = this.stored();
         this.paint();
     }
@@ -42,6 +45,7 @@ export class Hints {
         const hint = HINTS[this.at];
         this.node.hidden = !hint;
         if (hint) this.words.textContent = this.byTouch ? hint.touch : hint.words;
+        [this.link.href, this.link.textContent] = hint?.page ?? ["", ""];
     }
 
     stored() {

@@ -1,0 +1,74 @@
+"""The guide in the app: its pages, a search, and the line on every page that leads to it."""
+
+from __future__ import annotations
+
+import re
+
+import streamlit as st
+
+from spanlab.errors import UsageError
+from spanlab.ui import common
+from spanlab.ui.messages import show_error
+from spanlab.workflows.guide import FOLDER, GuidePage, guide_page, guide_pages, search_guide
+
+_TOPIC = "topic"  # the query parameter of deep links
+_PICTURE = re.compile(r"^!\[([^]]*)\]\((pictures/[\w-]+)\.webp\)$", re.MULTILINE)
+_LINK = re.compile(r"\]\(([\w-]+)\.md(?:#[\w-]+)?\)")
+
+
+def page() -> None:
+    """Draw the page Guide."""
+    listed, shown = st.columns([1, 3.2], gap="large")
+    with listed.container(gap="xsmall"):
+        words = st.text_input(
+            "Search the guide", icon=":material/search:", **common.kept("guide.words")
+        )
+        if words.strip():
+            _list_found(words)
+        else:
+            _list_all()
+    with shown:
+        try:
+            _draw(guide_page(st.query_params.get(_TOPIC, guide_pages()[0].topic)))
+        except UsageError as error:
+            show_error(error)
+
+
+def _list_all() -> None:
+    section = ""
+    for each in guide_pages():
+        if each.section != section:
+            st.caption(f"**{each.section}**")
+            section = each.section
+        _link(each)
+
+
+def _list_found(words: str) -> None:
+    found = search_guide(words)
+    if not found:
+        st.caption("No page has all of these words. Try fewer of them.")
+    for each in found:
+        _link(each.page)
+        st.caption(common.plain(each.line))
+
+
+def _link(to: GuidePage) -> None:
+    """Draw a button: a link from a page to itself would leave the address as it is."""
+    st.button(
+        to.title, key=f"guide-{to.topic}", type="tertiary", on_click=_turn_to, args=(to.topic,)
+    )
+
+
+def _turn_to(topic: str) -> None:
+    st.query_params[_TOPIC] = topic
+
+
+def _draw(shown: GuidePage) -> None:
+    """Draw a page: text and pictures in turn, dark pictures where the app is dark."""
+    dark = "-dark" if st.context.theme.type == "dark" else ""
+    text = _LINK.sub(rf"](guide?{_TOPIC}=\1)", shown.text)
+    before, *rest = _PICTURE.split(text)
+    st.markdown(before)
+    for about, picture, after in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
+        st.image(FOLDER / f"{picture}{dark}.webp", caption=about, alt=about)
+        st.markdown(after)
