@@ -65,8 +65,8 @@ class MovingPicture:
             duration=self._shown_for,
             loop=0,
             lossless=True,
-            quality=100,
-            method=6,
+            quality=60,
+            method=4,
         )
         assert target.stat().st_size < 1 << 20
         assert _size(target) == _size(_SHOWN / target.name) == (*SIZE, len(self._images))
