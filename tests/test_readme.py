@@ -77,7 +77,7 @@ def test_the_python_examples_run(clone: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "iou" in done.stdout
+    assert "IoU" in done.stdout
     assert (clone / "annotated.csv").is_file()
 
 

@@ -42,45 +42,49 @@ def take_picture(page: Page, name: str, folder: Path) -> None:
 class MovingPicture:
     """Pictures of a page one after the other, as one that moves; ``take`` adds one."""
 
-    def __init__(self, page: Page, scheme: Literal["light", "dark"]) -> None:
-        self._page, self._scheme = page, scheme
-        self._images: list[Image.Image] = []
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._images: dict[str, list[Image.Image]] = {"dark": [], "light": []}
         self._shown_for: list[int] = []
 
     def take(self, milliseconds: int) -> None:
         """Show the page as it is now for so long."""
-        idle(self._page)
-        self._images.append(_image(self._page))
+        for scheme in _schemes(self._page):
+            idle(self._page)
+            self._images[scheme].append(_image(self._page))
         self._shown_for.append(milliseconds)
 
     def save(self, name: str, folder: Path) -> None:
-        """Write it, no larger than a mebibyte, and hold it against the one that is shown."""
-        target = _target(name, self._scheme, folder)
-        first, *others = self._images
-        first.save(
-            target,
-            "WEBP",
-            save_all=True,
-            append_images=others,
-            duration=self._shown_for,
-            loop=0,
-            lossless=True,
-            quality=60,
-            method=4,
-        )
-        assert target.stat().st_size < 1 << 20
-        assert _size(target) == _size(_SHOWN / target.name) == (*SIZE, len(self._images))
+        """Write it light and dark, no larger than a mebibyte, and look at those that are shown."""
+        for scheme, (first, *others) in self._images.items():
+            target = _target(name, scheme, folder)
+            first.save(
+                target,
+                "WEBP",
+                save_all=True,
+                append_images=others,
+                duration=self._shown_for,
+                loop=0,
+                lossless=True,
+                quality=60,
+                method=4,
+            )
+            for picture in (target, _SHOWN / target.name):
+                *size, frames = _size(picture)
+                assert tuple(size) == SIZE
+                assert frames > len(others) / 2  # those that are alike are one
+                assert picture.stat().st_size < 1 << 20
 
 
 def _schemes(page: Page) -> Iterator[Literal["light", "dark"]]:
     """Yield light and dark, with the page shown so."""
     schemes: tuple[Literal["dark", "light"], ...] = ("dark", "light")
     for scheme in schemes:
-        show_scheme(page, scheme)
+        _show(page, scheme)
         yield scheme
 
 
-def show_scheme(page: Page, scheme: Literal["light", "dark"]) -> None:
+def _show(page: Page, scheme: Literal["light", "dark"]) -> None:
     """Have a page drawn light or dark."""
     page.emulate_media(color_scheme=scheme)
     page.wait_for_function(_BRIGHT, arg=scheme == "dark")

@@ -10,7 +10,7 @@ import pytest
 from agent_answers import ARTICLE, agent
 from driving import Desk
 from gold_answers import GoldAnswers
-from pictures import MovingPicture, show_scheme, take_picture
+from pictures import MovingPicture, take_picture
 from playwright.sync_api import Page, expect
 from pursuit_answers import ITEM as TOWER
 from pursuit_answers import PursuitModel, ScriptedWeb
@@ -95,26 +95,24 @@ def test_the_pages_on_the_samples(at_samples: Desk, page: Page, tmp_path: Path) 
         take_picture(page, name, tmp_path)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_review_by_keyboard_as_a_moving_picture(
-    at_samples: Desk, page: Page, tmp_path: Path, scheme: str
+    at_samples: Desk, page: Page, tmp_path: Path
 ) -> None:
-    show_scheme(page, "dark" if scheme == "dark" else "light")
+    def show(*presses: tuple[str, int]) -> None:
+        for key, milliseconds in presses:
+            at_samples.press(key)
+            at_samples.settle()
+            film.take(milliseconds)
+
+    film = MovingPicture(page)
     at_samples.visit("sample-en-1")
-    film = MovingPicture(page, "dark" if scheme == "dark" else "light")
     film.take(1800)
-    for key, milliseconds in (("j", 1200), ("a", 1200), ("5", 1400)):
-        at_samples.press(key)
-        at_samples.settle()
-        film.take(milliseconds)
+    show(("a", 1200), ("5", 1400))
     at_samples.press("Enter")
     at_samples.settle()
     at_samples.wait_for("sample-en-2")
     film.take(1600)
-    for key, milliseconds in (("x", 1400), ("u", 1400), ("a", 1400), ("e", 1600)):
-        at_samples.press(key)
-        at_samples.settle()
-        film.take(milliseconds)
+    show(("x", 1400), ("u", 1400), ("a", 1400), ("e", 1600))
     film.save("by-keyboard", tmp_path)
 
 
