@@ -69,16 +69,16 @@ def asked_in(config: str) -> dict[str, tuple[Question, ...]]:
         view = ET.fromstring(config)  # noqa: S314 - without declarations nothing grows
     except ET.ParseError as error:
         raise UsageError(f"the labelling configuration is no XML: {error}") from error
-    found: dict[str, list[Question]] = {"attributes": [], "questions": []}
+    asked: dict[str, list[Question]] = {"attributes": [], "questions": []}
     title = ""
     for element in view.iter():
         if element.tag == "Header":
             title = element.get("value", "")
         elif element.tag in _CONTROLS:
             where = "attributes" if element.get("perRegion") == "true" else "questions"
-            found[where].append(_question(element, title))
+            asked[where].append(_question(element, title))
             title = ""
-    return {where: tuple(questions) for where, questions in found.items()}
+    return {where: tuple(questions) for where, questions in asked.items()}
 
 
 def _control(asked: Question) -> tuple[str, Mapping[str, str]]:

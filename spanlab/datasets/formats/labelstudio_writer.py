@@ -115,7 +115,7 @@ def _results(annotation: Annotation, index: int, settings: DatasetSettings) -> l
         name = f"{index}-{number}"
         region = _region(span, name, scored=annotation.kind is not AnnotatorKind.PERSON)
         place = {key: value for key, value in region["value"].items() if key != "labels"}
-        asked = [each for each in settings.attributes if each.is_asked_of(span.label)]
+        asked = [one for one in settings.attributes if one.is_asked_of(span.label)]
         attributes = _responses(asked, span.attributes, place)
         found += [region, *({"id": name, **attribute} for attribute in attributes)]
     whole = _responses(settings.questions, annotation.responses, {})

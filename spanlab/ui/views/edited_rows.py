@@ -62,12 +62,12 @@ class EditedRows:
 
     def values(self, row: int) -> dict[str, Any]:
         """Return what the fields of a row hold, texts without space around them."""
-        found = {}
+        values = {}
         for field, usual in self.fields.items():
             value = st.session_state.get(self.key(row, field))
             value = usual if value is None else value
-            found[field] = value.strip() if isinstance(value, str) else value
-        return found
+            values[field] = value.strip() if isinstance(value, str) else value
+        return values
 
     def key(self, row: int, field: str) -> str:
         """Return the key of a field."""

@@ -47,11 +47,11 @@ def edit_questions(now: DatasetSettings, labels: Sequence[str]) -> dict[str, Any
     Returns:
         ``attributes`` and ``questions`` as they stand; None while one of them is wrong.
     """
-    asked = [("span", each) for each in now.attributes]
-    asked += [("answer", each) for each in now.questions]
-    ROWS.begin({**each.model_dump(mode="json"), "of": of} for of, each in asked)
-    found: dict[str, list[Question]] = {"span": [], "answer": []}
-    right = True
+    asked = [("span", question) for question in now.attributes]
+    asked += [("answer", question) for question in now.questions]
+    ROWS.begin({**question.model_dump(mode="json"), "of": of} for of, question in asked)
+    questions: dict[str, list[Question]] = {"span": [], "answer": []}
+    is_right = True
     names: set[str] = set()
     for index, row in enumerate(ROWS.numbers):
         _draw(index, row, labels)
@@ -60,15 +60,15 @@ def edit_questions(now: DatasetSettings, labels: Sequence[str]) -> dict[str, Any
         if question is not None and question.name in names:
             problem = f"“{question.name}” stands above already"
         if question is None or problem:
-            right = False
+            is_right = False
             st.markdown(f":red[:material/error: {plain(problem)}]")
         else:
             names.add(question.name)
-            found[values["of"]].append(question)
+            questions[values["of"]].append(question)
     st.button("Add a question", icon=":material/add:", on_click=ROWS.add)
-    if not right:
+    if not is_right:
         return None
-    return {"attributes": tuple(found["span"]), "questions": tuple(found["answer"])}
+    return {"attributes": tuple(questions["span"]), "questions": tuple(questions["answer"])}
 
 
 def _draw(index: int, row: int, labels: Sequence[str]) -> None:
