@@ -15,7 +15,7 @@ import pytest
 from spanlab.errors import InputError, StoreError
 from spanlab.oplog import SetStatus
 from spanlab.oplog.operations import SentOperation
-from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Role, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.storage.campaigns import Entrance
@@ -66,6 +66,20 @@ def test_a_backup_restores_everything_on_the_other_database_and_back(
     again = Settings(home=tmp_path / "again", database_url=f"sqlite:///{tmp_path / 'again.db'}")
     restore(tmp_path / "second.zip", again)
     assert _everything(again) == _everything(empty)
+
+
+def test_no_key_is_in_a_backup(
+    reviewed: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
+    with Store.open(reviewed) as store:
+        key = store.access.make_token("key", Role.VIEWER, None)
+    back_up(tmp_path / "b.zip", reviewed)
+    with zipfile.ZipFile(tmp_path / "b.zip") as archive:
+        whole = b"".join(archive.read(name) for name in archive.namelist())
+    assert b"tower" in whole
+    assert b"sk-of-the-environment" not in whole
+    assert key.encode() not in whole
 
 
 def _everything(settings: Settings) -> object:
