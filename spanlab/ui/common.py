@@ -42,6 +42,7 @@ ABOUT: Mapping[str, tuple[str, str]] = {
         "formats",
     ),
     "Detect": ("Let detectors suggest spans; the cost is shown before they start.", "detectors"),
+    "Campaign": ("See what people have done and left, and how well they mark.", "campaigns"),
     "Optimise": ("Find a better prompt for a detector on the labels that people made.", "tuning"),
     "Jobs": ("Follow, stop and resume what runs in the background.", "models"),
     "Compare": ("See where people and detectors agree, and how well they do.", "campaigns"),
