@@ -211,10 +211,10 @@ def two_classes(value: object) -> Verdict:
     Raises:
         ValueError: it is neither supported nor refuted.
     """
-    found = four_classes(value)
-    if found not in {"supported", "refuted"}:
+    verdict_of_four = four_classes(value)
+    if verdict_of_four not in {"supported", "refuted"}:
         raise ValueError(f"{str(value)[:50]!r} is neither supported nor refuted")
-    return found
+    return verdict_of_four
 
 
 class TwoClasses(ReplyModel):

@@ -72,8 +72,8 @@ def _mushroom(mask: str, extents: Sequence[HasBounds]) -> list[Extent]:
 
 def _after_run(mask: str, position: int) -> int:
     """Where the run of edge characters that begins at ``position`` (perhaps empty) ends."""
-    found = mask.find("w", position)
-    return len(mask) if found < 0 else found
+    next_word = mask.find("w", position)
+    return len(mask) if next_word < 0 else next_word
 
 
 class Extent(NamedTuple):

@@ -30,8 +30,10 @@ class ProgramRegistry:
 
     def __iter__(self) -> Iterator[TunedProgram]:
         """Yield all programs, newest first; ``broken`` says what other files there are."""
-        found = [file for file in self._files() if isinstance(file, TunedProgram)]
-        yield from sorted(found, key=lambda program: (program.created, program.name), reverse=True)
+        programs = [file for file in self._files() if isinstance(file, TunedProgram)]
+        yield from sorted(
+            programs, key=lambda program: (program.created, program.name), reverse=True
+        )
 
     def __contains__(self, name: object) -> bool:
         """Say whether a program, or a broken file in its place, has this name."""

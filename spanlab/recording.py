@@ -136,15 +136,15 @@ class Recorder:
             for node in nodes.values()
             if node.stage == SOURCE and node.text.strip() == question.strip()
         }
-        found = tuple(
+        sources = tuple(
             node.model_copy(update={"sources": tuple(i for i in node.sources if i not in asked)})
             for node in nodes.values()
             if node.id in needed - asked
         )
         try:
-            return Process(nodes=found)
+            return Process(nodes=sources)
         except ValidationError:
-            return Process(nodes=tuple(node.model_copy(update={"stage": ""}) for node in found))
+            return Process(nodes=tuple(node.model_copy(update={"stage": ""}) for node in sources))
 
     def item(
         self, name: str, question: str = "", *, lang: str = UNDETERMINED, answer: str | None = None
@@ -318,7 +318,9 @@ def _texts(value: object) -> Iterator[str]:
         for inner in value:
             yield from _texts(inner)
     elif value is not None and not isinstance(value, bytes | type):
-        held = next((found for name in _HOLDS if (found := getattr(value, name, None))), None)
+        held = next(
+            (attribute for name in _HOLDS if (attribute := getattr(value, name, None))), None
+        )
         if held is None and is_dataclass(value):
             held = [getattr(value, field.name) for field in fields(value)]
         if held is not None and not callable(held):

@@ -79,8 +79,8 @@ def score(
     if averitec:
         if claims or steps or against or annotator or gold:
             raise UsageError("--averitec scores two files whole: leave the other options out")
-        found = score_averitec_files(predictions, golds, repeat_pairs=repeat_pairs)
-        console.write_result(found, json=as_json)
+        averitec_scores = score_averitec_files(predictions, golds, repeat_pairs=repeat_pairs)
+        console.write_result(averitec_scores, json=as_json)
         return
     if steps:
         if claims or against:
@@ -120,8 +120,8 @@ def agreement(
     from spanlab.workflows.analysis.comparison import compare_dataset
 
     with Store.open() as store, console.bar("reading", unit="items") as advance:
-        found = compare_dataset(store, dataset, on_progress=advance)
-    console.write_result(found, json=as_json, ascii_only=False)
+        comparison = compare_dataset(store, dataset, on_progress=advance)
+    console.write_result(comparison, json=as_json, ascii_only=False)
 
 
 def rates(
@@ -154,8 +154,8 @@ def rates(
 
     names = [name for name in (annotators or "").split(",") if name]
     with Store.open() as store, console.bar("reading", unit="items") as advance:
-        found = workflow.rates(store, dataset, by, names, advance)
-    console.write_result(found, json=as_json)
+        report = workflow.rates(store, dataset, by, names, advance)
+    console.write_result(report, json=as_json)
 
 
 def stages(
@@ -184,5 +184,5 @@ def stages(
 
     names = [name for name in (annotators or "").split(",") if name]
     with Store.open() as store, console.bar("reading", unit="items") as advance:
-        found = error_stages(store, dataset, names, advance)
-    console.write_result(found, json=as_json)
+        report = error_stages(store, dataset, names, advance)
+    console.write_result(report, json=as_json)

@@ -95,8 +95,8 @@ def bench(
     shared = os.environ.get("SPANLAB_SHARED")
     roots = [path.resolve() for path in data or ([Path(shared)] if shared else [])]
     if list_only:
-        found = known.cards(cards or ()).values()
-        out.write_tables([known.list_cards(found, roots)])
+        all_cards = known.cards(cards or ()).values()
+        out.write_tables([known.list_cards(all_cards, roots)])
         return
     if check is not None:
         checked = check_folder(plan_in(check.resolve(), {"data": tuple(roots)}))
@@ -145,17 +145,17 @@ def run(plan: BenchPlan, *, dry_run: bool, json: bool) -> None:
     """Say what a plan comes to at most, run it as a job, and show its table."""
     from spanlab.jobs import benchmark
 
-    found = estimate_plan(plan)
-    asked = found.run
+    estimate = estimate_plan(plan)
+    asked = estimate.run
     cost = "cost unknown: no price" if asked.cost is None else f"at most {money(asked.cost)}"
     about = f", about {counted(asked.calls, 'model call')}, {cost}" if asked.calls else ""
-    console.say(f"{counted(found.cells, 'cell')}{about}; answers in the cache cost nothing")
+    console.say(f"{counted(estimate.cells, 'cell')}{about}; answers in the cache cost nothing")
     if dry_run:
         return
     settings = Settings.read()
     with working.at_work(settings, processes=0) as queue:
         job_id = working.begin(lambda: benchmark.submit(plan, settings, queue), queue)
-        view = working.follow(job_id, settings, found.cells, task="benchmark", unit="cells")
+        view = working.follow(job_id, settings, estimate.cells, task="benchmark", unit="cells")
     if view.error is None:
         table = read_table(plan.output)
         console.write_result(table, json=json)

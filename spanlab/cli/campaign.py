@@ -92,11 +92,11 @@ def campaign(
             store.give_back(dataset, give_back)
         if let_in is not None:
             let_person_in(store, dataset, let_in)
-        found = oversee(store, dataset)
+        oversight = oversee(store, dataset)
     if as_csv:
-        table = remind_table(found) if remind else found.tables()[0]
+        table = remind_table(oversight) if remind else oversight.tables()[0]
         typer.echo(csv_of(table), nl=False)
     elif remind and not as_json:
-        console.write_tables([remind_table(found)])
+        console.write_tables([remind_table(oversight)])
     else:
-        console.write_result(found, json=as_json)
+        console.write_result(oversight, json=as_json)

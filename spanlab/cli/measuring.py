@@ -108,10 +108,10 @@ def measure(
             reasons = stale_because(store, dataset, read_certificate(check))
             typer.echo(f"stale: {'; '.join(reasons)}" if reasons else "it holds")
             raise typer.Exit(bool(reasons))
-        found = measurement.measure(store, dataset)
+        measured = measurement.measure(store, dataset)
         if certificate is not None:
             save_certificate(certify(store, dataset), certificate)
-    console.write_result(found, json=as_json)
+    console.write_result(measured, json=as_json)
 
 
 def gate(
@@ -152,16 +152,16 @@ def gate(
     from spanlab.workflows.measuring import gating
 
     with Store.open() as store:
-        found = gating.check_gate(
+        gate_check = gating.check_gate(
             store,
             gating.GateSubject(dataset, annotator, group),
             max_rate=max_rate,
             require_proof=require_proof,
             against=against,
         )
-    gating.write_reports(found, junit)
-    console.write_result(found, json=as_json)
-    if not found.passed:
+    gating.write_reports(gate_check, junit)
+    console.write_result(gate_check, json=as_json)
+    if not gate_check.passed:
         raise typer.Exit(1)
 
 
@@ -182,8 +182,8 @@ def raters(
     from spanlab.workflows.measuring.raters import rate_raters
 
     with Store.open() as store:
-        found = rate_raters(store.records(dataset), _names(annotators))
-    console.write_result(found, json=as_json)
+        ratings = rate_raters(store.records(dataset), _names(annotators))
+    console.write_result(ratings, json=as_json)
 
 
 def _names(text: str | None) -> tuple[str, ...]:

@@ -36,14 +36,17 @@ def detectors(
     if name is not None:
         typer.echo(spec_of(name).model_dump_json(indent=2, exclude_unset=True))
         return
-    for known, found in installed().items():
-        if isinstance(found, BrokenDetector):
-            lines = [f"cannot be used: {found.problem}", f"needs another {found.package}"]
+    for known, installed_detector in installed().items():
+        if isinstance(installed_detector, BrokenDetector):
+            lines = [
+                f"cannot be used: {installed_detector.problem}",
+                f"needs another {installed_detector.package}",
+            ]
         else:
-            lines = [found.what, f"needs {found.needs}"]
+            lines = [installed_detector.what, f"needs {installed_detector.needs}"]
             options = ", ".join(option.shown for option in options_of(known))
             lines += [f"options {options}"] if options else []
-            lines += ["--config FILE replaces its members"] if found.members else []
+            lines += ["--config FILE replaces its members"] if installed_detector.members else []
         for label, line in zip((known, "", "", ""), lines, strict=False):
             typer.echo(f"{label:<18} {line}")
 
@@ -131,11 +134,11 @@ def fetch(
     from spanlab.cli import console
     from spanlab.workflows.training import encoders
 
-    found, origin = encoders.fetch(
+    name_fetched, origin = encoders.fetch(
         name, revision, weights, on_file=lambda file: console.say(f"fetching {file}")
     )
-    console.say(f"{name} at commit {origin.commit} is in {found.folder}")
-    console.say(encoders.next_command(found, name))
+    console.say(f"{name} at commit {origin.commit} is in {name_fetched.folder}")
+    console.say(encoders.next_command(name_fetched, name))
 
 
 @app.command()
@@ -157,10 +160,10 @@ def convert(
     from spanlab.cli import console
     from spanlab.workflows.training import encoders
 
-    found = encoders.convert(source, output)
+    folder = encoders.convert(source, output)
     name = source if output is None else str(output)
-    console.say(f"wrote {found.weights}; look at it: spanlab encoder check {name}")
-    console.say(encoders.next_command(found, name))
+    console.say(f"wrote {folder.weights}; look at it: spanlab encoder check {name}")
+    console.say(encoders.next_command(folder, name))
 
 
 @app.command("list")
@@ -171,9 +174,9 @@ def list_() -> None:
 
     if not encoders.fetched_checkpoints():
         console.say("none was fetched yet: spanlab encoder fetch ORGANISATION/NAME")
-    for found, origin in encoders.fetched():
-        size = found.weights.stat().st_size / 2**20
-        labels = ", ".join(found.labels) or "labels without names, or none"
+    for checkpoint_name, origin in encoders.fetched():
+        size = checkpoint_name.weights.stat().st_size / 2**20
+        labels = ", ".join(checkpoint_name.labels) or "labels without names, or none"
         typer.echo(f"{origin.name}  {origin.commit[:12]}  {size:,.1f} MiB  {labels}")
 
 
@@ -261,18 +264,18 @@ def calibrate(
 
     options = DetectorSelection.checked({"options": option}).options
     with console.bar("rating", unit="items") as advance:
-        found = workflow.calibrate(
+        calibrated = workflow.calibrate(
             _records(source, contexts), options, method, annotator=annotator, on_progress=advance
         )
     with replacing(output) as file:
-        file.write(f"{found.calibration.model_dump_json(indent=2)}\n".encode())
-    for name, quality in (("before", found.before), ("after", found.after)):
+        file.write(f"{calibrated.calibration.model_dump_json(indent=2)}\n".encode())
+    for name, quality in (("before", calibrated.before), ("after", calibrated.after)):
         console.say(
             f"{name}: calibration error {quality.error:.3f}, IoU {quality.iou:.3f} (held out)"
         )
-    if found.unread:
-        console.say(f"left out {found.unread:,} items that the checkpoint cannot read")
-    learnt = found.calibration
+    if calibrated.unread:
+        console.say(f"left out {calibrated.unread:,} items that the checkpoint cannot read")
+    learnt = calibrated.calibration
     console.say(
         f"wrote {output}: {learnt.method}, threshold {learnt.threshold}, from {learnt.items:,} "
         f"items with {learnt.words:,} words"

@@ -175,15 +175,15 @@ def verifier_data(
         flagged=flagged,
     )
     if inputs.are_files(source):
-        found = written(questions_in(inputs.files(source)))
+        summary = written(questions_in(inputs.files(source)))
     else:
         with Store.open() as store:
-            found = written(store.records(source[0]))
-    console.say(f"wrote {counted(found.splits.total(), 'example')} to {output}")
-    for counts in (found.splits, found.types, found.origins):
+            summary = written(store.records(source[0]))
+    console.say(f"wrote {counted(summary.splits.total(), 'example')} to {output}")
+    for counts in (summary.splits, summary.types, summary.origins):
         console.say(", ".join(f"{name} {count:,}" for name, count in counts.most_common()))
-    if found.left_out:
-        console.say(f"left out {counted(found.left_out, 'unverifiable question')}")
+    if summary.left_out:
+        console.say(f"left out {counted(summary.left_out, 'unverifiable question')}")
     if teaching is not None and teaching.refused:
         console.say(f"{counted(teaching.refused, 'answer')} of the teacher could not be used")
 

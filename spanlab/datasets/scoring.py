@@ -99,11 +99,11 @@ def read_placed_claims(
     chooser = AnnotatorChooser(annotator, role)
     for record, line, unit in read_placed(path):
         try:
-            found = chooser.done(record)
+            finished = chooser.done(record)
         except InputError as error:
             raise error.at(file=str(path), line=line, unit=unit) from None
-        if found is not None and found.claims:
-            yield PlacedClaims(record.item.id, found.claims, line, unit)
+        if finished is not None and finished.claims:
+            yield PlacedClaims(record.item.id, finished.claims, line, unit)
 
 
 class _ScoredLine(BaseModel):

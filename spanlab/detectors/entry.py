@@ -69,11 +69,13 @@ def entry_of(name: str) -> DetectorEntry:
     Raises:
         UsageError: none is called so, and the message lists those there are; or it is broken.
     """
-    found = installed().get(name)
-    if isinstance(found, DetectorEntry):
-        return found
-    if found is not None:
-        raise UsageError(f"{name!r} of the package {found.package} is broken: {found.problem}")
+    known_entry = installed().get(name)
+    if isinstance(known_entry, DetectorEntry):
+        return known_entry
+    if known_entry is not None:
+        raise UsageError(
+            f"{name!r} of the package {known_entry.package} is broken: {known_entry.problem}"
+        )
     names = [entry.name for entry in entries()]
     close = get_close_matches(name, names, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""

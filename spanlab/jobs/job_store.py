@@ -118,10 +118,10 @@ class JobStore:
 
     def _parts(self, job_ids: Sequence[str]) -> dict[str, list[PartState]]:
         """Return the same for several jobs, without why parts broke."""
-        found: dict[str, list[PartState]] = defaultdict(list)
+        by_job: dict[str, list[PartState]] = defaultdict(list)
         for row in self.rows(parent_workflow_id=list(job_ids), load_output=False):
-            found[row.parent_workflow_id or ""].append(PartState.of(row))
-        return found
+            by_job[row.parent_workflow_id or ""].append(PartState.of(row))
+        return by_job
 
     def part(self, part_id: str) -> WorkflowStatus:
         """Return the workflow of a part, or of a job, by its whole id.

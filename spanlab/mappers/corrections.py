@@ -198,13 +198,13 @@ def changes(old: Sequence[str], new: Sequence[str]) -> list[WordChange]:
         Maximal changes in order, with at least one equal word between two; empty if the texts
         are the same.
     """
-    found: list[WordChange] = []
-    _align(old, new, WordChange(0, len(old), 0, len(new)), found)
-    return _tidy(found)
+    word_changes: list[WordChange] = []
+    _align(old, new, WordChange(0, len(old), 0, len(new)), word_changes)
+    return _tidy(word_changes)
 
 
 def settle(
-    found: Sequence[WordChange], old: Sequence[str], fit: Callable[[int, int], int]
+    word_changes: Sequence[WordChange], old: Sequence[str], fit: Callable[[int, int], int]
 ) -> list[WordChange]:
     """Choose among equivalent places of a deletion, such as in "the old the new".
 
@@ -213,16 +213,16 @@ def settle(
     rates words ``[start, end)`` as a deletion, and the first of equals wins.
     """
     settled: list[WordChange] = []
-    for index, change in enumerate(found):
+    for index, change in enumerate(word_changes):
         before = settled[-1].old_end if settled else 0
-        after = found[index + 1].old_start if index + 1 < len(found) else len(old)
+        after = word_changes[index + 1].old_start if index + 1 < len(word_changes) else len(old)
         deletion = change.new_start == change.new_end
         settled.append(_slide(change, old, (before, after), fit) if deletion else change)
     return _tidy(settled)
 
 
 def _align(
-    old: Sequence[str], new: Sequence[str], part: WordChange, found: list[WordChange]
+    old: Sequence[str], new: Sequence[str], part: WordChange, word_changes: list[WordChange]
 ) -> None:
     a, b, c, d = part
     while a < b and c < d and old[a] == new[c]:
@@ -231,16 +231,16 @@ def _align(
         b, d = b - 1, d - 1
     if a == b or c == d:
         if (a, c) != (b, d):
-            found.append(WordChange(a, b, c, d))
+            word_changes.append(WordChange(a, b, c, d))
     elif (b - a) * (d - c) <= _CELLS:
-        found.extend(
+        word_changes.extend(
             WordChange(a + op.src_start, a + op.src_end, c + op.dest_start, c + op.dest_end)
             for op in Levenshtein.opcodes(old[a:b], new[c:d])
             if op.tag != "equal"
         )
     else:
         for piece in _cut(old, new, WordChange(a, b, c, d)):
-            _align(old, new, piece, found)
+            _align(old, new, piece, word_changes)
 
 
 def _cut(old: Sequence[str], new: Sequence[str], part: WordChange) -> list[WordChange]:
@@ -303,10 +303,10 @@ def _slide(
     return WordChange(start + by, end + by, change.new_start + by, change.new_end + by)
 
 
-def _tidy(found: Sequence[WordChange]) -> list[WordChange]:
+def _tidy(word_changes: Sequence[WordChange]) -> list[WordChange]:
     """Join changes that touch."""
     joined: list[WordChange] = []
-    for change in found:
+    for change in word_changes:
         last = joined[-1] if joined else None
         if last and (last.old_end, last.new_end) == (change.old_start, change.new_start):
             joined[-1] = last._replace(old_end=change.old_end, new_end=change.new_end)

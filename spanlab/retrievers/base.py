@@ -177,14 +177,14 @@ async def retrieve(item: Item, retriever: Retriever) -> RetrievedPassages:
         queries = await retriever.queries(item)
     asking = (_search(retriever, replace(query, item=item.id)) for query in queries if query.text)
     answers = await asyncio.gather(*asking, return_exceptions=True)
-    found: list[RetrievedPassages] = []
+    results: list[RetrievedPassages] = []
     for answer in answers:
         if isinstance(answer, BaseException):
             raise answer
-        found.append(answer)
+        results.append(answer)
     return RetrievedPassages(
-        tuple(query for retrieved in found for query in retrieved.queries),
-        _by_turns([retrieved.passages for retrieved in found]),
+        tuple(query for retrieved in results for query in retrieved.queries),
+        _by_turns([retrieved.passages for retrieved in results]),
     )
 
 

@@ -226,13 +226,13 @@ def specified(source: PassageSource) -> RetrieverSpec | None:
         "k": source.k,
     }
     try:
-        found = retriever_spec(fields)
+        source_spec = retriever_spec(fields)
     except ValidationError as error:
         raise UsageError(f"passages from {source.kind}: {problem(error)}") from None
     for name, title in _OWN.items():
         if getattr(source, name) and name not in SOURCE_KINDS[source.kind].takes:
             raise UsageError(f"passages from {source.kind}: {title} goes with another source")
-    return found
+    return source_spec
 
 
 def retriever(spec: RetrieverSpec, meter: Meter, settings: Settings) -> Retriever:

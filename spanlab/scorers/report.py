@@ -153,10 +153,10 @@ def macro_mean(languages: Sequence[Table]) -> Table:
 
 def _estimates(observed: Table, samples: Table) -> dict[str, MeanInterval | None]:
     known = [at for at, mean in enumerate(observed) if not np.isnan(mean)]
-    found: dict[str, MeanInterval | None] = dict.fromkeys(METRICS)
+    by_metric: dict[str, MeanInterval | None] = dict.fromkeys(METRICS)
     for at, low, high in zip(known, *intervals(samples[:, known]).tolist(), strict=True):
-        found[METRICS[at]] = MeanInterval(mean=float(observed[at]), low=low, high=high)
-    return found
+        by_metric[METRICS[at]] = MeanInterval(mean=float(observed[at]), low=low, high=high)
+    return by_metric
 
 
 def _check_unique(items: Sequence[ItemScore]) -> None:

@@ -169,7 +169,7 @@ def _add_offers(server: MCPServer[Any], offers: ServiceOffers) -> None:
 
 
 async def _told(
-    context: Context[Any, Any], found: Coroutine[Any, Any, DetectionReply]
+    context: Context[Any, Any], work: Coroutine[Any, Any, DetectionReply]
 ) -> DetectionReply:
     """Return what is found, and tell the caller how many claims of how many are judged."""
     steps = 0
@@ -181,7 +181,7 @@ async def _told(
 
     await context.report_progress(0)
     with reporting(report):
-        reply = await found
+        reply = await work
     if not steps:  # a detector that takes the answer as a whole
         await report(1, 1)
     return reply
@@ -323,12 +323,12 @@ def _add_searches(server: Server, settings: Settings, named: Named) -> None:
         raise UsageError("; ".join(missing))
 
 
-def _searching(found: Retriever) -> Callable[..., Awaitable[Shown]]:
+def _searching(source: Retriever) -> Callable[..., Awaitable[Shown]]:
     async def tool(query: str, k: int = PER_SEARCH, language: str = "", before: str = "") -> Shown:
         with refusals():
             day = date.fromisoformat(before) if before else None
             asked = SearchQuery(query, language or UNDETERMINED, max(1, min(k, _MOST)), day)
-            return shown((await found.search(asked)).passages)
+            return shown((await source.search(asked)).passages)
 
     return tool
 

@@ -154,8 +154,8 @@ class ServiceOffers:
             raise UsageError("no index is offered: start it with --corpus")
         from spanlab.retrievers.local_search import bm25
 
-        found = await bm25(self._corpus).search(SearchQuery(query, k=k))
-        return found.passages
+        retrieved = await bm25(self._corpus).search(SearchQuery(query, k=k))
+        return retrieved.passages
 
     def score(self, asked: ScoreRequest) -> ScoreReply:
         """Return how well spans agree with gold spans.
@@ -166,10 +166,10 @@ class ServiceOffers:
         for span in (*asked.spans, *asked.gold):
             if not span.fits(asked.answer):
                 raise UsageError(f"the answer has no {span.text[:40]!r} at {span.start}")
-        found: ItemScore = score_item(
+        scored: ItemScore = score_item(
             _labels(asked.answer, asked.gold), _labels(asked.answer, asked.spans)
         )
-        return ScoreReply(iou=found.iou, corr=found.corr, f1=found.f1)
+        return ScoreReply(iou=scored.iou, corr=scored.corr, f1=scored.f1)
 
     def spec(self, detector: str | None) -> Spec:
         """Return how a detector is set up; None for the first one.

@@ -48,10 +48,12 @@ def assert_grounded(
         UsageError, InputError, BudgetError, ConfigurationError: see ``spanlab.detect``.
     """
     __tracebackhide__ = True
-    found = detect(answer, passages=passages, detector=detector or usual, **options)
-    if found.status is not Status.DONE:
-        raise UngroundedError(f"{found.annotator} could not check it: {found.note}", found)
-    share = length(hard_of(found)) / max(len(answer), 1)
+    annotation = detect(answer, passages=passages, detector=detector or usual, **options)
+    if annotation.status is not Status.DONE:
+        raise UngroundedError(
+            f"{annotation.annotator} could not check it: {annotation.note}", annotation
+        )
+    share = length(hard_of(annotation)) / max(len(answer), 1)
     if share > at_most:
-        words = f"{found.annotator} marks {share:.1%} of the answer, more than {at_most:.1%}"
-        raise UngroundedError(f"{words}: {found}", found)
+        words = f"{annotation.annotator} marks {share:.1%} of the answer, more than {at_most:.1%}"
+        raise UngroundedError(f"{words}: {annotation}", annotation)

@@ -154,8 +154,8 @@ def fields_of(text: str) -> dict[str, Any]:
     if pieces:
         pairs = zip(pieces[::2], pieces[1::2], strict=True)
         return {name: _value(said.strip()) for name, said in pairs if name != "completed"}
-    found = _value(text)
-    return found if isinstance(found, dict) else {}
+    value = _value(text)
+    return value if isinstance(value, dict) else {}
 
 
 def _value(text: str) -> Any:

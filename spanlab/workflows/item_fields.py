@@ -37,8 +37,8 @@ def model_field(fields: Sequence[str]) -> str | None:
             return 1
         return 2 if any(name in last for name in _MODEL) else 3
 
-    found = min((field for field in fields if "." in field), key=unlike, default=None)
-    return None if found is None or unlike(found) > 2 else found
+    shortest = min((field for field in fields if "." in field), key=unlike, default=None)
+    return None if shortest is None or unlike(shortest) > 2 else shortest
 
 
 def values_of(field: str, labels: Sequence[str] = ()) -> Values:

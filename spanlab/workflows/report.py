@@ -255,7 +255,7 @@ def pieces(answer: str, annotation: Annotation | None) -> list[MarkedText]:
     starts = {extent.start for extent in decided}
     ends = {extent.end for extent in decided}
     cuts = sorted({0, len(answer), *opening, *closing, *starts, *ends})
-    found: list[MarkedText] = []
+    texts: list[MarkedText] = []
     covering: set[int] = set()
     hard = False
     for start, end in pairwise(cuts):
@@ -266,10 +266,10 @@ def pieces(answer: str, annotation: Annotation | None) -> list[MarkedText]:
         prob = max((span.prob for span in spans), default=0.0)
         labels = tuple(sorted({span.label for span in spans if span.label}))
         text = answer[start:end]
-        if found and (found[-1].prob, found[-1].hard, found[-1].labels) == (prob, hard, labels):
-            text = found.pop().text + text
-        found.append(MarkedText(text, prob, hard, labels))
-    return found
+        if texts and (texts[-1].prob, texts[-1].hard, texts[-1].labels) == (prob, hard, labels):
+            text = texts.pop().text + text
+        texts.append(MarkedText(text, prob, hard, labels))
+    return texts
 
 
 def marked_html(answer: str, annotation: Annotation | None) -> str:

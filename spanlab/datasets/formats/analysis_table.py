@@ -268,14 +268,14 @@ def _fitting(record: Record, questions: Sequence[Question]) -> Iterator[dict[str
 
 def _responses(cells: Mapping[str, Any]) -> dict[str, Any]:
     """Return the responses in a row's cells; of CSV, digits are a number and quotes JSON."""
-    found = {}
+    columns_read = {}
     for name, cell in cells.items():
         if name.startswith(_RESPONSE) and cell not in (None, ""):
-            found[name.removeprefix(_RESPONSE)] = cell
+            columns_read[name.removeprefix(_RESPONSE)] = cell
             if isinstance(cell, str) and _INT_OR_JSON.match(cell):
                 with suppress(ValueError):  # quotes that somebody typed are a text
-                    found[name.removeprefix(_RESPONSE)] = from_json(cell)
-    return found
+                    columns_read[name.removeprefix(_RESPONSE)] = from_json(cell)
+    return columns_read
 
 
 def _cell(value: Any) -> str:

@@ -112,8 +112,8 @@ class ClaimsReader(FormatReader):
     def rows(self) -> Iterator[FileRow]:
         """Yield the claims."""
         is_table = self._file.head().lstrip()[:1] not in (b"{", b"[")
-        found = _ClaimTable(self._file, self._options).rows() if is_table else super().rows()
-        return chain.from_iterable(map(_apart, found))
+        all_rows = _ClaimTable(self._file, self._options).rows() if is_table else super().rows()
+        return chain.from_iterable(map(_apart, all_rows))
 
     def _record(self, row: FileRow) -> Record:
         line = _ClaimLine.model_validate_json(row.raw)

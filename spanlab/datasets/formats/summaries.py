@@ -43,10 +43,10 @@ class SummariesReader(reader.FormatReader):
         Raises:
             InputError: the file holds none.
         """
-        found = self._file.load()
-        if not isinstance(found, dict):
+        content = self._file.load()
+        if not isinstance(content, dict):
             raise InputError("not an object", file=self._file.name, expected=f"{LEVELS} in it")
-        books = found if LEVELS not in found else {str(found.get("book") or "book"): found}
+        books = content if LEVELS not in content else {str(content.get("book") or "book"): content}
         for number, (name, book) in enumerate(books.items(), start=1):
             entry = {"book": name, **book} if isinstance(book, dict) else book
             yield self._file.row(number, to_json(entry), "record")

@@ -80,17 +80,17 @@ def _closest(item: Item, indices: Sequence[int], budget: int) -> PromptContext:
     heads = tuple(
         len(passage_shown(passage, number, "")) for number, passage in enumerate(passages, start=1)
     )
-    found = select(texts, heads, f"{item.question}\n{item.answer}", budget)
+    choice = select(texts, heads, f"{item.question}\n{item.answer}", budget)
     shown: dict[int, list[PassagePiece]] = {}
-    for piece in found.chosen:
+    for piece in choice.chosen:
         shown.setdefault(piece.text, []).append(piece)
     blocks = [
-        passage_shown(passages[text], text + 1, joined(pieces, found.counts[text]))
+        passage_shown(passages[text], text + 1, joined(pieces, choice.counts[text]))
         for text, pieces in shown.items()
     ]
     remark = (
         f"the passages have {sum(map(len, texts)):,} characters and the prompt takes {budget:,}: "
-        f"the model read {len(found.chosen)} of {sum(found.counts)} pieces, those closest to "
+        f"the model read {len(choice.chosen)} of {sum(choice.counts)} pieces, those closest to "
         "question and answer"
     )
     return PromptContext("\n\n".join(blocks), tuple(indices[text] for text in shown), remark)

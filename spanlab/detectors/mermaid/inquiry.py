@@ -231,12 +231,12 @@ class ClaimInquiry:
             for index, passage in zip(indices, passages, strict=True)
         ]
         texts = tuple(passage.text for passage in passages)
-        found = select(texts, tuple(map(len, heads)), self.claim, _SHOWN)
+        choice = select(texts, tuple(map(len, heads)), self.claim, _SHOWN)
         parts: dict[int, list[str]] = {}
         for number, head in enumerate(heads):
-            pieces = [piece for piece in found.chosen if piece.text == number]
+            pieces = [piece for piece in choice.chosen if piece.text == number]
             if pieces:
-                parts[number] = [head, joined_pieces(pieces, found.counts[number])]
+                parts[number] = [head, joined_pieces(pieces, choice.counts[number])]
         return "\n\n".join("\n".join(part) for part in parts.values())
 
 

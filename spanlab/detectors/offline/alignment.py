@@ -193,7 +193,7 @@ def slots(
         same_kind = passages.kinds[place] == answer.kinds[at]
         return same_kind and passages.capital[place] == answer.capital(at)
 
-    found: dict[int, PassageSlot] = {}
+    by_word: dict[int, PassageSlot] = {}
     for at in range(len(answer)):
         if answer.kinds[at] is WordKind.SIGN:
             continue
@@ -205,8 +205,8 @@ def slots(
             and place not in places[at]
         ]
         if candidates:
-            found[at] = max(candidates, key=lambda slot: (slot.alike, slot.sides, -slot.position))
-    return found
+            by_word[at] = max(candidates, key=lambda slot: (slot.alike, slot.sides, -slot.position))
+    return by_word
 
 
 def _candidates(at: int, places: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, int]]:

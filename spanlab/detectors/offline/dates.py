@@ -67,7 +67,7 @@ class DateMatch(NamedTuple):
 
 def dates(row: TokenRow, months: MonthNames) -> list[ParsedDate]:
     """Find the dates (two parts of one at least) in a row of words, in order, without overlap."""
-    found: list[ParsedDate] = []
+    dates_read: list[ParsedDate] = []
     at = 0
     while at < len(row.forms):
         if row.kinds[at] != WordKind.NUMBER and _month(row, at, months) is None:
@@ -75,9 +75,9 @@ def dates(row: TokenRow, months: MonthNames) -> list[ParsedDate]:
             continue
         date, end = _date(row, at, months)
         if date is not None:
-            found.append(date)
+            dates_read.append(date)
         at = end
-    return found
+    return dates_read
 
 
 def match(date: ParsedDate, others: Sequence[ParsedDate]) -> DateMatch | None:

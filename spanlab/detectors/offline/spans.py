@@ -81,11 +81,11 @@ def stretches(words: TokenizedText, probs: Column, anyone: Column) -> list[WordS
     return _with_gaps(words.text, stretches_found)
 
 
-def decided(found: list[WordStretch]) -> list[tuple[int, int]]:
+def decided(rated: list[WordStretch]) -> list[tuple[int, int]]:
     """Return the hallucinated characters: hard stretches, touching ones joined."""
     merged: list[tuple[int, int]] = []
     last: int | None = None
-    for stretch in (each for each in found if each.hard):
+    for stretch in (each for each in rated if each.hard):
         if last == stretch.first - 1:
             merged[-1] = (merged[-1][0], stretch.end)
         else:
@@ -116,10 +116,10 @@ def _mean(words: TokenizedText, probs: Sequence[float], first: int, last: int) -
     return round(total / sum(lengths), 3)
 
 
-def _with_gaps(text: str, found: list[WordStretch]) -> list[WordStretch]:
+def _with_gaps(text: str, rated: list[WordStretch]) -> list[WordStretch]:
     """Let the less probable of two touching stretches reach up to the other."""
     joined: list[WordStretch] = []
-    for stretch in found:
+    for stretch in rated:
         before = joined[-1] if joined else None
         if before is None or before.last != stretch.first - 1:
             joined.append(stretch)

@@ -87,8 +87,8 @@ class ParaphraseQuestion(dspy.Signature):
 
 def number(value: object) -> int | None:
     """Read the first number in what names a document; None for "none" and other words."""
-    found = re.search(r"\d{1,6}", str(value if value is not None else ""))
-    return int(found.group()) if found else None
+    digits = re.search(r"\d{1,6}", str(value if value is not None else ""))
+    return int(digits.group()) if digits else None
 
 
 class PickedDocument(ReplyModel):

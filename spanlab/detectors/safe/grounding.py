@@ -143,11 +143,11 @@ async def ground(
         if not (proposal.valid and path):
             reason, flaw = GroundingFailure.NO_PATH, proposal.explanation
             break
-        found = flaw_in_path([edges[at] for at in path], asked, aliases)
-        if found is None:
+        path_flaw = flaw_in_path([edges[at] for at in path], asked, aliases)
+        if path_flaw is None:
             stands = tuple(resolved.values())
             return GroundingResult(edges, stands, path, None, proposal.explanation, gleaned)
-        reason, flaw = found
+        reason, flaw = path_flaw
     return GroundingResult(edges, tuple(resolved.values()), (), reason, flaw, gleaned)
 
 
@@ -311,9 +311,9 @@ def canonical(names: Iterable[str], groups: Iterable[Sequence[str]] = ()) -> Map
     """
     clusters: dict[str, list[str]] = {}
     for name in names:
-        found = clusters.setdefault(key(name), [])
-        if name not in found:
-            found.append(name)
+        same_key = clusters.setdefault(key(name), [])
+        if name not in same_key:
+            same_key.append(name)
     of = {name: cluster for cluster in clusters.values() for name in cluster}
     order = {name: at for at, name in enumerate(of)}
     for group in groups:

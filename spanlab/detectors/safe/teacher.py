@@ -388,11 +388,11 @@ async def corrupted(
         "error": f"{error}: the step {what}",
     }
     said = (await teach(dspy.Predict(InjectError), inputs)).corrupted
-    found = first_step(said.step)
-    if found is None or found.text in {step.text for step in right}:
+    written_step = first_step(said.step)
+    if written_step is None or written_step.text in {step.text for step in right}:
         return None
     kind = StepKind.ATTRIBUTION if error is ErrorType.OVERTHINKING else kind
-    step = ReasoningStep(0, len(found.text), found.text, kind)
+    step = ReasoningStep(0, len(written_step.text), written_step.text, kind)
     if flaw_in(step, right[:at], len(item.passages)) is not None:
         return None
     if kind is StepKind.FINAL_ANSWER and _is_right(item, right[at], step):

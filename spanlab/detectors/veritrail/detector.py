@@ -296,8 +296,8 @@ class _Reader:
 
 async def _judged_at_once(process: ProcessGraph, reader: _Reader) -> WalkResult:
     """Judge a claim on its process's roots, without tracing it."""
-    found = await asyncio.to_thread(roots_of, process)
-    roots = tuple(node.id for node in found)
+    root_nodes = await asyncio.to_thread(roots_of, process)
+    roots = tuple(node.id for node in root_nodes)
     if not roots:
         return WalkResult("not-supported", ())
     verdict = await reader.judge(tuple(await reader.select(roots)))

@@ -267,36 +267,36 @@ def sentences_of(nodes: Sequence[ProcessNode], lang: str) -> list[NodeSentence]:
     ]
 
 
-def batches(found: Sequence[NodeSentence], most: int) -> Iterator[Sequence[NodeSentence]]:
+def batches(shown: Sequence[NodeSentence], most: int) -> Iterator[Sequence[NodeSentence]]:
     """Yield the sentences in groups of at most ``most``."""
-    for start in range(0, len(found), most):
-        yield found[start : start + most]
+    for start in range(0, len(shown), most):
+        yield shown[start : start + most]
 
 
-def numbered(found: Sequence[NodeSentence]) -> str:
+def numbered(shown: Sequence[NodeSentence]) -> str:
     """Show sentences as a prompt does: numbered from 1, texts parted by a line of dashes."""
-    lines = enumerate(found, start=1)
+    lines = enumerate(shown, start=1)
     texts = groupby(lines, key=lambda line: line[1].node)
     return "\n---\n".join(
         "\n".join(f"[{number}] {sentence.text}" for number, sentence in text) for _, text in texts
     )
 
 
-def chosen(found: Sequence[NodeSentence], prediction: dspy.Prediction) -> SelectedEvidence:
+def chosen(shown: Sequence[NodeSentence], prediction: dspy.Prediction) -> SelectedEvidence:
     """Read what a predictor of `SelectEvidence` returned for these sentences."""
     numbers = {_number(mark) for mark in prediction.chosen or ()}
-    known = [sentence for index, sentence in enumerate(found, start=1) if index in numbers]
+    known = [sentence for index, sentence in enumerate(shown, start=1) if index in numbers]
     summary = (prediction.summary or "").strip()
     return SelectedEvidence(tuple(known), summary if known else "", len(numbers) - len(known))
 
 
 def agreed(
-    found: Sequence[NodeSentence], answers: Sequence[SelectedEvidence], least: int
+    shown: Sequence[NodeSentence], answers: Sequence[SelectedEvidence], least: int
 ) -> SelectedEvidence:
     """Return the sentences that at least ``least`` answers chose.
 
     Args:
-        found: the sentences that the prompt showed.
+        shown: the sentences that the prompt showed.
         answers: what several answers to one prompt chose, at least one.
         least: how many must agree.
 
@@ -304,7 +304,7 @@ def agreed(
         The sentences, with the summary of the answer whose choice comes closest to them.
     """
     votes = Counter(sentence for answer in answers for sentence in answer.sentences)
-    kept = tuple(sentence for sentence in found if votes[sentence] >= least)
+    kept = tuple(sentence for sentence in shown if votes[sentence] >= least)
     closest = min(answers, key=lambda answer: len(set(answer.sentences).symmetric_difference(kept)))
     unknown = sum(answer.unknown for answer in answers)
     return SelectedEvidence(kept, closest.summary if kept else "", unknown)

@@ -172,23 +172,23 @@ def _text(answer: _GoldAnswer) -> str:
 def _by_id(
     files: Sequence[Path], model: type[Model], label: Callable[[Model], str]
 ) -> Mapping[str, Model]:
-    found: dict[str, Model] = {}
+    by_number: dict[str, Model] = {}
     rows = ((path, row) for path in files for row in InputFile(path, str(path)).rows())
     for position, (path, row) in enumerate(rows):
         try:
             line = model.model_validate_json(row.raw)
             if not line.claim_id:
                 line = line.model_copy(update={"claim_id": str(position)})
-            _check(line.claim_id, label(line), found)
+            _check(line.claim_id, label(line), by_number)
         except ValidationError as error:
             problem = input_error(error)
         except InputError as error:
             problem = error
         else:
-            found[line.claim_id] = line
+            by_number[line.claim_id] = line
             continue
         raise problem.at(file=str(path), line=row.line, unit=row.unit)
-    return found
+    return by_number
 
 
 def _check(claim: str, label: str, known: Mapping[str, object]) -> None:

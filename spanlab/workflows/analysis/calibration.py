@@ -46,9 +46,9 @@ class CalibrationTally:
     def result(self) -> tuple[AnnotatorCalibration, ...]:
         """Return the calibrations, in the order of the annotators."""
         return tuple(
-            AnnotatorCalibration(name, self._items[name], found)
+            AnnotatorCalibration(name, self._items[name], report)
             for name in self._kinds
-            if name in self._sums and (found := self._sums[name].result()) is not None
+            if name in self._sums and (report := self._sums[name].result()) is not None
         )
 
     def _is_machine(self, one: Annotation) -> bool:

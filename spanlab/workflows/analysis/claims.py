@@ -317,10 +317,10 @@ def _judged(item: str, gold: Claim, said: Claim | None) -> JudgedClaim:
 
 
 def _claims(files: Sequence[Path], annotator: str | None, role: Role) -> _Claims:
-    found: dict[str, dict[str, Claim]] = {}
+    by_annotator: dict[str, dict[str, Claim]] = {}
     for file in files:
         for item, claims, line, unit in read_placed_claims(file, annotator=annotator, role=role):
-            if item in found:
+            if item in by_annotator:
                 raise InputError(
                     "this item id occurs twice",
                     field="id",
@@ -331,11 +331,11 @@ def _claims(files: Sequence[Path], annotator: str | None, role: Role) -> _Claims
             if role == "gold":
                 told = {text: claim for text, claim in told.items() if claim.verdict is not None}
             if told:
-                found[item] = told
-    if not found:
+                by_annotator[item] = told
+    if not by_annotator:
         named = ", ".join(map(str, files[:3]))
         raise InputError(
             f"{named}: there are no claims with verdicts",
             expected="annotations with claims; --annotator and --gold say whose",
         )
-    return found
+    return by_annotator

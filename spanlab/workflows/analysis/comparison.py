@@ -172,8 +172,8 @@ def compare_dataset(
     check_annotators(summary, [] if reference is None else [reference])
     records = reported(sample_records(store, dataset, limit), on_progress, _REPORT_EVERY)
     kinds = {annotator.name: annotator.kind for annotator in summary.annotators}
-    found = compare_records(records, kinds, reference, summary.settings)
-    return replace(found, n_items=summary.n_items)
+    comparison = compare_records(records, kinds, reference, summary.settings)
+    return replace(comparison, n_items=summary.n_items)
 
 
 def compare_records(

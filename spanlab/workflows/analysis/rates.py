@@ -257,27 +257,27 @@ def rates(
     return with_measurement(store, summary, tally.result())
 
 
-def with_measurement(store: Store, summary: DatasetSummary, found: RateReport) -> RateReport:
+def with_measurement(store: Store, summary: DatasetSummary, report: RateReport) -> RateReport:
     """Return rates with the corrected ones of the dataset's measurement, where it has reviews.
 
     Those of groups are left out where these are of another field.
     """
     plan = summary.settings.measurement
     if plan is None:
-        return found
+        return report
     try:
         measured = measure(store, summary.name)
     except UsageError:  # what is measured was renamed or removed since: the page Measure tells
-        return found
+        return report
     if measured.rate.finite is None:
-        return found
-    remarks = found.remarks
-    if not found.is_raw and plan.design == "uncertainty":
+        return report
+    remarks = report.remarks
+    if not report.is_raw and plan.design == "uncertainty":
         remarks = (_UNEVEN, *remarks)
     tables = measured.tables()
-    if plan.by not in {None, found.field}:
+    if plan.by not in {None, report.field}:
         tables = (tables[0].model_copy(update={"rows": tables[0].rows[:1]}),)
-    return replace(found, corrected=tables, remarks=remarks)
+    return replace(report, corrected=tables, remarks=remarks)
 
 
 class RateTally:

@@ -74,23 +74,25 @@ class MethodResult:
     @classmethod
     def of(cls, record: Record) -> Self:
         """Return what one question came to."""
-        item, found = record.item, cls(questions=1)
+        item, counts = record.item, cls(questions=1)
         for said in record.annotations:
-            found.add_errors(item, said)
+            counts.add_errors(item, said)
         outcome = outcome_of(item)
-        found.failed = int(outcome.get("answer") is None)
-        found.calls, found.tokens = (int(str(outcome.get(name, 0))) for name in ("calls", "tokens"))
-        found.forced = int(bool(outcome.get("forced")))
+        counts.failed = int(outcome.get("answer") is None)
+        counts.calls, counts.tokens = (
+            int(str(outcome.get(name, 0))) for name in ("calls", "tokens")
+        )
+        counts.forced = int(bool(outcome.get("forced")))
         if "judged" in outcome:
-            found.judged = (1, int(bool(outcome["judged"])))
+            counts.judged = (1, int(bool(outcome["judged"])))
         score = scored(item)
         if score is not None:
-            found.scores[question_of(item)] = score
+            counts.scores[question_of(item)] = score
             done = [said for said in record.annotations if said.status is Status.DONE]
             if done or outcome.get("verification") != "none":
                 wrong = outcome["unresolved"] or any(said.spans for said in done)
-                found.spurious = int(bool(score.exact and wrong))
-        return found
+                counts.spurious = int(bool(score.exact and wrong))
+        return counts
 
     def add(self, other: Self) -> None:
         """Add what other questions came to."""
@@ -112,8 +114,8 @@ class MethodResult:
         ]
         if said.kind is AnnotatorKind.PERSON and said.status is Status.DONE and said.spans:
             steps = enumerate(steps_in(item.answer, item.lang), start=1)
-            found = ((number, error_marked(step, said.spans)) for number, step in steps)
-            named = [(number, error) for number, error in found if error is not None]
+            errors = ((number, error_marked(step, said.spans)) for number, step in steps)
+            named = [(number, error) for number, error in errors if error is not None]
         for number, error in named:
             self.errors[error] += 1
             self.positions[number] += 1
@@ -263,11 +265,11 @@ def reasoning_results(
             continue
         for said in record.annotations:
             judges.setdefault(said.annotator, MethodResult()).add_errors(record.item, said)
-    ways = [way for way in METHODS if any(way in found for found in tried.values())]
+    ways = [way for way in METHODS if any(way in by_way for by_way in tried.values())]
     methods = {way: MethodResult() for way in ways}
-    common = [found for found in tried.values() if len(found) == len(ways)]
-    for found in common:
-        for way, one in found.items():
+    common = [by_way for by_way in tried.values() if len(by_way) == len(ways)]
+    for by_way in common:
+        for way, one in by_way.items():
             methods[way].add(one)
     named = {name: one for name, one in judges.items() if one.errors}
     return ReasoningResults(methods, len(tried) - len(common), named)

@@ -287,11 +287,11 @@ def _check(gold: _FoundLabels, predicted: _FoundLabels) -> None:
 
 
 def _labels(files: Sequence[Path], annotator: str | None, role: Role) -> dict[str, _FoundLabels]:
-    found: dict[str, _FoundLabels] = {}
+    labels_by_item: dict[str, _FoundLabels] = {}
     for file in files:
         for labels, line, unit in read_placed_labels(file, annotator=annotator, role=role):
             one = _FoundLabels(labels, file, line, unit)
-            if labels.id in found:
+            if labels.id in labels_by_item:
                 raise one.place(
                     InputError(
                         "this item id occurs twice",
@@ -300,14 +300,14 @@ def _labels(files: Sequence[Path], annotator: str | None, role: Role) -> dict[st
                         expected="every id once over all files of one side",
                     )
                 )
-            found[labels.id] = one
-    if files and not found:
+            labels_by_item[labels.id] = one
+    if files and not labels_by_item:
         raise InputError(
             f"{_names(files)}: there is no finished annotation"
             + (f" by {annotator!r}" if annotator else ""),
             expected="labels to score; --annotator and --gold say whose",
         )
-    return found
+    return labels_by_item
 
 
 def _names(files: Sequence[Path]) -> str:

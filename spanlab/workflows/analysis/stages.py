@@ -181,8 +181,8 @@ class _StageCounts:
             if item.process.id in self.processes:
                 return
             self.processes.add(item.process.id)
-        found = stages_of(item)
-        names = list(found.sizes) if found else []
+        stages = stages_of(item)
+        names = list(stages.sizes) if stages else []
         for index, name in enumerate(names[1:], start=1):
             self.places[name].append(index / len(names))
 
@@ -268,8 +268,8 @@ def _run(name: str, seen: _StageCounts, stages: Sequence[str]) -> RunStages:
     wrong, named = seen.wrong[name], seen.named[name]
     told = [claim for claim in wrong if claim]
     shares = stage_shares(told, stages) if told else {}
-    found = mean_of(named) if named else None
-    return RunStages(name, len(wrong), len(wrong) - len(told), shares, len(named), found)
+    mean = mean_of(named) if named else None
+    return RunStages(name, len(wrong), len(wrong) - len(told), shares, len(named), mean)
 
 
 def _pairs(runs: Sequence[RunStages], stages: Sequence[str]) -> Iterable[StagePair]:

@@ -169,13 +169,13 @@ def _evaluation(
 
 def _score(name: str, pairs: Mapping[tuple[str, str], int], of: set[str]) -> TypeScore:
     there = sum(count for (gold, _), count in pairs.items() if gold in of)
-    found = sum(count for (_, said), count in pairs.items() if said in of)
+    hits = sum(count for (_, said), count in pairs.items() if said in of)
     both = sum(count for (gold, said), count in pairs.items() if gold in of and said in of)
     return TypeScore(
         name=name,
         gold=there,
-        found=found,
-        precision=both / found if found else 0.0,
+        found=hits,
+        precision=both / hits if hits else 0.0,
         recall=both / there if there else 0.0,
-        f1=2 * both / (found + there) if found + there else 0.0,
+        f1=2 * both / (hits + there) if hits + there else 0.0,
     )

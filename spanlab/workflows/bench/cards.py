@@ -124,13 +124,13 @@ class FoundDataset:
             InputError: a file is wrong, an id occurs twice, or no item is left.
         """
         most = min((n for n in (limit, self.card.first) if n is not None), default=None)
-        found = list(islice(self._items(), most))
-        ids = [bench_item.item.id for bench_item in found]
+        bench_items = list(islice(self._items(), most))
+        ids = [bench_item.item.id for bench_item in bench_items]
         if not ids or len(set(ids)) < len(ids):
             twice = next((name for name in ids if ids.count(name) > 1), None)
             what = "no item has a reference" if twice is None else "an item id occurs twice"
             raise InputError(f"{self.card.name}: {what}", found=twice)
-        return found
+        return bench_items
 
     def _items(self) -> Iterator[BenchItem]:
         contexts = [ContextFiles(folder) for folder in self.contexts]
@@ -186,13 +186,13 @@ def cards(files: Iterable[Path] = ()) -> dict[str, DatasetCard]:
     for point in sorted(entry_points(group=GROUP)):
         with foreign(f"the cards of {point.name!r} cannot be loaded", UsageError):
             paths.append(Path(point.load()))
-    found: dict[str, DatasetCard] = {}
+    by_name: dict[str, DatasetCard] = {}
     for path in (*paths, *files):
         for card in _read(path):
-            if card.name in found:
+            if card.name in by_name:
                 raise UsageError(f"{path}: a card called {card.name!r} is there already")
-            found[card.name] = card
-    return found
+            by_name[card.name] = card
+    return by_name
 
 
 def find(card: DatasetCard, roots: Sequence[Path]) -> FoundDataset | None:
@@ -216,10 +216,10 @@ def list_cards(known: Iterable[DatasetCard], roots: Sequence[Path]) -> ResultTab
     """Return a table of all cards: what was found, and where what is missing can be had."""
     rows = []
     for card in known:
-        found = find(card, roots)
-        state = "missing" if found is None else counted(len(found.files), "file")
-        if found is not None and found.changed:
-            state += f", {len(found.changed)} of another version"
+        dataset = find(card, roots)
+        state = "missing" if dataset is None else counted(len(dataset.files), "file")
+        if dataset is not None and dataset.changed:
+            state += f", {len(dataset.changed)} of another version"
         rows.append((card.name, state, card.level, card.split, card.licence, card.source))
     return ResultTable(
         key="cards",

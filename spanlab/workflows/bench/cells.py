@@ -61,7 +61,7 @@ class CellRun:
         self._stopped = stopped
 
     def run(
-        self, found: FoundDataset, items: list[BenchItem], cell: BenchCell
+        self, dataset: FoundDataset, items: list[BenchItem], cell: BenchCell
     ) -> dict[str, Any] | None:
         """Return a cell's figures; None of one that was stopped, or of a file without its items.
 
@@ -69,14 +69,14 @@ class CellRun:
             BudgetError: the budget is used up; what was answered is in the cache.
             UsageError, ConfigurationError, InputError: the cell cannot be run.
         """
-        kept = self.kept(found, items, cell)
+        kept = self.kept(dataset, items, cell)
         if kept and not (self._plan.retry_failed and kept["failed"]):
             return kept
-        rests_on = self._rests_on(found, items, cell)
-        file = prediction_file(self._plan, found.card, cell)
+        rests_on = self._rests_on(dataset, items, cell)
+        file = prediction_file(self._plan, dataset.card, cell)
         began, before = time.monotonic(), self._meter.usage
         said: list[Annotation | None] = []
-        for annotation in self._said(found.card, items, cell):
+        for annotation in self._said(dataset.card, items, cell):
             if self._stopped():
                 return None
             said.append(annotation)
@@ -87,8 +87,8 @@ class CellRun:
             for item, annotation in zip(items, said, strict=True)
             if annotation is not None and annotation.status is Status.FAILED
         }
-        write_predictions(found.card, items, said, file)
-        scored = score_predictions(found, items, file)
+        write_predictions(dataset.card, items, said, file)
+        scored = score_predictions(dataset, items, file)
         content = {
             "cell": 1,
             "key": _hash(rests_on),
@@ -98,7 +98,7 @@ class CellRun:
             "n": scored.n,
             "failed": len(failed),
             "reasons": dict(list(failed.items())[:_REASONS]),
-            "figures": scored.figures(found.card.scores),
+            "figures": scored.figures(dataset.card.scores),
             "models": self._models(cell.detector),
             "certificate": self._certificate(cell),
             "usage": asdict(self._meter.usage - before),
@@ -111,13 +111,13 @@ class CellRun:
         return content
 
     def kept(
-        self, found: FoundDataset, items: list[BenchItem], cell: BenchCell
+        self, dataset: FoundDataset, items: list[BenchItem], cell: BenchCell
     ) -> dict[str, Any] | None:
         """Return a cell that is there, None if it is not, or rests on something else."""
         content = read_cell(cell_file(self._plan, cell))
-        if content is None or content["key"] != _hash(self._rests_on(found, items, cell)):
+        if content is None or content["key"] != _hash(self._rests_on(dataset, items, cell)):
             return None
-        sha = _sha_of(prediction_file(self._plan, found.card, cell))
+        sha = _sha_of(prediction_file(self._plan, dataset.card, cell))
         return content if content["predictions"] == sha else None
 
     def _said(
@@ -144,10 +144,10 @@ class CellRun:
             yield record.by(spec.signs)
 
     def _rests_on(
-        self, found: FoundDataset, items: list[BenchItem], cell: BenchCell
+        self, dataset: FoundDataset, items: list[BenchItem], cell: BenchCell
     ) -> dict[str, Any]:
         """Return all that a cell's figures depend on: what is the same gives the same figures."""
-        card = found.card
+        card = dataset.card
         about = card.model_dump(
             mode="json", include={"name", "title", "licence", "source", "split"}
         )
@@ -156,7 +156,7 @@ class CellRun:
             shown.update(item.record.model_dump_json().encode())
         specs = specs_in(cell.detector) if cell.detector else ()
         return {
-            "dataset": {**about, "sha256": dict(found.sha256), "items": shown.hexdigest()},
+            "dataset": {**about, "sha256": dict(dataset.sha256), "items": shown.hexdigest()},
             "reading": card.model_dump(mode="json", exclude={*about, "about", "sha256"}),
             "system": cell.system,
             "control": cell.control,
@@ -220,11 +220,11 @@ def run_dataset(
         UsageError, ConfigurationError, InputError: a cell cannot be run.
     """
     one = plan.model_copy(update={"datasets": plan.datasets[number : number + 1]})
-    (found,) = one.found()
-    items = one.items(found)
+    (dataset,) = one.found()
+    items = one.items(dataset)
     runner = CellRun(one, meter, settings, stopped)
-    for cell in cells_of(one, found, items):
-        content = runner.run(found, items, cell)
+    for cell in cells_of(one, dataset, items):
+        content = runner.run(dataset, items, cell)
         if content is None and stopped():
             return False
         on_cell(f"{cell.row} on {cell.dataset}", 0 if content is None else content["failed"])
@@ -237,7 +237,7 @@ def count_cells(plan: BenchPlan) -> int:
     Raises:
         UsageError, InputError: a dataset is not there, or wrong.
     """
-    return sum(len(cells_of(plan, found, plan.items(found))) for found in plan.found())
+    return sum(len(cells_of(plan, dataset, plan.items(dataset))) for dataset in plan.found())
 
 
 def read_cell(path: Path) -> dict[str, Any] | None:
@@ -277,9 +277,9 @@ def _of_file(
             yield None if said is None else _annotation(item.item, said)
         return
     chooser = AnnotatorChooser(None, "prediction")
-    found = {record.item.id: chooser.done(record) for record in read(file)}
+    by_item = {record.item.id: chooser.done(record) for record in read(file)}
     for item in items:
-        yield found.get(item.item.id) or found.get(averitec.claim_id(item.item))
+        yield by_item.get(item.item.id) or by_item.get(averitec.claim_id(item.item))
 
 
 def _annotation(item: Item, labels: ItemLabels) -> Annotation:
@@ -306,5 +306,5 @@ def _commit() -> str | None:
     if git is None or not (root / ".git").exists():
         return None
     asked = [git, "-C", str(root), "rev-parse", "HEAD"]
-    found = subprocess.run(asked, capture_output=True, text=True, check=False)
-    return found.stdout.strip() or None
+    finished = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return finished.stdout.strip() or None

@@ -98,10 +98,10 @@ class BenchPlan(FrozenModel):
             raise UsageError(f"no card is called {wanted.name!r} (there are {', '.join(known)})")
         if wanted.metric is not None:
             card = card.with_metric(wanted.metric)
-        found = find(card, self.data)
-        if found is None:
+        dataset = find(card, self.data)
+        if dataset is None:
             raise UsageError(f"{card.name} is not below --data: it can be had from {card.source}")
-        return found
+        return dataset
 
     def items(self, found: FoundDataset) -> list[BenchItem]:
         """Return a dataset's items, as many as the plan takes."""
@@ -136,9 +136,9 @@ class BenchCell(NamedTuple):
         return f"{self.dataset}/{plain}{own}"
 
 
-def cells_of(plan: BenchPlan, found: FoundDataset, items: Iterable[BenchItem]) -> list[BenchCell]:
+def cells_of(plan: BenchPlan, dataset: FoundDataset, items: Iterable[BenchItem]) -> list[BenchCell]:
     """Return the cells of a dataset: detectors with their repeats, files, then controls."""
-    name, given = found.card.name, list(items)
+    name, given = dataset.card.name, list(items)
     has_passages = any(bench_item.item.passages for bench_item in given)
     raters = max(len(bench_item.people) for bench_item in given)
     made: list[BenchCell] = []
@@ -157,7 +157,7 @@ def cells_of(plan: BenchPlan, found: FoundDataset, items: Iterable[BenchItem]) -
                 for cell in made
                 if cell.detector and not cell.control and not cell.repeat and has_passages
             ]
-        elif control != "annotator" or (raters > 1 and found.card.level == "spans"):
+        elif control != "annotator" or (raters > 1 and dataset.card.level == "spans"):
             made.append(BenchCell(name, CONTROLS[control], control))
     return made
 
@@ -193,9 +193,9 @@ def estimate_plan(plan: BenchPlan) -> BenchEstimate:
         UsageError, InputError: as ``BenchPlan.found`` and ``FoundDataset.items``.
     """
     cells, runs = 0, []
-    for found in plan.found():
-        items = plan.items(found)
-        of_dataset = cells_of(plan, found, items)
+    for dataset in plan.found():
+        items = plan.items(dataset)
+        of_dataset = cells_of(plan, dataset, items)
         cells += len(of_dataset)
         for cell in of_dataset:
             if cell.detector is not None:

@@ -54,7 +54,10 @@ class ScoredCell:
         return {
             lang: {
                 "n": side.n,
-                **{name: (found := getattr(side, name)) and found.model_dump() for name in metrics},
+                **{
+                    name: (figures := getattr(side, name)) and figures.model_dump()
+                    for name in metrics
+                },
             }
             for lang, side in sides.items()
         }
@@ -65,9 +68,9 @@ class ScoredCell:
             ids = {item.id for item in other.report.items}
             if not any(item.id in ids for item in self.report.items):
                 return None
-            found = getattr(compare(self.report, other.report).macro, metric)
-            assert found is None or isinstance(found, MeanDifference)
-            return found
+            difference = getattr(compare(self.report, other.report).macro, metric)
+            assert difference is None or isinstance(difference, MeanDifference)
+            return difference
         theirs = {claim.item for claim in other.judged}
         both = {claim.item for claim in self.judged} & theirs
         sides = [[c for c in side.judged if c.item in both] for side in (self, other)]
@@ -103,7 +106,7 @@ def write_predictions(
         stream.write(text)
 
 
-def score_predictions(found: FoundDataset, items: Sequence[BenchItem], path: Path) -> ScoredCell:
+def score_predictions(dataset: FoundDataset, items: Sequence[BenchItem], path: Path) -> ScoredCell:
     """Score a file of predictions; items that it lacks are not scored.
 
     Raises:
@@ -111,20 +114,20 @@ def score_predictions(found: FoundDataset, items: Sequence[BenchItem], path: Pat
     """
     if not path.stat().st_size:  # all failed
         return ScoredCell(0)
-    if found.card.level == "spans":
+    if dataset.card.level == "spans":
         said = {labels.id: labels for labels in read_labels(path, format="mushroom")}
         pairs = [(_labels(item), said[item.item.id]) for item in items if item.item.id in said]
         return ScoredCell(len(pairs), score(pairs) if pairs else None)
-    given = _read_judgements(found.card, items, path)
+    given = _read_judgements(dataset.card, items, path)
     judged: dict[str, list[JudgedClaim]] = {}
     ids = {item for item, _ in given}
     for bench_item in items:
         if bench_item.item.id not in ids:
             continue
-        for key, (gold, _) in judgements(found.card, bench_item, bench_item.reference).items():
+        for key, (gold, _) in judgements(dataset.card, bench_item, bench_item.reference).items():
             if gold is not None:
                 verdict, prob = given.get(key, (None, None))
-                claim = JudgedClaim(key[0], gold, found.verdict(verdict), prob)
+                claim = JudgedClaim(key[0], gold, dataset.verdict(verdict), prob)
                 judged.setdefault(bench_item.item.lang, []).append(claim)
     whole = tuple(claim for claims in judged.values() for claim in claims)
     languages = {lang: tuple(claims) for lang, claims in sorted(judged.items())}
@@ -163,7 +166,7 @@ def best_annotators(items: Sequence[BenchItem]) -> dict[str, str]:
             of_lang.setdefault(said.annotator, []).append(mine)
     best = {}
     for lang, people in scores.items():
-        most = max((len(found) for found in people.values()), default=0)
+        most = max((len(person) for person in people.values()), default=0)
         means = {n: sum(f) / len(f) for n, f in people.items() if 2 * len(f) >= most}
         best[lang] = max(sorted(means), key=means.__getitem__, default="")
     return best
@@ -193,12 +196,12 @@ def _labels(bench_item: BenchItem) -> ItemLabels:
 def _read_judgements(card: DatasetCard, items: Sequence[BenchItem], path: Path) -> Judgements:
     if card.submission == "averitec":
         ids = {averitec.claim_id(item.item): item for item in items}
-        found: Judgements = {}
+        pairs: Judgements = {}
         for row in json.loads(path.read_bytes()):
             bench_item = ids[str(row["claim_id"])]
             verdict = averitec.verdict_of(row["pred_label"], field="pred_label")
             for text in by_text(bench_item.reference.claims):
-                found[bench_item.item.id, text] = (verdict, None)
-        return found
+                pairs[bench_item.item.id, text] = (verdict, None)
+        return pairs
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return {(row["id"], row["part"]): (row["verdict"], row["prob"]) for row in rows}

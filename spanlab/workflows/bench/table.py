@@ -63,8 +63,8 @@ class _Row:
         return self.scored.n > 0 and (not worse or (self.p is not None and self.p >= _ALPHA))
 
     def mean(self, metric: str) -> MeanInterval | None:
-        found = self.contents[0]["figures"]["macro"][metric]
-        return found and MeanInterval.model_validate(found)
+        figure_there = self.contents[0]["figures"]["macro"][metric]
+        return figure_there and MeanInterval.model_validate(figure_there)
 
     def spread(self, metric: str) -> str | None:
         macros = [content["figures"]["macro"][metric] for content in self.contents]
@@ -83,11 +83,11 @@ def build_table(plan: BenchPlan) -> BenchTable:
     tables: list[ResultTable] = []
     took: list[tuple[Cell, ...]] = []
     undone: list[str] = []
-    for found in plan.found():
-        items = plan.items(found)
-        rows = _tested(_rows(plan, found, items, undone), found.card.scores[0])
+    for dataset in plan.found():
+        items = plan.items(dataset)
+        rows = _tested(_rows(plan, dataset, items, undone), dataset.card.scores[0])
         if rows:
-            tables += [_main(found, rows), _by_language(found, rows)]
+            tables += [_main(dataset, rows), _by_language(dataset, rows)]
         took += [_took(content) for row in rows for content in row.contents]
     columns = (
         *columns_of("text", "Dataset", "System"),
@@ -110,9 +110,9 @@ def check_folder(plan: BenchPlan) -> BenchTable:
     """
     rows: list[tuple[Cell, ...]] = []
     wrong: list[str] = []
-    for found in plan.found():
-        items = plan.items(found)
-        for cell in cells_of(plan, found, items):
+    for dataset in plan.found():
+        items = plan.items(dataset)
+        for cell in cells_of(plan, dataset, items):
             content = read_cell(cell_file(plan, cell))
             if content is None:
                 if cell.file is None:
@@ -120,8 +120,10 @@ def check_folder(plan: BenchPlan) -> BenchTable:
                     wrong.append(cell.path)
                 continue
             try:
-                scored = score_predictions(found, items, prediction_file(plan, found.card, cell))
-                same = scored.figures(found.card.scores) == content["figures"]
+                scored = score_predictions(
+                    dataset, items, prediction_file(plan, dataset.card, cell)
+                )
+                same = scored.figures(dataset.card.scores) == content["figures"]
                 state = "the same" if same else "other figures than the cell says"
             except (InputError, OSError, ValueError, KeyError) as error:
                 same, state = False, f"cannot be read: {error}"
@@ -136,12 +138,12 @@ def check_folder(plan: BenchPlan) -> BenchTable:
 
 
 def _rows(
-    plan: BenchPlan, found: FoundDataset, items: list[BenchItem], undone: list[str]
+    plan: BenchPlan, dataset: FoundDataset, items: list[BenchItem], undone: list[str]
 ) -> list[_Row]:
     runner = CellRun(plan, Meter())
     repeats: defaultdict[str, list[tuple[BenchCell, dict[str, Any]]]] = defaultdict(list)
-    for cell in cells_of(plan, found, items):
-        content = runner.kept(found, items, cell)
+    for cell in cells_of(plan, dataset, items):
+        content = runner.kept(dataset, items, cell)
         if content is not None:
             repeats[cell.row].append((cell, content))
         elif cell.file is None:
@@ -149,7 +151,7 @@ def _rows(
     rows = []
     for several in repeats.values():
         cell = several[0][0]
-        scored = score_predictions(found, items, prediction_file(plan, found.card, cell))
+        scored = score_predictions(dataset, items, prediction_file(plan, dataset.card, cell))
         rows.append(_Row(cell, scored, tuple(content for _, content in several)))
     return rows
 
@@ -158,8 +160,8 @@ def _tested(rows: list[_Row], metric: str) -> list[_Row]:
     """Return the rows with their differences from the best that competes, and Holm's p."""
 
     def height(row: _Row) -> float:
-        found = row.mean(metric)
-        return -2.0 if found is None else found.mean
+        mean = row.mean(metric)
+        return -2.0 if mean is None else mean.mean
 
     if not rows:
         return []
@@ -185,8 +187,8 @@ def _tested(rows: list[_Row], metric: str) -> list[_Row]:
     ]
 
 
-def _main(found: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
-    card = found.card
+def _main(dataset: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
+    card = dataset.card
     metric = card.scores[0]
     known = SCORES | MEASURES
     best = next((row.cell.row for row in rows if row.alike and row.difference is None), "")
@@ -204,8 +206,8 @@ def _main(found: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
             "The best single annotator, of each language, is scored on their own items; their "
             "marks are part of the reference."
         )
-    if found.changed:
-        remarks.append(f"Files of another version than the card's: {named_ids(found.changed)}.")
+    if dataset.changed:
+        remarks.append(f"Files of another version than the card's: {named_ids(dataset.changed)}.")
     return ResultTable(
         key=f"bench-{card.name}",
         title=f"{card.title} ({card.licence})",
@@ -236,8 +238,8 @@ def _main(found: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
     )
 
 
-def _by_language(found: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
-    metric = found.card.scores[0]
+def _by_language(dataset: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
+    metric = dataset.card.scores[0]
     known = (lang for row in rows for lang in row.contents[0]["figures"])
     languages = [lang for lang in dict.fromkeys(known) if lang != "macro"]
 
@@ -247,8 +249,8 @@ def _by_language(found: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
 
     column = (SCORES | MEASURES)[metric]
     return ResultTable(
-        key=f"languages-{found.card.name}",
-        title=f"{found.card.title}: {column.title} by language",
+        key=f"languages-{dataset.card.name}",
+        title=f"{dataset.card.title}: {column.title} by language",
         columns=(*columns_of("text", "System"), *columns_of("score", *languages)),
         rows=tuple((row.cell.row, *(cell(row, lang) for lang in languages)) for row in rows),
     )

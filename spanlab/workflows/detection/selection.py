@@ -32,13 +32,13 @@ def _option_pairs(options: object) -> object:
     """Read the texts of --option; what is a mapping stays."""
     if isinstance(options, Mapping) or not isinstance(options, Sequence):
         return options
-    found: dict[str, JsonValue] = {}
+    read: dict[str, JsonValue] = {}
     for text in map(str, options):
         name, equals, value = text.partition("=")
         if not name.strip() or not equals:
             raise UsageError(f"--option takes NAME=VALUE, such as floor=0.9, not {text!r}")
-        found[name.strip()] = value.strip()
-    return found
+        read[name.strip()] = value.strip()
+    return read
 
 
 def _model_option_pairs(options: object) -> object:
@@ -331,18 +331,18 @@ def _chosen(
 
 
 def _retriever(choice: DetectorSelection, environ: Mapping[str, str]) -> RetrieverSpec | None:
-    found = choice.retriever or specified(choice.passages)
-    if found is None or isinstance(found, GivenSpec):
-        return found
+    source = choice.retriever or specified(choice.passages)
+    if source is None or isinstance(source, GivenSpec):
+        return source
     changes: dict[str, object] = {}
-    if found.writer is None and (found.queries == "claims" or found.translate):
+    if source.writer is None and (source.queries == "claims" or source.translate):
         named = "" if environ.get(f"SPANLAB_MODEL_{WRITER.upper()}") else choice.model
         writer = _chosen(DetectorSelection(model=named, price=choice.price), environ, WRITER)
         changes["writer"] = _asked(writer, WRITER, choice, environ)
-    if isinstance(found, WebSpec):
-        searcher = found.model or _search_model(choice.passages.model.strip(), environ)
+    if isinstance(source, WebSpec):
+        searcher = source.model or _search_model(choice.passages.model.strip(), environ)
         changes["model"] = _asked(searcher, SEARCHER, choice, environ)
-    return found.model_copy(update=changes)
+    return source.model_copy(update=changes)
 
 
 def _search_model(name: str, environ: Mapping[str, str]) -> ModelChoice:

@@ -151,10 +151,10 @@ def _checked(one: Mapping[str, Any]) -> str:
     )
 
 
-def _alike(found: Mapping[str, float] | None, otherwise: str) -> str:
-    if found is None:
+def _alike(shares: Mapping[str, float] | None, otherwise: str) -> str:
+    if shares is None:
         return otherwise
-    return f"{percent(found['answers'])} of answers alike, IoU {figure(found['iou'])}"
+    return f"{percent(shares['answers'])} of answers alike, IoU {figure(shares['iou'])}"
 
 
 def _rates(measured: Mapping[str, Any]) -> ResultTable:
@@ -208,18 +208,20 @@ def _quality(content: Mapping[str, Any]) -> ResultTable:
     )
 
 
-def _interval(found: Mapping[str, float] | None) -> MeanInterval | None:
-    return None if found is None else MeanInterval.model_validate(found)
+def _interval(figures: Mapping[str, float] | None) -> MeanInterval | None:
+    return None if figures is None else MeanInterval.model_validate(figures)
 
 
 def _groups_svg(groups: Sequence[Mapping[str, Any]]) -> str:
     """Return a row per group: a square for what was marked, a dot for the rate."""
-    found = [group["finite"] or {} for group in groups]
-    most = max([group["marked"] for group in groups] + [rate.get("high", 0.0) for rate in found])
+    intervals = [group["finite"] or {} for group in groups]
+    most = max(
+        [group["marked"] for group in groups] + [rate.get("high", 0.0) for rate in intervals]
+    )
     most = _round_up(most or 1)
     x = _scale(0, most, _LEFT, _WIDTH - _EDGE)
     rows = []
-    for row, (group, rate) in enumerate(zip(groups, found, strict=True)):
+    for row, (group, rate) in enumerate(zip(groups, intervals, strict=True)):
         y = _EDGE + _ROW * row
         rows.append(f"<text x='0' y='{y + 4}'>{escape(_short(group['value']))}</text>")
         rows.append(

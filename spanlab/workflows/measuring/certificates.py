@@ -51,19 +51,19 @@ def certify(store: Store, dataset: str) -> Certificate:
         NotFoundError: there is no such dataset.
         UsageError: it has no measurement, or nothing of its sample is reviewed.
     """
-    found, items = measure(store, dataset), read_measured(store, dataset)
-    if found.rate.finite is None:
-        raise UsageError(f"nothing of the sample of {dataset!r} is reviewed: {found.line}")
+    measurement, items = measure(store, dataset), read_measured(store, dataset)
+    if measurement.rate.finite is None:
+        raise UsageError(f"nothing of the sample of {dataset!r} is reviewed: {measurement.line}")
     setups = summary_of(store, dataset).settings.setups
-    own = [one for one in setups if one.annotator == found.plan.annotator]
+    own = [one for one in setups if one.annotator == measurement.plan.annotator]
     repeats = {one.annotator for one in setups if own and own[0].repeats(one)}
     content = {
         "certificate": 2,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "binding": _binding(store, dataset, found.plan),
+        "binding": _binding(store, dataset, measurement.plan),
         "checks": model_checks(own),
         **quality_of(store.records(dataset), items, sorted(repeats)),
-        "measurement": found.figures(),
+        "measurement": measurement.figures(),
     }
     text = json.dumps(content, sort_keys=True, ensure_ascii=False)
     return Certificate({**content, "sha256": sha256(text.encode()).hexdigest()})

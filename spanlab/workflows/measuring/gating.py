@@ -212,8 +212,8 @@ def _markdown(result: GateResult, checks: Sequence[GateCheck]) -> Iterable[str]:
 
 
 def _sentence(check: GateCheck) -> str:
-    found = check.found
-    return f"{figure(found.mean)} [{figure(found.low)}, {figure(found.high)}]: {check.why}"
+    rate = check.found
+    return f"{figure(rate.mean)} [{figure(rate.low)}, {figure(rate.high)}]: {check.why}"
 
 
 def _cell(text: str) -> str:

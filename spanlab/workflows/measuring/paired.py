@@ -88,7 +88,7 @@ def _paired(new: MeasuredSide, old: MeasuredSide, comparisons: int) -> RateChang
 
 def _places(side: MeasuredSide) -> dict[str, int]:
     """Return where each question stands that the side has one answer to."""
-    found: dict[str, list[int]] = {}
+    by_question: dict[str, list[int]] = {}
     for at in np.flatnonzero(side.items.inside(side.group)).tolist():
-        found.setdefault(side.items.items[at].key, []).append(at)
-    return {key: at[0] for key, at in found.items() if len(at) == 1}
+        by_question.setdefault(side.items.items[at].key, []).append(at)
+    return {key: at[0] for key, at in by_question.items() if len(at) == 1}

@@ -104,8 +104,8 @@ class MeasuredItems:
     @property
     def line(self) -> str:
         """The state in a line, as ``Measurement.line``: by one estimate."""
-        found = self.estimate()
-        return state_line(self.plan, interval_of(found), self.missing(found))
+        estimate = self.estimate()
+        return state_line(self.plan, interval_of(estimate), self.missing(estimate))
 
     def refresh(self, record: Record) -> None:
         """Take over what people say of an item now."""
@@ -115,11 +115,11 @@ class MeasuredItems:
         for name in ("columns", "reviewed"):
             self.__dict__.pop(name, None)
 
-    def missing(self, found: RateEstimate | None) -> int:
+    def missing(self, estimate: RateEstimate | None) -> int:
         """Return about how many reviews are missing after an estimate of all items."""
-        plan, interval, items = self.plan, interval_of(found), self.items
+        plan, interval, items = self.plan, interval_of(estimate), self.items
         guess = interval.mean if interval else marked_share(items)
-        rho = float(found.rho) if found else 0.0
+        rho = float(estimate.rho) if estimate else 0.0
         needed = reviews_for(plan.half_width, guess, rho, items=len(items))
         if interval and (interval.high - interval.low) / 2 <= plan.half_width:
             return 0
@@ -258,11 +258,13 @@ def marked_share(items: Sequence[MeasuredItem]) -> float:
     return sum(item.marked for item in items) / max(sum(item.size for item in items), 1)
 
 
-def interval_of(found: RateEstimate | None) -> MeanInterval | None:
+def interval_of(estimate: RateEstimate | None) -> MeanInterval | None:
     """Return an estimate as results write it; None for none."""
-    if found is None:
+    if estimate is None:
         return None
-    return MeanInterval(mean=float(found.rate), low=float(found.low), high=float(found.high))
+    return MeanInterval(
+        mean=float(estimate.rate), low=float(estimate.low), high=float(estimate.high)
+    )
 
 
 def _measured(record: Record, plan: MeasurementPlan, group: str) -> MeasuredItem | None:

@@ -57,8 +57,8 @@ _SHOWN: Final = 500  # characters of what a failed conversion said last
 
 def fetched_checkpoints() -> tuple[str, ...]:
     """Return the names of the checkpoints that were fetched, in alphabetical order."""
-    found = fetched_folder().glob(f"*--*/{ORIGIN}")
-    return tuple(sorted(file.parent.name.replace("--", "/", 1) for file in found))
+    files_fetched = fetched_folder().glob(f"*--*/{ORIGIN}")
+    return tuple(sorted(file.parent.name.replace("--", "/", 1) for file in files_fetched))
 
 
 def fetched() -> Iterator[tuple[Checkpoint, CheckpointOrigin]]:
@@ -277,13 +277,13 @@ class _HubRepository:
             self.api.hf_hub_download(self.name, file, revision=self.commit, local_dir=folder)
         path, said = folder / file, self._files[file]
         large = getattr(said.lfs, "sha256", None)
-        found = sha256(path) if large else _blob(path)
+        digest = sha256(path) if large else _blob(path)
         expected = large or said.blob_id
-        if expected is None or found != expected:
+        if expected is None or digest != expected:
             raise InputError(
                 "the file is not what the hub has listed",
                 file=f"{self.name}/{file}",
-                found=found,
+                found=digest,
                 expected=str(expected),
             )
 

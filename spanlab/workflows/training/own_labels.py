@@ -142,8 +142,8 @@ def _cross_validated(
             }
             for mode, variant in seen.items():
                 annotation = detector.annotate(variant)
-                found = Record(item=variant, annotations=(annotation,))
-                pairs.setdefault(mode, []).append((gold, labels_of(found, detector.name)))
+                example = Record(item=variant, annotations=(annotation,))
+                pairs.setdefault(mode, []).append((gold, labels_of(example, detector.name)))
     scores = []
     for mode, compared in pairs.items():
         report = score(compared)
@@ -298,15 +298,15 @@ def _learnt(items: Sequence[_RatedItem], method: Method) -> WordCalibration:
     lengths = np.concatenate([_lengths(item.words) for item in items])
     if not len(probs):
         raise InputError("the answers have no words")
-    found = FIT[method](probs, shares, lengths)
-    ious = [_mean_iou(items, found, threshold) for threshold in _THRESHOLDS]
+    fitted = FIT[method](probs, shares, lengths)
+    ious = [_mean_iou(items, fitted, threshold) for threshold in _THRESHOLDS]
     best = max(ious)
     # Of equally good thresholds the one closest to one half, as people's hard labels have it.
     threshold = min(
         (threshold for threshold, value in zip(_THRESHOLDS, ious, strict=True) if value == best),
         key=lambda threshold: abs(threshold - 0.5),
     )
-    return found.model_copy(update={"threshold": threshold})
+    return fitted.model_copy(update={"threshold": threshold})
 
 
 def _quality(
@@ -323,8 +323,8 @@ def _quality(
             ]
             sums.add(soft, item.marked, len(item.answer))
             ious.append(_iou(item, words, 0.5 if learnt is None else learnt.threshold))
-    found = sums.result()
-    return CalibrationQuality(0.0 if found is None else found.error, float(np.mean(ious)))
+    report = sums.result()
+    return CalibrationQuality(0.0 if report is None else report.error, float(np.mean(ious)))
 
 
 def _mean_iou(items: Sequence[_RatedItem], learnt: WordCalibration, threshold: float) -> float:
@@ -334,8 +334,8 @@ def _mean_iou(items: Sequence[_RatedItem], learnt: WordCalibration, threshold: f
 
 
 def _iou(item: _RatedItem, words: RatedWords, threshold: float) -> float:
-    found = marked(item.answer, words, threshold, threshold)
-    hard = merge(Extent(span.start, span.end) for span in found)
+    extents = marked(item.answer, words, threshold, threshold)
+    hard = merge(Extent(span.start, span.end) for span in extents)
     return iou(hard, harden(item.marked))
 
 

@@ -119,12 +119,12 @@ def write_verifier_data(
     from spanlab.detectors.safe.steps import flag_of
     from spanlab.detectors.safe.teacher import NOTHING_TAUGHT
 
-    found = VerifierData()
+    data = VerifierData()
 
     def taken() -> Iterator[Record]:
         for record in records:
             if not flagged and flag_of(record.item) is not None:
-                found.left_out += 1
+                data.left_out += 1
             else:
                 yield record
 
@@ -148,18 +148,18 @@ def write_verifier_data(
                     "origin": example.origin,
                 }
                 files[split].write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
-                found.items.add(example.item)
-                found.splits[split] += 1
-                found.types[example.error or "right"] += 1
-                found.origins[example.origin] += 1
-        if not found.splits:
+                data.items.add(example.item)
+                data.splits[split] += 1
+                data.types[example.error or "right"] += 1
+                data.origins[example.origin] += 1
+        if not data.splits:
             raise InputError(
                 "nobody has judged a step here",
                 expected="items whose answer reasons, finished in Review or with gold labels",
             )
     with replacing(folder / "qlora.yaml") as stream:
         stream.write(QLORA.encode())
-    return found
+    return data
 
 
 class StepTeacher:
@@ -228,10 +228,10 @@ def zip_verifier_data(records: Iterable[Record], stream: BinaryIO) -> int:
         TemporaryDirectory() as name,
         zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive,
     ):
-        found = write_verifier_data(records, Path(name))
+        data = write_verifier_data(records, Path(name))
         for path in sorted(Path(name).iterdir()):
             archive.write(path, path.name)
-    return len(found.items)
+    return len(data.items)
 
 
 def split_of(question: str) -> str:
