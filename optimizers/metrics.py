@@ -102,7 +102,7 @@ def judge(gold: ItemLabels, predicted: ItemLabels, answer: str, target: str) -> 
     )
 
 
-def judge_verdict(gold: str, said: str | None, reason: str = "") -> ScoredAnswer:
+def judge_verdict(gold: str, predicted: str | None, reason: str = "") -> ScoredAnswer:
     """Score a verdict on a claim, 1 if it is right and 0 if not, and say what would be right.
 
     Where one of the two is "not-supported", the other is, too, if that covers it. Of a step the
@@ -110,32 +110,34 @@ def judge_verdict(gold: str, said: str | None, reason: str = "") -> ScoredAnswer
 
     Args:
         gold: what is right.
-        said: a detector's verdict; None where it gave none, which is wrong.
+        predicted: a detector's verdict; None where it gave none, which is wrong.
         reason: why the detector said so.
     """
-    if said is not None and coarse(gold, {gold, said}) == coarse(said, {gold, said}):
-        return ScoredAnswer(score=1.0, feedback=f"Right: the claim is {said}.")
+    if predicted is not None and coarse(gold, {gold, predicted}) == coarse(
+        predicted, {gold, predicted}
+    ):
+        return ScoredAnswer(score=1.0, feedback=f"Right: the claim is {predicted}.")
     why = f" The reason given was: {_shortened(reason)}" if reason else ""
     return ScoredAnswer(
-        score=0.0, feedback=f"Wrong: the verdict was {said or 'none'}, right is {gold}.{why}"
+        score=0.0, feedback=f"Wrong: the verdict was {predicted or 'none'}, right is {gold}.{why}"
     )
 
 
-def judge_answer(gold: str, said: str | None, reason: str = "") -> ScoredAnswer:
+def judge_answer(gold: str, predicted: str | None, reason: str = "") -> ScoredAnswer:
     """Score an answer to a question by F1 of its words, and say what would be right.
 
     Args:
         gold: the right answers, a line each.
-        said: the answer; None where there is none, which scores 0.
+        predicted: the answer; None where there is none, which scores 0.
         reason: how the answer was reached.
     """
-    score = score_answer(said or "", gold.splitlines()).f1
+    score = score_answer(predicted or "", gold.splitlines()).f1
     if score == 1.0:
-        return ScoredAnswer(score=score, feedback=f"Right: {said}.")
+        return ScoredAnswer(score=score, feedback=f"Right: {predicted}.")
     why = f" {_shortened(reason)}" if reason else ""
     right = " or ".join(gold.splitlines())
     return ScoredAnswer(
-        score=score, feedback=f"The answer was {said or 'none'}, right is {right}.{why}"
+        score=score, feedback=f"The answer was {predicted or 'none'}, right is {right}.{why}"
     )
 
 

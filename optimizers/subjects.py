@@ -122,8 +122,8 @@ class JudgePart(dspy.Module):
 
     async def aforward(self, key: str, part: str) -> dspy.Prediction:
         """Return the verdict on the part that ``key`` tells from all others, and its reason."""
-        said = await self._judge(key, {name: getattr(self, name) for name in self._names})
-        return dspy.Prediction(verdict=said.verdict, reason=said.reason)
+        prediction = await self._judge(key, {name: getattr(self, name) for name in self._names})
+        return dspy.Prediction(verdict=prediction.verdict, reason=prediction.reason)
 
 
 _JUDGES: Final = {"questions": judge_answer}  # by unit; the others are right or wrong

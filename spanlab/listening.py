@@ -144,8 +144,10 @@ def _note(recorder: Recorder, options: Any, result: Any, stage: str) -> None:
 
 def _read(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield role and text of what a request has a model read."""
-    said = asked.get("messages", asked.get("input"))
-    for message in [{"role": "user", "content": said}] if isinstance(said, str) else said or ():
+    messages = asked.get("messages", asked.get("input"))
+    for message in (
+        [{"role": "user", "content": messages}] if isinstance(messages, str) else messages or ()
+    ):
         if isinstance(message, Mapping) and message.get("type") == "function_call_output":
             yield "tool", str(message.get("output") or "")
         elif isinstance(message, Mapping):

@@ -218,9 +218,9 @@ def turn_of(value: Any, field: str, number: int | None = None) -> ChatTurn:
             expected="a message of the role assistant",
         )
     at = answers[-1 if number is None else number]
-    before = [said for turn in value[:at] for said in _said(turn)]
-    talk = [said for said in before if said.role in (_USER, _MODEL) and said.text]
-    passages = tuple(said.text for said in before if said.role == _TOOL and said.text.strip())
+    before = [line for turn in value[:at] for line in _said(turn)]
+    talk = [line for line in before if line.role in (_USER, _MODEL) and line.text]
+    passages = tuple(line.text for line in before if line.role == _TOOL and line.text.strip())
     is_whole = len(value) == 1 + len(talk) <= 2
     return ChatTurn(_question(talk), text_of_message(value[at]), passages, is_whole)
 
@@ -232,14 +232,14 @@ def asked_in(value: Any) -> ChatTurn:
 
 def text_of_message(message: Mapping[str, Any]) -> str:
     """Return the text of a message; empty if it has none, as one that only calls tools."""
-    return "".join(said.text for said in _said(message) if said.role == _role(message))
+    return "".join(line.text for line in _said(message) if line.role == _role(message))
 
 
 def _question(talk: Sequence[_ChatMessage]) -> str:
     """Return what was said before an answer: one message alone, or a talk with its speakers."""
     if len(talk) == 1:
         return talk[0].text if talk[0].role == _USER else ""
-    return "\n\n".join(f"{said.role}: {said.text}" for said in talk)
+    return "\n\n".join(f"{line.role}: {line.text}" for line in talk)
 
 
 def _said(message: Mapping[str, Any]) -> Iterator[_ChatMessage]:

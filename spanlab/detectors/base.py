@@ -266,8 +266,8 @@ class BatchCollector:
             begins, self._working = not self._working, True
         if begins:
             self._thread.submit(self._work)
-        said = await asyncio.wrap_future(future)
-        return DetectorResult(said.model_copy(update={"annotator": self.name}), item)
+        annotation = await asyncio.wrap_future(future)
+        return DetectorResult(annotation.model_copy(update={"annotator": self.name}), item)
 
     def _work(self) -> None:
         while True:
@@ -289,7 +289,7 @@ class BatchCollector:
                 raise
             if len(items) == 1:
                 return [failed(self.name, error)]
-            return [said for item in items for said in self._attempt([item])]
+            return [annotation for item in items for annotation in self._attempt([item])]
 
 
 def as_detector(given: Detector | LocalDetector, executor: Executor | None = None) -> Detector:

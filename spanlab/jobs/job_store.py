@@ -191,10 +191,10 @@ class JobStore:
 
     def report(self, job_id: str, progress: RunProgress, search: SearchCurve | None = None) -> None:
         """Write down how far a job is, and what its search has found."""
-        said: dict[str, Any] = {"progress": asdict(progress)}
+        attributes: dict[str, Any] = {"progress": asdict(progress)}
         if search is not None:
-            said["details"] = search.model_dump(mode="json", exclude_defaults=True)
-        self.say(job_id, **said)
+            attributes["details"] = search.model_dump(mode="json", exclude_defaults=True)
+        self.say(job_id, **attributes)
 
     def note(self, job_id: str, text: str) -> None:
         """Add a line to a job's log."""

@@ -157,14 +157,14 @@ class PartState:
     @classmethod
     def of(cls, row: WorkflowStatus) -> PartState:
         """Read the attributes of a part's workflow, which may have none yet."""
-        said = row.attributes or {}
+        attributes = row.attributes or {}
         return cls(
             state=_STATES[row.status],
             error=_error(row),
-            done=said.get("done", 0),
-            usage=Usage(**said.get("usage", {})),
-            failures=tuple(FailedItem(*fields) for fields in said.get("failures", ())),
-            stopped=said.get("stopped"),
+            done=attributes.get("done", 0),
+            usage=Usage(**attributes.get("usage", {})),
+            failures=tuple(FailedItem(*fields) for fields in attributes.get("failures", ())),
+            stopped=attributes.get("stopped"),
         )
 
 
@@ -198,16 +198,16 @@ def with_parts(view: JobView, parts: Sequence[PartState]) -> JobView:
 
 def view_of(row: WorkflowStatus) -> JobView:
     """Return a job as its row alone has it, without failures and log."""
-    said = row.attributes or {}
+    attributes = row.attributes or {}
     state = _STATES[row.status]
-    if state is JobState.CANCELLED and "pause" in (said.get("stop"), said.get("wish")):
+    if state is JobState.CANCELLED and "pause" in (attributes.get("stop"), attributes.get("wish")):
         state = JobState.PAUSED
     progress = progress_of(row)
     created = _time(row.created_at)
     return JobView(
         id=row.workflow_id,
         kind=kind_of(row.name),
-        title=str(said.get("title", row.workflow_id)),
+        title=str(attributes.get("title", row.workflow_id)),
         state=state,
         created=created or datetime.now(UTC),
         started=None if progress.started is None else _time(int(progress.started * 1000)),
@@ -257,8 +257,10 @@ def _time(milliseconds: int | None) -> datetime | None:
 
 def log_of(row: WorkflowStatus) -> tuple[LogLine, ...]:
     """Return the last lines of a job's log, the newest last."""
-    said = row.attributes or {}
-    lines = sorted((int(key[4:]), text) for key, text in said.items() if key.startswith("log."))
+    attributes = row.attributes or {}
+    lines = sorted(
+        (int(key[4:]), text) for key, text in attributes.items() if key.startswith("log.")
+    )
     return tuple(
         LogLine(datetime.fromtimestamp(when / 1e9, UTC), str(text)) for when, text in lines[-SHOWN:]
     )

@@ -70,32 +70,32 @@ def failure_of(reply: ServerReport, *, host: str, model: str, key_name: str) -> 
         model: the model that was asked.
         key_name: the environment variable that holds the key.
     """
-    words, said = f"{reply.code} {reply.message}", quoted(reply.message)
+    words, reason = f"{reply.code} {reply.message}", quoted(reply.message)
     status = reply.status
     if status == 402 or (status in {0, 403, 429} and _NO_CREDIT.search(words)):
         return NoCreditError(
-            f"credits exhausted: the account behind {key_name} at {host} has nothing left{said}; "
+            f"credits exhausted: the account behind {key_name} at {host} has nothing left{reason}; "
             "top it up or use another key, then retry the failed items"
         )
     if status not in {401, 404, 429}:
         if is_too_long(reply):
             return ContextTooLongError(
-                f"the prompt is too long for {model}{said}; "
+                f"the prompt is too long for {model}{reason}; "
                 "use fewer or shorter passages, or a model with a larger context"
             )
         if status < 500 and _REFUSED.search(words):
-            return RefusedError(f"{host} refused the prompt by its content policy{said}")
+            return RefusedError(f"{host} refused the prompt by its content policy{reason}")
     if status in {401, 403}:
         refusal = WrongKeyError if status == 401 else ForbiddenError
         return refusal(
-            f"{host} does not accept the key in {key_name} for {model}{said}; set the right key"
+            f"{host} does not accept the key in {key_name} for {model}{reason}; set the right key"
         )
     if status == 404 or (status in {0, 400, 422} and _NO_MODEL.search(words)):
         return UnknownModelError(
-            f"{host} has no model {model!r} at this address{said}; "
+            f"{host} has no model {model!r} at this address{reason}; "
             "check SPANLAB_MODEL and OPENAI_BASE_URL"
         )
-    return _unavailable(reply, host, said)
+    return _unavailable(reply, host, reason)
 
 
 def is_too_long(reply: ServerReport) -> bool:
@@ -103,22 +103,22 @@ def is_too_long(reply: ServerReport) -> bool:
     return _TOO_LONG.search(f"{reply.code} {reply.message}") is not None
 
 
-def _unavailable(reply: ServerReport, host: str, said: str) -> ModelError:
+def _unavailable(reply: ServerReport, host: str, words: str) -> ModelError:
     if reply.status == 429:
         wait = f"; it asks to wait {reply.retry_after:g} s" if reply.retry_after else ""
         return UnavailableError(
-            f"{host} keeps refusing calls above its rate limit{said}{wait}; "
+            f"{host} keeps refusing calls above its rate limit{words}{wait}; "
             "lower the concurrency or retry the failed items later"
         )
     if _NO_MEMORY.search(reply.message):
         return UnavailableError(
-            f"{host} has run out of memory{said}; lower the concurrency, or use fewer passages or "
+            f"{host} has run out of memory{words}; lower the concurrency, or use fewer passages or "
             "a smaller model"
         )
     if reply.status >= 500 or reply.status in {0, 408, 409}:
         status = f"with status {reply.status}" if reply.status else "with an error"
-        return UnavailableError(f"{host} answers {status}{said}; retry the failed items later")
-    return ModelError(f"{host} refused the request with status {reply.status}{said}")
+        return UnavailableError(f"{host} answers {status}{words}; retry the failed items later")
+    return ModelError(f"{host} refused the request with status {reply.status}{words}")
 
 
 def at_first(error: ModelError) -> ModelError:
@@ -156,10 +156,10 @@ def no_answer_in_time(host: str, seconds: float) -> UnavailableError:
     )
 
 
-def no_completion(host: str, said: str) -> UnparsableAnswerError:
+def no_completion(host: str, reason: str) -> UnparsableAnswerError:
     """Return the error for a reply that is neither an answer nor an error."""
     return UnparsableAnswerError(
-        f"{host} sent a reply that is no chat completion{quoted(words_of(said))}; "
+        f"{host} sent a reply that is no chat completion{quoted(words_of(reason))}; "
         "check OPENAI_BASE_URL"
     )
 

@@ -336,12 +336,12 @@ def without_thoughts(response: Response) -> Response:
     text = response.text
     if not text:
         return response
-    said = told_apart(text)
-    if said.answer == text:
+    thoughts = told_apart(text)
+    if thoughts.answer == text:
         return response
     others = [part for part in response.message.parts if part.type != "text"]
-    parts = [ThinkingPart(said.thoughts)] if said.thoughts.strip() else []
-    answer = [TextPart(said.answer)] if said.answer.strip() else []
+    parts = [ThinkingPart(thoughts.thoughts)] if thoughts.thoughts.strip() else []
+    answer = [TextPart(thoughts.answer)] if thoughts.answer.strip() else []
     message = Message(role="assistant", parts=(*others, *parts, *answer) or (TextPart(""),))
     return replace(response, message=message)
 

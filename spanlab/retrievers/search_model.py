@@ -92,8 +92,11 @@ def passages(answer: SearchAnswer, model: str, k: int) -> tuple[Passage, ...]:
         The answer, then its first ``k`` sources by their snippets; of a source without a snippet
         there is its title, or else its address.
     """
-    said = Passage(text=answer.text + _links(answer), title=f"Answer of {model}")
-    return (said, *(passage for source in answer.sources[:k] for passage in _passage(source)))
+    answer_passage = Passage(text=answer.text + _links(answer), title=f"Answer of {model}")
+    return (
+        answer_passage,
+        *(passage for source in answer.sources[:k] for passage in _passage(source)),
+    )
 
 
 def _links(answer: SearchAnswer) -> str:

@@ -256,13 +256,15 @@ def _item(
     )
 
 
-def _match(said: Sequence[str], gold: Sequence[str], alike: Callable[[str, str], float]) -> float:
+def _match(
+    predicted: Sequence[str], gold: Sequence[str], alike: Callable[[str, str], float]
+) -> float:
     """Assign each gold text a text of its own; those that are left without count as 0."""
     from scipy.optimize import linear_sum_assignment
 
-    if not said or not gold:
+    if not predicted or not gold:
         return 0.0
-    table = np.array([[alike(one, other) for other in gold] for one in said])
+    table = np.array([[alike(one, other) for other in gold] for one in predicted])
     return float(table[linear_sum_assignment(table, maximize=True)].sum()) / len(gold)
 
 

@@ -191,21 +191,21 @@ class ServiceOffers:
 
     async def _detect(self, name: str, item: Item, *, whole: bool) -> DetectionReply:
         finding = await self._built(name, whole).detect(item)
-        said = next(iter(finding.annotations), None)
-        if said is None:
+        annotation = next(iter(finding.annotations), None)
+        if annotation is None:
             raise ModelError(f"{name} said nothing")
-        return reply_of(said, finding.item)
+        return reply_of(annotation, finding.item)
 
 
-def reply_of(said: Annotation, item: Item) -> DetectionReply:
+def reply_of(annotation: Annotation, item: Item) -> DetectionReply:
     """Return what a detector said of an item, as the reply to who asked."""
     return DetectionReply(
-        detector=said.annotator,
-        status=said.status,
-        spans=said.spans,
-        claims=said.claims,
+        detector=annotation.annotator,
+        status=annotation.status,
+        spans=annotation.spans,
+        claims=annotation.claims,
         passages=item.passages,
-        note=said.note,
+        note=annotation.note,
     )
 
 

@@ -152,11 +152,13 @@ def update_values(
         disputed: the positions where the disagreement may have changed: they take longer.
     """
     counted, decided = [], []
-    for position, said in there.items():
+    for position, by_annotator in there.items():
         at = {"at": position}
-        counted.append(at | counted_values(stored.values for stored in said.values()))
+        counted.append(at | counted_values(stored.values for stored in by_annotator.values()))
         if position in disputed:
-            deciding = [stored.annotation() for stored in said.values() if stored.values.decides]
+            deciding = [
+                stored.annotation() for stored in by_annotator.values() if stored.values.decides
+            ]
             decided.append(at | disputed_values(deciding))
     here = update(queue_values).where(
         queue_values.c.dataset_id == dataset, queue_values.c.position == bindparam("at")
@@ -317,7 +319,11 @@ def position_values(
         "n_passages": len(item.passages),
         **counted_values(numbers),
         **disputed_values(
-            [said for said, own in zip(annotations, numbers, strict=True) if own.decides]
+            [
+                annotation
+                for annotation, own in zip(annotations, numbers, strict=True)
+                if own.decides
+            ]
         ),
     }
 
@@ -352,7 +358,7 @@ def counted_values(numbers: Iterable[AnnotationValues]) -> Values:
 
 def disputed_values(deciding: Sequence[Annotation]) -> Values:
     """Return how much those who decided disagree, and detectors alone; None for less than two."""
-    detectors = [said for said in deciding if said.kind is AnnotatorKind.DETECTOR]
+    detectors = [annotation for annotation in deciding if annotation.kind is AnnotatorKind.DETECTOR]
     score = disagreement(deciding) if len(deciding) > 1 else None
     alone = score
     if len(detectors) < len(deciding):

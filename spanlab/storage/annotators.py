@@ -91,9 +91,9 @@ def merge(connection: Connection, dataset: DatasetRow, name: str, into: str) -> 
     for piece in _pieces(sorted(positions - both)):
         kept = _take_out(connection, dataset, who, piece)
         for row in kept[annotated]:
-            said = Annotation.model_validate_json(row["json"])
-            tally.move(other.id, None, said.status)
-            entry = search.of_annotation(row["position"], other.id, said)
+            annotation = Annotation.model_validate_json(row["json"])
+            tally.move(other.id, None, annotation.status)
+            entry = search.of_annotation(row["position"], other.id, annotation)
             search.put(connection, dataset.id, [entry])
         for table, rows in kept.items():
             if rows:
@@ -141,10 +141,12 @@ def set_gold(connection: Connection, dataset: DatasetRow, name: str, *, gold: bo
     for piece in _pieces(positions):
         rows = connection.execute(mine.where(annotated.c.position.in_(piece))).mappings()
         for row in rows.all():
-            said = Annotation.model_validate_json(row["json"]).model_copy(update={"kind": kind})
+            annotation = Annotation.model_validate_json(row["json"]).model_copy(
+                update={"kind": kind}
+            )
             at = annotated.c.position == row["position"]
             change = update(annotated).where(*_is(annotated.c.annotator_id, dataset, who), at)
-            connection.execute(change.values(json=to_json(said)))
+            connection.execute(change.values(json=to_json(annotation)))
     _judge(connection, dataset, positions)
 
 

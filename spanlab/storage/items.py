@@ -157,7 +157,7 @@ def _in(positions: Sequence[int]) -> _Among:
 def _read(
     connection: Connection, dataset: int, among: _Among, chosen: Collection[int] | None
 ) -> Iterator[StoredRecord]:
-    said: dict[int, list[str]] = defaultdict(list)
+    by_position: dict[int, list[str]] = defaultdict(list)
     query = (
         select(annotated.c.position, annotated.c.json)
         .where(annotated.c.dataset_id == dataset, among(annotated.c.position))
@@ -166,14 +166,14 @@ def _read(
     if chosen is not None:
         query = query.where(annotated.c.annotator_id.in_(chosen))
     for position, text in connection.execute(query).all():
-        said[position].append(text)
+        by_position[position].append(text)
     rows = connection.execute(
         select(items.c.position, items.c.json)
         .where(items.c.dataset_id == dataset, among(items.c.position))
         .order_by(items.c.position)
     )
     for position, text in rows.all():
-        yield StoredRecord(position, text, tuple(said[position]))
+        yield StoredRecord(position, text, tuple(by_position[position]))
 
 
 def _ids(connection: Connection, dataset: DatasetRow, names: Sequence[str]) -> set[int]:

@@ -171,8 +171,8 @@ def _found_by(table: Table, rows: Sequence[RowMapping]) -> Iterator[search.Searc
         if table is items:
             yield search.of_item(row["position"], Item.model_validate_json(row["json"]))
         elif table is annotated and search.may_find(row["json"]):
-            said = Annotation.model_validate_json(row["json"])
-            yield search.of_annotation(row["position"], row["annotator_id"], said)
+            annotation = Annotation.model_validate_json(row["json"])
+            yield search.of_annotation(row["position"], row["annotator_id"], annotation)
 
 
 def sweep(database: Database) -> None:

@@ -258,5 +258,5 @@ class RejectsFile:
 
 
 def _as_line(reject: RejectedRecord) -> str:
-    said = {"file": reject.file, "line": reject.line, "reason": reject.reason, "raw": reject.raw}
-    return json.dumps(said, ensure_ascii=False) + "\n"
+    fields = {"file": reject.file, "line": reject.line, "reason": reject.reason, "raw": reject.raw}
+    return json.dumps(fields, ensure_ascii=False) + "\n"

@@ -105,8 +105,8 @@ class QuestionReasoner:
             return reasoner, await reasoner.detect(item)
 
     def _record(self, reasoner: StepReasoner, finding: DetectorResult) -> Record:
-        way, said = reasoner.options.verification, finding.annotation
-        calls = [step for step in said.trace if isinstance(step, CallsStep)]
+        way, annotation = reasoner.options.verification, finding.annotation
+        calls = [step for step in annotation.trace if isinstance(step, CallsStep)]
         outcome: dict[str, JsonValue] = {
             "verification": way,
             **outcome_of(finding.item),
@@ -118,8 +118,8 @@ class QuestionReasoner:
         if len(self._reasoners) > 1:
             item = item.model_copy(update={"id": f"{item.id}/{way}"})
         # Nobody has verified anything there: steps without spans are not "nothing found".
-        unverified = way == "none" and said.status is Status.DONE
-        return Record(item=item, annotations=() if unverified else (said,))
+        unverified = way == "none" and annotation.status is Status.DONE
+        return Record(item=item, annotations=() if unverified else (annotation,))
 
 
 def questions_in(files: Sequence[Path], options: ReadOptions | None = None) -> Iterator[Record]:
@@ -258,12 +258,12 @@ class QuestionSupervisor:
         from spanlab.detectors.safe.steps import flag_of
 
         result = self.results.setdefault(_dataset(record.item), SupervisionResult())
-        said = record.by(self._with.name)
+        annotation = record.by(self._with.name)
         flag = flag_of(record.item)
         result.questions += 1
-        if said is not None and said.status is Status.FAILED:
+        if annotation is not None and annotation.status is Status.FAILED:
             result.failed += 1
-            result.reasons[str(said.note)] += 1
+            result.reasons[str(annotation.note)] += 1
         elif flag is not None:
             result.flagged += 1
             result.reasons[flag] += 1

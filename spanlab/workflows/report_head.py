@@ -191,10 +191,12 @@ class _DatasetTally:
     def add(self, record: Record) -> None:
         """Count one item."""
         self.languages[record.item.lang] += 1
-        for said in record.annotations:
-            self.states.setdefault(said.annotator, Counter())[said.status] += 1
-            if said.status is Status.DONE:
-                self.labels.update((span.label or UNLABELLED, said.kind) for span in said.spans)
+        for annotation in record.annotations:
+            self.states.setdefault(annotation.annotator, Counter())[annotation.status] += 1
+            if annotation.status is Status.DONE:
+                self.labels.update(
+                    (span.label or UNLABELLED, annotation.kind) for span in annotation.spans
+                )
 
 
 def _told(records: Iterable[Record], tally: _DatasetTally, rates: RateTally) -> Iterator[Record]:

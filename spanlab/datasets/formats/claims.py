@@ -305,7 +305,7 @@ class AveritecReader(FormatReader):
         whole = Span.of(line.claim, 0, len(line.claim))
         read = dict.fromkeys(page for pair in line.evidence if (page := _page(pair)) is not None)
         places = {page: index for index, page in enumerate(read)}
-        said = Annotation(
+        annotation = Annotation(
             annotator=SYSTEM,
             kind=AnnotatorKind.DETECTOR,
             spans=(whole,) if verdict in HALLUCINATED else (),
@@ -313,7 +313,7 @@ class AveritecReader(FormatReader):
             trace=tuple(_step(pair, at, places) for at, pair in enumerate(line.evidence, start=1)),
         )
         item = checked(Item(id=line.claim_id, answer=line.claim, passages=tuple(places)))
-        return Record(item=item, annotations=(said,))
+        return Record(item=item, annotations=(annotation,))
 
 
 def _page(pair: _QuestionEvidence) -> Passage | None:
@@ -354,8 +354,10 @@ def dumps(item: Item, annotation: Annotation) -> bytes:
     a claim without a verdict is not enough evidence. The evidence is what the trace holds of
     questions and answers.
     """
-    said = {claim.verdict or "not-enough-evidence" for claim in annotation.claims}
-    worst: Verdict = next((verdict for verdict in LABELS if verdict in said), "not-enough-evidence")
+    verdicts = {claim.verdict or "not-enough-evidence" for claim in annotation.claims}
+    worst: Verdict = next(
+        (verdict for verdict in LABELS if verdict in verdicts), "not-enough-evidence"
+    )
     evidence: list[JsonValue] = [
         {
             "question": step.question,

@@ -296,5 +296,5 @@ def _asked(value: Any) -> str:
     if isinstance(value, list) and value:
         return _asked(value[-1])
     if isinstance(value, dict):
-        return next((said for key in _ASKED if (said := _asked(value.get(key)))), "")
+        return next((text for key in _ASKED if (text := _asked(value.get(key)))), "")
     return value if isinstance(value, str) else ""

@@ -201,9 +201,13 @@ class ClaimDetector(ModelDetector):
     ) -> _ClaimResult:
         source = Span.of(case.item.answer, claim.source.start, claim.source.end)
         try:
-            said = await self.verify(case, number, claim.text)
+            judgement = await self.verify(case, number, claim.text)
             self.kit.meter.note("", Usage(claims=1))
-            spans = await self._placed(case, claim, said) if said.verdict in HALLUCINATED else ()
+            spans = (
+                await self._placed(case, claim, judgement)
+                if judgement.verdict in HALLUCINATED
+                else ()
+            )
         except (BudgetError, ConfigurationError):
             raise
         except SpanlabError as error:
@@ -215,24 +219,24 @@ class ClaimDetector(ModelDetector):
         judged = Claim(
             text=claim.text,
             source=source,
-            verdict=said.verdict,
-            prob=said.prob,
-            evidence=said.evidence,
-            note=said.reason or None,
-            error_stages=said.error_stages,
+            verdict=judgement.verdict,
+            prob=judgement.prob,
+            evidence=judgement.evidence,
+            note=judgement.reason or None,
+            error_stages=judgement.error_stages,
         )
         fact = FactStep(
             text=claim.text,
-            verdict=said.verdict,
-            prob=said.prob,
-            reason=said.reason or None,
+            verdict=judgement.verdict,
+            prob=judgement.prob,
+            reason=judgement.reason or None,
             places=places_of(Extent(span.start, span.end) for span in spans),
             claim=number,
         )
-        return _ClaimResult(judged, spans, (*said.steps, fact))
+        return _ClaimResult(judged, spans, (*judgement.steps, fact))
 
     async def _placed(
-        self, case: DetectionCase, claim: ExtractedClaim, said: ClaimJudgement
+        self, case: DetectionCase, claim: ExtractedClaim, judgement: ClaimJudgement
     ) -> tuple[Span, ...]:
         item = case.item
         sentence = item.answer[slice(*claim.source)]
@@ -242,12 +246,14 @@ class ClaimDetector(ModelDetector):
             answer=item.answer,
             sentence=sentence,
             claim=claim.text,
-            reason=said.reason,
+            reason=judgement.reason,
         )
-        prob = 1.0 if said.prob is None else said.prob
+        prob = 1.0 if judgement.prob is None else judgement.prob
         mapping = placed(item.answer, sentence, wrong_words(named), prob=prob, lang=item.lang)
         return tuple(
-            span_of(item.answer, span, said.reason).model_copy(update={"evidence": said.evidence})
+            span_of(item.answer, span, judgement.reason).model_copy(
+                update={"evidence": judgement.evidence}
+            )
             for span in mapping.spans
         )
 

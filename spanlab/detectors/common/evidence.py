@@ -288,8 +288,8 @@ _DAY_FIRST = re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})")
 def about(item: Item, claim: str) -> str:
     """Return a claim with who said it and when, as far as the item's ``meta`` says."""
     speaker, day = item.meta.get("speaker"), item.meta.get("claim_date") or item.meta.get("date")
-    said = [f"by {speaker}" if speaker else "", f"on {day}" if day else ""]
-    known = " ".join(filter(None, said))
+    circumstances = [f"by {speaker}" if speaker else "", f"on {day}" if day else ""]
+    known = " ".join(filter(None, circumstances))
     return f"{claim} (said {known})" if known else claim
 
 

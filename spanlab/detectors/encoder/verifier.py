@@ -165,8 +165,8 @@ class SentenceDetector:
 
     def annotate(self, item: Item) -> Annotation:
         """Mark an item's answer; see ``annotate_all``."""
-        (said,) = self.annotate_all([item])
-        return said
+        (annotation,) = self.annotate_all([item])
+        return annotation
 
     def annotate_all(self, items: Sequence[Item]) -> list[Annotation]:
         """Mark answers, in their order.
@@ -263,8 +263,8 @@ class EncoderClaims(ClaimDetector):
         item = case.item
         read = readable(item, self.kit.retriever.name)
         texts = (item.passages[index].text for index in read)
-        said = JudgedStatement(claim, tuple(text for text in texts if text.strip()))
-        (ruling,) = await asyncio.to_thread(self._verifier.judge, [said])
+        statement = JudgedStatement(claim, tuple(text for text in texts if text.strip()))
+        (ruling,) = await asyncio.to_thread(self._verifier.judge, [statement])
         if isinstance(ruling, SpanlabError):
             raise ruling
         return ClaimJudgement(

@@ -141,8 +141,10 @@ def fit_temperature(probs: Values, shares: Values, weights: Values) -> WordCalib
     """
 
     def loss(logarithm: float) -> float:
-        said = _scaled(probs, float(np.exp(logarithm)))
-        return -float(np.sum(weights * (shares * np.log(said) + (1 - shares) * np.log1p(-said))))
+        predicted = _scaled(probs, float(np.exp(logarithm)))
+        return -float(
+            np.sum(weights * (shares * np.log(predicted) + (1 - shares) * np.log1p(-predicted)))
+        )
 
     return WordCalibration(method="temperature", temperature=float(np.exp(_least(loss, -4.0, 4.0))))
 
@@ -176,8 +178,8 @@ FIT: Final[dict[Method, Callable[[Values, Values, Values], WordCalibration]]] = 
 def _scaled(probs: Values, temperature: float) -> Values:
     bounded = np.clip(probs, _CLOSEST, 1 - _CLOSEST)
     logits = np.log(bounded) - np.log1p(-bounded)
-    said = 1 / (1 + np.exp(np.clip(-logits / temperature, -700, 700)))
-    return np.asarray(np.clip(said, 1e-12, 1 - 1e-12), dtype=np.float64)
+    predicted = 1 / (1 + np.exp(np.clip(-logits / temperature, -700, 700)))
+    return np.asarray(np.clip(predicted, 1e-12, 1 - 1e-12), dtype=np.float64)
 
 
 def _least(loss: Callable[[float], float], low: float, high: float) -> float:

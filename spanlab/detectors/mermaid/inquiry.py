@@ -105,8 +105,8 @@ class ClaimInquiry:
     async def take_apart(self) -> None:
         """Ask what the claim states, unless that is not wanted."""
         if self._options.decompose:
-            said = await self._detector.ask(self._program.decompose, claim=self._about)
-            self.parts = said.decomposition
+            prediction = await self._detector.ask(self._program.decompose, claim=self._about)
+            self.parts = prediction.decomposition
 
     async def recall(self) -> None:
         """Let the item have what the memory holds about the claim's entities.
@@ -150,14 +150,14 @@ class ClaimInquiry:
         history: Sequence[AgentTurn[ToolObservation]],
         left: int,
     ) -> AgentThought[Verdict]:
-        said = await self._detector.ask(
+        prediction = await self._detector.ask(
             self._program.think,
             None,
             **self._inputs(recalled, history),
             tools=self._tools.described() or "none",
             left=left,
         )
-        step = said.step
+        step = prediction.step
         action = (
             None if step.action is None else ToolAction(step.action.tool, step.action.arguments)
         )
@@ -168,11 +168,11 @@ class ClaimInquiry:
     async def _conclude(
         self, _claim: str, recalled: Sequence[int], history: Sequence[AgentTurn[ToolObservation]]
     ) -> Verdict:
-        said = await self._detector.ask(
+        prediction = await self._detector.ask(
             self._program.judge, None, **self._inputs(recalled, history)
         )
-        self.reason = said.ruling.reason
-        verdict: Verdict = said.ruling.verdict
+        self.reason = prediction.ruling.reason
+        verdict: Verdict = prediction.ruling.verdict
         return verdict
 
     def _inputs(

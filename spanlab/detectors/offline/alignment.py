@@ -48,14 +48,14 @@ class QuestionText(NamedTuple):
     forms: frozenset[str]
 
 
-def align(said: WeightedAnswer, asked: QuestionText, passages: PassageWords) -> AlignedAnswer:
+def align(answer: WeightedAnswer, asked: QuestionText, passages: PassageWords) -> AlignedAnswer:
     """Align an answer of at least one word with passages of at least one word."""
     unit = np.array(passages.sentence)
     relevance = _share(asked, unit, passages.n_sentences)
-    extra = _unsaid(said.answer, asked, passages)
+    extra = _unsaid(answer.answer, asked, passages)
     parts = [
-        _block(said, slice(low, high), passages, relevance, extra)
-        for low, high in blocks(said.answer, _BLOCK)
+        _block(answer, slice(low, high), passages, relevance, extra)
+        for low, high in blocks(answer.answer, _BLOCK)
     ]
     columns = {
         name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns
@@ -64,17 +64,17 @@ def align(said: WeightedAnswer, asked: QuestionText, passages: PassageWords) -> 
 
 
 def _block(
-    said: WeightedAnswer, part: slice, passages: PassageWords, relevance: Column, extra: Column
+    answer: WeightedAnswer, part: slice, passages: PassageWords, relevance: Column, extra: Column
 ) -> AlignedAnswer:
-    places, weight = said.places[part], said.weight[part]
+    places, weight = answer.places[part], answer.weight[part]
     rows = np.arange(len(places))
-    sentence = np.array(said.answer.sentence[part])
+    sentence = np.array(answer.answer.sentence[part])
     sentence -= sentence[0]
     begins = np.flatnonzero(np.r_[True, sentence[1:] != sentence[:-1]])
     number = np.repeat(np.arange(len(begins)), np.diff(np.r_[begins, len(sentence)]))
     held = _incidence(places, np.array(passages.sentence), passages.n_sentences)
     covered = _covered(held, weight, begins, 1e-6)
-    fresh = _covered(held, weight * said.new[part], begins, 0.3)
+    fresh = _covered(held, weight * answer.new[part], begins, 0.3)
     score = covered + _QUESTION * relevance
     order = np.argsort(-score, axis=1, kind="stable")[:, :3]
     in_order = np.stack([held[rows, order[number, at]] for at in range(order.shape[1])])

@@ -164,8 +164,10 @@ class _FeatureBuilder:
     def _link(self, texts: PassageWords) -> tuple[WordLinks, DateLinks]:
         """Link words, then dates."""
         links = in_company(link(self._words, texts, MOST_PLACES), self._words, self._stop)
-        said = dates(self._words.row(), self._months)
-        return with_dates(links, said, dates(texts.row(), self._months) if said else ())
+        answer_dates = dates(self._words.row(), self._months)
+        return with_dates(
+            links, answer_dates, dates(texts.row(), self._months) if answer_dates else ()
+        )
 
     def _weigh(self) -> Column:
         """Weigh each word: numbers and rare, long or capital words weigh most."""
@@ -208,8 +210,10 @@ class _FeatureBuilder:
             np.array([max(0.1, 1 - 1.5 * self._often(form)) for form in forms]),
             frozenset(forms),
         )
-        said = WeightedAnswer(self._words, self._links.places, self._weight, 1 - self._asks.linked)
-        aligned = align(said, asked, self._given)
+        weighted = WeightedAnswer(
+            self._words, self._links.places, self._weight, 1 - self._asks.linked
+        )
+        aligned = align(weighted, asked, self._given)
         self._columns.update(aligned.columns)
         self._best = aligned.best
         self._slots = slots(self._words, self._links.places, self._given)

@@ -154,31 +154,33 @@ class ClaimPursuit:
         )
 
     async def _all(self, _claim: str) -> list[str]:
-        said = await self._detector.ask(self._program.all, claim=self._about)
+        prediction = await self._detector.ask(self._program.all, claim=self._about)
         return list(
-            dict.fromkeys(question.strip() for question in said.questions or () if question.strip())
+            dict.fromkeys(
+                question.strip() for question in prediction.questions or () if question.strip()
+            )
         )
 
     async def _first(self, _claim: str) -> str:
         if self._rewriter is not None:
             text = f"{_PREFIX}{self._claim}"
             return await asyncio.to_thread(self._rewriter.rewrite, text) or self._claim
-        said = await self._detector.ask(self._program.first, claim=self._about)
-        return asked(said.question or "", self._case.item.lang) or self._claim
+        prediction = await self._detector.ask(self._program.first, claim=self._about)
+        return asked(prediction.question or "", self._case.item.lang) or self._claim
 
     async def _follow(
         self, _claim: str, pairs: Sequence[QuestionAnswer[SourcedAnswer]]
     ) -> str | bool:
-        said = await self._detector.ask(
+        prediction = await self._detector.ask(
             self._program.follow, claim=self._about, pairs=_listed(pairs)
         )
-        if (settled := _SETTLED.get(said.next.claim_is)) is not None:
+        if (settled := _SETTLED.get(prediction.next.claim_is)) is not None:
             return settled
-        return asked(said.next.question, self._case.item.lang) or pairs[-1].question
+        return asked(prediction.next.question, self._case.item.lang) or pairs[-1].question
 
     async def _paraphrases(self, question: str) -> list[str]:
-        said = await self._detector.ask(self._program.paraphrase, question=question)
-        return [way.strip() for way in said.ways or () if way.strip()]
+        prediction = await self._detector.ask(self._program.paraphrase, question=question)
+        return [way.strip() for way in prediction.ways or () if way.strip()]
 
     async def _repeated(self, question: str) -> list[str]:
         return [question]
@@ -186,11 +188,11 @@ class ClaimPursuit:
     async def _judge(self, _claim: str, pairs: Sequence[QuestionAnswer[SourcedAnswer]]) -> Verdict:
         if not any(pair.answer.passages for pair in pairs):
             return OPEN  # nothing to judge by, of which no model is asked
-        said = await self._detector.ask(
+        prediction = await self._detector.ask(
             self._program.judge, claim=self._about, pairs=_listed(pairs)
         )
-        self.reason = said.ruling.reason
-        verdict: Verdict = said.ruling.verdict
+        self.reason = prediction.ruling.reason
+        verdict: Verdict = prediction.ruling.verdict
         return verdict
 
     async def _answer(self, claim: str, question: str) -> SourcedAnswer:
@@ -232,10 +234,12 @@ class ClaimPursuit:
             if not left:
                 break
             listed = self._listed(left, searched)
-            said = await self._detector.ask(self._program.pick, question=question, documents=listed)
-            number = said.picked.document
+            prediction = await self._detector.ask(
+                self._program.pick, question=question, documents=listed
+            )
+            number = prediction.picked.document
             if number is None or not 0 < number <= len(left):
-                rests_on, text = left, said.picked.answer or NOTHING
+                rests_on, text = left, prediction.picked.answer or NOTHING
                 break
             picked.append(left[number - 1])
             try:
@@ -348,8 +352,10 @@ class ClaimPursuit:
         return [Passage(text=text, **fields) for text in (page.text[slice(*part)], whole)]
 
     async def _answered(self, question: str, shown_text: str) -> str:
-        said = await self._detector.ask(self._program.answer, question=question, found=shown_text)
-        return (said.answer or "").strip() or NOTHING
+        prediction = await self._detector.ask(
+            self._program.answer, question=question, found=shown_text
+        )
+        return (prediction.answer or "").strip() or NOTHING
 
 
 def _listed(pairs: Sequence[QuestionAnswer[SourcedAnswer]]) -> str:

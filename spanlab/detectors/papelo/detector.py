@@ -87,26 +87,26 @@ class Papelo(ClaimDetector):
         )
 
 
-def _verdict(said: Verdict | bool) -> Verdict:
-    if isinstance(said, bool):
-        return "supported" if said else "refuted"
-    return said
+def _verdict(verdict: Verdict | bool) -> Verdict:
+    if isinstance(verdict, bool):
+        return "supported" if verdict else "refuted"
+    return verdict
 
 
 def _steps(result: PursuitResult[SourcedAnswer, Verdict], claim: int) -> Iterator[Step]:
     """Yield the pairs in order; the one that settled the claim says so."""
     for at, pair in enumerate(result.pairs, start=1):
-        said = pair.answer
+        answer = pair.answer
         early = result.early if at == result.asked else None
         yield PairStep(
             question=pair.question,
-            answer=said.text,
-            searched=said.searched,
-            passages=said.passages,
-            window=said.window,
-            sentence=said.sentence,
+            answer=answer.text,
+            searched=answer.searched,
+            passages=answer.passages,
+            window=answer.window,
+            sentence=answer.sentence,
             settled=None if early is None else _verdict(early),
-            remark=said.remark,
+            remark=answer.remark,
             claim=claim,
             round=at,
         )
@@ -131,9 +131,9 @@ def _evidence(
             part.passage,
             Extent(part.start, part.end),
             stance_of(verdict) if part in windows else "closest",
-            "; ".join(dict.fromkeys(said)),
+            "; ".join(dict.fromkeys(note)),
         )
-        for part, said in notes.items()
+        for part, note in notes.items()
     )
 
 

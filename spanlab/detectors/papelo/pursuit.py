@@ -204,11 +204,11 @@ async def pursue(  # noqa: PLR0913 - the steps of algorithm 1, by their names
     question = await first(claim)
     while len(pairs) < n and early is None:
         pairs.append(QuestionAnswer(question, await answer(claim, question)))
-        said = await follow(claim, tuple(pairs))
-        if isinstance(said, bool):
-            early = said
+        next_question = await follow(claim, tuple(pairs))
+        if isinstance(next_question, bool):
+            early = next_question
         else:
-            question = said
+            question = next_question
     asked = len(pairs)
     if paraphrase is not None:
         again = await _again([pair.question for pair in pairs], n, paraphrase)

@@ -170,32 +170,32 @@ class BenchmarkVerifier(ModelDetector):
         )
 
         async def extract(passage: int) -> Iterable[EntityEdge]:
-            said = await self.ask(self.program.extract, passage=texts[passage])
-            return edges_of(said.relations or [])
+            prediction = await self.ask(self.program.extract, passage=texts[passage])
+            return edges_of(prediction.relations or [])
 
         async def glean(passage: int, edges: Sequence[EntityEdge]) -> Iterable[EntityEdge]:
             known = _listed(map(str, edges))
-            said = await self.ask(self.program.glean, passage=texts[passage], known=known)
-            return edges_of(said.relations or [])
+            prediction = await self.ask(self.program.glean, passage=texts[passage], known=known)
+            return edges_of(prediction.relations or [])
 
         async def resolve(
             names: Sequence[str], edges: Sequence[EntityEdge]
         ) -> Iterable[Sequence[str]]:
-            said = await self.ask(
+            prediction = await self.ask(
                 self.program.group, relations=_listed(map(str, edges)), names=_listed(names)
             )
-            groups: list[NameGroup] = said.groups or []
+            groups: list[NameGroup] = prediction.groups or []
             return [group.names for group in groups]
 
         async def discover(edges: Sequence[EntityEdge], objection: str) -> PathProposal:
-            said = await self.ask(
+            prediction = await self.ask(
                 self.program.path,
                 relations=_listed(f"{at}. {edge}" for at, edge in enumerate(edges, start=1)),
                 question=item.question,
                 answer=_listed(answers),
                 objection=objection or _PLACEHOLDER,
             )
-            path: RelationPath = said.path
+            path: RelationPath = prediction.path
             return PathProposal(path.valid, [at - 1 for at in path.relations], path.explanation)
 
         return await ground(

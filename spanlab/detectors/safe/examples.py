@@ -97,12 +97,12 @@ def examples_of(
     """
     item = record.item
     steps = steps_in(item.answer, item.lang)
-    said = _said(record)
+    judged_steps = _said(record)
     for annotation in _counted(record, annotators):
         ideal = annotation.annotator == IDEAL
         right: list[ReasoningStep] = []
         for at, step in enumerate(steps):
-            verifier = said.get(step.start)
+            verifier = judged_steps.get(step.start)
             judged = _judged(step, annotation, verifier, taught)
             differs = verifier is not None and verifier.error != judged.error
             origin: Origin = "ideal" if ideal else "corrected" if differs else "reviewed"
@@ -113,7 +113,7 @@ def examples_of(
             dice = random.Random(f"{seed}:{item.id}")
             for error in injected(item, right, dice):
                 yield _put_in(item, error)
-            lacking = _without_evidence(item, right, said, dice)
+            lacking = _without_evidence(item, right, judged_steps, dice)
             if lacking is not None:
                 yield _example(*lacking, "injected")
             seed = None  # once for an item, however many people judged it
@@ -132,11 +132,11 @@ def hard_cases(record: Record, annotators: Sequence[str] = ()) -> Iterator[HardC
     A step that is wrong and that no verifier has judged is one, too: nobody has said why.
     """
     steps = steps_in(record.item.answer, record.item.lang)
-    said = _said(record)
+    judged_steps = _said(record)
     for annotation in _counted(record, annotators):
         for at, step in enumerate(steps):
             spans = spans_on(step, annotation.spans)
-            error, verifier = error_marked(step, spans), said.get(step.start)
+            error, verifier = error_marked(step, spans), judged_steps.get(step.start)
             if error != (None if verifier is None else verifier.error):
                 note = next((span.note for span in spans if span.note), "")
                 yield HardCase(steps[: at + 1], error, note)

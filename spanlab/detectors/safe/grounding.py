@@ -125,8 +125,8 @@ async def ground(
         return GroundingResult((), (), (), GroundingFailure.NO_FACTS, "", gleaned)
     # One name for every entity.
     names = list(dict.fromkeys(name for edge in stated for name in (edge.subject, edge.object)))
-    said = [(edge.subject, edge.object) for edge in stated if key(edge.relation) in _SAME]
-    known = canonical(names, [*said, *await resolve(names, list(stated))])
+    pairs = [(edge.subject, edge.object) for edge in stated if key(edge.relation) in _SAME]
+    known = canonical(names, [*pairs, *await resolve(names, list(stated))])
     resolved: dict[EntityEdge, int] = {}
     for edge, passage in stated.items():
         renamed = EntityEdge(known[edge.subject], edge.relation, known[edge.object])

@@ -264,23 +264,23 @@ class IdealTrajectories(ModelDetector):
         )
 
         async def plan(objection: str) -> Sequence[ReasoningStep]:
-            said = await self.ask(
+            prediction = await self.ask(
                 self.program.plan,
                 question=item.question,
                 hints="\n".join(_hints(item)) or _PLACEHOLDER,
                 objection=objection or _PLACEHOLDER,
             )
-            return steps_in(said.plan or "", "en")
+            return steps_in(prediction.plan or "", "en")
 
         async def take(plan: Sequence[ReasoningStep], objection: str) -> Sequence[ReasoningStep]:
-            said = await self.ask(
+            prediction = await self.ask(
                 self.program.steps,
                 passages=passages,
                 question=item.question,
                 plan=written(plan)[0],
                 objection=objection or _PLACEHOLDER,
             )
-            return steps_in(said.steps or "", item.lang)
+            return steps_in(prediction.steps or "", item.lang)
 
         def flaw(plan: Sequence[ReasoningStep], steps: Sequence[ReasoningStep]) -> str | None:
             return flaw_in_steps(item, gold, plan, steps)

@@ -64,8 +64,8 @@ def known_types(value: object) -> list[ErrorType]:
     Raises:
         ValueError: as of ``error_types``.
     """
-    missing, said = ErrorType.MISSING_EVIDENCE, error_types(value)
-    return [ErrorType.UNSUPPORTED if error is missing else error for error in said]
+    missing, errors = ErrorType.MISSING_EVIDENCE, error_types(value)
+    return [ErrorType.UNSUPPORTED if error is missing else error for error in errors]
 
 
 def step_kind(value: object) -> StepKind | None:

@@ -262,7 +262,7 @@ class _ReasoningCalls:
         self, module: dspy.Predict, accepted: Sequence[ReasoningStep], **more: str
     ) -> ReasoningStep:
         """Have the generator write a step; of several in one reply the first one counts."""
-        said = await self.reasoner.ask(
+        prediction = await self.reasoner.ask(
             module,
             GENERATOR,
             passages=self.shown.text,
@@ -270,7 +270,7 @@ class _ReasoningCalls:
             steps=listed(accepted),
             **more,
         )
-        return first_step(said.step or "") or ReasoningStep(0, 0, "")
+        return first_step(prediction.step or "") or ReasoningStep(0, 0, "")
 
     async def _verdict(
         self, accepted: Sequence[ReasoningStep], step: ReasoningStep

@@ -120,13 +120,13 @@ def _sums(text: str) -> Iterator[str]:
     for match in _SUM.finditer(text):
         if text[: match.start()].rstrip()[-1:] in {*_OPERATORS, "(", "="} - {"x"}:
             continue  # the end of a longer sum
-        left, right, said = (_number(match[at]) for at in (1, 3, 4))
+        left, right, result = (_number(match[at]) for at in (1, 3, 4))
         try:
             value = _OPERATORS[match[2]](left, right)
         except (DivisionByZero, InvalidOperation):
             continue
         # What was rounded to fewer digits is not wrong.
-        if abs(value - said) >= Decimal(10) ** int(said.as_tuple().exponent):
+        if abs(value - result) >= Decimal(10) ** int(result.as_tuple().exponent):
             yield f"{match[0]}, where the result is {round(value, 6).normalize():f}"
 
 

@@ -387,8 +387,8 @@ async def corrupted(
         "steps": listed(right[: at + 1]),
         "error": f"{error}: the step {what}",
     }
-    said = (await teach(dspy.Predict(InjectError), inputs)).corrupted
-    written_step = first_step(said.step)
+    reply = (await teach(dspy.Predict(InjectError), inputs)).corrupted
+    written_step = first_step(reply.step)
     if written_step is None or written_step.text in {step.text for step in right}:
         return None
     kind = StepKind.ATTRIBUTION if error is ErrorType.OVERTHINKING else kind
@@ -397,7 +397,7 @@ async def corrupted(
         return None
     if kind is StepKind.FINAL_ANSWER and _is_right(item, right[at], step):
         return None
-    return TaughtError(tuple(right[:at]), step, error, said.diagnosis, said.guidance)
+    return TaughtError(tuple(right[:at]), step, error, reply.diagnosis, reply.guidance)
 
 
 def _is_right(item: Item, right: ReasoningStep, step: ReasoningStep) -> bool:
@@ -424,5 +424,5 @@ async def explained(item: Item, case: HardCase, teach: Teach) -> Feedback:
         "steps": listed(case.steps),
         "verdict": f"{case.error or 'right'}{note}",
     }
-    said: Feedback = (await teach(dspy.Predict(ExplainVerdict), inputs)).feedback
-    return said
+    feedback: Feedback = (await teach(dspy.Predict(ExplainVerdict), inputs)).feedback
+    return feedback

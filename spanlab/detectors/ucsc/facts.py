@@ -259,7 +259,7 @@ class FactVerifier(dspy.Module):
         names: dict[str, None] = {}
         rounds = MAX_ROUNDS if asking.graph.edges else 1
         for rounds_left in reversed(range(rounds)):
-            said = await self.check.acall(
+            prediction = await self.check.acall(
                 question=asking.question,
                 entities=asking.entities,
                 fact=fact.fact,
@@ -267,7 +267,7 @@ class FactVerifier(dspy.Module):
                 rule=asking.rule,
                 rounds_left=rounds_left,
             )
-            judgement: FactJudgement = said.judgement
+            judgement: FactJudgement = prediction.judgement
             new = [name for name in judgement.look_up if name not in names]
             if not new or not rounds_left:
                 break

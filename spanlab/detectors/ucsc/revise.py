@@ -114,14 +114,14 @@ class AnswerReviser(dspy.Module):
     async def aforward(self, **inputs: str) -> dspy.Prediction:
         """Return ``revised``, the corrected answer, for passages, question, answer and rule."""
         answer, sources = inputs["answer"], f"{inputs['question']}\n{inputs['passages']}"
-        said = await self.revise.acall(**inputs)
-        revised = revision_in(answer, said.revised, sources)
+        prediction = await self.revise.acall(**inputs)
+        revised = revision_in(answer, prediction.revised, sources)
         if revised is None:
             task = self.named_predictors()[0][1].signature
             insisting = task.with_instructions(task.instructions + INSISTING)
-            said = await self.revise.acall(**inputs, signature=insisting)
-            revised = revision_in(answer, said.revised, sources)
-        return dspy.Prediction(revised=said.revised if revised is None else revised)
+            prediction = await self.revise.acall(**inputs, signature=insisting)
+            revised = revision_in(answer, prediction.revised, sources)
+        return dspy.Prediction(revised=prediction.revised if revised is None else revised)
 
 
 LEAST_KEPT: Final = 0.15  # share of the answer, by letters of its words; refusals keep up to .1

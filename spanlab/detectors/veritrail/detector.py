@@ -106,14 +106,14 @@ class ProcessDetector(ClaimDetector):
         return AskingModels(self, claim, "\n".join(f"- {part}" for part in parts or (claim,)))
 
     async def _decomposed(self, item: Item, claim: str) -> Sequence[str]:
-        said = await self.ask(
+        prediction = await self.ask(
             self.program.extraction.decompose,
             EXTRACTOR,
             question=item.question,
             context=item.answer,
             sentence=claim,
         )
-        return [part.strip() for part in said.claims or () if part.strip()]
+        return [part.strip() for part in prediction.claims or () if part.strip()]
 
 
 class VeriTrail(ProcessDetector):
@@ -160,14 +160,14 @@ class AskingModels:
     async def choose(self, sentences: Sequence[NodeSentence]) -> SelectedEvidence:
         """Choose the sentences that enough answers chose."""
         program = self._detector.program
-        said = await self._answers(program.select, sentences=numbered(sentences))
-        return agreed(sentences, [chosen(sentences, answer) for answer in said], self._agreeing)
+        answers = await self._answers(program.select, sentences=numbered(sentences))
+        return agreed(sentences, [chosen(sentences, answer) for answer in answers], self._agreeing)
 
     async def rule(self, evidence: Sequence[str]) -> ClaimRuling:
         """Judge as enough answers do."""
         shown = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(evidence, start=1))
-        said = await self._answers(self._detector.program.judge, evidence=shown)
-        return majority([answer.ruling for answer in said], self._agreeing)
+        answers = await self._answers(self._detector.program.judge, evidence=shown)
+        return majority([answer.ruling for answer in answers], self._agreeing)
 
     async def _answers(self, module: dspy.Module, **inputs: str) -> list[dspy.Prediction]:
         if self._samples == 1:

@@ -121,19 +121,21 @@ def score_averitec_files(
         UsageError: NLTK, WordNet or its sentence model is not there.
     """
     gold = _by_id(golds, _GoldClaim, lambda line: line.label)
-    said = _by_id(predictions, _SubmittedClaim, lambda line: line.pred_label)
-    both = [number for number in gold if number in said]
+    predicted = _by_id(predictions, _SubmittedClaim, lambda line: line.pred_label)
+    both = [number for number in gold if number in predicted]
     if not both:
         raise InputError(
             "no claim is in both files",
             field="claim_id",
-            found=f"{next(iter(said), 'nothing')!r}… and {next(iter(gold), 'nothing')!r}…",
+            found=f"{next(iter(predicted), 'nothing')!r}… and {next(iter(gold), 'nothing')!r}…",
             expected="predictions of the gold file's claims",
         )
     pairs = MOST_PAIRS if repeat_pairs else 0
-    sides = [(_predicted(said[number], pairs), _golden(gold[number])) for number in both]
-    missing = tuple(number for number in gold if number not in said)
-    others = tuple(number for number in both if _differ(said[number].claim, gold[number].claim))
+    sides = [(_predicted(predicted[number], pairs), _golden(gold[number])) for number in both]
+    missing = tuple(number for number in gold if number not in predicted)
+    others = tuple(
+        number for number in both if _differ(predicted[number].claim, gold[number].claim)
+    )
     return AveritecEvaluation(averitec(sides), missing, others)
 
 

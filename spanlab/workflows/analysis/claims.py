@@ -276,16 +276,18 @@ def by_text(claims: Iterable[Claim]) -> dict[str, Claim]:
     return {" ".join(claim.text.split()): claim for claim in claims}
 
 
-def judged(item: str, gold: Mapping[str, Claim], said: Mapping[str, Claim]) -> list[JudgedClaim]:
+def judged(
+    item: str, gold: Mapping[str, Claim], predicted: Mapping[str, Claim]
+) -> list[JudgedClaim]:
     """Return the gold claims of an item that have a verdict, with what was said of each.
 
     Args:
         item: the item's id.
         gold: its gold claims, by text.
-        said: the claims of a prediction, by text; one that lacks here is judged by nobody.
+        predicted: the claims of a prediction, by text; one that lacks here is judged by nobody.
     """
     return [
-        _judged(item, claim, said.get(text))
+        _judged(item, claim, predicted.get(text))
         for text, claim in gold.items()
         if claim.verdict is not None
     ]
@@ -307,13 +309,13 @@ def _joined(gold: _Claims, predicted: _Claims) -> list[JudgedClaim]:
     return found
 
 
-def _judged(item: str, gold: Claim, said: Claim | None) -> JudgedClaim:
+def _judged(item: str, gold: Claim, predicted: Claim | None) -> JudgedClaim:
     assert gold.verdict is not None
-    if said is None or said.verdict is None:
+    if predicted is None or predicted.verdict is None:
         return JudgedClaim(item, gold.verdict, None)
-    supported = said.verdict == "supported"
-    support = said.prob if said.prob is None or supported else 1.0 - said.prob
-    return JudgedClaim(item, gold.verdict, said.verdict, support)
+    supported = predicted.verdict == "supported"
+    support = predicted.prob if predicted.prob is None or supported else 1.0 - predicted.prob
+    return JudgedClaim(item, gold.verdict, predicted.verdict, support)
 
 
 def _claims(files: Sequence[Path], annotator: str | None, role: Role) -> _Claims:

@@ -214,9 +214,9 @@ def label_table(reference: str, labels: Mapping[str, Confusion]) -> ResultTable:
             Column(key="characters", title="Characters", unit="count"),
         ),
         rows=tuple(
-            (name, right, said, count)
+            (name, right, predicted, count)
             for name, confusion in labels.items()
-            for (right, said), count in sorted(confusion.items())
+            for (right, predicted), count in sorted(confusion.items())
         ),
         chart=Chart(kind="matrix", x="said", y="right"),
     )

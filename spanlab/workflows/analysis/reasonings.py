@@ -75,8 +75,8 @@ class MethodResult:
     def of(cls, record: Record) -> Self:
         """Return what one question came to."""
         item, counts = record.item, cls(questions=1)
-        for said in record.annotations:
-            counts.add_errors(item, said)
+        for annotation in record.annotations:
+            counts.add_errors(item, annotation)
         outcome = outcome_of(item)
         counts.failed = int(outcome.get("answer") is None)
         counts.calls, counts.tokens = (
@@ -88,9 +88,11 @@ class MethodResult:
         score = scored(item)
         if score is not None:
             counts.scores[question_of(item)] = score
-            done = [said for said in record.annotations if said.status is Status.DONE]
+            done = [
+                annotation for annotation in record.annotations if annotation.status is Status.DONE
+            ]
             if done or outcome.get("verification") != "none":
-                wrong = outcome["unresolved"] or any(said.spans for said in done)
+                wrong = outcome["unresolved"] or any(annotation.spans for annotation in done)
                 counts.spurious = int(bool(score.exact and wrong))
         return counts
 
@@ -105,16 +107,20 @@ class MethodResult:
         self.errors.update(other.errors)
         self.positions.update(other.positions)
 
-    def add_errors(self, item: Item, said: Annotation) -> None:
+    def add_errors(self, item: Item, annotation: Annotation) -> None:
         """Count the errors that a verifier named, or the types that a person gave the steps."""
         named = [
             (step.number, step.error)
-            for step in said.trace
+            for step in annotation.trace
             if isinstance(step, ReasoningTraceStep) and step.error is not None
         ]
-        if said.kind is AnnotatorKind.PERSON and said.status is Status.DONE and said.spans:
+        if (
+            annotation.kind is AnnotatorKind.PERSON
+            and annotation.status is Status.DONE
+            and annotation.spans
+        ):
             steps = enumerate(steps_in(item.answer, item.lang), start=1)
-            errors = ((number, error_marked(step, said.spans)) for number, step in steps)
+            errors = ((number, error_marked(step, annotation.spans)) for number, step in steps)
             named = [(number, error) for number, error in errors if error is not None]
         for number, error in named:
             self.errors[error] += 1
@@ -263,8 +269,10 @@ def reasoning_results(
             tried.setdefault(question_of(record.item), {})[str(way)] = MethodResult.of(record)
         if not _reasons(record):
             continue
-        for said in record.annotations:
-            judges.setdefault(said.annotator, MethodResult()).add_errors(record.item, said)
+        for annotation in record.annotations:
+            judges.setdefault(annotation.annotator, MethodResult()).add_errors(
+                record.item, annotation
+            )
     ways = [way for way in METHODS if any(way in by_way for by_way in tried.values())]
     methods = {way: MethodResult() for way in ways}
     common = [by_way for by_way in tried.values() if len(by_way) == len(ways)]
@@ -280,9 +288,9 @@ def _reasons(record: Record) -> bool:
     if outcome_of(record.item):
         return True
     return any(
-        any(isinstance(step, ReasoningTraceStep) for step in said.trace)
-        or any(span.label in _ERRORS for span in said.spans)
-        for said in record.annotations
+        any(isinstance(step, ReasoningTraceStep) for step in annotation.trace)
+        or any(span.label in _ERRORS for span in annotation.spans)
+        for annotation in record.annotations
     )
 
 

@@ -186,14 +186,16 @@ class _StageCounts:
         for index, name in enumerate(names[1:], start=1):
             self.places[name].append(index / len(names))
 
-    def add_claims(self, said: Annotation, gold: Mapping[str, Claim]) -> None:
+    def add_claims(self, annotation: Annotation, gold: Mapping[str, Claim]) -> None:
         """Note the errors that an annotator found, and which of gold's stages it names."""
-        self.wrong[said.annotator] += _wrong(said)
-        claims = by_text(said.claims)
+        self.wrong[annotation.annotator] += _wrong(annotation)
+        claims = by_text(annotation.claims)
         for text, claim in gold.items():
             if claim.error_stages:
                 stages = claims[text].error_stages if text in claims else ()
-                self.named[said.annotator].append(not set(stages).isdisjoint(claim.error_stages))
+                self.named[annotation.annotator].append(
+                    not set(stages).isdisjoint(claim.error_stages)
+                )
 
     def order(self) -> tuple[str, ...]:
         """Return the stages, earliest first, as they stand on average."""
@@ -237,7 +239,12 @@ def error_stages(
             for annotation in record.annotations
             if annotation.status is Status.DONE and annotation.claims
         ]
-        gold = by_text(claim for said in done if said.annotator in golds for claim in said.claims)
+        gold = by_text(
+            claim
+            for annotation in done
+            if annotation.annotator in golds
+            for claim in annotation.claims
+        )
         for said in done:
             if said.annotator in names:
                 judged.add(said.annotator)
@@ -260,8 +267,8 @@ def judges(summary: DatasetSummary) -> tuple[str, ...]:
     )
 
 
-def _wrong(said: Annotation) -> list[tuple[str, ...]]:
-    return [claim.error_stages for claim in said.claims if claim.verdict in HALLUCINATED]
+def _wrong(annotation: Annotation) -> list[tuple[str, ...]]:
+    return [claim.error_stages for claim in annotation.claims if claim.verdict in HALLUCINATED]
 
 
 def _run(name: str, seen: _StageCounts, stages: Sequence[str]) -> RunStages:

@@ -72,10 +72,10 @@ class StepEvaluation:
             ),
         )
         confused = tuple(
-            (gold, said, count)
+            (gold, predicted, count)
             for gold, others in self.confusion.items()
-            for said, count in others.items()
-            if gold != said
+            for predicted, count in others.items()
+            if gold != predicted
         )
         confusion = ResultTable(
             key="confusion",
@@ -136,12 +136,12 @@ def _annotations(
     return found
 
 
-def step_pairs(item: Item, gold: Annotation, said: Annotation) -> list[tuple[str, str]]:
+def step_pairs(item: Item, gold: Annotation, predicted: Annotation) -> list[tuple[str, str]]:
     """Return each step's type of error by the gold annotation and by another one."""
     from spanlab.detectors.safe.steps import error_marked, steps_in
 
     return [
-        (error_marked(step, gold.spans) or RIGHT, error_marked(step, said.spans) or RIGHT)
+        (error_marked(step, gold.spans) or RIGHT, error_marked(step, predicted.spans) or RIGHT)
         for step in steps_in(item.answer, item.lang)
     ]
 
@@ -154,13 +154,14 @@ def _evaluation(
     types = [_score(name, pairs, {name}) for name in names]
     present = [type_.f1 for type_ in types if type_.gold]
     confusion: dict[str, dict[str, int]] = {}
-    for (gold, said), count in sorted(pairs.items()):
-        confusion.setdefault(gold, {})[said] = count
+    for (gold, predicted), count in sorted(pairs.items()):
+        confusion.setdefault(gold, {})[predicted] = count
     return StepEvaluation(
         items=items,
         steps=steps,
         missing=missing,
-        accuracy=sum(count for (gold, said), count in pairs.items() if gold == said) / steps,
+        accuracy=sum(count for (gold, predicted), count in pairs.items() if gold == predicted)
+        / steps,
         macro_f1=sum(present) / len(present) if present else 0.0,
         types=(*types, _score(WRONG, pairs, set(names))),
         confusion=confusion,
@@ -169,8 +170,10 @@ def _evaluation(
 
 def _score(name: str, pairs: Mapping[tuple[str, str], int], of: set[str]) -> TypeScore:
     there = sum(count for (gold, _), count in pairs.items() if gold in of)
-    hits = sum(count for (_, said), count in pairs.items() if said in of)
-    both = sum(count for (gold, said), count in pairs.items() if gold in of and said in of)
+    hits = sum(count for (_, predicted), count in pairs.items() if predicted in of)
+    both = sum(
+        count for (gold, predicted), count in pairs.items() if gold in of and predicted in of
+    )
     return TypeScore(
         name=name,
         gold=there,

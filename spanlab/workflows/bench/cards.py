@@ -159,17 +159,17 @@ class FoundDataset:
         for reference in references[:1]:
             yield BenchItem(record.item, reference, people)
 
-    def _mapped(self, said: Annotation) -> Annotation:
+    def _mapped(self, annotation: Annotation) -> Annotation:
         changes: dict[str, object] = {}
         if self.card.labels:
-            kept = [s for s in said.spans if _is_below(s.label, self.card.labels)]
+            kept = [s for s in annotation.spans if _is_below(s.label, self.card.labels)]
             changes = {"spans": tuple(kept), "hard": None}
         if self.card.verdicts:
             changes["claims"] = tuple(
                 claim.model_copy(update={"verdict": self.verdict(claim.verdict)})
-                for claim in said.claims
+                for claim in annotation.claims
             )
-        return said.model_copy(update=changes)
+        return annotation.model_copy(update=changes)
 
     def verdict(self, verdict: str | None) -> str | None:
         """Return what a verdict counts as in this dataset."""

@@ -271,10 +271,12 @@ def _of_file(
     if card.level == "spans":
         labels = {read_label.id: read_label for read_label in read_labels(file, role="prediction")}
         for item in items:
-            said = labels.get(item.item.id)
-            if said is not None and any(s.end > len(item.item.answer) for s in said.soft):
+            item_labels = labels.get(item.item.id)
+            if item_labels is not None and any(
+                s.end > len(item.item.answer) for s in item_labels.soft
+            ):
                 raise InputError(f"{file}: the labels of {item.item.id!r} end past its answer")
-            yield None if said is None else _annotation(item.item, said)
+            yield None if item_labels is None else _annotation(item.item, item_labels)
         return
     chooser = AnnotatorChooser(None, "prediction")
     by_item = {record.item.id: chooser.done(record) for record in read(file)}

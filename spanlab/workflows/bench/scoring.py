@@ -115,8 +115,12 @@ def score_predictions(dataset: FoundDataset, items: Sequence[BenchItem], path: P
     if not path.stat().st_size:  # all failed
         return ScoredCell(0)
     if dataset.card.level == "spans":
-        said = {labels.id: labels for labels in read_labels(path, format="mushroom")}
-        pairs = [(_labels(item), said[item.item.id]) for item in items if item.item.id in said]
+        labels_by_id = {labels.id: labels for labels in read_labels(path, format="mushroom")}
+        pairs = [
+            (_labels(item), labels_by_id[item.item.id])
+            for item in items
+            if item.item.id in labels_by_id
+        ]
         return ScoredCell(len(pairs), score(pairs) if pairs else None)
     given = _read_judgements(dataset.card, items, path)
     judged: dict[str, list[JudgedClaim]] = {}
@@ -134,18 +138,18 @@ def score_predictions(dataset: FoundDataset, items: Sequence[BenchItem], path: P
     return ScoredCell(len(ids), judged=whole, languages=languages)
 
 
-def judgements(card: DatasetCard, bench_item: BenchItem, said: Annotation) -> Judgements:
+def judgements(card: DatasetCard, bench_item: BenchItem, annotation: Annotation) -> Judgements:
     """Return what an annotation says of the parts of an item that its dataset asks about."""
     item = bench_item.item
     if card.level == "steps":
-        pairs = step_pairs(item, bench_item.reference, said)
+        pairs = step_pairs(item, bench_item.reference, annotation)
         return {(item.id, str(at)): (type_, None) for at, (_, type_) in enumerate(pairs, 1)}
     if card.level == "answers":
-        worst = max((span.prob for span in said.spans), default=0.0)
-        verdict = "refuted" if hard_of(said) else "supported"
+        worst = max((span.prob for span in annotation.spans), default=0.0)
+        verdict = "refuted" if hard_of(annotation) else "supported"
         return {(item.id, _PART): (verdict, 1.0 - worst)}
     found: Judgements = {}
-    for claim in _judging(bench_item, said).claims:
+    for claim in _judging(bench_item, annotation).claims:
         prob = claim.prob
         if prob is not None and claim.verdict != "supported":
             prob = 1.0 - prob
@@ -172,21 +176,21 @@ def best_annotators(items: Sequence[BenchItem]) -> dict[str, str]:
     return best
 
 
-def _judging(bench_item: BenchItem, said: Annotation) -> Annotation:
+def _judging(bench_item: BenchItem, annotation: Annotation) -> Annotation:
     """Return an annotation with a verdict on each claim of the reference.
 
     One that has other claims gives their worst verdict; one with spans alone refutes what it marks.
     """
-    own = by_text(said.claims)
-    worst = next((v for v in averitec.LABELS if v in {c.verdict for c in said.claims}), None)
-    by_marks = "refuted" if hard_of(said) else "supported"
+    own = by_text(annotation.claims)
+    worst = next((v for v in averitec.LABELS if v in {c.verdict for c in annotation.claims}), None)
+    by_marks = "refuted" if hard_of(annotation) else "supported"
     claims = []
     for text, claim in by_text(bench_item.reference.claims).items():
         given = own.get(text)
-        verdict = given.verdict if given else worst if said.claims else by_marks
+        verdict = given.verdict if given else worst if annotation.claims else by_marks
         prob = given.prob if given else None
         claims.append(claim.model_copy(update={"verdict": verdict, "prob": prob}))
-    return said.model_copy(update={"claims": tuple(claims)})
+    return annotation.model_copy(update={"claims": tuple(claims)})
 
 
 def _labels(bench_item: BenchItem) -> ItemLabels:

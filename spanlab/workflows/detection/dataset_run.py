@@ -177,10 +177,10 @@ class DatasetRun:
 
     def _count_failures(self, stored: Sequence[DetectorResult]) -> None:
         failures = [
-            FailedItem(finding.item.id, said.annotator, said.note or "")
+            FailedItem(finding.item.id, annotation.annotator, annotation.note or "")
             for finding in stored
-            for said in finding.annotations
-            if said.status is Status.FAILED and said.kind is AnnotatorKind.DETECTOR
+            for annotation in finding.annotations
+            if annotation.status is Status.FAILED and annotation.kind is AnnotatorKind.DETECTOR
         ]
         self.failed += len({failure.item_id for failure in failures})
         self.failures += failures
@@ -207,10 +207,10 @@ def _save_one(store: Store, dataset: str, finding: DetectorResult) -> DetectorRe
     try:
         store.save_findings(dataset, [finding])
     except InputError as error:
-        said = finding.annotation
+        annotation = finding.annotation
         why = Annotation(
-            annotator=said.annotator,
-            kind=said.kind,
+            annotator=annotation.annotator,
+            kind=annotation.kind,
             status=Status.FAILED,
             note=storable(f"it cannot be stored: {error}"),
         )

@@ -125,11 +125,11 @@ def _binding(store: Store, dataset: str, plan: MeasurementPlan) -> dict[str, Any
     items, marks, voters = sha256(), sha256(), {plan.annotator}
     for record in store.records(dataset):
         items.update(json.dumps([record.item.id, record.item.answer]).encode())
-        said = record.by(plan.annotator)
-        spans = [] if said is None else [(s.start, s.end, s.prob) for s in said.spans]
-        verdicts = [] if said is None else [(c.text, c.verdict) for c in said.claims]
+        annotation = record.by(plan.annotator)
+        spans = [] if annotation is None else [(s.start, s.end, s.prob) for s in annotation.spans]
+        verdicts = [] if annotation is None else [(c.text, c.verdict) for c in annotation.claims]
         marks.update(json.dumps([record.item.id, spans, verdicts]).encode())
-        voters.update(() if said is None else said.voters)
+        voters.update(() if annotation is None else annotation.voters)
     setups = [s for s in summary_of(store, dataset).settings.setups if s.annotator in voters]
 
     def by_name(value: Callable[[DetectorSetup], Any]) -> dict[str, list[Any]]:

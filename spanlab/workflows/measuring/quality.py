@@ -68,17 +68,21 @@ class DetectorQuality:
     def add(self, record: Record) -> None:
         """Add an item of the dataset; those that are not of the sample tell of repeats alone."""
         plan = self._items.plan
-        done = {said.annotator: said for said in record.annotations if said.status is Status.DONE}
+        done = {
+            annotation.annotator: annotation
+            for annotation in record.annotations
+            if annotation.status is Status.DONE
+        }
         runs = [done[name] for name in (plan.annotator, *self._repeats) if name in done]
         if len(runs) > 1 and len(runs) == 1 + len(self._repeats):
-            self._runs.add([hard_of(said) for said in runs])
+            self._runs.add([hard_of(run) for run in runs])
         at = self._place.get(record.item.id)
         if at is None:
             return
         detector = done[plan.annotator]
-        people = [said for said in done.values() if is_reviewer(said, plan)]
-        self._reviews.update(said.annotator for said in people)
-        self._people.add([hard_of(said) for said in people])
+        people = [annotation for annotation in done.values() if is_reviewer(annotation, plan)]
+        self._reviews.update(person.annotator for person in people)
+        self._people.add([hard_of(person) for person in people])
         self._count(at, detector, people, len(record.item.answer))
         machine = detector.model_copy(update={"kind": AnnotatorKind.DETECTOR})
         self._calibration.add(record.model_copy(update={"annotations": (machine, *people)}))
@@ -145,5 +149,5 @@ def _where(sample: ReviewedSample) -> ReviewedSample:
     return ReviewedSample(sample.y[kept], sample.f[kept], sample.pi[kept], x[kept], x[kept], strata)
 
 
-def _characters(said: Annotation) -> set[int]:
-    return {at for start, end in hard_of(said) for at in range(start, end)}
+def _characters(annotation: Annotation) -> set[int]:
+    return {at for start, end in hard_of(annotation) for at in range(start, end)}

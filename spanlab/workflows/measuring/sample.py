@@ -233,13 +233,13 @@ def read_measured(store: Store, dataset: str, plan: MeasurementPlan | None = Non
     return items
 
 
-def is_reviewer(said: Annotation, plan: MeasurementPlan) -> bool:
+def is_reviewer(annotation: Annotation, plan: MeasurementPlan) -> bool:
     """Say whether an annotation is one whose word counts: of a reviewer, or of any person."""
-    if said.annotator == plan.annotator:
+    if annotation.annotator == plan.annotator:
         return False
     if plan.reviewers:
-        return said.annotator in plan.reviewers
-    return said.kind is AnnotatorKind.PERSON
+        return annotation.annotator in plan.reviewers
+    return annotation.kind is AnnotatorKind.PERSON
 
 
 def state_line(plan: MeasurementPlan, found: MeanInterval | None, more: int) -> str:
@@ -271,11 +271,11 @@ def _measured(record: Record, plan: MeasurementPlan, group: str) -> MeasuredItem
     detector = record.by(plan.annotator)
     if detector is None or detector.status is not Status.DONE:
         return None
-    people = [said for said in record.annotations if is_reviewer(said, plan)]
-    done = [said for said in people if said.status is Status.DONE]
+    people = [annotation for annotation in record.annotations if is_reviewer(annotation, plan)]
+    done = [person for person in people if person.status is Status.DONE]
     if plan.unit == "claims":
-        done = [said for said in done if said.claims]
-    truths = [_unit(said, plan.unit, len(record.item.answer)) for said in done]
+        done = [annotation for annotation in done if annotation.claims]
+    truths = [_unit(annotation, plan.unit, len(record.item.answer)) for annotation in done]
     marked, size = _unit(detector, plan.unit, len(record.item.answer))
     prob = max((span.prob for span in detector.spans), default=0.0)
     expected = {
@@ -294,15 +294,17 @@ def _measured(record: Record, plan: MeasurementPlan, group: str) -> MeasuredItem
         doubt=prob,
         y=fmean(y for y, _ in truths) if truths else None,
         x=fmean(x for _, x in truths) if truths else size,
-        skipped=not truths and any(said.status is not Status.NOT_ANNOTATED for said in people),
+        skipped=not truths and any(person.status is not Status.NOT_ANNOTATED for person in people),
     )
 
 
-def _unit(said: Annotation, unit: str, length: int) -> tuple[float, float]:
+def _unit(annotation: Annotation, unit: str, length: int) -> tuple[float, float]:
     """Return how much an annotator finds hallucinated, of how much."""
     if unit == "claims":
-        return sum(claim.verdict in HALLUCINATED for claim in said.claims), len(said.claims)
-    marked: Sequence[tuple[int, int]] = list(hard_of(said))
+        return sum(claim.verdict in HALLUCINATED for claim in annotation.claims), len(
+            annotation.claims
+        )
+    marked: Sequence[tuple[int, int]] = list(hard_of(annotation))
     if unit == "answers":
         return float(bool(marked)), 1.0
     return sum(end - start for start, end in marked), length

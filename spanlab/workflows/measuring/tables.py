@@ -58,9 +58,9 @@ def reliability_table(store: Store, dataset: str, plan: MeasurementPlan) -> Resu
     """
     tally = CalibrationTally({plan.annotator: AnnotatorKind.DETECTOR})
     for record in store.records(dataset):
-        people = [said for said in record.annotations if is_reviewer(said, plan)]
+        people = [annotation for annotation in record.annotations if is_reviewer(annotation, plan)]
         detector = record.by(plan.annotator)
-        if detector is not None and any(said.status is Status.DONE for said in people):
+        if detector is not None and any(person.status is Status.DONE for person in people):
             as_detector = detector.model_copy(update={"kind": AnnotatorKind.DETECTOR})
             kept = {"annotations": (as_detector, *people)}
             tally.add(record.model_copy(update=kept))
