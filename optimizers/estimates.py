@@ -81,9 +81,9 @@ def estimate_search(store: Store, request: Optimisation) -> SearchEstimate:
     if search.folds and search.target is None:
         folds(examples, search.folds, search.seed)  # says so if there are too few
     plan = planned(search, len(examples))
-    demands = [list(detecting(_answer(one), search.detector)) for one in examples]
+    demands = [list(detecting(_answer(example), search.detector)) for example in examples]
     source = search.detector.retriever
-    items = {one.item.id: one.item for one in examples}.values()
+    items = {example.item.id: example.item for example in examples}.values()
     retrieval = [call for item in items if source for call in retrieving(item, source)]
     effort = SearchEffort(
         trials=plan.trials,
@@ -95,16 +95,20 @@ def estimate_search(store: Store, request: Optimisation) -> SearchEstimate:
     )
     return SearchEstimate(
         items=len(examples),
-        languages=dict(sorted(Counter(one.item.lang for one in examples).items())),
+        languages=dict(sorted(Counter(example.item.lang for example in examples).items())),
         effort=effort,
         cost=_cost(search, plan, demands, retrieval),
         unit=search.unit,
     )
 
 
-def _answer(one: LabelledItem) -> Item:
+def _answer(labelled: LabelledItem) -> Item:
     """Return what is checked: the item, or one whose answer is the part."""
-    return one.item.model_copy(update={"answer": one.part.text}) if one.part else one.item
+    return (
+        labelled.item.model_copy(update={"answer": labelled.part.text})
+        if labelled.part
+        else labelled.item
+    )
 
 
 class SearchPlan(NamedTuple):
@@ -181,8 +185,8 @@ def _cost(
     retrieval: Sequence[ModelDemand],
 ) -> float | None:
     prompt = search.prompt_model or search.detector.model
-    asked = [*retrieval, *(call for calls in demands for call in calls)]
-    priced = all(call.cost() is not None for call in asked)
+    demanded = [*retrieval, *(call for calls in demands for call in calls)]
+    priced = all(call.cost() is not None for call in demanded)
     if not priced or prompt is None or prompt.price is None:
         return None
     # A demonstration is as long as an item.

@@ -128,7 +128,7 @@ def _groups(examples: Sequence[LabelledItem]) -> list[list[LabelledItem]]:
         for other in rest:
             parent[root(other)] = root(first)
     groups = defaultdict(list)
-    for example in sorted(examples, key=lambda one: one.item.id):
+    for example in sorted(examples, key=lambda labelled: labelled.item.id):
         groups[root(f"i:{example.item.id}")].append(example)
     return list(groups.values())
 

@@ -62,9 +62,9 @@ def check_metric(metric: str, tuned: DetectorEntry | None = None) -> None:
     Raises:
         UsageError: says which metrics would be right.
     """
-    known = [name for names in METRICS.values() for name in names]
-    if metric not in known:
-        raise UsageError(f"no metric is called {metric!r} (known: {', '.join(known)})")
+    names_known = [name for names in METRICS.values() for name in names]
+    if metric not in names_known:
+        raise UsageError(f"no metric is called {metric!r} (known: {', '.join(names_known)})")
     if tuned is not None and metric not in METRICS[tuned.tuned_on]:
         usual, *_ = METRICS[tuned.tuned_on]
         raise UsageError(
@@ -94,8 +94,8 @@ def judge(gold: ItemLabels, predicted: ItemLabels, answer: str, target: str) -> 
     metrics = TARGETS.get(target)
     if metrics is None:
         raise UsageError(f"no metric is called {target!r} (known: {', '.join(TARGETS)})")
-    known = gold if gold.raters else replace(gold, raters=(gold.hard,))
-    score = score_item(known, predicted)
+    gold_rated = gold if gold.raters else replace(gold, raters=(gold.hard,))
+    score = score_item(gold_rated, predicted)
     values = [getattr(score, metric) for metric in metrics]
     return ScoredAnswer(
         score=sum(values) / len(values), feedback=_feedback(gold.hard, predicted.hard, answer)

@@ -203,10 +203,10 @@ class PromptTuner:
         self, examples: Sequence[LabelledItem]
     ) -> Callable[[dspy.Example, dspy.Prediction], ScoredAnswer]:
         """Return the metric on these; an example names which it is, several may read alike."""
-        known = {example.key: example for example in examples}
+        by_key = {example.key: example for example in examples}
 
         def judged(example: dspy.Example, prediction: dspy.Prediction) -> ScoredAnswer:
-            return self.subject.judge(known[example.dspy_key], prediction)
+            return self.subject.judge(by_key[example.dspy_key], prediction)
 
         return judged
 

@@ -184,7 +184,7 @@ _PASSAGES: TypeAdapter[GivenPassages] = TypeAdapter(GivenPassages)
 
 def ours(given: GivenPassages) -> tuple[Passage, ...]:
     """Return the passages as our own."""
-    return tuple(Passage(**one.model_dump()) for one in given)
+    return tuple(Passage(**fields.model_dump()) for fields in given)
 
 
 def passages_of(value: Any, field: str) -> tuple[Passage, ...]:

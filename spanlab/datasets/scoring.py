@@ -259,9 +259,9 @@ class AnnotatorChooser:
                 return
             rivals = [name for name in names if name != self._chosen]
             if rivals:
-                known = [] if self._chosen is None else [self._chosen]
+                chosen = [] if self._chosen is None else [self._chosen]
                 raise InputError(
                     f"item {record.item.id!r}: it is not clear whose annotation is meant",
-                    found=", ".join([*known, *rivals]),
+                    found=", ".join([*chosen, *rivals]),
                     expected="the name of one annotator",
                 )

@@ -128,8 +128,8 @@ def format_of(
     if not ending or ending == _ENDINGS.get(usual):
         return usual
     if ending not in formats:
-        known = ", ".join(f"{ending} ({name})" for ending, name in formats.items())
-        raise UsageError(f"{target}: {ending!r} names no format; these do: {known}")
+        endings = ", ".join(f"{ending} ({name})" for ending, name in formats.items())
+        raise UsageError(f"{target}: {ending!r} names no format; these do: {endings}")
     return formats[ending]
 
 
@@ -327,9 +327,9 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 def _front(languages: Iterable[str]) -> str:
     """Return what the card says to machines; JSON is YAML, too."""
-    known = sorted({lang.partition("-")[0] for lang in languages} - {UNDETERMINED})
+    codes = sorted({lang.partition("-")[0] for lang in languages} - {UNDETERMINED})
     said = {
-        **({"language": known} if known else {}),
+        **({"language": codes} if codes else {}),
         "tags": ["hallucination-detection"],
         "configs": [{"config_name": "default", "data_files": _DATA}],
         "dataset_info": {"features": [_feature(*item) for item in _FEATURES.items()]},

@@ -79,8 +79,8 @@ def entry_of(name: str) -> DetectorEntry:
     names = [entry.name for entry in entries()]
     close = get_close_matches(name, names, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    known = ", ".join(names) or "none: install spanlab again"
-    raise UsageError(f"no detector is called {name!r}{hint} (known: {known})")
+    all_names = ", ".join(names) or "none: install spanlab again"
+    raise UsageError(f"no detector is called {name!r}{hint} (known: {all_names})")
 
 
 def options_of(name: str) -> tuple[Option, ...]:
@@ -336,8 +336,8 @@ class DetectorEntry:
         return read.model_dump(mode="json", exclude_unset=True)
 
     def _unknown(self, option: str) -> str:
-        known = list(self.options.model_fields)
-        close = get_close_matches(option, known, n=1)
+        option_names = list(self.options.model_fields)
+        close = get_close_matches(option, option_names, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        has = f"it has {', '.join(known)}" if known else "it has none"
+        has = f"it has {', '.join(option_names)}" if option_names else "it has none"
         return f"{self.name!r} has no option {option!r}{hint} ({has})"

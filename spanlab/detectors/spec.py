@@ -86,9 +86,12 @@ class DetectorSpec(FrozenModel):
         if not isinstance(data, dict) or "mapper" not in data:
             return data
         entry, mapper = installed().get(data.get("detector", "")), data["mapper"]
-        known = entry.options.model_fields if isinstance(entry, DetectorEntry) else {}
+        option_fields = entry.options.model_fields if isinstance(entry, DetectorEntry) else {}
         others = {name: value for name, value in data.items() if name != "mapper"}
-        return {"options": {name: mapper[name] for name in mapper if name in known}, **others}
+        return {
+            "options": {name: mapper[name] for name in mapper if name in option_fields},
+            **others,
+        }
 
     @property
     def signs(self) -> str:

@@ -69,8 +69,8 @@ class InputsFirstAdapter(dspy.ChatAdapter):
         """Return what follows the inputs; it is made once, for it is the longest part to make."""
         # Instructions and demonstrations may be changed in place.
         changing = f"{signature.__doc__}\n{demos!r}"
-        known = self._tasks.get(signature)
-        if known is None or known[0] != changing:
+        task = self._tasks.get(signature)
+        if task is None or task[0] != changing:
             inputs = [_explained(f"`{name}`", f) for name, f in signature.input_fields.items()]
             parts = ["# Task", cleandoc(signature.instructions)]
             title = "The inputs:" if _stands_first(signature) else "The inputs above:"
@@ -79,8 +79,8 @@ class InputsFirstAdapter(dspy.ChatAdapter):
             if shown:
                 parts += ["# Examples\n\nOther inputs, and what is right for them.", *shown]
             parts += ["# Reply", self.user_message_output_requirements(signature)]
-            known = self._tasks[signature] = (changing, "\n\n".join(parts))
-        return known[1]
+            task = self._tasks[signature] = (changing, "\n\n".join(parts))
+        return task[1]
 
     def _demonstration(self, signature: type[Signature], demo: Mapping[str, Any]) -> str:
         given = _sections(signature.input_fields, demo)
@@ -106,8 +106,8 @@ class InputsFirstAdapter(dspy.ChatAdapter):
         fields = signature.output_fields.items()
         lines = [_explained(f"`[[ ## {name} ## ]]`", field) for name, field in fields]
         where = "" if _stands_first(signature) else " at the beginning"
-        asked = f"Respond with these fields for the inputs{where}, each under its marker:"
-        return "\n".join([asked, *lines, "Then end with the marker `[[ ## completed ## ]]`."])
+        instruction = f"Respond with these fields for the inputs{where}, each under its marker:"
+        return "\n".join([instruction, *lines, "Then end with the marker `[[ ## completed ## ]]`."])
 
     def __call__(self, *args: Any, **asked: Any) -> Any:
         """Ask in the calling thread; see dspy."""
@@ -157,8 +157,8 @@ class JsonAnswers(InputsFirstAdapter, dspy.JSONAdapter):
         fields = signature.output_fields.items()
         lines = [_explained(f"`{name}`", field) for name, field in fields]
         where = "" if _stands_first(signature) else " at the beginning"
-        asked = f"Respond with a JSON object for the inputs{where}, fields in this order:"
-        return "\n".join([asked, *lines])
+        instruction = f"Respond with a JSON object for the inputs{where}, fields in this order:"
+        return "\n".join([instruction, *lines])
 
 
 class ChatAnswers(InputsFirstAdapter):

@@ -186,13 +186,13 @@ def _checked(options: Options, source: str) -> DetectorModelOptions:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
     name = str(first["loc"][0])
-    known = list(DetectorModelOptions.model_fields)
-    if name in known:
+    option_names = list(DetectorModelOptions.model_fields)
+    if name in option_names:
         message = first["msg"][:1].lower() + first["msg"][1:]
         raise UsageError(f"{source}: {name} is {first['input']!r}: {message}")
-    close = get_close_matches(name, known, n=1)
+    close = get_close_matches(name, option_names, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise UsageError(f"{source}: models have no option {name!r}{hint} ({', '.join(known)})")
+    raise UsageError(f"{source}: models have no option {name!r}{hint} ({', '.join(option_names)})")
 
 
 OPENAI = "https://api.openai.com/v1"

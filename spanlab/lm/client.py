@@ -273,15 +273,15 @@ def usage_of(response: Response, choice: ModelChoice, sent: bytes) -> Usage:
     """
     spent = response.usage
     counted = bool(spent.input_tokens)
-    asked = spent.input_tokens or count_tokens(sent.decode())
+    input_tokens = spent.input_tokens or count_tokens(sent.decode())
     answered = spent.output_tokens or (0 if counted else count_tokens(response.text or ""))
-    cached = min(spent.cache_read_tokens or 0, asked)
+    cached = min(spent.cache_read_tokens or 0, input_tokens)
     cost = _stated_cost(response)
     if cost is None and choice.price is not None:
-        cost = choice.price.of(asked, cached, answered)
+        cost = choice.price.of(input_tokens, cached, answered)
     return Usage(
         calls=1,
-        input_tokens=asked,
+        input_tokens=input_tokens,
         cached_tokens=cached,
         output_tokens=answered,
         cost=cost,

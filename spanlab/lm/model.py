@@ -71,8 +71,8 @@ class LanguageModel(dspy.LM):
         options = {_NAMES.get(name, name): value for name, value in self.kwargs.items()}
         options["structured"] = isinstance(self.adapter, JsonAnswers) or None
         options["timeout"] = None if self._timeout == ModelOptions().timeout else self._timeout
-        known = ModelOptions.model_fields
-        return {name: options[name] for name in known if options.get(name) is not None}
+        option_fields = ModelOptions.model_fields
+        return {name: options[name] for name in option_fields if options.get(name) is not None}
 
     def __call__(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
         """Answer in the calling thread; see dspy."""

@@ -76,14 +76,14 @@ class RefusedParameters:
         """Return a request's body without what is refused."""
         if not (self.refused and body):
             return body
-        asked = json.loads(body)
-        for name in self.refused & asked.keys():
-            value, other = asked.pop(name), _OTHER_NAMES.get(name)
+        request = json.loads(body)
+        for name in self.refused & request.keys():
+            value, other = request.pop(name), _OTHER_NAMES.get(name)
             if other is not None and other not in self.refused:
-                asked[other] = value
+                request[other] = value
         if SYSTEM in self.refused:
-            asked["messages"] = _without_system(asked["messages"])
-        return json.dumps(asked, ensure_ascii=False).encode()
+            request["messages"] = _without_system(request["messages"])
+        return json.dumps(request, ensure_ascii=False).encode()
 
     def learn(self, reply: ServerReport, sent: bytes) -> bool:
         """Note what a refusal names.
@@ -97,11 +97,11 @@ class RefusedParameters:
         """
         if not sent or reply.status not in _STATUSES or is_too_long(reply):
             return False  # "use fewer max_tokens" of an account without credit is no refusal
-        asked, words = json.loads(sent), f"{reply.parameter} {reply.message}"[:_LOOKED_AT]
+        request, words = json.loads(sent), f"{reply.parameter} {reply.message}"[:_LOOKED_AT]
         named = next(
-            (name for name, form in _NAMED.items() if name in asked and form.search(words)), None
+            (name for name, form in _NAMED.items() if name in request and form.search(words)), None
         )
-        if named is None and _has_system(asked) and _SYSTEM_NAMED.search(words):
+        if named is None and _has_system(request) and _SYSTEM_NAMED.search(words):
             named = SYSTEM
         if named is not None:
             self.refused |= {named}
@@ -115,8 +115,8 @@ def dialect_of(endpoint: str, model: str) -> RefusedParameters:
     return RefusedParameters(check.refused if check is not None else ())
 
 
-def _has_system(asked: Mapping[str, Any]) -> bool:
-    return any(message.get("role") == "system" for message in asked["messages"])
+def _has_system(request: Mapping[str, Any]) -> bool:
+    return any(message.get("role") == "system" for message in request["messages"])
 
 
 def _without_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -49,8 +49,8 @@ class Usage:
         return self._with(other, -1)
 
     def _with(self, other: Usage, sign: int) -> Usage:
-        known = self.cost is not None and other.cost is not None
-        cost = (self.cost or 0.0) + sign * (other.cost or 0.0) if known else None
+        is_priced = self.cost is not None and other.cost is not None
+        cost = (self.cost or 0.0) + sign * (other.cost or 0.0) if is_priced else None
         counts = {name: getattr(self, name) + sign * getattr(other, name) for name in _COUNTS}
         return Usage(cost=cost, **counts)
 

@@ -103,7 +103,7 @@ def _quoted(
     """Map some of the words inside ``scope``: those found, those not, and duplicates."""
     mapping = map_quotes(answer[slice(*scope)], [words[index] for index in which], floor=floor)
     return (
-        [_moved(one, which[one.quote], scope.start) for one in mapping.mapped],
+        [_moved(mapped, which[mapped.quote], scope.start) for mapped in mapping.mapped],
         [which[index] for index in mapping.unmatched],
         [which[index] for index in mapping.duplicates],
     )

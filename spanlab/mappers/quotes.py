@@ -177,12 +177,12 @@ def _undisputed(candidates: Sequence[Places]) -> bool:
 
 def _kinds(candidates: Sequence[Places]) -> list[int]:
     """Return a number per quote, the same for quotes with the same places."""
-    known: dict[int, int] = {}  # by identity first: hashing 20,000 places takes milliseconds
+    numbers: dict[int, int] = {}  # by identity first: hashing 20,000 places takes milliseconds
     equal: dict[Places, int] = {}
     for places in candidates:
-        if id(places) not in known:
-            known[id(places)] = equal.setdefault(places, len(equal))
-    return [known[id(places)] for places in candidates]
+        if id(places) not in numbers:
+            numbers[id(places)] = equal.setdefault(places, len(equal))
+    return [numbers[id(places)] for places in candidates]
 
 
 def _apart_from_certain(candidates: Sequence[Places], kinds: Sequence[int]) -> list[Places]:

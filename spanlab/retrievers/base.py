@@ -125,9 +125,9 @@ async def ensure(item: Item, retriever: Retriever, query: SearchQuery | None = N
         retrieved = await _SINGLE_FLIGHT.join(key, lambda: retrieve(item, retriever))
         noted = Retrieval(retriever=retriever.name, queries=retrieved.queries)
     else:
-        asked = replace(query, item=item.id)
+        item_query = replace(query, item=item.id)
         retrieved = await _SINGLE_FLIGHT.join(
-            (retriever.name, asked), lambda: _search(retriever, asked)
+            (retriever.name, item_query), lambda: _search(retriever, item_query)
         )
         noted = Retrieval(
             retriever=retriever.name,

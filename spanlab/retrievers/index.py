@@ -137,9 +137,11 @@ class PassageIndex:
             raise self._damaged(error) from error
 
     def _chosen(self, query: str) -> list[int]:
-        known = self._bm25.vocab_dict
+        vocabulary = self._bm25.vocab_dict
         ids = [
-            known[term] for term in set(terms(query, stems=self.manifest.stems)) if term in known
+            vocabulary[term]
+            for term in set(terms(query, stems=self.manifest.stems))
+            if term in vocabulary
         ]
         starts = self._bm25.scores["indptr"]
         # Two terms that are as rare as each other always come in one order.
@@ -267,8 +269,10 @@ class _IndexWriter:
         self.starts.append(self.starts[-1] + len(line))
         # A passage from the middle of a document is found by its title too.
         words = terms(f"{passage.title or ''}\n{passage.text}", stems=self.stems)
-        known = self.terms
-        self.numbers.append(array("l", [known.setdefault(word, len(known)) for word in words]))
+        vocabulary = self.terms
+        self.numbers.append(
+            array("l", [vocabulary.setdefault(word, len(vocabulary)) for word in words])
+        )
         self.report(len(self.numbers))
 
     def index(self, folder: Path) -> None:

@@ -75,14 +75,14 @@ def read_page(data: bytes, content_type: str) -> PageText:
 
 def _html(data: bytes, charset: str) -> PageText:
     plain = page(data, charset)
-    known = PageText(plain.text, plain.title, plain.date)
+    fallback = PageText(plain.text, plain.title, plain.date)
     if data.count(b"<") > _TAGS:
-        return known
+        return fallback
     try:
         from trafilatura import bare_extraction
         from trafilatura.settings import Document
     except ModuleNotFoundError:
-        return known
+        return fallback
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
     try:
         document = bare_extraction(
@@ -94,9 +94,9 @@ def _html(data: bytes, charset: str) -> PageText:
             date_extraction_params={"extensive_search": False},
         )
     except Exception:  # noqa: BLE001 - whatever it stumbles over, the page has words
-        return known
+        return fallback
     if not isinstance(document, Document) or not (document.text or "").strip():
-        return known
+        return fallback
     return PageText(document.text or "", plain.title or document.title, plain.date)
 
 

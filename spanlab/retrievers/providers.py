@@ -62,8 +62,8 @@ def _pubmed_papers(answer: JsonValue, url: str) -> str | None:
     numbers = search_result.get("idlist") if isinstance(search_result, dict) else None
     if not isinstance(numbers, list) or not numbers:
         return None
-    asked = {"db": "pubmed", "retmode": "xml", "id": ",".join(map(str, numbers))}
-    return f"{urljoin(url, 'efetch.fcgi')}?{urlencode(asked)}"
+    parameters = {"db": "pubmed", "retmode": "xml", "id": ",".join(map(str, numbers))}
+    return f"{urljoin(url, 'efetch.fcgi')}?{urlencode(parameters)}"
 
 
 def _xml(text: str) -> ElementTree.Element:
@@ -149,8 +149,8 @@ def _american(name: str) -> Callable[[date], dict[str, JsonValue]]:
 
 
 def _brave_language(code: str) -> dict[str, JsonValue]:
-    known = _BRAVE_LANGUAGES.get(code)
-    return {"search_lang": known} if known else {}
+    brave_code = _BRAVE_LANGUAGES.get(code)
+    return {"search_lang": brave_code} if brave_code else {}
 
 
 _wiki = partial(

@@ -90,14 +90,14 @@ class SearchApi:
         query = replace(query, text=endpoint.cut(query.text), k=endpoint.asked(k))
         request = endpoint.request(query)
         shape = endpoint.shape.model_dump(mode="json")
-        asked: list[JsonValue] = ["search", request.url, request.body, shape]
+        place: list[JsonValue] = ["search", request.url, request.body, shape]
 
         async def fetch() -> tuple[Passage, ...]:
             async with self._counted():
                 ask = partial(self._ask, request)
                 return await insist(ask, self._judge, endpoint.retries, before=self._turn)
 
-        passages = await self._fetched.passages(asked, fetch)
+        passages = await self._fetched.passages(place, fetch)
         return RetrievedPassages((query.text,), tuple(filter(query.admits, passages))[:k])
 
     async def _turn(self) -> None:
@@ -115,7 +115,7 @@ class SearchApi:
         finally:
             self._meter.finish(self._called, used, "searches")
 
-    async def _ask(self, asked: ServiceRequest) -> tuple[Passage, ...]:
+    async def _ask(self, request: ServiceRequest) -> tuple[Passage, ...]:
         import httpx
 
         endpoint = self._endpoint
@@ -133,14 +133,14 @@ class SearchApi:
                 timeout=httpx.Timeout(None), headers=headers, verify=certificates()
             ) as client,
         ):
-            answer = await self._answer(client, asked.url, asked.body)
-            known = endpoint.provider
-            if known is None:
+            answer = await self._answer(client, request.url, request.body)
+            service = endpoint.provider
+            if service is None:
                 return passages_of(answer, endpoint.shape)
-            if place := known.then(answer, asked.url):
+            if place := service.then(answer, request.url):
                 answer = await self._answer(client, place, None)
-        shape, markup = known.shape, known.markup
-        return passages_of(answer, shape, markup=markup, link=asked.link, sign=known.sign)
+        shape, markup = service.shape, service.markup
+        return passages_of(answer, shape, markup=markup, link=request.link, sign=service.sign)
 
     async def _answer(
         self, client: httpx.AsyncClient, url: str, body: dict[str, JsonValue] | None
@@ -169,14 +169,14 @@ class SearchApi:
 
         host = self._endpoint.host
         address, key = self._endpoint.variables
-        known = self._endpoint.provider
+        service = self._endpoint.provider
         if isinstance(error, _StatusError):
             reply = error.reply
             failed = failure_of(reply, host=host, model="the search", key_name=key)
             if reply.status == 404:
                 failed = ConfigurationError(f"{host} has nothing at this address; check {address}")
-            elif reply.status == 403 and known is not None and known.forbidden:
-                failed = ConfigurationError(f"{host} refuses the search: {known.forbidden}")
+            elif reply.status == 403 and service is not None and service.forbidden:
+                failed = ConfigurationError(f"{host} refuses the search: {service.forbidden}")
             return FailedAttempt(failed, isinstance(failed, UnavailableError), reply.retry_after)
         if isinstance(error, TimeoutError):
             return FailedAttempt(no_answer_in_time(host, self._endpoint.timeout), again=True)
@@ -265,25 +265,25 @@ class RetrievalCache:
         self._cache = cache
 
     async def passages(
-        self, asked: Sequence[JsonValue], fetch: Callable[[], Awaitable[tuple[Passage, ...]]]
+        self, key: Sequence[JsonValue], fetch: Callable[[], Awaitable[tuple[Passage, ...]]]
     ) -> tuple[Passage, ...]:
-        """Return what ``asked`` has found before, or fetch it and keep it, also if it is nothing.
+        """Return what ``key`` has found before, or fetch it and keep it, also if it is nothing.
 
         Whoever asks the same at the same time waits for the one answer.
 
         Args:
-            asked: all that the answer depends on, without any key.
+            key: all that the answer depends on, without any key.
             fetch: asks; if it raises, nothing is kept.
         """
         if self._cache is None:
             return await fetch()
         kept = self._cache
-        place = "passages " + hashlib.sha256(json.dumps(asked).encode()).hexdigest()
+        place = "passages " + hashlib.sha256(json.dumps(key).encode()).hexdigest()
 
         async def read_or_fetch() -> tuple[Passage, ...]:
-            known = _read(await kept.get(place))
-            if known is not None:
-                return known
+            kept_passages = _read(await kept.get(place))
+            if kept_passages is not None:
+                return kept_passages
             passages = await fetch()
             await kept.put(place, {"passages": _PASSAGES.dump_python(passages, mode="json")})
             return passages

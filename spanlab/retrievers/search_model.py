@@ -62,11 +62,11 @@ class SearchModelRetriever:
         choice, k = self._model.choice, query.k or self._k
         unset = dict.fromkeys(("temperature", "seed", "max_tokens", "reasoning_effort"))
         settings: JsonValue = {**unset, "model": choice.model}  # as earlier versions wrote it
-        asked: list[JsonValue] = ["web", choice.endpoint, settings, k, query.text]
+        key: list[JsonValue] = ["web", choice.endpoint, settings, k, query.text]
         if query.before is not None:
-            asked.append(query.before.isoformat())
+            key.append(query.before.isoformat())
         if choice.sent:
-            asked.append(choice.sent)
+            key.append(choice.sent)
 
         async def fetch() -> tuple[Passage, ...]:
             answer = await self._model.ask(query.text, before=query.before)
@@ -75,7 +75,7 @@ class SearchModelRetriever:
             sources = passages(answer, choice.model, len(answer.sources))[1:]
             return tuple(filter(query.admits, sources))[:k]
 
-        return RetrievedPassages((query.text,), await self._fetched.passages(asked, fetch))
+        return RetrievedPassages((query.text,), await self._fetched.passages(key, fetch))
 
 
 def passages(answer: SearchAnswer, model: str, k: int) -> tuple[Passage, ...]:
@@ -199,8 +199,8 @@ class SearchModel:
         from dspy.lm15 import request_from_openai_chat
 
         model, messages = self.choice.model, [{"role": "user", "content": query}]
-        asked = {"model": model, "messages": messages, **self.choice.sent}
-        request = request_from_openai_chat(asked)
+        body = {"model": model, "messages": messages, **self.choice.sent}
+        request = request_from_openai_chat(body)
         if before is not None and "sonar" in model:
             limit = {"search_before_date_filter": f"{before:%m/%d/%Y}"}
             request = replace(request, config=replace(request.config, extensions=limit))

@@ -80,8 +80,8 @@ class Wikipedia:
         endpoint, cache = SearchEndpoint.of("wikipedia"), answer_cache(settings, "retrieval")
 
         def asking(provider: SearchService) -> SearchApi:
-            asked = replace(endpoint, provider=provider, shape=provider.shape)
-            return SearchApi(asked, cache, name="wikipedia")
+            of_articles = replace(endpoint, provider=provider, shape=provider.shape)
+            return SearchApi(of_articles, cache, name="wikipedia")
 
         self._search, self._article, self._facts = map(asking, (_SEARCH, _ARTICLE, _FACTS))
 

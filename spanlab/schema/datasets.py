@@ -222,23 +222,25 @@ class DatasetSettings(FrozenModel):
                 "known answers stay hidden only where reviewers never see what others marked: "
                 "let that be always hidden"
             )
-        unique((asked.name for asked in (*self.attributes, *self.questions)), "the question")
+        unique(
+            (attribute.name for attribute in (*self.attributes, *self.questions)), "the question"
+        )
         return self
 
     def missing(self, annotation: Annotation) -> tuple[str, ...]:
         """Return what an annotation does not answer though it is required, in words."""
         spans = (
-            f"{asked.shown} of “{span.text[:40]}”"
+            f"{attribute.shown} of “{span.text[:40]}”"
             for span in annotation.spans
-            for asked in self.attributes
-            if asked.required
-            and asked.is_asked_of(span.label)
-            and asked.name not in span.attributes
+            for attribute in self.attributes
+            if attribute.required
+            and attribute.is_asked_of(span.label)
+            and attribute.name not in span.attributes
         )
         whole = (
-            asked.shown
-            for asked in self.questions
-            if asked.required and asked.name not in annotation.responses
+            question.shown
+            for question in self.questions
+            if question.required and question.name not in annotation.responses
         )
         return (*spans, *whole)
 

@@ -200,15 +200,15 @@ class Process(FrozenModel):
 def roots_of(process: ProcessGraph) -> list[ProcessNode]:
     """Return the source texts that lead to the answer, found from there; reads all on the way."""
     roots: dict[str, ProcessNode] = {}
-    known = dict.fromkeys(process.terminal.sources)
-    waiting = list(known)
+    nodes_read = dict.fromkeys(process.terminal.sources)
+    waiting = list(nodes_read)
     while waiting:
         nodes = process.read(waiting)
         roots.update((node.id, node) for node in nodes if not node.sources)
         new = dict.fromkeys(
-            source for node in nodes for source in node.sources if source not in known
+            source for node in nodes for source in node.sources if source not in nodes_read
         )
-        known |= new
+        nodes_read |= new
         waiting = list(new)
     return list(roots.values())
 

@@ -95,10 +95,14 @@ def rated(record: Record, annotators: Iterable[str] | None = None) -> ItemMarks:
         lang=record.item.lang,
         length=len(record.item.answer),
         marks={
-            one.annotator: hard_of(one)
-            for one in record.annotations
-            if one.status is Status.DONE
-            and (one.kind is AnnotatorKind.PERSON if wanted is None else one.annotator in wanted)
+            annotation.annotator: hard_of(annotation)
+            for annotation in record.annotations
+            if annotation.status is Status.DONE
+            and (
+                annotation.kind is AnnotatorKind.PERSON
+                if wanted is None
+                else annotation.annotator in wanted
+            )
         },
     )
 

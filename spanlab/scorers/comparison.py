@@ -142,5 +142,5 @@ def _same(mine: ItemScore, other: ItemScore) -> ItemScore:
     return other
 
 
-def _missing(items: Iterable[ItemScore], known: Iterable[str]) -> tuple[str, ...]:
-    return tuple(item.id for item in items if item.id not in known)
+def _missing(items: Iterable[ItemScore], ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(item.id for item in items if item.id not in ids)

@@ -59,7 +59,9 @@ def matched_spans(annotations: Iterable[Annotation]) -> Iterator[Mapping[str, Sp
     Yields:
         For each such group the span of each annotator that has one in it.
     """
-    marked = [(one.annotator, span) for one in annotations for span in one.spans]
+    marked = [
+        (annotation.annotator, span) for annotation in annotations for span in annotation.spans
+    ]
     marked.sort(key=lambda pair: (pair[1].label or "", pair[1].start))
     for _, same in groupby(marked, key=lambda pair: pair[1].label):
         group: dict[str, Span] = {}

@@ -152,9 +152,9 @@ def macro_mean(languages: Sequence[Table]) -> Table:
 
 
 def _estimates(observed: Table, samples: Table) -> dict[str, MeanInterval | None]:
-    known = [at for at, mean in enumerate(observed) if not np.isnan(mean)]
+    defined = [at for at, mean in enumerate(observed) if not np.isnan(mean)]
     by_metric: dict[str, MeanInterval | None] = dict.fromkeys(METRICS)
-    for at, low, high in zip(known, *intervals(samples[:, known]).tolist(), strict=True):
+    for at, low, high in zip(defined, *intervals(samples[:, defined]).tolist(), strict=True):
         by_metric[METRICS[at]] = MeanInterval(mean=float(observed[at]), low=low, high=high)
     return by_metric
 

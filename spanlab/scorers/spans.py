@@ -125,7 +125,7 @@ def _max_iou(
     either = raters.sums(raters.size) + predicted.sums(predicted.size)[item]
     best = np.zeros(len(golds))
     np.maximum.at(best, item, _share(common, either - common, either))
-    return [iou if known else None for iou, known in zip(best.tolist(), counts, strict=True)]
+    return [iou if count else None for iou, count in zip(best.tolist(), counts, strict=True)]
 
 
 def _span_f1(wanted: IntervalTrack, predicted: IntervalTrack) -> Floats:

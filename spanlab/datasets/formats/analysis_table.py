@@ -251,17 +251,17 @@ def _json(responses: Responses) -> str | None:
 
 
 def _columns(questions: Sequence[Question]) -> tuple[str, ...]:
-    return (*COLUMNS, *(f"{_RESPONSE}{asked.name}" for asked in questions))
+    return (*COLUMNS, *(f"{_RESPONSE}{question.name}" for question in questions))
 
 
 def _fitting(record: Record, questions: Sequence[Question]) -> Iterator[dict[str, Any]]:
     """Yield a record's rows without the responses that the questions do not allow."""
     for row in table_rows(record):
-        for asked in questions:
-            name = f"{_RESPONSE}{asked.name}"
-            if name in row and asked.problem(row[name]):
+        for question in questions:
+            name = f"{_RESPONSE}{question.name}"
+            if name in row and question.problem(row[name]):
                 del row[name]
-            elif asked.kind != "scale" and _INT_OR_JSON.match(row.get(name) or ""):
+            elif question.kind != "scale" and _INT_OR_JSON.match(row.get(name) or ""):
                 row[name] = to_json(row[name]).decode()  # or it would be read as something else
         yield row
 
@@ -296,6 +296,8 @@ def _schema(pa: Any, questions: Sequence[Question]) -> Any:
         "spans": pa.list_(pa.struct([*place, *said])),
         "claims": pa.list_(pa.struct(claim)),
     }
-    scales = {f"{_RESPONSE}{asked.name}": offset for asked in questions if asked.kind == "scale"}
+    scales = {
+        f"{_RESPONSE}{question.name}": offset for question in questions if question.kind == "scale"
+    }
     kinds = {**lists, **scales}
     return pa.schema([(name, kinds.get(name, text)) for name in _columns(questions)])

@@ -112,8 +112,10 @@ class GraphRagReader(reader.FormatReader):
         """
         nodes = index_of(self._file)
         queries = part(self._file, QUERIES)
-        asked = self._options.asked
-        rows = list(queries.rows()) if asked is None else [_asked(*asked, nodes)]
+        questions_field = self._options.asked
+        rows = (
+            list(queries.rows()) if questions_field is None else [_asked(*questions_field, nodes)]
+        )
         self._problems: dict[int, InputError] = {}
         for row in rows:
             try:
@@ -158,7 +160,7 @@ def _asked(question: str, answer: str, nodes: Mapping[str, ProcessNode]) -> File
     return FileRow(1, json.dumps(line).encode())
 
 
-def _made(query: _Query, known: Mapping[str, ProcessNode]) -> Iterator[ProcessNode]:
+def _made(query: _Query, nodes: Mapping[str, ProcessNode]) -> Iterator[ProcessNode]:
     """Yield the nodes of an answer: what a global search made of the reports, and the answer."""
     sources: list[str] = []
     if len(query.map_contexts) != len(query.map_answers):
@@ -171,7 +173,7 @@ def _made(query: _Query, known: Mapping[str, ProcessNode]) -> Iterator[ProcessNo
         zip(query.map_contexts, query.map_answers, strict=True), start=1
     ):
         field = f"map_contexts.{batch - 1}"
-        read = [_node(f"report {report}", known, field) for report in _listed(context, field)]
+        read = [_node(f"report {report}", nodes, field) for report in _listed(context, field)]
         for number, point in enumerate(points, start=1):
             if point.score > 0:  # the others are not handed on
                 name = f"{_answer(query)} map {batch}.{number}"
@@ -182,7 +184,7 @@ def _made(query: _Query, known: Mapping[str, ProcessNode]) -> Iterator[ProcessNo
     for kind, listed in query.context.items():
         if kind in _KINDS:
             ids = [f"{_KINDS[kind]} {row.id}" for row in listed if row.in_context]
-            sources += [_node(id_, known, f"context.{kind}") for id_ in ids]
+            sources += [_node(id_, nodes, f"context.{kind}") for id_ in ids]
     if not sources:
         raise InputError(
             "nothing says what the answer was made from",
@@ -209,8 +211,8 @@ def _listed(context: str, field: str) -> list[str]:
     return [row[column] for row in rows[1:] if len(row) > column]
 
 
-def _node(name: str, known: Mapping[str, ProcessNode], field: str) -> str:
-    if name not in known:
+def _node(name: str, nodes: Mapping[str, ProcessNode], field: str) -> str:
+    if name not in nodes:
         raise unknown(field, name)
     return name
 

@@ -43,15 +43,15 @@ def labeling_config(settings: DatasetSettings, labels: Iterable[str] = ()) -> st
     for name in dict.fromkeys((*(label.name for label in settings.labels), *labels, LABEL)):
         ET.SubElement(marks, "Label", value=name)
     for questions, of in ((settings.attributes, {"perRegion": "true"}), (settings.questions, {})):
-        for asked in questions:
-            if asked.title:
-                ET.SubElement(view, "Header", value=asked.title)
-            when = {"whenLabelValue": ",".join(asked.labels)} if asked.labels else {}
-            required = {"required": "true"} if asked.required else {}
-            tag, limits = _control(asked)
-            head = {"name": asked.name, "toName": "answer"}
+        for question in questions:
+            if question.title:
+                ET.SubElement(view, "Header", value=question.title)
+            when = {"whenLabelValue": ",".join(question.labels)} if question.labels else {}
+            required = {"required": "true"} if question.required else {}
+            tag, limits = _control(question)
+            head = {"name": question.name, "toName": "answer"}
             control = ET.SubElement(view, tag, {**head, **of, **when, **required, **limits})
-            for option in asked.options:
+            for option in question.options:
                 ET.SubElement(control, "Choice", value=option)
     ET.indent(view)
     return ET.tostring(view, encoding="unicode") + "\n"
@@ -81,14 +81,14 @@ def asked_in(config: str) -> dict[str, tuple[Question, ...]]:
     return {where: tuple(questions) for where, questions in asked.items()}
 
 
-def _control(asked: Question) -> tuple[str, Mapping[str, str]]:
-    if asked.kind == "choice":
+def _control(question: Question) -> tuple[str, Mapping[str, str]]:
+    if question.kind == "choice":
         return "Choices", {}
-    if asked.kind == "text":
+    if question.kind == "text":
         return "TextArea", {}
-    if asked.low == 1:
-        return "Rating", {"maxRating": str(asked.high)}
-    return "Number", {"min": str(asked.low), "max": str(asked.high)}
+    if question.low == 1:
+        return "Rating", {"maxRating": str(question.high)}
+    return "Number", {"min": str(question.low), "max": str(question.high)}
 
 
 def _question(element: ET.Element, title: str) -> Question:

@@ -80,8 +80,8 @@ class TaskRegion(_OpenModel):
             lines = given if isinstance(given, list) else [given or ""]
             return "\n".join(map(str, lines)) or None
         if self.type == "choices":
-            one = given[0] if isinstance(given, list) and len(given) == 1 else None
-            return one if isinstance(one, str) else None
+            value = given[0] if isinstance(given, list) and len(given) == 1 else None
+            return value if isinstance(value, str) else None
         whole = isinstance(given, int) or (isinstance(given, float) and given.is_integer())
         return int(given) if isinstance(given, int | float) and whole else None
 
@@ -130,8 +130,8 @@ class ExportedTask(_OpenModel):
     def places(self) -> Iterator[tuple[str | None, RegionPlace]]:
         """Yield the name of the labelled text and the place of each region."""
         for kind, results in (("annotations", self.annotations), ("predictions", self.predictions)):
-            for index, one in enumerate(results):
-                for number, region in enumerate(one.result):
+            for index, result in enumerate(results):
+                for number, region in enumerate(result.result):
                     place = region.place(f"{kind}.{index}.result.{number}.value")
                     if place is not None:
                         yield region.to_name, place
@@ -209,12 +209,12 @@ class LabelStudioReader(reader.FormatReader):
             )
 
     def _marked(
-        self, task: ExportedTask, one: TaskResult, field: str
+        self, task: ExportedTask, result: TaskResult, field: str
     ) -> tuple[list[_MarkedTask], Responses]:
         """Return the regions of the answer, and responses on all of it; the rest is counted."""
         marked = []
-        responses = self._responses(one)
-        for number, region in enumerate(one.result):
+        responses = self._responses(result)
+        for number, region in enumerate(result.result):
             if region.type in _RESPONSE_TYPES:
                 continue
             place = region.place(f"{field}.result.{number}.value")
@@ -228,11 +228,11 @@ class LabelStudioReader(reader.FormatReader):
                 self._other[what] = self._other.get(what, 0) + 1
         return marked, _RESPONSES.validate_python(responses[None])
 
-    def _responses(self, one: TaskResult) -> dict[str | int | None, dict[str, Response]]:
+    def _responses(self, result: TaskResult) -> dict[str | int | None, dict[str, Response]]:
         """Return what was responded by the region, None for the whole answer."""
-        regions = {region.id for region in one.result if region.type not in _RESPONSE_TYPES}
+        regions = {region.id for region in result.result if region.type not in _RESPONSE_TYPES}
         responses: dict[str | int | None, dict[str, Response]] = {None: {}}
-        for region in one.result:
+        for region in result.result:
             if region.type not in _RESPONSE_TYPES:
                 continue
             response = region.response() if region.from_name else None
@@ -248,7 +248,7 @@ def _spans(
     answer: str, marked: list[_MarkedTask], counting: OffsetUnit, score: float | None
 ) -> Iterator[Span]:
     """Yield a span per region and label; ``score`` is for those without, None for no scores."""
-    extents = OffsetReader(answer).extents([one.place for one in marked], counting)
+    extents = OffsetReader(answer).extents([mark.place for mark in marked], counting)
     for (region, place, attributes), extent in zip(marked, extents, strict=True):
         prob = 1.0
         if score is not None:

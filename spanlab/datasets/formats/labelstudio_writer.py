@@ -125,20 +125,20 @@ def _results(annotation: Annotation, index: int, settings: DatasetSettings) -> l
 def _responses(
     questions: Sequence[Question], responses: Responses, place: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    for asked in questions:
-        given = responses.get(asked.name)
-        if given is not None and asked.problem(given) is None:
-            type_, value = _value(asked, given)
-            head = {"from_name": asked.name, "to_name": "answer", "type": type_}
+    for question in questions:
+        given = responses.get(question.name)
+        if given is not None and question.problem(given) is None:
+            type_, value = _value(question, given)
+            head = {"from_name": question.name, "to_name": "answer", "type": type_}
             yield {**head, "value": {**place, **value}}
 
 
-def _value(asked: Question, given: Response) -> tuple[str, dict[str, Any]]:
-    if asked.kind == "choice":
+def _value(question: Question, given: Response) -> tuple[str, dict[str, Any]]:
+    if question.kind == "choice":
         return "choices", {"choices": [given]}
-    if asked.kind == "text":
+    if question.kind == "text":
         return "textarea", {"text": [given]}
-    name = "rating" if asked.low == 1 else "number"
+    name = "rating" if question.low == 1 else "number"
     return name, {name: given}
 
 

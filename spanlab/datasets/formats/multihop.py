@@ -117,9 +117,9 @@ def _retrieved(line: _QuestionLine, gold: set[str]) -> list[Passage]:
     return [_passage(title or None, text) for title, text in zip(told, texts, strict=False)]
 
 
-def _title(text: str, known: set[str]) -> str | None:
+def _title(text: str, titles: set[str]) -> str | None:
     """Return the title that a passage begins with: the longest known one, or up to a colon."""
-    named = [title for title in known if text.startswith(f"{title}: ")]
+    named = [title for title in titles if text.startswith(f"{title}: ")]
     title, colon, _ = text.partition(": ")
     return max(named, key=len) if named else title if colon else None
 

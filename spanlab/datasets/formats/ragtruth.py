@@ -196,15 +196,15 @@ def taken_apart(prompt: str) -> ApartPrompt | None:
     numbered = list(_NUMBERED.finditer(prompt))
     body, ended = _without_end(prompt)
     if numbered:
-        asked = prompt[: numbered[0].start()].strip()
-        _, marker, question = asked.partition(_ASKED)
+        instruction = prompt[: numbered[0].start()].strip()
+        _, marker, question = instruction.partition(_ASKED)
         ends = [heading.start() for heading in numbered[1:]] + [len(body)]
         texts = [
             body[heading.end() : end].strip("\n")
             for heading, end in zip(numbered, ends, strict=True)
         ]
         passages = tuple(Passage(text=text) for text in texts if text.strip())
-        return ApartPrompt(question.partition("\n")[0].strip() if marker else asked, passages)
+        return ApartPrompt(question.partition("\n")[0].strip() if marker else instruction, passages)
     place = 0
     task = 0
     for line in body.splitlines(keepends=True):

@@ -99,8 +99,8 @@ class MappedReader(reader.FormatReader):
             InputError: the file cannot be read on, or it has no column for the answer.
         """
         if self._options.turns not in TURNS:
-            known = ", ".join(TURNS)
-            raise UsageError(f"no turns {self._options.turns!r}; known are {known}")
+            choices = ", ".join(TURNS)
+            raise UsageError(f"no turns {self._options.turns!r}; known are {choices}")
         if columns := self.columns():
             self._mapping = self._map(columns, tuple(self._samples()))
         for row in self.records():

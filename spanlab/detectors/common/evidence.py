@@ -160,10 +160,10 @@ class ClaimMemory:
     async def recall(self, entities: Sequence[str], before: date | None = None) -> None:
         """Let the item have what is kept about some entities and was published before a day."""
         self.entities = tuple(entities)
-        known = await self._memory.recall(self.entities, self.claim, before)
-        if known:
-            places = noted(self._case, MEMORY, self.claim, [passage_of(entry) for entry in known])
-            self.notes = dict(zip(places, map(_told_by, known), strict=False))
+        entries = await self._memory.recall(self.entities, self.claim, before)
+        if entries:
+            places = noted(self._case, MEMORY, self.claim, [passage_of(entry) for entry in entries])
+            self.notes = dict(zip(places, map(_told_by, entries), strict=False))
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Return the block in which other claims about the same entities wait."""
@@ -228,8 +228,8 @@ def noted(
 
 def _told_by(entry: MemoryEntry) -> str:
     day = datetime.fromtimestamp(entry.at, UTC).date().isoformat()
-    asked = f" for “{entry.query}”" if entry.query else ""
-    return f"from memory: found on {day} by {entry.tool or 'hand'}{asked}"
+    search_text = f" for “{entry.query}”" if entry.query else ""
+    return f"from memory: found on {day} by {entry.tool or 'hand'}{search_text}"
 
 
 MOST: Final = 3  # sentences of a passage
@@ -289,8 +289,8 @@ def about(item: Item, claim: str) -> str:
     """Return a claim with who said it and when, as far as the item's ``meta`` says."""
     speaker, day = item.meta.get("speaker"), item.meta.get("claim_date") or item.meta.get("date")
     circumstances = [f"by {speaker}" if speaker else "", f"on {day}" if day else ""]
-    known = " ".join(filter(None, circumstances))
-    return f"{claim} (said {known})" if known else claim
+    circumstance = " ".join(filter(None, circumstances))
+    return f"{claim} (said {circumstance})" if circumstance else claim
 
 
 def published_before(item: Item) -> date | None:

@@ -294,8 +294,8 @@ def strongest(spans: Iterable[Span]) -> list[Span]:
     """Return the spans in order, one for each place: that with the highest probability."""
     best: dict[tuple[int, int], Span] = {}
     for span in spans:
-        known = best.get((span.start, span.end))
-        if known is None or known.prob < span.prob:
+        likeliest = best.get((span.start, span.end))
+        if likeliest is None or likeliest.prob < span.prob:
             best[span.start, span.end] = span
     return [best[place] for place in sorted(best)]
 

@@ -176,12 +176,12 @@ class EncoderDetector:
 
     def _provenance(self, item: Item) -> str:
         prompt = self._prompt(item)
-        asked = prompt.text if item.question.strip() else prompt.unasked
+        prompt_text = prompt.text if item.question.strip() else prompt.unasked
         learnt = self.calibration
         calibrated = f"; calibrated by {learnt.method}" if learnt else ""
         return (
             f"checkpoint {self.checkpoint.name}, {self.checkpoint.weights.name} with SHA-256 "
-            f"{self.digest}{calibrated}; it read the answer after: {asked}"
+            f"{self.digest}{calibrated}; it read the answer after: {prompt_text}"
         )
 
 

@@ -90,10 +90,10 @@ def in_language(lang: str) -> PromptFormat:
     folder = Path(package.submodule_search_locations[0]) / "prompts"
     files = (f"{kind}_prompt_{_FILES.get(code, code)}.txt" for kind in ("qa", "summary"))
     try:
-        asked, summary = ((folder / file).read_text(encoding="utf-8") for file in files)
+        question_prompt, summary = ((folder / file).read_text(encoding="utf-8") for file in files)
     except OSError:
         return FORMATS["lettucedetect"]
-    return PromptFormat(_places(asked), _places(summary), f"{word} {{number}}: ")
+    return PromptFormat(_places(question_prompt), _places(summary), f"{word} {{number}}: ")
 
 
 def _places(template: str) -> str:

@@ -61,9 +61,9 @@ def rate_words(answer: str, lang: str, rated: Sequence[tuple[Extent, float]]) ->
     for (start, end), prob in rated:
         held = characters[start:end]
         np.fmax(held, prob, out=held)
-    known = ~np.isnan(characters)
-    sums = np.concatenate(([0.0], np.cumsum(np.where(known, characters, 0.0))))
-    counts = np.concatenate(([0], np.cumsum(known)))
+    is_rated = ~np.isnan(characters)
+    sums = np.concatenate(([0.0], np.cumsum(np.where(is_rated, characters, 0.0))))
+    counts = np.concatenate(([0], np.cumsum(is_rated)))
     places = tuple(tokens(answer, lang))
     if not places:
         return RatedWords((), np.empty(0))

@@ -276,11 +276,11 @@ def own_tools(kit: DetectorKit, case: DetectionCase, before: date | None) -> lis
 
     async def read(arguments: Mapping[str, JsonValue]) -> Sequence[Passage]:
         url = str(arguments["url"]).strip()
-        known = next((passage for passage in case.item.passages if passage.url == url), None)
-        if known is None or kit.pages is None:
+        held_passage = next((passage for passage in case.item.passages if passage.url == url), None)
+        if held_passage is None or kit.pages is None:
             raise ToolError(f"no search has found {url[:200]!r}: only what was found can be read")
         page = await kit.pages.read(url)
-        title, day = known.title or page.title, known.date or page.date
+        title, day = held_passage.title or page.title, held_passage.date or page.date
         return [Passage(text=page.text, title=title, url=url, date=day)]
 
     where = "the passages that came with the answer" if given is not None else "the sources"

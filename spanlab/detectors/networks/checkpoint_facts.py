@@ -203,13 +203,13 @@ def supported_labels(labels: Sequence[str], setting: str, place: str | Path) -> 
     Raises:
         InputError: a name is none of them, all or none are meant, or names do not tell.
     """
-    known = [_plain(label) for label in labels]
+    plain_labels = [_plain(label) for label in labels]
     if setting.strip():
         wanted = [part.strip() for part in setting.split(",") if part.strip()]
         supported = frozenset(_index(part, labels, place) for part in wanted)
     else:
-        supported = frozenset(at for at, label in enumerate(known) if label in _SUPPORTED)
-        others = [label for label in known if label not in _SUPPORTED]
+        supported = frozenset(at for at, label in enumerate(plain_labels) if label in _SUPPORTED)
+        others = [label for label in plain_labels if label not in _SUPPORTED]
         if not supported or not _UNSUPPORTED.issuperset(others):
             raise InputError(
                 "it is not known which labels mean “supported”",
@@ -218,7 +218,7 @@ def supported_labels(labels: Sequence[str], setting: str, place: str | Path) -> 
                 expected="supported=LABEL"
                 + (
                     " (LettuceDetect: LABEL_0; MiniCheck: 1)"
-                    if all(map(_GENERIC.fullmatch, known))
+                    if all(map(_GENERIC.fullmatch, plain_labels))
                     else ""
                 ),
             )

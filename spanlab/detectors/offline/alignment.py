@@ -48,11 +48,11 @@ class QuestionText(NamedTuple):
     forms: frozenset[str]
 
 
-def align(answer: WeightedAnswer, asked: QuestionText, passages: PassageWords) -> AlignedAnswer:
+def align(answer: WeightedAnswer, question: QuestionText, passages: PassageWords) -> AlignedAnswer:
     """Align an answer of at least one word with passages of at least one word."""
     unit = np.array(passages.sentence)
-    relevance = _share(asked, unit, passages.n_sentences)
-    extra = _unsaid(answer.answer, asked, passages)
+    relevance = _share(question, unit, passages.n_sentences)
+    extra = _unsaid(answer.answer, question, passages)
     parts = [
         _block(answer, slice(low, high), passages, relevance, extra)
         for low, high in blocks(answer.answer, _BLOCK)
@@ -148,20 +148,20 @@ def _local(held: Table, weight: Column) -> Table:
     return shared / total[:, None]
 
 
-def _share(asked: QuestionText, unit: NDArray[np.int64], n_units: int) -> Column:
+def _share(question: QuestionText, unit: NDArray[np.int64], n_units: int) -> Column:
     """Share of the question's weight that each passage sentence holds."""
-    if not len(asked.weight):
+    if not len(question.weight):
         return np.zeros(n_units)
-    held = _incidence(asked.places, unit, n_units)
-    return np.asarray(asked.weight @ held / (asked.weight.sum() + 1e-6), dtype=np.float64)
+    held = _incidence(question.places, unit, n_units)
+    return np.asarray(question.weight @ held / (question.weight.sum() + 1e-6), dtype=np.float64)
 
 
-def _unsaid(answer: TokenizedText, asked: QuestionText, passages: PassageWords) -> Column:
+def _unsaid(answer: TokenizedText, question: QuestionText, passages: PassageWords) -> Column:
     """Numbers, names and other words per passage sentence that the answer does not mention."""
-    known = frozenset(answer.forms) | asked.forms
+    known_forms = frozenset(answer.forms) | question.forms
     counts = [[0.0, 0.0, 0.0] for _ in range(passages.n_sentences)]
     for at, form in enumerate(passages.forms):
-        if passages.kinds[at] == BREAK or form in known:
+        if passages.kinds[at] == BREAK or form in known_forms:
             continue
         number = passages.kinds[at] == WordKind.NUMBER
         if number or passages.capital[at] or len(form) > 3:

@@ -101,8 +101,8 @@ def describe(
         background: how common words are in general.
     """
     words = read(blank_citations(answer))
-    asked = PassageWords(read_passages([question]))
-    given = PassageWords(passages, frozenset(words.forms) | frozenset(asked.places))
+    question_words = PassageWords(read_passages([question]))
+    given = PassageWords(passages, frozenset(words.forms) | frozenset(question_words.places))
     if not len(words):
         nothing, links = np.zeros(0), link(words, given, MOST_PLACES)
         return AnswerFeatures(
@@ -110,7 +110,7 @@ def describe(
             nothing.astype(bool), frozenset(), frozenset(), frozenset(), (),
             np.zeros((0, 0), dtype=np.float32),
         )  # fmt: skip
-    return _FeatureBuilder(words, given, asked, lang, background).build()
+    return _FeatureBuilder(words, given, question_words, lang, background).build()
 
 
 class _FeatureBuilder:
@@ -120,11 +120,11 @@ class _FeatureBuilder:
         self,
         words: TokenizedText,
         given: PassageWords,
-        asked: PassageWords,
+        question_words: PassageWords,
         lang: str,
         background: WordBackground,
     ) -> None:
-        self._words, self._given, self._asked = words, given, asked
+        self._words, self._given, self._asked = words, given, question_words
         self._often = background.of(lang)
         self._months = background.months(lang)
         self._stops = background.stop(lang)
@@ -137,7 +137,7 @@ class _FeatureBuilder:
         often = np.array([self._often(form) for form in words.forms])
         self._frequency = np.maximum(often, np.where(self._stop, _STOP, 0.0))
         self._links, self._dated = self._link(given)
-        self._asks, _ = self._link(asked)
+        self._asks, _ = self._link(question_words)
         self._known = np.maximum(self._links.linked, self._asks.linked)
         self._weight = self._weigh()
         self._columns: dict[str, Column] = {}
@@ -205,7 +205,7 @@ class _FeatureBuilder:
     def _add_alignment(self) -> None:
         """Add how the answer aligns with the passages, and the slots."""
         forms = tuple(self._asked.places)
-        asked = QuestionText(
+        question_text = QuestionText(
             tuple(tuple(self._given.places.get(form, ())) for form in forms),
             np.array([max(0.1, 1 - 1.5 * self._often(form)) for form in forms]),
             frozenset(forms),
@@ -213,7 +213,7 @@ class _FeatureBuilder:
         weighted = WeightedAnswer(
             self._words, self._links.places, self._weight, 1 - self._asks.linked
         )
-        aligned = align(weighted, asked, self._given)
+        aligned = align(weighted, question_text, self._given)
         self._columns.update(aligned.columns)
         self._best = aligned.best
         self._slots = slots(self._words, self._links.places, self._given)

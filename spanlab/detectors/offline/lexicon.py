@@ -40,15 +40,15 @@ class Lexicon:
 
     def dump(self) -> bytes:
         """Return the lexicon as bytes, for a file."""
-        known = {"stops": dict(self.stops), "months": dict(self.months)}
-        return json.dumps(known, ensure_ascii=False, sort_keys=True).encode()
+        content = {"stops": dict(self.stops), "months": dict(self.months)}
+        return json.dumps(content, ensure_ascii=False, sort_keys=True).encode()
 
     @classmethod
     def parse(cls, data: bytes) -> Lexicon:
         """Read the bytes of ``dump``; raises ValueError for others."""
-        known = json.loads(data)
+        content = json.loads(data)
         stops, months = (
-            {str(code): str(words) for code, words in known[name].items()}
+            {str(code): str(words) for code, words in content[name].items()}
             for name in ("stops", "months")
         )
         return cls(stops, months)

@@ -154,14 +154,14 @@ def runs(places: Sequence[tuple[int, ...]]) -> SharedRuns:
 
 
 def _look_up(
-    asked: dict[str, WordKind], texts: PassageWords
+    kinds: dict[str, WordKind], texts: PassageWords
 ) -> tuple[dict[str, tuple[float, ...]], dict[str, tuple[int, ...]]]:
     rows: dict[str, tuple[float, ...]] = {}
     places: dict[str, tuple[int, ...]] = {}
     numbers = [form for form in texts.places if form[0] == "#" and len(form) < _TOO_LONG]
     values = np.array([float(form[1:]) for form in numbers])
     similar: list[str] = []
-    for form, kind in asked.items():
+    for form, kind in kinds.items():
         places[form] = tuple(texts.places.get(form, ()))
         is_there = float(bool(places[form]))
         if kind is WordKind.NUMBER:
@@ -176,26 +176,28 @@ def _look_up(
 
 
 def _add_similar(
-    asked: list[str],
+    forms: list[str],
     texts: PassageWords,
     rows: dict[str, tuple[float, ...]],
     places: dict[str, tuple[int, ...]],
 ) -> None:
-    known = [form for form in texts.places if form[0] != "#" and len(form) >= _SHORTEST]
-    if not asked or not known:
+    long_forms = [form for form in texts.places if form[0] != "#" and len(form) >= _SHORTEST]
+    if not forms or not long_forms:
         return
-    ratios = process.cdist(asked, known, scorer=fuzz.ratio, dtype=np.uint8, score_cutoff=_FLOOR)
-    same: list[list[str]] = [[] for _ in asked]
+    ratios = process.cdist(
+        forms, long_forms, scorer=fuzz.ratio, dtype=np.uint8, score_cutoff=_FLOOR
+    )
+    same: list[list[str]] = [[] for _ in forms]
     for row, column in np.argwhere(ratios >= _SAME).tolist():
-        if known[column][:_SAME_PREFIX] == asked[row][:_SAME_PREFIX]:
-            same[row].append(known[column])
-    missing = [row for row, form in enumerate(asked) if not rows[form][0]]
+        if long_forms[column][:_SAME_PREFIX] == forms[row][:_SAME_PREFIX]:
+            same[row].append(long_forms[column])
+    missing = [row for row, form in enumerate(forms) if not rows[form][0]]
     best = ratios[missing].max(axis=1, initial=0).tolist()
     closest = np.argsort(ratios[missing], axis=1)[:, -_CLOSEST:].tolist()
-    joined = f" {'  '.join(known)} "
+    joined = f" {'  '.join(long_forms)} "
     for row, ratio, columns in zip(missing, best, closest, strict=True):
-        form = asked[row]
-        near = [known[column] for column in columns if ratios[row, column]]
+        form = forms[row]
+        near = [long_forms[column] for column in columns if ratios[row, column]]
         prefix = max((_common(form, other) for other in near), default=0.0)
         padded = f" {form} "
         covered = sum(padded[at : at + 3] in joined for at in range(len(form))) / len(form)
@@ -204,7 +206,7 @@ def _add_similar(
             _NOT_A_NUMBER,
         )  # fmt: skip
         places[form] = _all_places(same[row], texts)
-    for row, form in enumerate(asked):
+    for row, form in enumerate(forms):
         if len(same[row]) > 1:
             places[form] = _all_places(same[row], texts)
 

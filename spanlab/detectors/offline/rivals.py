@@ -182,10 +182,10 @@ class RivalFinder:
         def weight(at: int) -> float:
             return float(described.weight[at]) * _doubt(self._answer, at, described.known[at] > 0)
 
-        share, asked = _share(self._answer, said, weight, held, 4), self._topic
-        if not asked:
+        share, topic = _share(self._answer, said, weight, held, 4), self._topic
+        if not topic:
             return share
-        answers = sum(any(place in there for place in places) for places in asked) / len(asked)
+        answers = sum(any(place in there for place in places) for places in topic) / len(topic)
         return (1 - _ASKED) * share + _ASKED * answers
 
     @cached_property
@@ -205,9 +205,9 @@ class RivalFinder:
         return _share(passages, stands, weight, said.__contains__, 1)
 
 
-def _doubt(side: WordSide, at: int, known: bool) -> float:
+def _doubt(side: WordSide, at: int, is_known: bool) -> float:
     """Return how much a word counts that the other side may not know."""
-    return 1.0 if known else 0.0 if side.number(at) else 0.5 if side.name(at) else 1.0
+    return 1.0 if is_known else 0.0 if side.number(at) else 0.5 if side.name(at) else 1.0
 
 
 def _share(

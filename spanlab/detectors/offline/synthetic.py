@@ -75,17 +75,17 @@ def verbatim(passages: Sequence[str], lang: str, rng: random.Random) -> Syntheti
 
 
 def injected(
-    made: SyntheticAnswer, pool: ReplacementPool, known: frozenset[str], rng: random.Random
+    made: SyntheticAnswer, pool: ReplacementPool, known_words: frozenset[str], rng: random.Random
 ) -> SyntheticAnswer | None:
     """Put one to three errors into a right answer: other numbers, or names and words of ``pool``.
 
-    ``known`` are forms that are no errors because question or passages have them.
+    ``known_words`` are forms that are no errors because question or passages have them.
 
     Returns:
         The answer with its errors; None if there was no place for one.
     """
     words = read(made.answer)
-    edits = sorted(_edits(words, pool, known, rng))
+    edits = sorted(_edits(words, pool, known_words, rng))
     if not edits:
         return None
     answer, wrong, done = "", [], 0
@@ -145,7 +145,7 @@ def _confirmed(words: TokenizedText, forms: frozenset[str], often: Callable[[str
 
 
 def _edits(
-    words: TokenizedText, pool: ReplacementPool, known: frozenset[str], rng: random.Random
+    words: TokenizedText, pool: ReplacementPool, known_words: frozenset[str], rng: random.Random
 ) -> list[tuple[int, int, str]]:
     by_sort: dict[str, list[int]] = {}
     for at in range(len(words)):
@@ -163,7 +163,7 @@ def _edits(
         end, text = _replacement(words, at, sort, pool, rng)
         forms = read(text).forms
         same = text == words.text[words.starts[at] : end]
-        if text and not same and (sort == "sign" or known.isdisjoint(forms)):
+        if text and not same and (sort == "sign" or known_words.isdisjoint(forms)):
             edits.append((words.starts[at], end, text))
     return edits
 

@@ -94,14 +94,14 @@ def subjects(items: Sequence[Item]) -> dict[str, str]:
         item.id: {word for p in item.passages for word in _LONG.findall(p.text)} for item in items
     }
     subject = {item.id: item.id for item in items}
-    for number, one in enumerate(items):
+    for number, training_item in enumerate(items):
         for other in items[:number]:
-            if one.lang == other.lang or subject[one.id] == subject[other.id]:
+            if training_item.lang == other.lang or subject[training_item.id] == subject[other.id]:
                 continue
-            fewest = min(len(words[one.id]), len(words[other.id]))
-            shared = len(words[one.id] & words[other.id])
+            fewest = min(len(words[training_item.id]), len(words[other.id]))
+            shared = len(words[training_item.id] & words[other.id])
             if fewest >= _FEWEST and shared > _SAME * fewest:
-                old, new = subject[one.id], subject[other.id]
+                old, new = subject[training_item.id], subject[other.id]
                 subject = {id_: new if name == old else name for id_, name in subject.items()}
     return subject
 

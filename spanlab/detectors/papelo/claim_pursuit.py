@@ -86,7 +86,7 @@ class ClaimPursuit:
         program: the prompts.
         options: how the claim is pursued.
         case: the item; what is found is noted with it.
-        known: what the memory holds about the claim, whose text it has, too.
+        claim_memory: what the memory holds about the claim, whose text it has, too.
         rewriter: writes the first question, in place of the detector's model.
     """
 
@@ -96,14 +96,14 @@ class ClaimPursuit:
         program: PapeloProgram,
         options: PapeloOptions,
         case: DetectionCase,
-        known: ClaimMemory,
+        claim_memory: ClaimMemory,
         rewriter: TextRewriter | None = None,
     ) -> None:
         self._detector, self._program, self._options = detector, program, options
-        self._case, self._claim, self._rewriter = case, known.claim, rewriter
-        self._about = about(case.item, known.claim)
+        self._case, self._claim, self._rewriter = case, claim_memory.claim, rewriter
+        self._about = about(case.item, claim_memory.claim)
         self._before = published_before(case.item)
-        self._known, self._answers = known, dict[str, SourcedAnswer]()
+        self._known, self._answers = claim_memory, dict[str, SourcedAnswer]()
         self._refused: dict[int, RefusedPageError] = {}
         self.reason = ""
 

@@ -69,11 +69,11 @@ class Papelo(ClaimDetector):
             NoEvidenceError: nothing was found, and only two verdicts were asked for.
             SpanlabError: a model or the search failed.
         """
-        known = ClaimMemory(self._memory, self, case, claim)
-        pursuit = ClaimPursuit(self, self.program, self.options, case, known, self._rewriter)
+        claim_memory = ClaimMemory(self._memory, self, case, claim)
+        pursuit = ClaimPursuit(self, self.program, self.options, case, claim_memory, self._rewriter)
         result = await pursuit.pursue()
         verdict = _verdict(result.verdict)
-        steps = (*known.steps(number), *_steps(result, number))
+        steps = (*claim_memory.steps(number), *_steps(result, number))
         if verdict == OPEN and self.options.classes == 2:
             case.trace.extend(steps)  # of a claim that fails, too, people see what was asked
             raise NoEvidenceError(

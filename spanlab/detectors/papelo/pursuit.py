@@ -209,13 +209,13 @@ async def pursue(  # noqa: PLR0913 - the steps of algorithm 1, by their names
             early = next_question
         else:
             question = next_question
-    asked = len(pairs)
+    n_pairs = len(pairs)
     if paraphrase is not None:
         again = await _again([pair.question for pair in pairs], n, paraphrase)
         pairs += await _answered(claim, again, answer)
     if early is not None and not late:
-        return PursuitResult(tuple(pairs), asked, early, early)
-    return PursuitResult(tuple(pairs), asked, early, await verdict(claim, tuple(pairs)))
+        return PursuitResult(tuple(pairs), n_pairs, early, early)
+    return PursuitResult(tuple(pairs), n_pairs, early, await verdict(claim, tuple(pairs)))
 
 
 async def ask_at_once(
@@ -241,11 +241,13 @@ async def ask_at_once(
     Returns:
         All pairs in order and the verdict; there is no early one.
     """
-    asked = list(await questions(claim))[:n] or [claim]
-    pairs = await _answered(claim, asked, answer)
+    first_questions = list(await questions(claim))[:n] or [claim]
+    pairs = await _answered(claim, first_questions, answer)
     if paraphrase is not None:
-        pairs += await _answered(claim, await _again(asked, n, paraphrase), answer)
-    return PursuitResult(tuple(pairs), len(asked), None, await verdict(claim, tuple(pairs)))
+        pairs += await _answered(claim, await _again(first_questions, n, paraphrase), answer)
+    return PursuitResult(
+        tuple(pairs), len(first_questions), None, await verdict(claim, tuple(pairs))
+    )
 
 
 async def _answered(
@@ -257,11 +259,11 @@ async def _answered(
 
 
 async def _again(
-    asked: Sequence[str], n: int, paraphrase: Callable[[str], Awaitable[Sequence[str]]]
+    first_questions: Sequence[str], n: int, paraphrase: Callable[[str], Awaitable[Sequence[str]]]
 ) -> list[str]:
     """Return what to ask until there are ``n`` questions: each of them in turn, in other words."""
-    k = len(asked)
-    bases = asked[: max(n - k, 0)]
+    k = len(first_questions)
+    bases = first_questions[: max(n - k, 0)]
     others = await together(*(_awaited(paraphrase(base)) for base in bases))
     ways = [tuple(other) or (base,) for base, other in zip(bases, others, strict=True)]
     return [ways[at % k][(at // k - 1) % len(ways[at % k])] for at in range(k, n)]

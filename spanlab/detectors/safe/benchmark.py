@@ -165,7 +165,7 @@ class BenchmarkVerifier(ModelDetector):
         if not answers:
             raise InputError("no answer is known", expected="the right ones in `answers`")
         texts = [f"{item.passages[at].title or ''}\n{item.passages[at].text}" for at in gold]
-        asked = BenchmarkQuestion(
+        benchmark_question = BenchmarkQuestion(
             item.question, answers, tuple(passage.title or "" for passage in item.passages)
         )
 
@@ -174,8 +174,10 @@ class BenchmarkVerifier(ModelDetector):
             return edges_of(prediction.relations or [])
 
         async def glean(passage: int, edges: Sequence[EntityEdge]) -> Iterable[EntityEdge]:
-            known = _listed(map(str, edges))
-            prediction = await self.ask(self.program.glean, passage=texts[passage], known=known)
+            listed_edges = _listed(map(str, edges))
+            prediction = await self.ask(
+                self.program.glean, passage=texts[passage], known=listed_edges
+            )
             return edges_of(prediction.relations or [])
 
         async def resolve(
@@ -199,7 +201,11 @@ class BenchmarkVerifier(ModelDetector):
             return PathProposal(path.valid, [at - 1 for at in path.relations], path.explanation)
 
         return await ground(
-            *(asked, len(texts)), extract=extract, glean=glean, resolve=resolve, discover=discover
+            *(benchmark_question, len(texts)),
+            extract=extract,
+            glean=glean,
+            resolve=resolve,
+            discover=discover,
         )
 
 

@@ -87,7 +87,7 @@ class BenchmarkQuestion:
 
 
 async def ground(
-    asked: BenchmarkQuestion,
+    benchmark_question: BenchmarkQuestion,
     passages: int,
     *,
     extract: Callable[[int], Awaitable[Iterable[EntityEdge]]],
@@ -98,7 +98,7 @@ async def ground(
     """Verify that the passages of a question lead to its answer.
 
     Args:
-        asked: the question.
+        benchmark_question: the question.
         passages: how many passages there are.
         extract: the facts of a passage.
         glean: those that a passage has beside these.
@@ -126,16 +126,18 @@ async def ground(
     # One name for every entity.
     names = list(dict.fromkeys(name for edge in stated for name in (edge.subject, edge.object)))
     pairs = [(edge.subject, edge.object) for edge in stated if key(edge.relation) in _SAME]
-    known = canonical(names, [*pairs, *await resolve(names, list(stated))])
+    canonical_names = canonical(names, [*pairs, *await resolve(names, list(stated))])
     resolved: dict[EntityEdge, int] = {}
     for edge, passage in stated.items():
-        renamed = EntityEdge(known[edge.subject], edge.relation, known[edge.object])
+        renamed = EntityEdge(
+            canonical_names[edge.subject], edge.relation, canonical_names[edge.object]
+        )
         resolved.setdefault(renamed, passage)
     edges = tuple(resolved)
     # A path, and whether it is one.
     aliases: dict[str, list[str]] = defaultdict(list)
-    for name, one in known.items():
-        aliases[one].append(name)
+    for name, canonical_name in canonical_names.items():
+        aliases[canonical_name].append(name)
     flaw = ""
     for _ in range(TRIES):
         proposal = await discover(edges, flaw)
@@ -143,7 +145,7 @@ async def ground(
         if not (proposal.valid and path):
             reason, flaw = GroundingFailure.NO_PATH, proposal.explanation
             break
-        path_flaw = flaw_in_path([edges[at] for at in path], asked, aliases)
+        path_flaw = flaw_in_path([edges[at] for at in path], benchmark_question, aliases)
         if path_flaw is None:
             stands = tuple(resolved.values())
             return GroundingResult(edges, stands, path, None, proposal.explanation, gleaned)
@@ -152,7 +154,9 @@ async def ground(
 
 
 def flaw_in_path(
-    path: Sequence[EntityEdge], asked: BenchmarkQuestion, aliases: Mapping[str, Sequence[str]]
+    path: Sequence[EntityEdge],
+    benchmark_question: BenchmarkQuestion,
+    aliases: Mapping[str, Sequence[str]],
 ) -> tuple[GroundingFailure, str] | None:
     """Return what is wrong with a path as the evidence of an answer.
 
@@ -162,7 +166,7 @@ def flaw_in_path(
 
     Args:
         path: facts.
-        asked: the question.
+        benchmark_question: the question.
         aliases: all names of each entity, its own included.
 
     Returns:
@@ -170,13 +174,15 @@ def flaw_in_path(
     """
     parts = _parts(path)
     entities: set[str] = set().union(*parts)
-    named = {name for name in entities if _is_named(aliases[name], asked.question)}
-    answering = {name for name in entities if _is_answer(aliases[name], asked)}
+    named = {name for name in entities if _is_named(aliases[name], benchmark_question.question)}
+    answering = {name for name in entities if _is_answer(aliases[name], benchmark_question)}
     reached = [part for part in parts if part & answering]
-    compares = any(_is_named((answer,), asked.question) for answer in asked.answers)
-    derived = all(map(_is_derived, asked.answers))
+    compares = any(
+        _is_named((answer,), benchmark_question.question) for answer in benchmark_question.answers
+    )
+    derived = all(map(_is_derived, benchmark_question.answers))
     if not (reached or derived):
-        answers = " or ".join(asked.answers)
+        answers = " or ".join(benchmark_question.answers)
         return GroundingFailure.NOT_REACHED, f"the relations do not mention {answers}"
     loose = parts if derived or compares else reached
     hanging = [part for part in loose if part & named]
@@ -184,8 +190,12 @@ def flaw_in_path(
         stray = next(part for part in loose if not part & named)
         names = ", ".join(sorted(stray))
         return GroundingFailure.BROKEN, f"nothing connects the question with: {names}"
-    if compares or all(answer.casefold() in {"yes", "no"} for answer in asked.answers):
-        titles = {key(title) for title in asked.titles if _is_named((title,), asked.question)}
+    if compares or all(answer.casefold() in {"yes", "no"} for answer in benchmark_question.answers):
+        titles = {
+            key(title)
+            for title in benchmark_question.titles
+            if _is_named((title,), benchmark_question.question)
+        }
         missing = titles - {key(alias) for name in named for alias in aliases[name]}
         if len(named) < 2 and missing:
             names = ", ".join(sorted(missing))
@@ -205,8 +215,8 @@ def _parts(path: Iterable[EntityEdge]) -> list[set[str]]:
 
 def _is_named(names: Iterable[str], question: str) -> bool:
     """Say whether a question names an entity by any of its names."""
-    asked = {*terms(question), *terms(plain(question))}
-    return any(words and words <= asked for words in map(_name_words, names))
+    question_terms = {*terms(question), *terms(plain(question))}
+    return any(words and words <= question_terms for words in map(_name_words, names))
 
 
 def _name_words(name: str) -> set[str]:
@@ -215,8 +225,8 @@ def _name_words(name: str) -> set[str]:
     return set() if is_generic(bare) else set(terms(key(bare) if not period(bare) else bare))
 
 
-def _is_answer(names: Iterable[str], asked: BenchmarkQuestion) -> bool:
-    return any(_matches(name, answer) for name in names for answer in asked.answers)
+def _is_answer(names: Iterable[str], benchmark_question: BenchmarkQuestion) -> bool:
+    return any(_matches(name, answer) for name in names for answer in benchmark_question.answers)
 
 
 def _matches(name: str, answer: str) -> bool:

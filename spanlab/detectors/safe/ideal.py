@@ -207,15 +207,15 @@ def _flaw_in_step(
         shown = ", ".join(str(at + 1) for at in readable)
         return f"step {number} has to cite one passage, of these: {shown}"
     passage = item.passages[numbers.pop() - 1]
-    known = (passage.title or "", passage.text, item.question, *(fact.text for fact in earlier))
-    strange = next(_strange(step, " ".join(known)), None)
+    facts = (passage.title or "", passage.text, item.question, *(fact.text for fact in earlier))
+    strange = next(_strange(step, " ".join(facts)), None)
     return strange and f"step {number} has {strange!r}, which its passage does not have"
 
 
-def _strange(step: ReasoningStep, known: str) -> Iterator[str]:
+def _strange(step: ReasoningStep, facts: str) -> Iterator[str]:
     """Yield names and numbers of a step that a text does not have, in any form of the word."""
-    text, known = (_UNIT.sub(" ", plain(part)) for part in (CITATION.sub("", step.text), known))
-    has = set(terms(known, stems=True))
+    text, facts = (_UNIT.sub(" ", plain(part)) for part in (CITATION.sub("", step.text), facts))
+    has = set(terms(facts, stems=True))
     # Numbers have no other forms: all their digits count.
     yield from (word for word in terms(text) if _has_digit(word) and word not in has)
     for name in _CAPITAL.findall(text):

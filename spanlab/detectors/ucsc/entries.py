@@ -91,8 +91,8 @@ def _revise_calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimat
 
 def _kg_calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
     if size.passages:
-        asked = INSTRUCTION + size.passages + size.question
-        yield CallEstimate(1, asked, min(size.passages, 2000))
+        prompt_tokens = INSTRUCTION + size.passages + size.question
+        yield CallEstimate(1, prompt_tokens, min(size.passages, 2000))
     yield CallEstimate(1, INSTRUCTION + size.question + size.answer, 50 + 3 * size.answer)
     facts = min(max(size.answer // _FACT, 1), MAX_FACTS)
     seen = INSTRUCTION + _EXAMPLE + size.question + min(size.passages, 600)

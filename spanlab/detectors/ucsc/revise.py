@@ -194,8 +194,8 @@ def is_revision(answer: str, revised: str, sources: str) -> bool:
     letters = sum(map(len, old))
     if letters <= SHORT and sum(map(len, new)) <= 1.5 * letters:
         return True
-    known = {*_words(sources), *old}
-    return _share(new, [word in known for word in new]) >= LEAST_TAKEN
+    known_words = {*_words(sources), *old}
+    return _share(new, [word in known_words for word in new]) >= LEAST_TAKEN
 
 
 def kept(answer: str, revised: str) -> float:

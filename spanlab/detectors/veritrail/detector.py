@@ -126,9 +126,9 @@ class VeriTrail(ProcessDetector):
 
     async def verify(self, case: DetectionCase, number: int, claim: str) -> ClaimJudgement:
         """Follow one claim; what the memory holds about its names is one more source."""
-        known = ClaimMemory(self._memory, self, case, claim)
+        claim_memory = ClaimMemory(self._memory, self, case, claim)
         if case.item.process is None:
-            await known.recall(names_of(claim))
+            await claim_memory.recall(names_of(claim))
         item, process = case.item, process_of(case.item)
         room = room_of(self.kit.window(JUDGE))
         trail = TrailReader(await self.asking(item, claim), process, item.lang, self.options, room)
@@ -137,15 +137,15 @@ class VeriTrail(ProcessDetector):
         sizes = await asyncio.to_thread(process.sizes)
         texts = sum(sizes.values()) - 1  # without the answer itself
         self.kit.meter.note("", Usage(texts_read=len(read), texts=texts))
-        quotes = _evidence(item, trail, walked.verdict, known)
-        await known.keep(searched_for(item, (cited.passage for cited in quotes)))
+        quotes = _evidence(item, trail, walked.verdict, claim_memory)
+        await claim_memory.keep(searched_for(item, (cited.passage for cited in quotes)))
         return ClaimJudgement(
             verdict=walked.verdict,
             reason=trail.judged.reason,
             support=trail.judged.support,
             evidence=quotes,
             error_stages=walked.error_stages,
-            steps=(*known.steps(number), *trail.steps(walked.rounds, number)),
+            steps=(*claim_memory.steps(number), *trail.steps(walked.rounds, number)),
         )
 
 
@@ -183,7 +183,7 @@ class AskingModels:
 
 
 def _evidence(
-    item: Item, trail: TrailReader, verdict: WalkVerdict, known: ClaimMemory
+    item: Item, trail: TrailReader, verdict: WalkVerdict, claim_memory: ClaimMemory
 ) -> tuple[Evidence, ...]:
     """Return what was chosen of an item's passages; the closest sentence if there is nothing."""
     if item.process is not None:
@@ -191,11 +191,11 @@ def _evidence(
     stance = stance_of(verdict)
     numbers = {passage_id(index): index for index in range(len(item.passages))}
     quoted = tuple(
-        quote(item, index, Extent(cited.start, cited.end), stance, known.notes.get(index))
+        quote(item, index, Extent(cited.start, cited.end), stance, claim_memory.notes.get(index))
         for cited in trail.quotes
         for index in (numbers[cited.node],)
     )
-    return quoted or evidence(item, range(len(item.passages)), known.claim)
+    return quoted or evidence(item, range(len(item.passages)), claim_memory.claim)
 
 
 class TrailBaseline(ProcessDetector):

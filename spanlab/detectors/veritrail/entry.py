@@ -94,8 +94,8 @@ def _calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
 
 def _judging(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
     """Yield the calls of what all these detectors do: claims, their parts, verdicts and words."""
-    known = ClaimOptions.model_fields.keys() & spec.options.keys()
-    options = ClaimOptions.model_validate({name: spec.options[name] for name in known})
+    shared = ClaimOptions.model_fields.keys() & spec.options.keys()
+    options = ClaimOptions.model_validate({name: spec.options[name] for name in shared})
     claims, calls = claim_calls(size, options)
     yield from calls
     yield CallEstimate(_PARTS * claims, INSTRUCTION + size.question + size.answer, 60, EXTRACTOR)

@@ -80,10 +80,10 @@ class TrailReader:
     async def select(self, nodes: tuple[str, ...]) -> set[str]:
         """Return those of the nodes that hold evidence."""
         known = await asyncio.to_thread(self._process.read, nodes)
-        asked = self._options
+        options = self._options
         roots, others = await together(
-            self._among(self._sentences(known, roots=True), asked.root_sentences),
-            self._among(self._sentences(known, roots=False), asked.sentences),
+            self._among(self._sentences(known, roots=True), options.root_sentences),
+            self._among(self._sentences(known, roots=False), options.sentences),
         )
         nothing = ClaimRuling(
             "not-supported", NOTHING_CHOSEN

@@ -68,12 +68,12 @@ async def walk(
         raise UsageError(f"q is {q}: it takes at least 1 round to call a claim not supported")
     rounds: list[WalkRound] = []
     roots: dict[str, None] = {}  # that gave evidence
-    known: set[str] = set()
+    seen: set[str] = set()
     candidates: Sequence[str] = process.terminal.sources
     while checked := tuple(
-        dict.fromkeys(candidate for candidate in candidates if candidate not in known)
+        dict.fromkeys(candidate for candidate in candidates if candidate not in seen)
     ):
-        known.update(checked)
+        seen.update(checked)
         chosen = set(await select(checked))
         yielded = tuple(node for node in checked if node in chosen)
         evidence = (*yielded, *roots)
