@@ -26,7 +26,7 @@ HARMLESS = """
     parse_certificate corrected_table history_table held_out_table measured mark_html marked_html
     check_adjudicator log_json take_over_logs revision_pieces suggestions trails
     fetched_checkpoints plan_in_words usage_in_words start_embedded_worker named under_way
-    guide_page guide_pages search_guide
+    guide_page guide_pages search_guide test_in_words remind_table responses_in_words
 """.split()  # noqa: SIM905 - a hundred names
 # Where a store is opened for its owner: to be bound to who is there, or to know who that is.
 JOBS = importlib.import_module("spanlab.jobs")

@@ -23,7 +23,7 @@ _LONGEST = 200  # characters of a link's token, and of a worker's name
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
     "frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # no link elsewhere; with none a form has no Origin
     "Cache-Control": "no-store",
 }
 

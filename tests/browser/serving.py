@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
@@ -27,10 +27,16 @@ _ATTEMPTS = 3  # ports tried before a server counts as unable to start
 class Server:
     """The server that `spanlab serve` starts, on a port and over a home of its own."""
 
-    def __init__(self, home: Path, database_url: str | None = None) -> None:
+    def __init__(
+        self,
+        home: Path,
+        database_url: str | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         url = database_url or f"sqlite:///{home / 'spanlab.db'}"
         self.settings = Settings(home=home, database_url=url)
         self.port = _free_port()
+        self.variables = dict(variables or {})
         self.log = home / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._started = False
@@ -49,6 +55,8 @@ class Server:
     def _start(self) -> subprocess.Popen[bytes]:
         environment = {**os.environ, "SPANLAB_HOME": str(self.settings.home)}
         environment["SPANLAB_DATABASE_URL"] = self.settings.database_url
+        if self.variables:  # with a login: the provider sends people back to this port
+            environment |= self.variables | {"SPANLAB_URL": f"http://127.0.0.1:{self.port}"}
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 server_command(self.port), env=environment, stdout=log, stderr=log

@@ -1,0 +1,249 @@
+"""People who log in at a real provider, or come by an invitation, in browsers of their own."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from serving import Server, patient
+
+from spanlab.oplog import ReviewState
+from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings, Item, Record, Role, Span
+from spanlab.storage import Store
+
+with warnings.catch_warnings():  # it says so of itself
+    warnings.simplefilter("ignore")
+    import oidc_provider_mock as provider
+
+# The provider answers in a thread of this process, and warns of what it is made of.
+pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+SECRET = "SECRET"
+PEOPLE = {"1": "Lea", "2": "Anna", "3": "Ben", "4": "Cem"}
+LEAD = "lea@example.org"
+LONG = timedelta(hours=1)
+
+Enter = Callable[..., Page]
+
+
+@contextmanager
+def _serving(home: Path, lasts: timedelta = LONG) -> Iterator[Server]:
+    """A server at whose provider four people are known, and tokens last for a time."""
+    people = [
+        provider.User(
+            sub=sub,
+            claims={"name": name, "email": f"{name.lower()}@example.org", "email_verified": True},
+        )
+        for sub, name in PEOPLE.items()
+    ]
+    with provider.run_server_in_thread(user_claims=people, access_token_max_age=lasts) as there:
+        server = Server(
+            home,
+            variables={
+                "SPANLAB_OIDC_ISSUER": f"http://localhost:{there.server_port}",
+                "SPANLAB_OIDC_CLIENT_ID": "spanlab",
+                "SPANLAB_OIDC_CLIENT_SECRET": "secret",
+                "SPANLAB_LEADS": LEAD,
+            },
+        )
+        _fill(server)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.kill()
+
+
+def _fill(server: Server) -> None:
+    answer = "one two three"
+    marked = Span.of(answer, 0, 3, label=SECRET)
+    ben = Annotation(annotator="Ben", kind=AnnotatorKind.PERSON, spans=(marked,), note=SECRET)
+    with Store.open(server.settings) as store:
+        for dataset in ("ours", "theirs"):
+            items = [Item(id=f"{dataset}-{number}", answer=answer) for number in (1, 2)]
+            store.import_records(dataset, [Record(item=item, annotations=(ben,)) for item in items])
+            store.change_settings(dataset, _blind)
+        store.access.grant("anna@example.org", Role.ANNOTATOR, "ours")
+        store.access.grant("cem@example.org", Role.VIEWER, "ours")
+
+
+def _blind(_: DatasetSettings) -> DatasetSettings:
+    return DatasetSettings(always_blind=True)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with _serving(tmp_path_factory.mktemp("home")) as server:
+        yield server
+
+
+@pytest.fixture
+def enter(server: Server, browser: Browser) -> Iterator[Enter]:
+    """Log somebody in, in a browser of their own."""
+    opened = []
+
+    def log_in(sub: str, at: Server = server) -> Page:
+        context = browser.new_context(viewport={"width": 1280, "height": 800})
+        opened.append(context)
+        page = patient(context.new_page())
+        page.goto(at.url())
+        page.get_by_role("button", name="Log in").click()
+        page.get_by_role("button", name=sub, exact=True).click()
+        page.wait_for_url(f"http://127.0.0.1:{at.port}/**")
+        return page
+
+    yield log_in
+    for context in opened:
+        context.close()
+
+
+def _editor(page: Page) -> None:
+    page.wait_for_selector(".sl[data-item] .sl-p", state="attached")
+    page.focus(".sl-answer")
+
+
+def _pages(page: Page) -> list[str]:
+    page.get_by_text("Help").first.wait_for()
+    links = page.locator("[data-testid='stTopNavLink']").all_inner_texts()
+    return [text.split("\n")[-1] for text in links]
+
+
+def _review(server: Server, item: str, name: str) -> ReviewState:
+    with Store.open(server.settings) as store:
+        return store.review("ours", item, name).state
+
+
+def test_two_people_log_in_and_each_writes_under_their_own_name(
+    server: Server, enter: Enter
+) -> None:
+    anna, lea = enter("2"), enter("1")
+    assert _pages(anna) == ["Review"]
+    assert _pages(lea)[:3] == ["Review", "Datasets", "Detect"]
+    anna.goto(server.url(dataset="ours", reviewer="Ben", item="ours-1"))
+    _editor(anna)
+    assert SECRET not in anna.content()
+    anna.keyboard.press("Enter")
+    anna.wait_for_function("() => spanlab.outbox.writes.length === 0")
+    expect(anna.locator(".sl[data-item='ours-2']")).to_be_attached()
+    assert _review(server, "ours-1", "Anna").status == "done"
+    with Store.open(server.settings) as store:
+        assert [entry.name for entry in store.access.log() if entry.action == "login"] >= ["Anna"]
+
+
+@pytest.mark.parametrize(
+    "place", ["export", "datasets", "compare", "adjudicate", "memory", "jobs", "access", "detect"]
+)
+def test_an_annotator_gets_no_other_page_by_its_address(
+    server: Server, enter: Enter, place: str
+) -> None:
+    anna = enter("2")
+    _editor(anna)
+    anna.goto(server.url(dataset="ours").replace("/?", f"/{place}?"))
+    anna.get_by_text("Help").first.wait_for()
+    anna.wait_for_timeout(500)
+    shown = anna.content()
+    assert SECRET not in shown
+    assert "stDownloadButton" not in shown
+
+
+def test_another_dataset_is_not_there(server: Server, enter: Enter) -> None:
+    anna = enter("2")
+    _editor(anna)
+    anna.goto(server.url(dataset="theirs", item="theirs-1"))
+    anna.get_by_text("There is no dataset").first.wait_for()
+    assert SECRET not in anna.content()
+
+
+def test_a_role_that_is_taken_back_counts_at_the_next_key(server: Server, enter: Enter) -> None:
+    anna = enter("2")
+    anna.goto(server.url(dataset="ours", item="ours-2"))
+    _editor(anna)
+    with Store.open(server.settings) as store:
+        before = store.n_operations("ours")
+        store.access.revoke("anna@example.org", Role.ANNOTATOR, "ours")
+        try:
+            anna.keyboard.press("Enter")
+            anna.get_by_text("Nothing typed is lost").or_(
+                anna.get_by_text("have no role here yet")
+            ).or_(anna.get_by_text("that you may work with")).first.wait_for()
+            assert store.n_operations("ours") == before
+        finally:
+            store.access.grant("anna@example.org", Role.ANNOTATOR, "ours")
+
+
+def test_somebody_without_a_role_is_told_whom_to_ask(enter: Enter) -> None:
+    ben = enter("3")
+    ben.get_by_text("have no role here yet").wait_for()
+    expect(ben.get_by_text("Ben (2)")).to_be_visible()  # Ben annotated here before he came
+    ben.get_by_role("button", name="Log out").click()
+    ben.get_by_role("button", name="End session").click()  # the provider's own question
+    ben.get_by_role("button", name="Log in").wait_for()
+
+
+def test_an_old_token_opens_nothing(tmp_path: Path, enter: Enter) -> None:
+    with _serving(tmp_path, timedelta(seconds=20)) as short:
+        page = enter("2", short)
+        _editor(page)
+        page.wait_for_timeout(21_000)
+        page.reload()
+        page.get_by_role("button", name="Log in").wait_for()
+
+
+def test_an_invitation_lets_one_person_in_once(server: Server, browser: Browser) -> None:
+    with Store.open(server.settings) as store:
+        token = store.access.make_token(
+            "invitation",
+            Role.ANNOTATOR,
+            "ours",
+            expires=datetime.now(UTC) + timedelta(hours=1),
+            code="C0DE-17",
+        )
+    link = f"http://127.0.0.1:{server.port}/invitation?to={token}&worker=w17"
+    with browser.new_context() as mine, browser.new_context() as other:
+        page, late = patient(mine.new_page()), patient(other.new_page())
+        late.goto(link.replace(token, token.swapcase()))
+        expect(late.get_by_role("heading")).to_have_text("This link opens nothing")
+        page.goto(link)
+        page.get_by_role("button", name="Go on").click()
+        page.wait_for_url(f"http://127.0.0.1:{server.port}/", timeout=20_000)
+        _editor(page)
+        assert SECRET not in page.content()
+        assert _pages(page) == ["Review"]
+        late.goto(link)
+        expect(late.get_by_role("heading")).to_have_text("This link opens nothing")
+        page.reload()  # the cookie stays
+        _editor(page)
+        for _ in range(2):
+            page.keyboard.press("Enter")
+            page.wait_for_function("() => spanlab.outbox.writes.length === 0")
+            page.wait_for_timeout(300)
+        page.get_by_text("C0DE-17").wait_for()
+        with Store.open(server.settings) as store:
+            (own,) = store.access.tokens("invitation")
+            assert own.worker == "w17"
+            store.access.revoke_token("invitation", own.id)
+        page.reload()
+        page.get_by_role("button", name="Log in").wait_for()
+
+
+def test_cookies_that_somebody_made_up_open_nothing(server: Server, browser: Browser) -> None:
+    for name in ("_streamlit_user", "spanlab_invitation"):
+        with browser.new_context() as context:
+            value = "sl-" + "x" * 43
+            context.add_cookies([{"name": name, "value": value, "url": server.url()}])
+            page = patient(context.new_page())
+            page.goto(server.url(dataset="ours"))
+            page.get_by_role("button", name="Log in").wait_for()
+
+
+def test_a_link_is_accepted_from_the_apps_own_page_alone(server: Server) -> None:
+    address = f"http://127.0.0.1:{server.port}/invitation"
+    asked = Request(address, b"to=x", {"Origin": "http://evil.example"}, method="POST")
+    with pytest.raises(OSError, match="403"):
+        urlopen(asked, timeout=30)
