@@ -12,6 +12,7 @@ import os
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
 from spanlab.errors import SpanlabError, UnparsableAnswerError, UsageError
@@ -192,3 +193,31 @@ def reason_of(error: BaseException) -> str:
 def one_line(text: str, longest: int) -> str:
     """Return a name or a description for a prompt: on one line, storable, cut at ``longest``."""
     return storable(" ".join(text[: 4 * longest].split()))[:longest]
+
+
+def offered(group: str) -> dict[str, EntryPoint]:
+    """Return the entry points of a group that installed packages have, by name; nothing is loaded.
+
+    Args:
+        group: such as "spanlab.metrics".
+    """
+    return {point.name: point for point in sorted(entry_points(group=group))}
+
+
+def brought(group: str, name: str, what: str) -> Any:
+    """Return what an installed package brings under a name.
+
+    Args:
+        group: of entry points.
+        name: the entry point's.
+        what: what it is, such as "metric".
+
+    Raises:
+        UsageError: no package has one of this name, or its package is broken.
+    """
+    points = offered(group)
+    if name not in points:
+        known = ", ".join(points) or "none"
+        raise UsageError(f"no installed package has a {what} {name!r}; there are: {known}")
+    with foreign(f"the {what} {name!r} cannot be loaded", UsageError):
+        return points[name].load()

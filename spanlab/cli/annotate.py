@@ -16,7 +16,6 @@ from spanlab.cli.inputs import (
     ChatTurns,
     Columns,
     Contexts,
-    ExportFormat,
     ListOfRecords,
     Output,
     SpanCleanup,
@@ -50,9 +49,10 @@ def annotate(
     turns: ChatTurns = TurnSelection.LAST,
     output: Output = None,
     format: Annotated[
-        ExportFormat | None,
+        str | None,
         typer.Option(
-            help="Format of the output file; without it, the one of its ending or the input's."
+            help=f"Format of the output file: {', '.join(WRITABLE)}, or a package's; without it, "
+            "the one of its ending or the input's."
         ),
     ] = None,
 ) -> None:
@@ -118,7 +118,7 @@ def vote(
         typer.Option("--weighted", help="Voters weigh as much as their marks can be relied on."),
     ] = False,
     output: Output = None,
-    format: Annotated[ExportFormat | None, typer.Option(help="As in annotate.")] = None,
+    format: Annotated[str | None, typer.Option(help="As in annotate.")] = None,
 ) -> None:
     """Turn the marks of many annotators into soft labels: the share that marks each character.
 

@@ -277,6 +277,8 @@ def export(
     """
     from spanlab.cli import console
     from spanlab.datasets import format_of
+    from spanlab.datasets.reader import GROUP
+    from spanlab.inbound import offered
     from spanlab.schema import Status
     from spanlab.storage import Store
     from spanlab.workflows.datasets import summary_of
@@ -284,7 +286,7 @@ def export(
 
     if format is None:
         format = format_of(output, more={".html": REPORT}) if output else "spanlab"
-    if format not in FORMATS:
+    if format not in {*FORMATS, *offered(GROUP)}:
         raise UsageError(f"format {format!r} cannot be written; these can: {', '.join(FORMATS)}")
     if repeat_pairs and format != "averitec":
         raise UsageError("--repeat-pairs goes with --format averitec")

@@ -145,19 +145,6 @@ def _is_given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name not in {"DEFAULT", "DEFAULT_MAP"}
 
 
-class ExportFormat(StrEnum):
-    """Formats of files of records."""
-
-    SPANLAB = "spanlab"
-    MUSHROOM = "mushroom"
-    LABELSTUDIO = "labelstudio"
-    CLAIMS = "claims"
-    AVERITEC = "averitec"
-    CSV = "csv"
-    PARQUET = "parquet"
-    HUGGINGFACE = "huggingface"
-
-
 class SpanCleanup(StrEnum):
     """How raw spans are trimmed before they vote."""
 

@@ -7,7 +7,7 @@ import math
 import re
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -109,6 +109,22 @@ class ReadOptions:
     sources: Path | None = None
     asked: tuple[str, str] | None = None
     name: str | None = None
+
+
+GROUP = "spanlab.formats"  # of entry points; each is a ``FormatEntry``
+
+
+@dataclass(frozen=True)
+class FormatEntry:
+    """A format that a package brings.
+
+    Args:
+        reader: a ``FormatReader``; None for what is only written.
+        chunks: yields the bytes of each record, a chunk each; None for what is only read.
+    """
+
+    reader: type[FormatReader] | None = None
+    chunks: Callable[[Iterable[Record]], Iterator[bytes]] | None = None
 
 
 # Where a passage has its text, and what it is called, in other people's words.

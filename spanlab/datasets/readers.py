@@ -26,8 +26,9 @@ from spanlab.datasets.formats.csv_table import CsvReader
 from spanlab.datasets.formats.json_table import JsonReader
 from spanlab.datasets.formats.tabular import MappedReader, RecordLayout
 from spanlab.datasets.parquet import ParquetReader
-from spanlab.datasets.reader import FormatReader, ReadOptions, RejectedRecord
+from spanlab.datasets.reader import GROUP, FormatReader, ReadOptions, RejectedRecord
 from spanlab.errors import InputError, UsageError
+from spanlab.inbound import brought, offered
 from spanlab.schema import Record
 
 
@@ -58,6 +59,11 @@ READERS: dict[str, Callable[[InputFile, ReadOptions], FormatReader]] = {
 }
 FORMATS = tuple(READERS)
 _OF_FOLDERS = (graphrag.GraphRagReader, ParquetReader, ArrowReader)
+
+
+def formats() -> tuple[str, ...]:
+    """Return the names of all formats that may be read, those of installed packages last."""
+    return (*READERS, *(name for name in offered(GROUP) if name not in READERS))
 
 
 def read(path: Path, options: ReadOptions | None = None) -> Iterator[Record]:
@@ -110,8 +116,8 @@ def _reader(file: InputFile, options: ReadOptions) -> FormatReader:
     name = detect(file.path, options.name) if options.format == "auto" else options.format
     if options.columns and options.format == "auto" and name == "claims":
         name = "csv"  # whoever maps its columns knows it for another table
-    if name not in READERS:
-        raise UsageError(f"no format {name!r}; known are auto, {', '.join(READERS)}")
+    if name not in formats():
+        raise UsageError(f"no format {name!r}; known are auto, {', '.join(formats())}")
     if options.records is not None and name != "json":
         raise UsageError(
             f"{file.name} is {name}, which has no lists of records to choose from; json has"
@@ -120,7 +126,12 @@ def _reader(file: InputFile, options: ReadOptions) -> FormatReader:
         raise UsageError(
             f"{file.name} is {name}, which has no columns to map; {', '.join(MAPPED)} have"
         )
-    return READERS[name](file, options)
+    if name in READERS:
+        return READERS[name](file, options)
+    make: type[FormatReader] | None = brought(GROUP, name, "format").reader
+    if make is None:
+        raise UsageError(f"format {name!r} of {offered(GROUP)[name].value} cannot be read")
+    return make(file, options)
 
 
 def _records(

@@ -26,8 +26,10 @@ from spanlab.datasets.formats.analysis_table import (
     write_parquet,
 )
 from spanlab.datasets.formats.jsonl import node_lines
+from spanlab.datasets.reader import GROUP
 from spanlab.datasets.scoring import AnnotatorChooser
 from spanlab.errors import UsageError
+from spanlab.inbound import brought, offered
 from spanlab.schema import UNDETERMINED, DatasetSettings, Record, SharedProcess
 
 
@@ -81,7 +83,8 @@ def write(
         records: what to write, taken one at a time.
         target: a path, replaced as a whole when all is written (packed if it ends in ``.gz``), or
             an open binary stream.
-        format: one of ``WRITABLE``; None goes by the path's ending, see ``format_of``.
+        format: one of ``WRITABLE``, or of a package; None goes by the path's ending, see
+            ``format_of``.
         annotator: for "mushroom" whose labels to write, by default the only prediction or else
             the gold labels; for the others None writes every annotator's, a name only that one's.
         title: what a dataset card calls them.
@@ -98,9 +101,7 @@ def write(
     """
     if format is None:
         format = format_of(target) if isinstance(target, Path) else "spanlab"
-    if format not in _WRITERS:
-        raise UsageError(f"format {format!r} cannot be written; these can: {', '.join(WRITABLE)}")
-    writer = _WRITERS[format]
+    writer = _WRITERS.get(format) or _brought(format)
     of = _Dataset(title, settings or DatasetSettings())
     if isinstance(target, Path):
         with replacing(target) as stream:
@@ -108,6 +109,19 @@ def write(
     count = writer(records, annotator, target, of)
     target.flush()  # an error comes here, and not after the caller was told of success
     return count
+
+
+def _brought(format: str) -> _TextWriter:
+    chunks = None
+    if format in offered(GROUP):
+        chunks = brought(GROUP, format, "format").chunks
+    if chunks is None:
+        raise UsageError(f"format {format!r} cannot be written; these can: {', '.join(WRITABLE)}")
+
+    def written(records: Iterable[Record], annotator: str | None, _: object) -> Iterator[bytes]:
+        return iter(chunks(_only(records, annotator)))
+
+    return _TextWriter(written)
 
 
 def format_of(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
-from pydantic import AfterValidator, WithJsonSchema
+from pydantic import AfterValidator
 
+from spanlab.inbound import offered
 from spanlab.options import OptionModel, option
 from spanlab.retrievers.base import PER_SEARCH
 from spanlab.retrievers.provider import SearchService
@@ -32,6 +34,7 @@ class SourceKind(NamedTuple):
     service: SearchService | None = None
 
 
+GROUP: Final = "spanlab.retrievers"  # of entry points; each makes a retriever, given k
 _SEARCHED = frozenset({"claims", "translate", "k"})
 SOURCE_KINDS: Final[Mapping[str, SourceKind]] = {
     "given": SourceKind(
@@ -70,15 +73,26 @@ SOURCE_KINDS: Final[Mapping[str, SourceKind]] = {
 }
 
 
+@cache
+def source_kinds() -> Mapping[str, SourceKind]:
+    """Return the kinds by name, with the retrievers that installed packages bring."""
+    names = sorted(offered(GROUP).keys() - SOURCE_KINDS.keys())
+    about = "Brought by an installed package."
+    return {**SOURCE_KINDS, **{name: SourceKind(name, about, _SEARCHED) for name in names}}
+
+
 def _known(kind: str) -> str:
-    if kind not in SOURCE_KINDS:
-        raise ValueError(f"passages cannot come from {kind!r} (known: {', '.join(SOURCE_KINDS)})")
+    if kind not in source_kinds():
+        raise ValueError(f"passages cannot come from {kind!r} (known: {', '.join(source_kinds())})")
     return kind
 
 
-KindName = Annotated[
-    str, AfterValidator(_known), WithJsonSchema({"type": "string", "enum": list(SOURCE_KINDS)})
-]
+class _KindSchema:
+    def __get_pydantic_json_schema__(self, *_: object) -> dict[str, object]:
+        return {"type": "string", "enum": list(source_kinds())}
+
+
+KindName = Annotated[str, AfterValidator(_known), _KindSchema()]
 
 
 class PassageSource(OptionModel):
@@ -89,7 +103,7 @@ class PassageSource(OptionModel):
         title="Source of passages",
         help="Where passages come from: the item (given, the default), a local index (bm25), "
         "AVeriTeC's knowledge store (averitec), a search service by name, a search model (web), "
-        "or any search API (search).",
+        "any search API (search), or what an installed package brings.",
         flags="--retriever --search",
         group="Passages",
         titles={name: kind.title for name, kind in SOURCE_KINDS.items()},

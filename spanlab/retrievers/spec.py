@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from spanlab.errors import UsageError
+from spanlab.inbound import brought, foreign
 from spanlab.lm import Meter, ModelChoice, answer_cache, language_model
 from spanlab.options import problem
 from spanlab.retrievers.base import PER_SEARCH, GivenPassages, Retriever
@@ -25,7 +26,7 @@ from spanlab.retrievers.endpoint import SearchEndpoint, price_per_search
 from spanlab.retrievers.provider import ProviderName
 from spanlab.retrievers.providers import PROVIDERS
 from spanlab.retrievers.results import ResultShape
-from spanlab.retrievers.source import SOURCE_KINDS, PassageSource
+from spanlab.retrievers.source import GROUP, PassageSource, source_kinds
 from spanlab.schema import FrozenModel
 from spanlab.settings import Settings
 
@@ -155,12 +156,26 @@ class SearchSpec(_SearchSource):
         return SearchEndpoint.read(url=self.url, shape=self.shape)
 
 
+class PackageSpec(_SearchSource):
+    """A retriever that an installed package brings under a name."""
+
+    kind: Literal["package"] = "package"
+    name: str
+
+    def _open(self, meter: Meter, settings: Settings) -> Retriever:
+        create = brought(GROUP, self.name, "retriever")
+        with foreign(f"the retriever {self.name!r} cannot be made", UsageError):
+            found: Retriever = create(self.k)
+            return found
+
+
 _SPECS: dict[str, type[_SourceSpec]] = {
     "given": GivenSpec,
     "bm25": Bm25Spec,
     "averitec": AveritecSpec,
     "web": WebSpec,
     "search": SearchSpec,
+    "package": PackageSpec,
 }
 _FIELDS = {name for spec in _SPECS.values() for name in spec.model_fields}
 
@@ -179,7 +194,8 @@ def _of_one_kind(fields: object) -> object:
 
 RetrieverSpec = Annotated[
     Annotated[
-        GivenSpec | Bm25Spec | AveritecSpec | WebSpec | SearchSpec, Field(discriminator="kind")
+        GivenSpec | Bm25Spec | AveritecSpec | WebSpec | SearchSpec | PackageSpec,
+        Field(discriminator="kind"),
     ],
     BeforeValidator(_of_one_kind),
 ]
@@ -216,8 +232,10 @@ def specified(source: PassageSource) -> RetrieverSpec | None:
                 "--english go with another source (--search)"
             )
         return None
+    kind = source.kind if source.kind in _SPECS else "package"
     fields: dict[str, object] = {
-        "kind": "search" if source.kind in PROVIDERS else source.kind,
+        "kind": "search" if source.kind in PROVIDERS else kind,
+        "name": source.kind,
         "provider": source.kind if source.kind in PROVIDERS else None,
         "queries": "claims" if source.claims else "question",
         "translate": source.translate,
@@ -230,7 +248,7 @@ def specified(source: PassageSource) -> RetrieverSpec | None:
     except ValidationError as error:
         raise UsageError(f"passages from {source.kind}: {problem(error)}") from None
     for name, title in _OWN.items():
-        if getattr(source, name) and name not in SOURCE_KINDS[source.kind].takes:
+        if getattr(source, name) and name not in source_kinds()[source.kind].takes:
             raise UsageError(f"passages from {source.kind}: {title} goes with another source")
     return source_spec
 

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 _NAMED = 5  # annotators named in a message
 REPORT = "report"
 VERIFIER_DATA = "verifier-data"
-FORMATS = (*WRITABLE, REPORT, VERIFIER_DATA)
+_OWN = (REPORT, VERIFIER_DATA)
+FORMATS = (*WRITABLE, *_OWN)
 BINARY = frozenset({"parquet", "huggingface", VERIFIER_DATA})  # no text: previewed as another one
 _PREVIEWED = 300_000  # bytes of the items in the preview of a report
 _SHOWN_AS = {"parquet": "csv", "huggingface": "spanlab"}  # in a preview
@@ -127,10 +128,10 @@ def export_dataset(
     store.require(Permission.EXPORT, dataset)
     only = _whose(store, dataset, choice)
     records = reported(_records(store, dataset, choice), on_progress)
-    is_whole = choice.format in WRITABLE or not isinstance(target, Path)  # else it comes here again
+    is_whole = choice.format not in _OWN or not isinstance(target, Path)  # else it comes here again
     if is_whole and not store.actor.is_owner:
         store.access.note("export", dataset, choice.format)
-    if choice.format in WRITABLE:
+    if choice.format not in _OWN:
         asked = summary_of(store, dataset).settings
         return write(
             records, target, format=choice.format, annotator=only, title=dataset, settings=asked

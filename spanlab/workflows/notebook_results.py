@@ -6,12 +6,12 @@ import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spanlab.datasets.formats.analysis_table import table_rows
 from spanlab.errors import InputError, UsageError
+from spanlab.inbound import brought
 from spanlab.labels import ItemLabels, labels_of
 from spanlab.results import ResultTable, ResultViews
 from spanlab.schema import AnnotatorKind, Record
@@ -58,7 +58,10 @@ def score(
         UsageError: no installed package has a metric of this name.
     """
     pairs = _pairs(records, annotator, against)
-    chosen = [_metric(metric) if isinstance(metric, str) else metric for metric in metrics]
+    chosen: list[Metric] = [
+        brought("spanlab.metrics", metric, "metric") if isinstance(metric, str) else metric
+        for metric in metrics
+    ]
     right = [gold for gold, _ in pairs]
     return ScoreEvaluation(
         report=score_labels(pairs),
@@ -78,15 +81,6 @@ def _pairs(records: Iterable[Record], annotator: str, against: str) -> LabelPair
     if not pairs:
         raise InputError("there are no records to score")
     return pairs
-
-
-def _metric(name: str) -> Metric:
-    offered = {point.name: point for point in entry_points(group="spanlab.metrics")}
-    if name not in offered:
-        known = ", ".join(offered) or "none"
-        raise UsageError(f"no installed package has a metric {name!r}; there are: {known}")
-    metric: Metric = offered[name].load()
-    return metric
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from other_package import install
 
 from spanlab.datasets import read
+from spanlab.testing import ModelServer, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Write = Callable[..., Path]
@@ -113,3 +115,59 @@ def test_its_cards_of_datasets_are_found(run: Run) -> None:
     done = run("bench", "--list")
     assert done.returncode == 0, done.stderr
     assert "the package shouting" in done.stdout
+
+
+def test_its_format_is_read_and_written_by_name(spanlab: Run, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The NASA.\nIt was.\n", encoding="utf-8")
+    done = run("import", "a.txt", "--dataset", "mine", "--format", "shouts")
+    assert done.returncode == 0, done.stderr
+    done = run("export", "mine", "--format", "shouts", "-o", "b.txt")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "b.txt").read_text(encoding="utf-8") == "THE NASA.\nIT WAS.\n"
+    refused = run("import", "a.txt", "--dataset", "mine", "--format", "whispers")
+    assert refused.returncode == 2
+    assert "no format 'whispers'; known are auto, spanlab" in refused.stderr
+    assert "shouts" in refused.stderr
+    assert run("export", "mine", "--format", "whispers").returncode == 2
+    assert spanlab("export", "mine", "--format", "csv", "-o", "c.csv").returncode == 0
+    done = run("export", "mine", "--format", "csv", "-o", "d.csv")  # nobody takes our names
+    assert (tmp_path / "c.csv").read_bytes() == (tmp_path / "d.csv").read_bytes()
+
+
+def test_its_retriever_is_searched_by_name(
+    run: Run, answers: Path, tmp_path: Path, model_server: ModelServer
+) -> None:
+    model_server.script(lambda ask: say_fields(parts=["NASA"]))
+    detect = ("annotate", answers, "--detector", "ucsc-extract", "-o", tmp_path / "out.jsonl")
+    run = partial(run, OPENAI_BASE_URL=model_server.url, OPENAI_API_KEY="k", SPANLAB_MODEL="m")
+    done = run(*detect, "--search", "library", "--passages-per-search", "2")
+    assert done.returncode == 0, done.stderr
+    record = next(iter(read(tmp_path / "out.jsonl")))
+    assert [each.text[:11] for each in record.item.passages] == ["Of The NASA"] * 2
+    assert [each.retriever for each in record.item.retrievals] == ["library"]
+    refused = run(*detect, "--search", "nowhere")
+    assert refused.returncode == 2
+    assert "the retriever 'nowhere' cannot be loaded: No module named" in refused.stderr
+
+
+def test_its_metric_scores_by_name(site: Path, tmp_path: Path) -> None:
+    code = """
+import spanlab
+rows = [{"answer": "The NASA.", "label": [{"start": 4, "end": 8}]}]
+records = spanlab.annotate(spanlab.load(rows), "shouting")
+print(list(spanlab.score(records, "shouting", metrics=["same"]).to_pandas()["same"]))
+try:
+    spanlab.score(records, "shouting", metrics=["nothing"])
+except spanlab.errors.UsageError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(site), "SPANLAB_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    first, second = done.stdout.splitlines()
+    assert first == "[1.0, 1.0]"
+    assert second.startswith("the metric 'nothing' cannot be loaded: No module named")

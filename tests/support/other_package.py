@@ -24,6 +24,18 @@ odd = "shouting.odd:ENTRY"
 [project.entry-points."spanlab.cards"]
 shouting = "shouting.cards:FILE"
 
+[project.entry-points."spanlab.formats"]
+shouts = "shouting.more:FORMAT"
+csv = "shouting.more:FORMAT"
+
+[project.entry-points."spanlab.retrievers"]
+library = "shouting.more:create"
+nowhere = "shouting.broken:create"
+
+[project.entry-points."spanlab.metrics"]
+same = "shouting.more:same"
+nothing = "shouting.broken:nothing"
+
 [tool.setuptools]
 packages = ["shouting"]
 package-data = { shouting = ["*.toml"] }
@@ -105,6 +117,51 @@ ENTRY = DetectorEntry(name="odd", what="", needs="", create=print, options=OddOp
 """
 
 
+_MORE = """
+import json
+
+from spanlab.datasets.reader import FormatEntry, FormatReader
+from spanlab.retrievers.base import RetrievedPassages
+from spanlab.schema import Item, Passage, Record
+
+
+class ShoutsReader(FormatReader):
+    def rows(self):
+        with self._file.open() as stream:
+            for row, _ in self._file.lines(stream):
+                yield row
+
+    def _record(self, row):
+        return Record(item=Item(id=str(row.line), answer=row.raw.decode().strip()))
+
+
+def chunks(records):
+    for record in records:
+        yield (record.item.answer.upper() + "\\n").encode()
+
+
+FORMAT = FormatEntry(reader=ShoutsReader, chunks=chunks)
+
+
+class Library:
+    name = "library"
+
+    def __init__(self, k):
+        self.k = k
+
+    async def search(self, query):
+        found = [Passage(text=f"Of {query.text} {n}.") for n in range(self.k)]
+        return RetrievedPassages((query.text,), tuple(found))
+
+
+create = Library
+
+
+def same(right, scored):
+    return float(right.hard == scored.hard)
+"""
+
+
 _CARDS = """
 from pathlib import Path
 
@@ -137,6 +194,7 @@ def install(folder: Path) -> Path:
     (package / "__init__.py").touch()
     (package / "entry.py").write_text(_ENTRY, encoding="utf-8")
     (package / "detector.py").write_text(_DETECTOR.replace("\\\\", "\\"), encoding="utf-8")
+    (package / "more.py").write_text(_MORE.replace("\\\\", "\\"), encoding="utf-8")
     (package / "odd.py").write_text(_ODD, encoding="utf-8")
     (package / "cards.py").write_text(_CARDS, encoding="utf-8")
     (package / "cards.toml").write_text(_CARD, encoding="utf-8")

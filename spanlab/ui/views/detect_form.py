@@ -23,7 +23,7 @@ from spanlab.errors import UnderWayError
 from spanlab.jobs.summary import progress_in_words
 from spanlab.options import options_in
 from spanlab.retrievers.provider import SearchService
-from spanlab.retrievers.source import SOURCE_KINDS, PassageSource
+from spanlab.retrievers.source import PassageSource, source_kinds
 from spanlab.schema import DatasetSummary
 from spanlab.ui.common import actor, kept, plain, server_files
 from spanlab.ui.forms import ask, model_options_form, options_form
@@ -125,10 +125,10 @@ def _model(asking: Sequence[str], here: ModelEnvironment) -> dict[str, Any]:
 def _passages(here: ModelEnvironment) -> dict[str, JsonValue]:
     _heading("Passages")
     files = server_files()
-    kinds = [name for name, kind in SOURCE_KINDS.items() if not kind.corpus or files is not None]
+    kinds = [name for name, kind in source_kinds().items() if not kind.corpus or files is not None]
     filled = ask(PassageSource, "detect", "search", search={"choices": tuple(kinds)})
     name = str(filled["search"])
-    kind = SOURCE_KINDS[name]
+    kind = source_kinds()[name]
     service = kind.service
     st.caption(plain(_about(service, here) if service else kind.about))
     taken = [

@@ -12,7 +12,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from spanlab.datasets.columns import FIELDS
 from spanlab.datasets.formats.tabular import RecordLayout
-from spanlab.datasets.readers import FORMATS
+from spanlab.datasets.readers import formats
 from spanlab.errors import SpanlabError
 from spanlab.ui.common import server_files
 from spanlab.ui.views.import_files import ImportChoice, layout_of, show_samples
@@ -108,7 +108,7 @@ def import_form(datasets: Sequence[str]) -> ImportChoice:
     )
     format = right.selectbox(
         "Format",
-        ["auto", *FORMATS],
+        ["auto", *formats()],
         format_func=lambda name: FORMAT_NAMES.get(name, name),
         help="Recognised by the content unless you choose one.",
         key=f"import-format-{_round()}",
