@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import openai
 import pytest
@@ -276,6 +277,90 @@ def test_tasks_tools_and_responses_of_openai_are_heard_apart(model_server: Model
             ],
         )
     assert edges(heard.process())[-1][::2] == ("By Ada Smith.", (CITY,))
+
+
+def events(ask: ModelRequest) -> ScriptedReply:
+    """Reply to Responses with a stream, to a chat as `asked` does."""
+    if not ask.path.endswith("/responses"):
+        return asked(ask)
+    deltas = [
+        {
+            "type": "response.output_text.delta",
+            "item_id": "1",
+            "output_index": 0,
+            "content_index": 0,
+            "sequence_number": number,
+            "delta": piece,
+            "logprobs": [],
+        }
+        for number, piece in enumerate((ANSWER[:20], ANSWER[20:]))
+    ]
+    lines = [f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in deltas]
+    return ScriptedReply(
+        body="".join(lines).encode(), headers={"Content-Type": "text/event-stream"}
+    )
+
+
+@pytest.mark.parametrize("way", ["chat", "raw", "responses"])
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_streams_are_heard_to_their_end_however_they_are_asked_for(
+    way: str, is_async: bool, model_server: ModelServer
+) -> None:
+    model_server.script(events)
+    read = [{"role": "tool", "tool_call_id": "1", "content": CITY}]
+    chat: dict[str, Any] = {"model": "m", "messages": read, "stream": True}
+    output = {"type": "function_call_output", "call_id": "1", "output": CITY}
+    responses: dict[str, Any] = {"model": "m", "input": [output], "stream": True}
+
+    def begun(client: Any) -> Any:
+        if way == "responses":
+            return client.responses.create(**responses)
+        create = client.chat.completions
+        return (create.with_raw_response if way == "raw" else create).create(**chat)
+
+    async def heard() -> int:
+        async with openai.AsyncOpenAI(max_retries=0) as client:
+            found = await begun(client)
+            return len([each async for each in (found.parse() if way == "raw" else found)])
+
+    with spanlab.record() as process:
+        if is_async:
+            assert asyncio.run(heard()) == 2
+        else:
+            with openai.OpenAI(max_retries=0) as client:
+                found = begun(client)
+                assert len(list(found.parse() if way == "raw" else found)) == 2
+    stage = "heard" if is_async else "begun"
+    assert edges(process.process()) == [(CITY, "source", ()), (ANSWER, stage, (CITY,))]
+
+
+def test_a_tool_that_a_model_calls_is_what_its_answer_was_made_from(
+    model_server: ModelServer,
+) -> None:
+    function = {"name": "look_up", "arguments": "{}"}
+    wanted = {"id": "1", "type": "function", "function": function}
+
+    def reply(ask: ModelRequest) -> ScriptedReply:
+        if ask.messages[-1]["role"] == "tool":
+            return say(ANSWER)
+        message = {"role": "assistant", "content": None, "tool_calls": [wanted]}
+        choice = {"index": 0, "finish_reason": "tool_calls", "message": message}
+        body = {"id": "1", "object": "chat.completion", "created": 0, "model": "m"}
+        return ScriptedReply(body={**body, "choices": [choice]})
+
+    model_server.script(reply)
+
+    def agent(client: openai.OpenAI) -> str:
+        messages: list[Any] = [{"role": "user", "content": QUESTION}]
+        first = client.chat.completions.create(model="m", messages=messages).choices[0].message
+        assert first.tool_calls
+        messages += [first, {"role": "tool", "tool_call_id": "1", "content": CITY}]
+        last = client.chat.completions.create(model="m", messages=messages)
+        return last.choices[0].message.content or ""
+
+    with spanlab.record() as process, openai.OpenAI(max_retries=0) as client:
+        agent(client)
+    assert edges(process.process()) == [(CITY, "source", ()), (ANSWER, "agent", (CITY,))]
 
 
 def test_spans_of_a_framework_are_heard_with_the_names_of_its_parts() -> None:

@@ -1,0 +1,62 @@
+"""Traces of pipelines become answers on both databases, each once and in bounded memory."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from spanlab.services.traces import TraceInbox
+from spanlab.storage import Store
+
+LARGE = 4_000_000  # characters of a text: seventeen of them are more than may wait together
+
+
+def said(role: str, text: str) -> str:
+    return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}]}])
+
+
+def call(number: int, text: str = "The tower is old.") -> dict[str, Any]:
+    """A model's call of a trace, whose root comes later."""
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": said("user", text),
+        "gen_ai.output.messages": said("assistant", f"Answer {number}."),
+    }
+    values = [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]
+    return request(number, "chat", spanId="b", parentSpanId="a", attributes=values)
+
+
+def request(number: int, name: str, **more: Any) -> dict[str, Any]:
+    span = {"traceId": f"{number:032x}", "spanId": "a", "name": name, **more}
+    return {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
+
+
+def answers(store: Store) -> list[str]:
+    return [record.item.answer for record in store.records("traced")]
+
+
+def test_exporters_send_at_once_and_again_and_every_answer_is_there_once(store: Store) -> None:
+    inbox = TraceInbox(store, "traced")
+
+    def send(number: int) -> None:
+        for _ in range(2):
+            inbox.take(call(number))
+            inbox.take(request(number, "pipeline"))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(send, range(24)))
+    assert sorted(answers(store)) == sorted(f"Answer {number}." for number in range(24))
+    inbox = TraceInbox(store, "traced")  # a restart knows what is stored
+    inbox.take(call(3))
+    assert inbox.take(request(3, "pipeline")) == (0, "")
+    assert len(answers(store)) == 24
+
+
+def test_of_traces_that_do_not_end_the_oldest_go(store: Store) -> None:
+    inbox = TraceInbox(store, "traced")
+    for number in range(17):
+        inbox.take(call(number, "a" * LARGE))
+    for number in (0, 1, 16):
+        assert inbox.take(request(number, "pipeline")) == (0, "")
+    assert answers(store) == ["Answer 1.", "Answer 16."]
