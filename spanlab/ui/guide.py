@@ -13,6 +13,7 @@ from spanlab.workflows.guide import FOLDER, GuidePage, guide_page, guide_pages, 
 
 _TOPIC = "topic"  # the query parameter of deep links
 _PICTURE = re.compile(r"^!\[([^]]*)\]\((pictures/[\w-]+)\.webp\)$", re.MULTILINE)
+_CODE = re.compile(r"^```(?:sh|python|toml)$", re.MULTILINE)
 _LINK = re.compile(r"\]\(([\w-]+)\.md(?:#[\w-]+)?\)")
 
 
@@ -67,6 +68,7 @@ def _draw(shown: GuidePage) -> None:
     """Draw a page: text and pictures in turn, dark pictures where the app is dark."""
     dark = "-dark" if st.context.theme.type == "dark" else ""
     text = _LINK.sub(rf"](guide?{_TOPIC}=\1)", shown.text)
+    text = _CODE.sub("```text", text)  # Streamlit's colours of code are too faint in the dark
     before, *rest = _PICTURE.split(text)
     st.markdown(before)
     for about, picture, after in zip(rest[::3], rest[1::3], rest[2::3], strict=True):

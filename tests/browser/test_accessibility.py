@@ -45,7 +45,7 @@ PAGES = (
     *("adjudicate", "memory"),
     "export",
 )
-HELP = ("keys", "glossary", "formats", "guidelines", "version")
+HELP = ("guide", "guidelines", "version")
 # Streamlit fetches what draws a style sheet when the first page has one.
 STYLED = """() => [...document.querySelectorAll("style")]
     .some((node) => node.textContent.includes("stCaptionContainer"))"""

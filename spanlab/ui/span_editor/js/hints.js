@@ -21,7 +21,7 @@ export class Hints {
         this.done = new Set(); // commands
         this.words = h("p", {});
         const seen = h("button", { class: "sl-button", type: "button" }, "Got it");
-        this.link = h("a", { class: "sl-link" });
+        this.link = h("a", {});
         this.node = h("div", { class: "sl-hint", role: "note", "aria-label": "Hint" }, this.words, this.link, pressable(seen, () => this.next()));
         this.at = this.stored();
         this.paint();
