@@ -25,6 +25,10 @@ _PAGES = "spanlab.pages"
 _STYLE = """<style>
 .stMainBlockContainer { padding-top: 4.5rem; }
 .stMainBlockContainer h1 { font-size: 1.9rem; padding: 0 0 .75rem; }
+/* Long lines of code wrap: what scrolls sideways cannot be reached by keyboard. */
+.stMainBlockContainer [data-testid="stMarkdownContainer"] pre,
+.stMainBlockContainer [data-testid="stMarkdownContainer"] pre code {
+    white-space: pre-wrap !important; overflow-x: hidden; }
 .stMainBlockContainer h2 { font-size: 1.45rem; padding: .7rem 0 .25rem; }
 .stMainBlockContainer h3 { font-size: 1.2rem; padding: 0 0 .25rem; }
 .stApp [data-testid="stCaptionContainer"] { color: inherit; opacity: .75; }
