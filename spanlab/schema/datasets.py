@@ -158,20 +158,18 @@ class DetectorSetup(FrozenModel):
 
     @property
     def options(self) -> dict[str, JsonValue]:
-        """All other settings."""
+        """All other settings but the seeds of its models, which make it no other detector."""
         left_out = {"name", *self.models}
-        return {key: v for key, v in self.settings.items() if key not in left_out}
+        return {
+            key: v
+            for key, v in self.settings.items()
+            if key not in left_out and not key.endswith("seed")
+        }
 
     def repeats(self, other: Self) -> bool:
         """Say whether this is another one again: all the same but for the seeds of its models."""
-
-        def fixed(setup: DetectorSetup) -> dict[str, JsonValue]:
-            return {
-                key: v for key, v in setup.settings.items() if key != "name" and key[-4:] != "seed"
-            }
-
-        same = (fixed(self), self.prompts) == (fixed(other), other.prompts)
-        return same and self.annotator != other.annotator
+        mine, its = ((one.models, one.options, one.prompts) for one in (self, other))
+        return mine == its and self.annotator != other.annotator
 
 
 class DatasetSettings(FrozenModel):

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from spanlab.datasets import ReadOptions, read
 from spanlab.detectors import detector
+from spanlab.schema import MeasurementPlan
 from spanlab.scorers.powered import ReviewedSample, estimate_rate
 from spanlab.scorers.sampling import (
     inclusion_probabilities,
@@ -31,7 +32,7 @@ from spanlab.scorers.sampling import (
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
-from measured_data import passes, two_models
+from measured_data import passes, reviewed, two_models
 
 Array = NDArray[np.float64]
 
@@ -110,7 +111,10 @@ def _gate(items: int = 1_000) -> None:
     """Print how often the gate fails in 200 runs: for five points more, and for no difference."""
     print(f"\ngate, {_RUNS} runs: rate | compared | reviews of each side | five points | none")
     for rate in (0.05, 0.1, 0.2):
-        n = reviews_for_difference(0.05, rate, items=items)
+        plan = MeasurementPlan(annotator="judge")
+        pilot = reviewed(two_models(items, (rate, rate))[:items], plan, 300).estimate()
+        rho = float(pilot.rho) if pilot else 0.0
+        n = reviews_for_difference(0.05, rate, rho, items=items)
         for paired in (False, True):
             failed = [0, 0]
             for at, new in enumerate((rate + 0.05, rate)):

@@ -232,11 +232,16 @@ def test_verdicts_on_claims_are_scored_in_the_form_of_their_task(
     assert spanlab("bench", "--check", "table").returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("bound", "stale"),
+    [({}, ""), ({"prompts": {"offline": ["0"]}}, "stale (other prompts); ")],
+    ids=["holds", "stale"],
+)
 def test_a_cell_says_what_its_detector_was_certified_to_be_worth(
-    spanlab: Run, tmp_path: Path
+    spanlab: Run, tmp_path: Path, bound: dict[str, object], stale: str
 ) -> None:
     content: dict[str, object] = {
-        "binding": {"annotator": "offline"},
+        "binding": {"annotator": "offline", **bound},
         "answers": {"sensitivity": {"mean": 0.9}, "specificity": {"mean": 0.75}},
         "characters": {},
     }
@@ -249,7 +254,7 @@ def test_a_cell_says_what_its_detector_was_certified_to_be_worth(
     )
     assert done.returncode == 0, done.stderr
     rows = figures(tmp_path / "table")
-    assert rows["offline"]["Certificate"] == "answers: sensitivity .900, specificity .750"
+    assert rows["offline"]["Certificate"] == f"{stale}answers: sensitivity .900, specificity .750"
     assert rows["mark nothing"]["Certificate"] == ""
 
 

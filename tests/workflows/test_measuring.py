@@ -10,10 +10,18 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from commands import run_here
-from measured_data import filled, items, said
+from measured_data import ANSWER, filled, items, said
 
 from spanlab.errors import UsageError
-from spanlab.schema import Annotation, AnnotatorKind, MeasurementPlan, Status
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Claim,
+    Item,
+    MeasurementPlan,
+    Record,
+    Status,
+)
 from spanlab.storage import Store
 from spanlab.workflows.measuring.certificates import certify, read_certificate, stale_because
 from spanlab.workflows.measuring.certificates import write_certificate as write
@@ -90,6 +98,34 @@ def test_characters_and_claims_are_ratios(store: Store) -> None:
     rate = measure(store, "d").rate.finite
     assert rate
     assert (rate.mean, rate.low, rate.high) == pytest.approx((0.15, 0.15, 0.15))
+
+
+def test_claims_are_counted_claim_by_claim(store: Store) -> None:
+    """Answers have one to three claims, the first is wrong in every fourth; the judge errs once."""
+
+    def judged(who: str, at: int, wrong: bool) -> Annotation:
+        verdicts = ["refuted" if wrong else "supported", *["supported"] * (at % 3)]
+        claims = tuple(Claim(text=f"c{n}", verdict=v) for n, v in enumerate(verdicts))
+        return said(who, marked=False).model_copy(update={"claims": claims})
+
+    records = [
+        Record(
+            item=Item(id=f"i{at}", question=f"q{at}", answer=ANSWER),
+            annotations=(judged("judge", at, at % 4 == 0 or at == 1),),
+        )
+        for at in range(240)
+    ]
+    store.import_records("d", records)
+    plan_measurement(store, "d", MeasurementPlan(annotator="judge", unit="claims"))
+    queue = measurement_queue(store, "d")
+    for name in queue[:120]:
+        at = int(name[1:])
+        store.save_annotations("d", [(name, judged("anna", at, at % 4 == 0))])
+    rate = measure(store, "d").rate
+    assert rate.marked == pytest.approx(61 / 480)
+    assert rate.finite
+    assert rate.finite.low <= 60 / 480 <= rate.finite.high
+    assert rate.finite.high - rate.finite.low < 0.05
 
 
 def test_the_commands_plan_measure_and_gate(store: Store, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from spanlab.workflows.detection.estimate import settings_of
 from spanlab.workflows.detection.file_run import FileRun
 from spanlab.workflows.detection.request import request_of
 from spanlab.workflows.detection.selection import specs_in
-from spanlab.workflows.detection.setup import prompt_hash
+from spanlab.workflows.detection.setup import prompt_hash, setup_changes
 from spanlab.workflows.measuring.certificates import read_certificate
 
 _REASONS: Final = 20  # of failures, that a cell keeps
@@ -189,7 +189,13 @@ class CellRun:
             content = read_certificate(path).content
             if content["binding"]["annotator"] == cell.detector.signs:
                 names = ("binding", "answers", "characters", "sha256")
-                return {name: content[name] for name in names}
+                found = {name: content[name] for name in names}
+                stale = [
+                    change
+                    for spec in specs_in(cell.detector)
+                    for change in setup_changes(content["binding"], spec, self._settings)
+                ]
+                return {**found, "stale": stale}
         return None
 
 

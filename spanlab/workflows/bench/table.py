@@ -263,7 +263,8 @@ def _certified(row: _Row) -> str | None:
     quality = certificate["answers"]
     sides = (quality[name] for name in ("sensitivity", "specificity"))
     told = [MISSING if side is None else figure(side["mean"]) for side in sides]
-    return f"answers: sensitivity {told[0]}, specificity {told[1]}"
+    stale = f"stale (other {', '.join(certificate['stale'])}); " if certificate["stale"] else ""
+    return f"{stale}answers: sensitivity {told[0]}, specificity {told[1]}"
 
 
 def _took(content: dict[str, Any]) -> tuple[Cell, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -47,6 +48,21 @@ def setup_of(spec: DetectorSpec, settings: Settings) -> DetectorSetup:
         settings={key: value for key, value in settings_of(spec).items() if key != "metric"},
         prompts=prompt_hash(spec, settings),
     )
+
+
+def option_hash(setup: DetectorSetup) -> str:
+    """Return a hash of a detector's options; they may name places that are nobody's business."""
+    return sha256(json.dumps(setup.options, sort_keys=True).encode()).hexdigest()
+
+
+def setup_changes(
+    binding: Mapping[str, Any], spec: DetectorSpec, settings: Settings
+) -> tuple[str, ...]:
+    """Return in what a detector differs from the one that a certificate is bound to."""
+    now = setup_of(spec, settings)
+    values = {"models": now.models, "prompts": now.prompts, "options": option_hash(now)}
+    then = {key: binding.get(key, {}).get(spec.signs) for key in values}
+    return tuple(key for key in values if then[key] not in (None, [values[key]]))
 
 
 def model_checks(setups: Iterable[DetectorSetup]) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from spanlab.errors import UsageError
 from spanlab.schema import DetectorSetup, MeasurementPlan
 from spanlab.storage import Store
 from spanlab.workflows.datasets import summary_of
-from spanlab.workflows.detection.setup import changed_prompts, model_checks
+from spanlab.workflows.detection.setup import changed_prompts, model_checks, option_hash
 from spanlab.workflows.measuring.measurement import measure
 from spanlab.workflows.measuring.quality import quality_of
 from spanlab.workflows.measuring.sample import read_measured
@@ -136,9 +136,6 @@ def _binding(store: Store, dataset: str, plan: MeasurementPlan) -> dict[str, Any
         names = sorted({one.annotator for one in setups})
         return {name: [value(s) for s in setups if s.annotator == name] for name in names}
 
-    def options(setup: DetectorSetup) -> str:
-        return sha256(json.dumps(setup.options, sort_keys=True).encode()).hexdigest()
-
     return {
         "name": dataset,
         "annotator": plan.annotator,
@@ -146,7 +143,7 @@ def _binding(store: Store, dataset: str, plan: MeasurementPlan) -> dict[str, Any
         "model": plan.model,
         "models": by_name(lambda setup: setup.models),
         "prompts": by_name(lambda setup: setup.prompts),
-        "options": by_name(options),
+        "options": by_name(option_hash),
         "definition": plan.definition,
         "unit": plan.unit,
         "dataset": items.hexdigest(),
