@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from typing import Annotated
 
 import typer
@@ -143,24 +141,12 @@ def worker(
     import socket
 
     from spanlab.cli import console
-    from spanlab.jobs import worker as work
+    from spanlab.jobs.worker import WorkerRole, work
     from spanlab.settings import Settings
     from spanlab.workflows import serving
 
     if log_json:
         serving.log_json()
-    say = logging.getLogger("spanlab.worker").info if log_json else console.say
-    ended = threading.Event()
-    stops = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(stop, lambda *_: ended.set()) for stop in stops]
-    try:
-        role = work.WorkerRole(name or socket.gethostname(), processes=processes)
-        me = work.start(Settings.read(), role)
-        say(f"{me.name} works on jobs; Ctrl+C ends it after the calls under way")
-        while not ended.wait(1.0):
-            pass
-        say("stopping after the calls under way")
-        work.stop()
-    finally:  # a name that is refused leaves the process as it was
-        for stop, handler in zip(stops, before, strict=True):
-            signal.signal(stop, handler)
+    info = logging.getLogger("spanlab.worker").info
+    role = WorkerRole(name or socket.gethostname(), processes=processes)
+    work(Settings.read(), role, info if log_json else console.say)

@@ -133,8 +133,8 @@ _ENGINES: dict[str, Engine] = {}
 _ENGINES_LOCK = Lock()
 
 
-def config(settings: Settings, executor: str, *, brief: bool) -> DBOSConfig:
-    """Return DBOS's configuration for a worker of this name; a ``brief`` one has to end soon."""
+def config(settings: Settings, executor: str) -> DBOSConfig:
+    """Return DBOS's configuration for a worker of this name."""
     from dbos import DBOSPortableJSONSerializer
 
     _set_up_dbos()
@@ -148,7 +148,8 @@ def config(settings: Settings, executor: str, *, brief: bool) -> DBOSConfig:
         "use_listen_notify": False,  # polled alike on SQLite, PostgreSQL and through poolers
         "log_level": "WARNING",
         "run_migrations": False,
-        "notification_listener_polling_interval_sec": 0.25 if brief else 1.0,  # a stop waits for it
+        # A stop waits for it; it asks the database only for who waits for messages, here nobody.
+        "notification_listener_polling_interval_sec": 0.25,
     }
 
 

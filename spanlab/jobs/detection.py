@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 Range = list[int]  # positions [start, stop)
 
 _SMALLEST = 32  # items of a part, so that its bookkeeping does not show
-_MOST = 40  # parts of a job, so that queueing and following them costs little
+# Parts of a job: a worker takes a few with each look at the queue, so a quick job takes as many
+# looks as it has parts. Up to six workers share these evenly.
+_MOST = 24
 _EVERY = 0.5  # seconds between two looks at the parts
 _RATE_SECONDS = 10.0  # over which the rate is measured
 

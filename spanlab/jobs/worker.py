@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import atexit
 import logging
+import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -62,15 +63,6 @@ def _start(settings: Settings) -> None:
         atexit.register(stop)
 
 
-_WATCH_SECONDS = 2.0  # between two looks at the own lease and at the others'
-
-
-_SURE_SECONDS = 5.0  # after which a worker that the database has not heard asks no model
-
-
-_LOOK_SECONDS = 0.2  # between two looks at whether the lease is lost
-
-
 _GRACE_SECONDS = 150.0  # a model call may take that long; it is paid, so its answer is awaited
 
 
@@ -86,11 +78,23 @@ _OWN_AT_ONCE = 32  # jobs with keys of browser sessions, and their parts
 _PARTS_AT_ONCE = 4  # enough that the next one is there while the last answers of one come in
 
 
-# How often a worker looks for work; it costs a processor some 4 ms and its database three queries.
-_POLL_SECONDS = 0.25
-
-
 _POLL_SECONDS_ALONE = 0.1  # for as long as a command runs
+
+
+@dataclass(frozen=True)
+class WorkerPace:
+    """How often a worker looks at things, in seconds.
+
+    ``watch`` is between two looks at its own lease and at the others'; ``sure`` after which it asks
+    no model if the database has not heard it, less than the nine that the database waits; ``look``
+    between two looks at whether the lease is lost; ``poll`` between two at the queues, of which
+    each costs a processor some 4 ms and the database three queries.
+    """
+
+    watch: float = 2.0
+    sure: float = 5.0
+    look: float = 0.2
+    poll: float = 0.25
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,7 @@ class WorkerRole:
     name: str
     alone: bool = False
     processes: int = 0
+    pace: WorkerPace = WorkerPace()
 
     def __post_init__(self) -> None:
         """Refuse a name that a lease cannot have, which is a file of that name on SQLite.
@@ -159,7 +164,7 @@ class Worker:
 
         The database gives a silent worker's name away after nine seconds at the earliest.
         """
-        return self._local or time.monotonic() - self._heard < _SURE_SECONDS
+        return self._local or time.monotonic() - self._heard < self.role.pace.sure
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -179,7 +184,7 @@ class Worker:
         """
         asked = time.monotonic()
         while not self._local and self.cut_off == cut_off and self._heard < asked:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(self.role.pace.look)
         return self.cut_off != cut_off
 
     def owns(self, row: WorkflowStatus) -> bool:
@@ -202,14 +207,16 @@ class Worker:
         leases.requeue(self.jobs, self.name)
         leases.requeue_abandoned(self.jobs, self.name)
         self.executor = executor_of(self.role.processes)
-        DBOS(config=database.config(self.settings, self.name, brief=self.role.alone))
+        DBOS(config=database.config(self.settings, self.name))
         queues = sorted({self.jobs_queue, self.parts_queue, self.own_queue})
         DBOS.listen_queues(queues)
         for queue in queues:  # before the launch: after it they would be found a second later
             self.jobs.client.register_queue(
                 queue,
                 worker_concurrency=self._at_once(queue),
-                polling_interval_sec=_POLL_SECONDS_ALONE if self.role.alone else _POLL_SECONDS,
+                polling_interval_sec=_POLL_SECONDS_ALONE
+                if self.role.alone
+                else self.role.pace.poll,
                 on_conflict="never_update",
             )
         DBOS.launch()
@@ -249,7 +256,7 @@ class Worker:
 
     def _watch(self) -> None:
         told = ""
-        while not self._over.wait(_WATCH_SECONDS):
+        while not self._over.wait(self.role.pace.watch):
             asked = time.monotonic()
             try:
                 database.check_space(self.settings)
@@ -283,7 +290,7 @@ class Worker:
                 log.warning("%s is cut off: %s", self.name, str(error).partition("\n")[0])
                 if lease is not None:
                     lease.release()
-            self._over.wait(_WATCH_SECONDS)
+            self._over.wait(self.role.pace.watch)
 
 
 _CURRENT: list[Worker] = []
@@ -310,6 +317,28 @@ def start(settings: Settings, role: WorkerRole) -> Worker:
             _CURRENT.clear()
             raise
         return worker
+
+
+def work(settings: Settings, role: WorkerRole, say: Callable[[str], object]) -> None:
+    """Work in this process's main thread until SIGINT or SIGTERM, and say so in words.
+
+    Raises:
+        SpanlabError: this process has a worker already.
+        StoreError: a database cannot be reached.
+    """
+    ended = threading.Event()
+    stops = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(each, lambda *_: ended.set()) for each in stops]
+    try:
+        me = start(settings, role)
+        say(f"{me.name} works on jobs; Ctrl+C ends it after the calls under way")
+        while not ended.wait(1.0):
+            pass
+        say("stopping after the calls under way")
+        stop()
+    finally:  # a name that is refused leaves the process as it was
+        for each, handler in zip(stops, before, strict=True):
+            signal.signal(each, handler)
 
 
 def stop() -> None:

@@ -33,6 +33,7 @@ from working_jobs import (
 )
 
 from spanlab import jobs
+from spanlab.jobs.worker import WorkerPace
 from spanlab.lm import Meter
 from spanlab.mappers import load
 from spanlab.schema import Status
@@ -122,10 +123,10 @@ def kills(items: int, times: int) -> None:
         job_id = jobs.submit_detection(request(model, concurrency=16), settings)
         kills = []
         for moment in sorted(chance.sample(range(1, items), times)):
-            with working(settings, "w") as process:
+            with working(settings, "w", pace=WorkerPace()) as process:
                 wait_until(lambda moment=moment: model.count >= moment, "a moment to kill")  # type: ignore[misc]  # a default is no parameter to mypy
                 kills.append(killed(process, settings.home, model))
-        with working(settings, "w"):
+        with working(settings, "w", pace=WorkerPace()):
             done = jobs.wait(job_id, timeout=600, settings=settings)
         again = again_after_kills(model, kills, settings.home)
         assert len(again) == sum(count - 1 for count in Counter(model.fingerprints()).values())
@@ -167,7 +168,10 @@ def _one_of_two_killed(folder: Path, url: str, model: ModelServer, items: int) -
     fill(here, items)
     model.requests.clear()
     before = model.count
-    with working(first, "first") as process, working(second, "second"):
+    with (
+        working(first, "first", pace=WorkerPace()) as process,
+        working(second, "second", pace=WorkerPace()),
+    ):
         began = time.time()
         job_id = jobs.submit_detection(request(model, concurrency=32), here)
         wait_until(lambda: model.count - before >= items // 2, "half of the calls")
@@ -193,7 +197,7 @@ def _shared_rate(
     fill(settings, items)
     with ExitStack() as stack:
         for number in range(workers):
-            stack.enter_context(working(settings, f"w{number}"))
+            stack.enter_context(working(settings, f"w{number}", pace=WorkerPace()))
         warm = jobs.submit_detection(
             request(model, concurrency=at_once, items=tuple(f"i{n}" for n in range(128))), settings
         )

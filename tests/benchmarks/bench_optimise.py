@@ -28,6 +28,7 @@ from optimizers.watching import StoppableMeter
 from spanlab import jobs
 from spanlab.datasets import read
 from spanlab.detectors import DetectorSpec
+from spanlab.jobs.worker import WorkerPace
 from spanlab.lm import ModelChoice
 from spanlab.programs import ProgramRegistry
 from spanlab.schema import Record
@@ -78,7 +79,7 @@ def kills(records: list[Record], latency: float) -> None:
     ):
         quiet = _settings(Path(folder) / "quiet")
         job_id = _submit(quiet, server, records)
-        with working(quiet, "w"):
+        with working(quiet, "w", pace=WorkerPace()):
             jobs.wait(job_id, settings=quiet)
         calls, anew = server.count, _repeated(server)
         server.requests.clear()
@@ -86,12 +87,12 @@ def kills(records: list[Record], latency: float) -> None:
         job_id = _submit(killed, server, records)
         dice, ends = random.Random(5), []
         for share in sorted(dice.random() for _ in range(KILLS)):
-            with working(killed, "w") as process:
+            with working(killed, "w", pace=WorkerPace()) as process:
                 until = calls + int(share * calls)
                 wait_until(lambda until=until: server.count >= until, "calls")  # type: ignore[misc]  # a default is no parameter to mypy
                 time.sleep(dice.random() * 0.2)
                 ends.append(kill(process, killed.home, server))
-        with working(killed, "w"):
+        with working(killed, "w", pace=WorkerPace()):
             view = jobs.wait(job_id, settings=killed)
         first, second = (ProgramRegistry(each.programs).load("tuned") for each in (quiet, killed))
         same = first.predictors == second.predictors and first.held_out == second.held_out

@@ -19,6 +19,7 @@ from postgres import Cluster
 from sqlalchemy import make_url
 from working_jobs import (
     NOTHING,
+    QUICK,
     SECONDS,
     fill,
     key_of,
@@ -41,7 +42,6 @@ from spanlab.storage import Store
 from spanlab.testing import ModelRequest, ModelServer, caller_with, say
 
 AT_ONCE = 8
-SURE = 5.0  # seconds for which a worker goes on without hearing of its database
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_a_host_that_is_cut_off_and_returns_loses_nothing_and_asks_little_twice(
         wait_until(lambda: len(by(model, "far")) >= 120, "calls of both workers")
         with cable.pulled(), model_cable.pulled():
             known = put_away_for_all(shared_settings)
-            time.sleep(SURE + 1)  # PostgreSQL waits longer, eleven seconds
+            time.sleep(QUICK.sure + 1)  # PostgreSQL waits longer, eleven seconds
             cable.give_up()
             wait_until(lambda: not at_work("far", job_id, where), "the other to take over")
         back = time.time()
@@ -129,14 +129,14 @@ def test_a_host_that_is_cut_off_and_returns_loses_nothing_and_asks_little_twice(
 def test_a_worker_whose_database_is_silent_stops_asking_and_goes_on_when_it_is_back(
     shared_settings: Settings, model: ModelServer, cable: Cable, tmp_path: Path
 ) -> None:
-    model.latency = 1.0  # what it has in hand lasts for eight seconds, longer than it is sure
+    model.latency = 0.5  # what it has in hand lasts for four seconds, longer than it is sure
     fill(shared_settings, 64)
     far = through(cable, shared_settings, tmp_path / "far")
     with working(far, "far"):
         job_id = jobs.submit_detection(request(model, concurrency=AT_ONCE), shared_settings)
         wait_until(lambda: model.count >= AT_ONCE, "the first calls")
         with cable.pulled():
-            time.sleep(SURE + 0.5)
+            time.sleep(QUICK.sure + 0.5)
             wait_until(lambda: is_silent(model), "it to stop asking")
             assert model.count < 64
         done = jobs.wait(job_id, timeout=SECONDS, settings=shared_settings)

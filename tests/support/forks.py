@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -38,6 +38,7 @@ class Fork:
         log: the file to which its output is added.
         folder: the working directory; by default that of the tests.
         out: the file for its standard output alone; by default the log.
+        act: what it does; by default the command.
     """
 
     def __init__(
@@ -48,8 +49,9 @@ class Fork:
         *,
         folder: Path | None = None,
         out: Path | None = None,
+        act: Callable[[], None] = main,
     ) -> None:
-        given = (command, dict(environ), folder or Path.cwd(), out or log, log)
+        given = (command, dict(environ), folder or Path.cwd(), out or log, log, act)
         self._process = _FORKING.Process(target=_run, args=given)
         # Streamlit's AppTest leaves its script as the main module, which a fork would run first.
         main_module, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
@@ -93,7 +95,12 @@ def run_forked(
 
 
 def _run(
-    command: list[str], environ: Mapping[str, str], folder: Path, out: Path, err: Path
+    command: list[str],
+    environ: Mapping[str, str],
+    folder: Path,
+    out: Path,
+    err: Path,
+    act: Callable[[], None],
 ) -> None:
     gc.freeze()  # what was imported: a look at all of it would copy its memory
     os.environ.clear()
@@ -104,4 +111,4 @@ def _run(
     for number, file in ((1, out), (2, err)):
         with file.open("ab") as opened:
             os.dup2(opened.fileno(), number)
-    main()
+    act()

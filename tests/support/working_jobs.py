@@ -8,12 +8,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
 from forks import Fork
 
+from spanlab.cli import console
 from spanlab.detectors import DetectorSpec
+from spanlab.jobs.worker import WorkerPace, WorkerRole, work
 from spanlab.lm import ModelChoice
 from spanlab.schema import Item, Record, Status
 from spanlab.settings import Settings
@@ -23,6 +26,8 @@ from spanlab.workflows.detection.request import RunRequest
 
 Process = subprocess.Popen[bytes] | Fork
 NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"  # ucsc-extract: nothing to mark
+# Four times as often as people's workers look: what is waited for comes sooner.
+QUICK = WorkerPace(watch=0.5, sure=1.5, look=0.05, poll=0.1)
 SECONDS = 120  # that something may take before a test gives up
 
 
@@ -47,11 +52,13 @@ def working(
     name: str,
     inside: Sequence[str] = (),
     environ: Mapping[str, str] = MappingProxyType({}),
+    *,
+    pace: WorkerPace = QUICK,
 ) -> Iterator[Process]:
     """Let a `spanlab worker` run until the block ends, or it is killed there.
 
-    ``inside`` is a command that runs it somewhere else, such as in a network namespace;
-    ``environ`` is added to its environment.
+    ``inside`` is a command that runs it somewhere else, such as in a network namespace, and at its
+    own pace; ``environ`` is added to its environment.
     """
     command = ["spanlab", "worker", "--name", name]
     variables = environment(settings, name) | dict(environ)
@@ -62,7 +69,8 @@ def working(
         with log.open("ab") as out:
             process = subprocess.Popen([*inside, *command], env=variables, stderr=out, stdout=out)
     else:
-        process = Fork(command, variables, log)
+        act = partial(_work, WorkerRole(name, pace=pace))
+        process = Fork(command, variables, log, act=act)
     try:
         yield process
     finally:
@@ -76,6 +84,10 @@ def working(
                 raise
         said = log.read_text()
         assert "Traceback" not in said, said
+
+
+def _work(role: WorkerRole) -> None:
+    work(Settings.read(), role, console.say)
 
 
 def fill(settings: Settings, count: int, first: int = 0) -> None:
