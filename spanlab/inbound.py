@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
@@ -18,8 +17,8 @@ from typing import Any, Final
 from spanlab.errors import SpanlabError, UnparsableAnswerError, UsageError
 from spanlab.redaction import redact
 from spanlab.schema import storable
+from spanlab.settings import Settings
 
-_LIMIT: Final = 16.0  # MiB
 _PIECE: Final = 2**16  # bytes that are unpacked at a time: a packed one can be a thousand
 _VALUES: Final = 1_000_000  # lists and objects of a reply: each takes up to 250 bytes of memory
 ABOUT: Final = 500  # characters of a name, title or address in a prompt
@@ -30,20 +29,13 @@ _PACKED: Final = frozenset(("gzip", "x-gzip", "deflate"))
 _ENDS: Final = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)
 
 
-def reply_limit(environ: Mapping[str, str] = os.environ) -> int:
-    """Return the most bytes that a reply may have: ``SPANLAB_REPLY_LIMIT`` in MiB, 16 by default.
+def reply_limit() -> int:
+    """Return the most bytes that a reply may have.
 
     Raises:
-        UsageError: the variable holds no number above 0.
+        UsageError: ``SPANLAB_REPLY_LIMIT`` holds no number of MiB above 0.
     """
-    given = environ.get("SPANLAB_REPLY_LIMIT") or _LIMIT
-    try:
-        limit = int(float(given) * 2**20)
-    except (ValueError, OverflowError):
-        limit = 0
-    if limit < 1:
-        raise UsageError(f"SPANLAB_REPLY_LIMIT is a number of MiB above 0, not {given!r}")
-    return limit
+    return int(Settings.read().reply_limit * 2**20)
 
 
 async def collected(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -74,9 +73,6 @@ class EntityTurns:
 
 
 Mode = Literal["on", "read-only", "off"]
-
-
-DAYS: Final = "SPANLAB_MEMORY_DAYS"  # "search=7,papers=100": days for which evidence counts
 
 
 _DAYS: Final[Mapping[str, float | None]] = {
@@ -274,7 +270,7 @@ def expires(kind: str, now: float) -> float | None:
     Raises:
         UsageError: ``SPANLAB_MEMORY_DAYS`` cannot be read.
     """
-    days = _days(os.environ.get(DAYS, "")).get(kind, _DAYS["tool"])
+    days = _days(Settings.read().memory_days).get(kind, _DAYS["tool"])
     return None if days is None else now + days * _DAY
 
 
@@ -306,7 +302,8 @@ def _days(written: str) -> Mapping[str, float | None]:
         kind, _, days = (side.strip() for side in part.partition("="))
         if kind not in days_kept or not (days == "never" or days.isdecimal()):
             raise UsageError(
-                f"{DAYS}: {part!r} is not like search=30 (kinds: {', '.join(days_kept)}; or never)"
+                f"{Settings.variable('memory_days')}: {part!r} is not like search=30 "
+                f"(kinds: {', '.join(days_kept)}; or never)"
             )
         days_kept[kind] = None if days == "never" else float(days)
     return days_kept

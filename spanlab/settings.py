@@ -118,6 +118,32 @@ class Settings(BaseModel):
             raise ValueError("too short")
         return secret
 
+    reply_limit: float = Field(
+        16.0,
+        gt=0,
+        allow_inf_nan=False,
+        title="a number of MiB above 0",
+        description="How large a reply of a model, a search service or a tool server may be.",
+    )
+    pages_allowed_hosts: Annotated[frozenset[str], BeforeValidator(_names)] = Field(
+        frozenset(),
+        title="hosts with ports and commas between, such as wiki.intern:443,127.0.0.1:8080",
+        description="Whose pages may be read though they are not public.",
+    )
+    tools: Path | None = Field(
+        None, title="a file", description="The tool servers, in place of tools.json."
+    )
+    memory_days: str = Field(
+        "",
+        title="days by kind, such as search=7,papers=100",
+        description="For how long evidence that is kept counts.",
+    )
+    offline_model: Path | None = Field(
+        None,
+        title="a file of spanlab train-offline",
+        description="The model of the offline detector, in place of the shipped one.",
+    )
+
     @property
     def has_login(self) -> bool:
         """Whether people log in.

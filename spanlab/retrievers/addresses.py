@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import os
 import socket
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from spanlab.errors import PageError
+from spanlab.settings import Settings
 
 AGENT: Final = "spanlab"  # how we name ourselves to servers
-ALLOWED = "SPANLAB_PAGES_ALLOWED_HOSTS"
+ALLOWED = Settings.variable("pages_allowed_hosts")
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 # Of IPv6 what the registries have given out, without what is for protocols, examples or tunnels,
@@ -39,15 +39,6 @@ _SPECIAL: Final = tuple(
         ),
     )
 )
-
-
-def allowed_hosts(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
-    """Return the hosts with ports whose pages may be read though they are not public.
-
-    ``SPANLAB_PAGES_ALLOWED_HOSTS``, such as ``wiki.intern:443,127.0.0.1:8080``; none by default.
-    """
-    names = environ.get(ALLOWED, "").lower().split(",")
-    return frozenset(filter(None, map(str.strip, names)))
 
 
 def checked_url(url: str) -> SplitResult:

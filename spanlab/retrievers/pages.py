@@ -22,7 +22,6 @@ from spanlab.inbound import collected, foreign
 from spanlab.lm.cache import AnswerCache, answer_cache
 from spanlab.retrievers.addresses import (
     AGENT,
-    allowed_hosts,
     certificates,
     checked_url,
     public_address,
@@ -99,7 +98,7 @@ class PageReader:
         seconds: float = _SECONDS,
     ) -> None:
         self._cache, self._pause, self._seconds = cache, pause, seconds
-        self._allowed = allowed_hosts() if allowed is None else allowed
+        self._allowed = Settings.read().pages_allowed_hosts if allowed is None else allowed
         # Rules, or why they could not be read, and since when.
         self._robots: dict[str, tuple[RobotFileParser | PageError, float]] = {}
         self._hosts: WeakKeyDictionary[asyncio.AbstractEventLoop, defaultdict[str, asyncio.Lock]]

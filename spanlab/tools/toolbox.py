@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -224,9 +223,6 @@ def _bounded(passages: Sequence[Passage], room: int) -> tuple[Passage, ...]:
     return tuple(kept)
 
 
-FILE: Final = "SPANLAB_TOOLS"
-
-
 _LARGEST: Final = 1_000_000  # bytes of the file
 
 
@@ -282,9 +278,9 @@ def tool_servers(settings: Settings) -> Mapping[str, ToolServer]:
     Raises:
         InputError: the file cannot be read, or a field of it is wrong.
     """
-    file = Path(os.environ.get(FILE) or settings.home / "tools.json")
+    file = settings.tools or settings.home / "tools.json"
     own: dict[str, ToolServer] = {name: ToolServer(source=name) for name in _OWN}
-    if not file.exists() and not os.environ.get(FILE):
+    if not file.exists() and settings.tools is None:
         return own
     tools_file = read_json(_ToolsFile, file, "a list of tool servers", most=_LARGEST)
     return own | dict(tools_file.servers)
@@ -303,6 +299,7 @@ def chosen_servers(settings: Settings, names: str) -> Mapping[str, ToolServer]:
         if name not in known:
             raise UsageError(
                 f"no tool server is called {name!r} (there are: {', '.join(known)}); "
-                f"yours stand in {settings.home / 'tools.json'} or the file that {FILE} names"
+                f"yours stand in {settings.home / 'tools.json'} or the file that "
+                f"{settings.variable('tools')} names"
             )
     return {name: known[name] for name in wanted}

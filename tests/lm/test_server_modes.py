@@ -262,10 +262,12 @@ def test_a_reply_is_cut_at_a_limit(
 
 
 @pytest.mark.parametrize("given", ["0", "many", "nan", "inf", "-1"])
-def test_a_limit_that_is_none_is_refused(given: str) -> None:
-    assert reply_limit({}) == 16 * 2**20
+def test_a_limit_that_is_none_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPANLAB_REPLY_LIMIT", raising=False)
+    assert reply_limit() == 16 * 2**20
+    monkeypatch.setenv("SPANLAB_REPLY_LIMIT", given)
     with pytest.raises(UsageError, match="SPANLAB_REPLY_LIMIT"):
-        reply_limit({"SPANLAB_REPLY_LIMIT": given})
+        reply_limit()
 
 
 def test_a_key_that_the_endpoint_echoes_is_neither_kept_nor_shown(

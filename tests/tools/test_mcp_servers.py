@@ -279,4 +279,6 @@ def test_servers_are_named_in_a_file_that_is_checked(tmp_path: Path) -> None:
     file.write_text(json.dumps({"servers": {"wiki": {"source": "corpus"}}}))
     with pytest.raises(InputError, match="the path of an index"):
         chosen_servers(settings, "wiki")
-    assert os.environ.get("SPANLAB_TOOLS") is None
+    named = settings.model_copy(update={"tools": tmp_path / "none.json"})
+    with pytest.raises(InputError, match="cannot be read"):
+        chosen_servers(named, "wikipedia")

@@ -60,10 +60,8 @@ beside the model gives data, date and scores.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -87,6 +85,7 @@ from spanlab.schema import (
     Span,
     Status,
 )
+from spanlab.settings import Settings
 
 NAME = "offline"
 
@@ -182,8 +181,7 @@ def create(_kit: DetectorKit) -> OfflineDetector:
     Raises:
         InputError: the file it names is not there or is no model.
     """
-    chosen = os.environ.get("SPANLAB_OFFLINE_MODEL")
-    return OfflineDetector(load(Path(chosen)) if chosen else load(SHIPPED))
+    return OfflineDetector(load(Settings.read().offline_model or SHIPPED))
 
 
 _MOST_QUOTES = 2
