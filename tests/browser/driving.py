@@ -114,11 +114,15 @@ class Desk:
             self.page.wait_for_timeout(100)
 
     def wait_for_queue(self, **query: object) -> None:
-        """Wait until the editor goes by a queue with these fields of ``QueueQuery``."""
+        """Wait until the editor goes by a queue with these fields of ``QueueQuery``.
+
+        The editor is not told of a field that has its default: false, for one that is switched.
+        """
         self.until(
             """wanted => {
                 const asked = JSON.parse(spanlab.editor?.navigation.place?.id ?? "{}").query ?? {};
-                return Object.entries(wanted).every(([name, value]) => asked[name] === value);
+                return Object.entries(wanted).every(
+                    ([name, value]) => (asked[name] ?? false) === (value ?? false));
             }""",
             query,
         )

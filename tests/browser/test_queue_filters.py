@@ -25,9 +25,9 @@ SLIDERS = {  # label and thumb → field of the queue
     ("Disagreement at least", 0): "min_disagreement",
 }
 AT = """([field, value]) => {
-    const at = JSON.parse(spanlab.editor?.navigation.place?.id ?? "{}").query?.[field];
-    const everything = field === "max_prob" ? 1 : 0; // then there is no limit
-    return at !== undefined && Math.abs((at ?? everything) - value) < 0.001;
+    const query = JSON.parse(spanlab.editor?.navigation.place?.id ?? "{}").query;
+    const everything = field === "max_prob" ? 1 : 0; // then there is no limit, and no field
+    return query !== undefined && Math.abs((query[field] ?? everything) - value) < 0.001;
 }"""
 # What became of the key that goes on from the item `last`; every answer to it is also said.
 CAME = """last => {
