@@ -64,7 +64,9 @@ def at_samples(server: Server, store: Store, page: Page) -> Desk:
     return desk
 
 
-def test_the_pages_on_the_samples(at_samples: Desk, page: Page, tmp_path: Path) -> None:
+def test_the_pages_on_the_samples_and_a_review_by_keyboard(
+    at_samples: Desk, page: Page, tmp_path: Path
+) -> None:
     def go(to: str, text: str) -> None:
         at = at_samples.server.url(dataset=DATASET, item=SAMPLE, reviewer="Ada")
         page.goto(at.replace("/?", f"/{to}?"))
@@ -93,11 +95,12 @@ def test_the_pages_on_the_samples(at_samples: Desk, page: Page, tmp_path: Path) 
     ):
         go(name, text)
         take_picture(page, name, tmp_path)
+    _film_a_review(at_samples, page, tmp_path)
 
 
-def test_a_review_by_keyboard_as_a_moving_picture(
-    at_samples: Desk, page: Page, tmp_path: Path
-) -> None:
+def _film_a_review(at_samples: Desk, page: Page, tmp_path: Path) -> None:
+    """Take the moving picture of a review by keyboard."""
+
     def show(*presses: tuple[str, int]) -> None:
         for key, milliseconds in presses:
             at_samples.press(key)
