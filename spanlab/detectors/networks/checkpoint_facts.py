@@ -34,7 +34,7 @@ _MOST: Final = 2_000_000  # messages: a large model has some thousands
 # (SIM905), since a list of 160 names would take a line for each.
 OPERATORS: Final[dict[str, frozenset[str]]] = {
     "": frozenset(
-        "Abs Add And ArgMax ArgMin Attention BatchNormalization BitwiseAnd BitwiseNot "  # noqa: SIM905
+        "Abs Add And ArgMax ArgMin Attention BatchNormalization BitwiseAnd BitwiseNot "  # noqa: SIM905 - one text, see above
         "BitwiseOr Cast CastLike Ceil Celu Clip Compress Concat ConcatFromSequence Constant "
         "ConstantOfShape Conv ConvInteger Cos CumSum DequantizeLinear Div Dropout "
         "DynamicQuantizeLinear Einsum Elu Equal Erf Exp Expand EyeLike Flatten Floor Gather "
@@ -51,7 +51,7 @@ OPERATORS: Final[dict[str, frozenset[str]]] = {
         "ThresholdedRelu Tile TopK Transpose Trilu Unsqueeze Where Xor".split()
     ),
     "com.microsoft": frozenset(
-        "Attention BiasAdd BiasDropout BiasGelu BiasSoftmax BiasSplitGelu DequantizeLinear "  # noqa: SIM905
+        "Attention BiasAdd BiasDropout BiasGelu BiasSoftmax BiasSplitGelu DequantizeLinear "  # noqa: SIM905 - one text, see above
         "DynamicQuantizeMatMul EmbedLayerNormalization FastGelu FusedConv FusedGemm "
         "FusedMatMul FusedMatMulActivation GatedRelativePositionBias GatherBlockQuantized Gelu "
         "GemmFastGelu GroupQueryAttention LongformerAttention MatMulBnb4 MatMulInteger16 "

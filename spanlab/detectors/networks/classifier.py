@@ -251,7 +251,7 @@ def broken_by_item(path: Path) -> Iterator[None]:
         yield
     except SpanlabError:
         raise
-    except Exception as error:  # noqa: BLE001 - as said above
+    except Exception as error:  # noqa: BLE001 - onnxruntime's errors have no common base
         raise InputError(f"the model broke: {first_line(error)}", file=path) from None
 
 
