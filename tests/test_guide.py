@@ -152,6 +152,9 @@ def run(
     if "SPANLAB_HOME" in given:
         given["SPANLAB_HOME"] = str(folder / given["SPANLAB_HOME"])
     arguments = words[at + 1 :]
+    output = arguments.pop() if ">" in arguments else None
+    if output is not None:
+        arguments.remove(">")
     for before, after in pairwise(arguments):
         if before == "--port":
             arguments[arguments.index(after)] = ports[after]
@@ -160,6 +163,8 @@ def run(
         return
     done = run_here(arguments, folder, around | given)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    if output is not None:
+        (folder / output).write_text(done.stdout, "utf-8")
 
 
 @contextmanager

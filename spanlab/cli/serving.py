@@ -153,7 +153,7 @@ def mcp(
     \b
     spanlab mcp                                      for an assistant that starts it
     spanlab mcp --detector ucsc-extract --port 9000  at http://127.0.0.1:9000/mcp
-    spanlab mcp --detector papelo --search brave --model gpt-4o-mini --option questions=3
+    spanlab mcp --detector papelo --search brave --model gpt-4o-mini --option n=3
     spanlab mcp --source wikipedia --source papers   these sources alone, without a detector
     """
     from spanlab.schema import Permission
