@@ -139,7 +139,7 @@ def _specification(choice: DetectorSelection, generator: str | ModelChoice | Non
     assert isinstance(spec, DetectorSpec)  # it is no ensemble
     if not generator:
         return spec
-    from spanlab.detectors.safe.entry import GENERATOR
+    from spanlab.detectors.safe import GENERATOR
 
     (other,) = specifications(safe.model_copy(update={"model": generator}))
     assert isinstance(other, DetectorSpec)

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from spanlab.detectors.veritrail.entry import VeriTrailOptions
+from spanlab.detectors.veritrail import VeriTrailOptions
 from spanlab.detectors.veritrail.evidence import ClaimRuling, NodeSentence, SelectedEvidence
 from spanlab.detectors.veritrail.trail import TrailReader
 from spanlab.detectors.veritrail.walk import walk

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.detectors.base import DetectorKit, failed
-from spanlab.detectors.encoder.entry import WINDOW, EncoderOptions, TokenOptions
+from spanlab.detectors.encoder import WINDOW, EncoderOptions, TokenOptions
 from spanlab.detectors.encoder.formats import FORMATS, PromptFormat, format_of, in_language
 from spanlab.detectors.encoder.words import RatedWords, WordCalibration, marked, rate_words
 from spanlab.detectors.networks.checkpoint import Checkpoint, open_checkpoint

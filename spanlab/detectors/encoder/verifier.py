@@ -23,8 +23,8 @@ from spanlab.detectors.common.claim_detector import ClaimDetector, ClaimJudgemen
 from spanlab.detectors.common.context import readable
 from spanlab.detectors.common.evidence import evidence, stance_of
 from spanlab.detectors.common.model_detector import DetectionCase
+from spanlab.detectors.encoder import NliClaimOptions, NliOptions
 from spanlab.detectors.encoder.detector import tokenizing_of
-from spanlab.detectors.encoder.entry import NliClaimOptions, NliOptions
 from spanlab.detectors.networks.checkpoint import Checkpoint, open_checkpoint
 from spanlab.detectors.networks.checkpoint_facts import refuted_labels, supported_labels
 from spanlab.detectors.networks.classifier import OnnxClassifier, load

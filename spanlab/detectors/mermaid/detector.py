@@ -33,7 +33,7 @@ from dataclasses import replace
 from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.common.claim_detector import ClaimDetector, ClaimJudgement
 from spanlab.detectors.common.model_detector import DetectionCase
-from spanlab.detectors.mermaid.entry import MermaidOptions
+from spanlab.detectors.mermaid import MermaidOptions
 from spanlab.detectors.mermaid.inquiry import ClaimInquiry, InquiryTools, MermaidProgram
 from spanlab.runtime import SingleFlight
 from spanlab.schema import RemarkStep

@@ -27,7 +27,7 @@ from spanlab.detectors.common.evidence import (
     stance_of,
 )
 from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
-from spanlab.detectors.mermaid.entry import MermaidOptions
+from spanlab.detectors.mermaid import MermaidOptions
 from spanlab.detectors.mermaid.executor import (
     AgentRun,
     AgentThought,

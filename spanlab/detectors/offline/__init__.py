@@ -1,4 +1,16 @@
 """The offline detector: a trained checker of lexical evidence, for any language; see ``detector``.
 
-This file stays empty, so that the detector's ``entry`` is read without loading its model.
+What it says of itself; its model is loaded when it is built.
 """
+
+from __future__ import annotations
+
+from spanlab.detectors.entry import DetectorEntry
+
+ENTRY = DetectorEntry(
+    name="offline",
+    title="Compares words",
+    what="marks words that passages and question do not support",
+    needs="nothing; passages help",
+    create="spanlab.detectors.offline.detector:create",
+)

@@ -14,7 +14,7 @@ from spanlab.detectors.common.claim_detector import ClaimProgram
 from spanlab.detectors.common.evidence import ClaimMemory, about, published_before, searched_for
 from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
 from spanlab.detectors.networks.rewriter import TextRewriter
-from spanlab.detectors.papelo.entry import PapeloOptions
+from spanlab.detectors.papelo import PapeloOptions
 from spanlab.detectors.papelo.prompts import (
     AnswerFrom,
     AskAll,

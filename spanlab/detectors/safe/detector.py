@@ -35,7 +35,7 @@ from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.common.context import PromptContext, asked, context
 from spanlab.detectors.common.evidence import evidence
 from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector, strongest
-from spanlab.detectors.safe.entry import ENTRY, SafeOptions
+from spanlab.detectors.safe import ENTRY, SafeOptions
 from spanlab.detectors.safe.prompts import verifying_prompt
 from spanlab.detectors.safe.steps import ErrorType, ReasoningStep, StepKind, steps_in
 from spanlab.detectors.safe.verifier import VerifiedStep, verified

@@ -20,9 +20,9 @@ from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.common.context import PromptContext, context
 from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector, strongest
 from spanlab.detectors.entry import JUDGE, DetectorOptions
+from spanlab.detectors.safe import ANSWER_JUDGE, GENERATOR
 from spanlab.detectors.safe.controller import RETRIES, STEPS, ReasoningTrajectory, control
 from spanlab.detectors.safe.detector import SafeProgram, marked, quoted, searches, traced
-from spanlab.detectors.safe.entry import ANSWER_JUDGE, GENERATOR
 from spanlab.detectors.safe.prompts import ConcludeReasoning, JudgeAnswer, TakeNextStep
 from spanlab.detectors.safe.steps import (
     ErrorType,

@@ -28,7 +28,7 @@ from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.common.context import readable
 from spanlab.detectors.common.evidence import evidence
 from spanlab.detectors.common.model_detector import quote_steps, span_of
-from spanlab.detectors.ucsc.entries import QuoteOptions
+from spanlab.detectors.ucsc import QuoteOptions
 from spanlab.detectors.ucsc.system import UcscDetector, UnsupportedPart, show_examples
 from spanlab.mappers import ModelQuote, map_quotes
 from spanlab.schema import Annotation, Item

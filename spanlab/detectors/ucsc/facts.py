@@ -36,7 +36,7 @@ from spanlab.claims import NameWrongWords, placed, wrong_words
 from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.common.context import NOTHING_FOUND
 from spanlab.detectors.common.model_detector import DetectionCase, places_of, span_of, strongest
-from spanlab.detectors.ucsc.entries import MAX_FACTS, MAX_ROUNDS, UNVERIFIED, GraphOptions
+from spanlab.detectors.ucsc import MAX_FACTS, MAX_ROUNDS, UNVERIFIED, GraphOptions
 from spanlab.detectors.ucsc.system import AtomicFact, FactJudgement, UcscDetector, show_examples
 from spanlab.entities import EntityEdge, EntityGraph, EntityRelation, edges_of
 from spanlab.lm.meter import keep, together

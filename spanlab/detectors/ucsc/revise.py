@@ -28,7 +28,7 @@ from rapidfuzz.distance import LCSseq
 
 from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.common.model_detector import span_of
-from spanlab.detectors.ucsc.entries import RevisionOptions
+from spanlab.detectors.ucsc import RevisionOptions
 from spanlab.detectors.ucsc.system import UcscDetector, show_examples
 from spanlab.errors import UnparsableAnswerError
 from spanlab.lm.failures import quoted

@@ -43,11 +43,7 @@ from spanlab.detectors.common.evidence import ClaimMemory, evidence, quote, sear
 from spanlab.detectors.common.model_detector import DetectionCase
 from spanlab.detectors.common.options import EXTRACTOR
 from spanlab.detectors.entry import JUDGE
-from spanlab.detectors.veritrail.entry import (
-    ClaimOptions,
-    RetrievalOptions,
-    VeriTrailOptions,
-)
+from spanlab.detectors.veritrail import ClaimOptions, RetrievalOptions, VeriTrailOptions
 from spanlab.detectors.veritrail.evidence import (
     ClaimRuling,
     JudgeByEvidence,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final, Protocol
 
-from spanlab.detectors.veritrail.entry import VeriTrailOptions
+from spanlab.detectors.veritrail import VeriTrailOptions
 from spanlab.detectors.veritrail.evidence import (
     ClaimRuling,
     NodeSentence,

@@ -9,7 +9,7 @@ import pytest
 from detector_cases import ANSWER, TOWER, Make, detect
 
 from spanlab.detectors.building import apply_program
-from spanlab.detectors.ucsc.entries import MAX_ROUNDS
+from spanlab.detectors.ucsc import MAX_ROUNDS
 from spanlab.detectors.ucsc.facts import FactVerifier
 from spanlab.errors import InputError
 from spanlab.schema import FactStep, RelationStep, Status, TunedPredictor

@@ -11,7 +11,7 @@ import dspy
 import pytest
 
 from spanlab.claims import sub_claims
-from spanlab.detectors.veritrail.entry import VeriTrailOptions
+from spanlab.detectors.veritrail import VeriTrailOptions
 from spanlab.detectors.veritrail.evidence import (
     ClaimRuling,
     EvidenceRuling,
