@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -30,7 +30,7 @@ from spanlab.schema import (
     Role,
 )
 from spanlab.storage import catalog
-from spanlab.storage.engine import Database
+from spanlab.storage.engine import Database, once
 from spanlab.storage.tables import (
     READY,
     access_log,
@@ -79,7 +79,7 @@ def require(
     if dataset is None:
         actor.require(permission)
         return None
-    found = next(_checked(connection, datasets.c.name == dataset), None)
+    found = _checked_dataset(connection, dataset)
     if found is None or not found.is_seen_by(actor):
         raise AccessError(_GONE.format(dataset))
     if not actor.may(permission, found.number):
@@ -93,7 +93,8 @@ def visible(
     """Return those datasets that ``actor`` may see, without the people who are hidden from them."""
     if actor.may(Permission.ADMINISTER):
         return list(summaries)
-    found = {each.name: each for each in _checked(connection) if each.is_seen_by(actor)}
+    rows = connection.execute(select(datasets).where(datasets.c.state == READY))
+    found = {one.name: one for one in map(_checked, rows) if one.is_seen_by(actor)}
     return [
         _shown(summary, found[summary.name], actor)
         for summary in summaries
@@ -105,7 +106,7 @@ def owns_job(connection: Connection, actor: Actor, dataset: str | None) -> bool:
     """Return whether ``actor`` may see a job of the API by the dataset that it owns."""
     if actor.may(Permission.ADMINISTER):
         return True
-    found = next(_checked(connection, datasets.c.name == dataset), None)
+    found = None if dataset is None else _checked_dataset(connection, dataset)
     return found is not None and actor.may(Permission.READ, found.number)
 
 
@@ -121,15 +122,19 @@ def _shown(summary: DatasetSummary, found: CheckedDataset, actor: Actor) -> Data
     return replace(summary, annotators=shown)
 
 
-def _checked(connection: Connection, *which: ColumnElement[bool]) -> Iterator[CheckedDataset]:
-    query = select(datasets.c.id, datasets.c.name, datasets.c.version_of, datasets.c.settings)
-    for row in connection.execute(query.where(*which, datasets.c.state == READY)):
-        settings = DatasetSettings.model_validate_json(row.settings)
-        is_version = row.version_of is not None
-        number = row.version_of if is_version else row.id
-        yield CheckedDataset(
-            number, row.name, settings.always_blind, settings.shown_when_done, is_version
-        )
+def _checked_dataset(connection: Connection, name: str) -> CheckedDataset | None:
+    row = catalog.ready(connection, name)
+    return None if row is None else once(connection, ("checked", name), lambda: _checked(row))
+
+
+def _checked(row: Any) -> CheckedDataset:
+    """Return what decides of the row of a dataset."""
+    settings = DatasetSettings.model_validate_json(row.settings)
+    is_version = row.version_of is not None
+    number = row.version_of if is_version else row.id
+    return CheckedDataset(
+        number, row.name, settings.always_blind, settings.shown_when_done, is_version
+    )
 
 
 def note(

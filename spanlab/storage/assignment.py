@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 from spanlab.schema import AnnotatorKind, AssignedShare, DatasetSettings, Status
 from spanlab.storage.campaigns import is_given, is_known
-from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of
+from spanlab.storage.catalog import DatasetRow, annotators_of
 from spanlab.storage.engine import insert_or_replace
 from spanlab.storage.items import lock
 from spanlab.storage.tables import (
@@ -74,6 +74,19 @@ def reserve(
     row = {"dataset_id": dataset.id, "position": position, "reviewer": reviewer}
     connection.execute(insert_or_replace(connection, reservations), row | {"until": now + LEASE})
     return ()
+
+
+def has_reserved(connection: Connection, dataset: DatasetRow, position: int, reviewer: str) -> bool:
+    """Return whether an item is a reviewer's for long enough, so that ``reserve`` has no part."""
+    own = select(literal(1)).where(
+        reservations.c.dataset_id == dataset.id,
+        reservations.c.position == position,
+        reservations.c.reviewer == reviewer,
+        _lasts(time.time()),
+        reservations.c.until > time.time() + LEASE / 2,
+    )
+    given = select(literal(1)).where(is_given(dataset, reviewer, literal(position)))
+    return connection.execute(own.union(given)).first() is not None
 
 
 def renew(connection: Connection, dataset: DatasetRow, position: int, reviewer: str) -> None:
@@ -185,25 +198,18 @@ class PlanProgress:
 
 
 def progress(
-    connection: Connection, dataset: DatasetRow, settings: DatasetSettings, only: str | None = None
+    connection: Connection, dataset: DatasetRow, settings: DatasetSettings
 ) -> PlanProgress | None:
     """Return how far the plan of a dataset is; None for a dataset without one.
 
-    Args:
-        connection: in a transaction that may read.
-        dataset: whose plan.
-        settings: those of the dataset.
-        only: the one person to look at; None for those to whom items are assigned, in that order,
-            and all others who have reviewed.
+    The people are those to whom items are assigned, in that order, and all others who reviewed.
     """
     if not settings.overlap:
         return None
     annotators = annotators_of(connection, dataset.id)
     reviewed = (name for name, who in annotators.items() if who.kind is AnnotatorKind.PERSON)
-    people = list(dict.fromkeys((*settings.assigned_to, *reviewed))) if only is None else [only]
-    reached = tuple(
-        _of_person(connection, dataset, settings, name, annotators.get(name)) for name in people
-    )
+    people = dict.fromkeys((*settings.assigned_to, *reviewed))
+    reached = tuple(part_of(connection, dataset, settings, name) for name in people)
     per_item = settings.overlap
     planned = _planned(dataset, settings)
     if settings.assigned_to:
@@ -225,14 +231,11 @@ def _planned(dataset: DatasetRow, settings: DatasetSettings) -> ColumnElement[bo
     return ~is_known(dataset, queue_values.c.position) if settings.known else true()
 
 
-def _of_person(
-    connection: Connection,
-    dataset: DatasetRow,
-    settings: DatasetSettings,
-    name: str,
-    who: AnnotatorRow | None,
+def part_of(
+    connection: Connection, dataset: DatasetRow, settings: DatasetSettings, name: str
 ) -> PersonProgress:
     """Count what a plan gives to one person: a share, or what too few others have."""
+    who = annotators_of(connection, dataset.id).get(name)
     everybody: Sequence[str] = settings.assigned_to
     is_away = name in settings.away
     share = settings.share_of(name)

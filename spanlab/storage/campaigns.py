@@ -20,7 +20,7 @@ from sqlalchemy import (
 from spanlab.errors import UsageError
 from spanlab.schema import AnnotatorKind, Status
 from spanlab.storage.catalog import DatasetRow, counts
-from spanlab.storage.engine import insert_new
+from spanlab.storage.engine import insert_new, once
 from spanlab.storage.tables import (
     annotated,
     annotators,
@@ -117,6 +117,11 @@ def _of(table: Table, dataset: DatasetRow, reviewer: str) -> list[ColumnElement[
 
 def known_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> KnownItems:
     """Return which known items a person was given, in the order of the dataset."""
+    key = ("known", dataset.id, reviewer)
+    return once(connection, key, lambda: _known_items(connection, dataset, reviewer))
+
+
+def _known_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> KnownItems:
     total = connection.execute(
         select(func.count()).select_from(_known(dataset).distinct().subquery())
     ).scalar_one()

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection, bindparam, func, insert, select, update
@@ -20,7 +21,7 @@ from spanlab.schema import (
     Name,
     Status,
 )
-from spanlab.storage.engine import insert_new, writes
+from spanlab.storage.engine import insert_new, once, writes
 from spanlab.storage.tables import READY, annotators, datasets, labels, languages, operations
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
@@ -56,16 +57,25 @@ def find(connection: Connection, name: str, *, delete: bool = False) -> DatasetR
         NotFoundError: there is none, or its import has not finished; names those that there are.
         UsageError: it is a version, and would be changed.
     """
-    query = select(datasets.c.id, datasets.c.name, datasets.c.n_items, datasets.c.digest)
-    query = query.where(datasets.c.state == READY)
-    row = connection.execute(query.where(datasets.c.name == name)).one_or_none()
+    row = ready(connection, name)
     if row is None:
+        query = select(datasets.c.name).where(datasets.c.state == READY)
         known = connection.execute(query.order_by(datasets.c.id).limit(20)).all()
         there = ", ".join(repr(dataset.name) for dataset in known) or "none yet"
         raise NotFoundError(f"there is no dataset {name!r}; there are: {there}")
     if row.digest is not None and not delete and writes(connection):
         raise version_stays(name)
     return DatasetRow(row.id, row.name, row.n_items)
+
+
+def ready(connection: Connection, name: str) -> Any:
+    """Return the whole row of a dataset that is there, with its settings; None for no such one."""
+
+    def read() -> Any:
+        query = select(datasets).where(datasets.c.state == READY, datasets.c.name == name)
+        return connection.execute(query).one_or_none()
+
+    return once(connection, ("dataset", name), read)
 
 
 def version_stays(name: str) -> UsageError:
@@ -134,12 +144,16 @@ def n_operations(connection: Connection, dataset: DatasetRow) -> int:
 
 def annotators_of(connection: Connection, dataset: int) -> dict[str, AnnotatorRow]:
     """Return the annotators of ``dataset`` by name, in the order in which they came."""
-    rows = connection.execute(
-        select(annotators.c.id, annotators.c.name, annotators.c.kind)
-        .where(annotators.c.dataset_id == dataset)
-        .order_by(annotators.c.id)
-    )
-    return {row.name: AnnotatorRow(row.id, row.name, AnnotatorKind(row.kind)) for row in rows}
+
+    def read() -> dict[str, AnnotatorRow]:
+        rows = connection.execute(
+            select(annotators.c.id, annotators.c.name, annotators.c.kind)
+            .where(annotators.c.dataset_id == dataset)
+            .order_by(annotators.c.id)
+        )
+        return {row.name: AnnotatorRow(row.id, row.name, AnnotatorKind(row.kind)) for row in rows}
+
+    return once(connection, ("annotators", dataset), read)
 
 
 def add_languages(connection: Connection, dataset: DatasetRow, more: Mapping[str, int]) -> None:
@@ -206,9 +220,10 @@ def seal(connection: Connection, name: str, digest: str) -> None:
 
 def settings_of(connection: Connection, name: str) -> DatasetSettings:
     """Return the settings of the dataset ``name``; raises as ``find`` does."""
-    here = datasets.c.id == find(connection, name).id
-    stored = connection.execute(select(datasets.c.settings).where(here))
-    return DatasetSettings.model_validate_json(stored.scalar_one())
+    find(connection, name)
+    stored = ready(connection, name).settings
+    read = DatasetSettings.model_validate_json
+    return once(connection, ("settings", name), lambda: read(stored))
 
 
 def change_settings(

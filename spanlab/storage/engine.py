@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from threading import Lock
-from typing import Any, cast
+from threading import Lock, local
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import URL, Connection, Engine, Insert, Table, create_engine, event, make_url
 from sqlalchemy.dialects import postgresql, sqlite
@@ -26,7 +26,16 @@ from spanlab.errors import StoreError, UsageError
 
 BUSY_SECONDS = 30  # how long a write waits for another process's write before it gives up
 _CACHE_KIB = 16_384  # of SQLite pages per connection
+_FOUND = "spanlab_found"  # of a connection that reads: what was looked up in its snapshot
+_T = TypeVar("_T")
 _WRITERS: dict[str, Lock] = {}  # one for each file: several stores of a process may share one
+
+
+class _Held(local):
+    """What a thread that is in ``Database.snapshot`` reads from."""
+
+    opened: ExitStack | None = None
+    connection: Connection | None = None
 
 
 class Database:
@@ -44,6 +53,7 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._writer = _WRITERS.setdefault(str(self.url), Lock())
         self.engine = _sqlite(self.url) if self.is_sqlite else _postgresql(self.url)
+        self._held = _Held()
 
     @property
     def path(self) -> Path | None:
@@ -58,9 +68,34 @@ class Database:
             StoreError: the database refuses or cannot be reached.
         """
         # SQLite's transactions always see one snapshot, PostgreSQL's have to be told.
-        snapshot = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
-        with self._connected(snapshot) as connection:
-            yield connection
+        isolation = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        options = {**isolation, _FOUND: {}}
+        held = self._held
+        if held.opened is None:
+            with self._connected(options) as connection:
+                yield connection
+            return
+        with self._refusals_in_words():
+            if held.connection is None:
+                held.connection = held.opened.enter_context(self._connected(options))
+            yield held.connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let what this thread reads in the block come from one snapshot, until it writes.
+
+        Reading in many small steps costs a transaction for each of them, and the same rows are
+        looked up again (see ``once``).
+        """
+        if self._held.opened is not None:
+            yield
+            return
+        with ExitStack() as opened:
+            self._held.opened = opened
+            try:
+                yield
+            finally:
+                self._held.opened = self._held.connection = None
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -71,6 +106,9 @@ class Database:
         Raises:
             StoreError: the database refuses or cannot be reached, or others write for too long.
         """
+        if self._held.opened is not None:
+            self._held.opened.close()
+            self._held.connection = None
         with self._turn(), self._connected({"spanlab_writes": True}) as connection:
             yield connection
 
@@ -105,11 +143,15 @@ class Database:
 
     @contextmanager
     def _connected(self, options: dict[str, Any]) -> Iterator[Connection]:
+        with self._refusals_in_words(), self.engine.connect() as connection:
+            connection.execution_options(**options)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def _refusals_in_words(self) -> Iterator[None]:
         try:
-            with self.engine.connect() as connection:
-                connection.execution_options(**options)
-                with connection.begin():
-                    yield connection
+            yield
         except (SQLAlchemyError, sqlite3.Error) as error:
             raise StoreError(f"the database {self}: {in_words(error, self.path)}") from error
 
@@ -152,6 +194,16 @@ def _begin(connection: Connection) -> None:
 def writes(connection: Connection) -> bool:
     """Say whether a connection is one of ``Database.writing``."""
     return bool(connection.get_execution_options().get("spanlab_writes"))
+
+
+def once(connection: Connection, key: Hashable, look_up: Callable[[], _T]) -> _T:
+    """Return what ``look_up`` finds; of a connection that reads, it is asked once for each key."""
+    found = connection.get_execution_options().get(_FOUND)
+    if found is None:
+        return look_up()
+    if key not in found:
+        found[key] = look_up()
+    return cast("_T", found[key])
 
 
 def _postgresql(url: URL) -> Engine:

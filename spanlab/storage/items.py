@@ -25,7 +25,7 @@ from spanlab.schema import (
     SharedProcess,
 )
 from spanlab.storage.catalog import DatasetRow
-from spanlab.storage.engine import Database
+from spanlab.storage.engine import Database, once
 from spanlab.storage.tables import annotated, annotators, items, process_nodes, processes
 
 _WINDOW = 200  # positions read at once: few enough for long texts, enough for short ones
@@ -71,12 +71,15 @@ def position_of(connection: Connection, dataset: DatasetRow, item_id: str) -> in
     Raises:
         NotFoundError: it is not there.
     """
-    position = connection.execute(
-        select(items.c.position).where(items.c.dataset_id == dataset.id, items.c.item_id == item_id)
-    ).scalar_one_or_none()
+
+    def read() -> int | None:
+        here = (items.c.dataset_id == dataset.id, items.c.item_id == item_id)
+        return connection.execute(select(items.c.position).where(*here)).scalar_one_or_none()
+
+    position = once(connection, ("position", dataset.id, item_id), read)
     if position is None or position >= dataset.n_items:
         raise NotFoundError(f"the dataset {dataset.name!r} has no item {item_id!r}")
-    return int(position)
+    return position
 
 
 def one(connection: Connection, dataset: DatasetRow, position: int) -> StoredRecord:

@@ -45,7 +45,7 @@ from spanlab.storage import (
 from spanlab.storage.access import AccessRegister
 from spanlab.storage.annotations import save_annotations
 from spanlab.storage.api_jobs import StoredJob
-from spanlab.storage.assignment import FinishedItem, PlanProgress
+from spanlab.storage.assignment import FinishedItem, PersonProgress, PlanProgress
 from spanlab.storage.campaigns import Entrance, KnownItems, ReadGuidelines
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.dataset_bin import BinnedDataset
@@ -377,6 +377,11 @@ class Store:
 
     def reserve(self, dataset: str, item_id: str, reviewer: str, people: int) -> tuple[str, ...]:
         """Reserve an item unless ``people`` others have it; return those; see ``assignment``."""
+        self.require(Permission.REVIEW, dataset)
+        with self._reading(dataset, reviewer) as place:
+            position = items.position_of(*place, item_id)
+            if assignment.has_reserved(*place, position, reviewer):
+                return ()
         with self._writing(Permission.REVIEW, dataset) as connection:
             found = catalog.find(connection, dataset)
             self._check_own(found.id, reviewer)
@@ -410,10 +415,16 @@ class Store:
         with self._reading(dataset, reviewer) as place:
             return catalog.counts(*place, reviewer)
 
-    def plan(self, dataset: str, only: str | None = None) -> PlanProgress | None:
-        """Return how far a dataset's plan is, for all or for one person; see ``assignment``."""
-        with self._reading(dataset, only) as place:
-            return assignment.progress(*place, catalog.settings_of(place[0], dataset), only)
+    def plan(self, dataset: str) -> PlanProgress | None:
+        """Return how far a dataset's plan is, for all; None without one."""
+        with self._reading(dataset) as place:
+            return assignment.progress(*place, catalog.settings_of(place[0], dataset))
+
+    def part(self, dataset: str, person: str) -> PersonProgress | None:
+        """Return how far one person is with what the plan gives them; None without a plan."""
+        with self._reading(dataset, person) as place:
+            settings = catalog.settings_of(place[0], dataset)
+            return assignment.part_of(*place, settings, person) if settings.overlap else None
 
     # Campaigns
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Literal, TypedDict
 
 import streamlit as st
@@ -73,6 +74,11 @@ def store() -> Store:
     opened = _store()
     who = visitor.actor(opened)
     return opened if who is OWNER else opened.acting_as(who)
+
+
+def snapshot() -> AbstractContextManager[None]:
+    """Let what is read in the block come from one state of the database; see ``Database``."""
+    return _store().database.snapshot()
 
 
 def actor() -> Actor:

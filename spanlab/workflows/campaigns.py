@@ -165,8 +165,7 @@ def leaving(store: Store, dataset: str, person: str) -> Leaving:
     summary = summary_of(store, dataset)
     if not summary.settings.overlap:
         raise UsageError(f"{dataset!r} has no plan: nothing is assigned or reserved")
-    plan = store.plan(dataset, only=person)
-    part = None if plan is None else plan.of(person)
+    part = store.part(dataset, person)
     people = [w.name for w in summary.annotators if w.kind is AnnotatorKind.PERSON]
     known = dict.fromkeys((*summary.settings.assigned_to, *people))
     reserved = store.n_held(dataset, person)

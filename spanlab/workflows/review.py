@@ -244,8 +244,7 @@ def progress(
     With a plan that is their part of it; who has none may finish every item, as may who
     adjudicates.
     """
-    plan = None if adjudicating else store.plan(dataset, only=reviewer)
-    mine = None if plan is None else plan.of(reviewer)
+    mine = None if adjudicating else store.part(dataset, reviewer)
     counts = store.counts(dataset, reviewer)
     whole = QueueProgress(
         done=counts.get(Status.DONE, 0),

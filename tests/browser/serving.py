@@ -62,6 +62,12 @@ class Server:
                 server_command(self.port), env=environment, stdout=log, stderr=log
             )
 
+    @property
+    def pid(self) -> int:
+        """The process that answers."""
+        assert self._process is not None
+        return self._process.pid
+
     def kill(self) -> None:
         """End the server as a power cut would: SIGKILL, no goodbye."""
         if self._process is not None:

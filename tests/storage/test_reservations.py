@@ -9,11 +9,19 @@ from itertools import chain
 from threading import Barrier
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
-from spanlab.errors import UsageError
+from spanlab.errors import NotFoundError, UsageError
 from spanlab.oplog import CommentSpan, FinishItem, Operation, SetStatus, Undo
-from spanlab.schema import Annotation, AnnotatorKind, AssignedShare, QueueQuery, Record, Status
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    AssignedShare,
+    DatasetSettings,
+    QueueQuery,
+    Record,
+    Status,
+)
 from spanlab.settings import Settings
 from spanlab.storage import PersonProgress, SentOperation, Store
 from spanlab.storage.engine import Database
@@ -157,7 +165,7 @@ def test_totals_of_a_plan_are_what_it_assigns_to_each_person(planned: Store) -> 
     )
     assert (found.needed, found.done) == (6, 2 + int(zoe[0]))
     assert [each.left for each in found.people[:2]] == [0, 2]
-    assert planned.plan("d", "Ada") is not None
+    assert planned.part("d", "Ada") is not None
 
 
 def test_totals_of_a_plan_without_names_are_what_still_needs_a_person(planned: Store) -> None:
@@ -167,6 +175,38 @@ def test_totals_of_a_plan_without_names_are_what_still_needs_a_person(planned: S
     assert (found.needed, found.done) == (3, 1)
     assert found.of("Zoe") == PersonProgress("Zoe", assigned=3, done=1, skipped=1)
     assert not planned.reserve("d", "c", "Ada", people=1)
-    new, zoe = (planned.plan("d", name) for name in ("Ben", "Zoe"))
-    assert new is not None and new.people == (PersonProgress("Ben", assigned=1),)
-    assert zoe is not None and zoe.people[0].left == 0
+    new, zoe = (planned.part("d", name) for name in ("Ben", "Zoe"))
+    assert new == PersonProgress("Ben", assigned=1)
+    assert zoe is not None and zoe.left == 0
+
+
+def test_a_snapshot_is_one_state_until_its_thread_writes(planned: Store) -> None:
+    with planned.database.snapshot():
+        before = planned.settings("d")
+        with ThreadPoolExecutor(1) as another:
+            another.submit(planned.change_settings, "d", _for_nine).result()
+        assert planned.settings("d") is before  # looked up once
+        assert not planned.reserve("d", "c", "Ada", people=1)  # written in between
+        assert planned.settings("d").overlap == 9
+        assert planned.n_held("d", "Ada") == 1
+        with pytest.raises(NotFoundError):
+            planned.settings("elsewhere")
+        assert planned.settings("d").overlap == 9
+    assert planned.settings("d") is not planned.settings("d")
+
+
+def _for_nine(now: DatasetSettings) -> DatasetSettings:
+    return now.model_copy(update={"overlap": 9})
+
+
+def test_what_is_reserved_for_long_enough_is_not_written_again(planned: Store) -> None:
+    statements: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        statements.append(statement)
+
+    assert not planned.reserve("d", "c", "Ada", people=1)
+    event.listen(planned.database.engine, "before_cursor_execute", note)
+    assert not planned.reserve("d", "c", "Ada", people=1)
+    assert all(statement.startswith(("SELECT", "BEGIN")) for statement in statements)
+    assert planned.reserve("d", "c", "Ben", people=1) == ("Ada",)

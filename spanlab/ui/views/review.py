@@ -195,8 +195,9 @@ def answer_editor(
     """Answer the editor on a page; only this runs again when a reviewer presses a key."""
     try:
         sent = span_editor.sent()
-        store = common.store() if place.adjudicating else review_store(place.dataset)
-        answer = span_editor.exchange(store, place, sent)
+        with common.snapshot():
+            store = common.store() if place.adjudicating else review_store(place.dataset)
+            answer = span_editor.exchange(store, place, sent)
     except NotFoundError:
         st.rerun()  # the dataset was deleted meanwhile: draw the page with those that are left
     except (StoreError, UsageError) as error:
@@ -208,7 +209,7 @@ def answer_editor(
     if live is not None:
         live.note(sent.decided)
     span_editor.wire(answer.json)
-    show_completion(answer.json.get("progress"))
+    show_completion(store, answer.json.get("progress"))
     if live is not None:  # after the answer, which is on its way meanwhile
         live.draw(place.dataset)
 

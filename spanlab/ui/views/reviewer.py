@@ -69,20 +69,20 @@ def seen_summary(summary: DatasetSummary) -> DatasetSummary:
     return summary_of(seen_store(summary), summary.name)
 
 
-def show_completion(progress: object) -> None:
+def show_completion(store: Store, progress: object) -> None:
     """Show who came by an invitation its code, once they have finished what is theirs.
 
     Args:
+        store: the annotation database, as who is here may use it.
         progress: what the editor was told of it now; None for nothing new.
     """
-    if not store().actor.subject.startswith("invitation:"):
-        return
     if isinstance(progress, Mapping):
         finished = progress["done"] + progress["skipped"]
         st.session_state[_COMPLETE] = finished >= progress["total"] > 0
-    invitation = store().access.own_invitation()
-    if st.session_state.get(_COMPLETE) and invitation is not None and invitation.code:
-        st.success(f"All done, thank you. Your code: {plain(invitation.code)}")
+    if st.session_state.get(_COMPLETE):
+        invitation = store.access.own_invitation()
+        if invitation is not None and invitation.code:
+            st.success(f"All done, thank you. Your code: {plain(invitation.code)}")
 
 
 def may_review(summary: DatasetSummary, name: str) -> bool:
