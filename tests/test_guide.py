@@ -14,14 +14,22 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import dataset_hub
+import fake_hub
 import pytest
+import tiny_encoders
 from commands import run_here
+from dataset_hub import TOKEN, DatasetHub
+from fake_hub import Hub
 from gold_answers import GoldAnswers, better_when_asked
 from guide_parts import made_anew
 from ports import free_port
+from typer.main import get_command
 
+from spanlab.cli.app import app
 from spanlab.datasets import read
 from spanlab.detectors import entries
 from spanlab.errors import UsageError
@@ -33,7 +41,15 @@ from spanlab.workflows.guide import FOLDER, INDEX, guide_page, guide_pages, sear
 ROOT = Path(__file__).resolve().parent.parent
 TOPICS = [page.topic for page in guide_pages()]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SERVERS = {"serve": "spanlab is at", "api": "http", "mcp": "", "worker": "work"}
+JOB = "3f2a"  # stands for the newest job
+AT = "spanlab is at"
+SERVERS = {"serve": AT, "demo": AT, "api": "http", "mcp": "", "worker": "work"}
+LOGIN = {
+    "SPANLAB_OIDC_ISSUER": "https://login.example.org",
+    "SPANLAB_OIDC_CLIENT_ID": "spanlab",
+    "SPANLAB_OIDC_CLIENT_SECRET": "secret",
+    "SPANLAB_URL": "https://spans.example.org",
+}
 
 
 def text_of(topic: str) -> str:
@@ -133,6 +149,7 @@ def test_every_command_and_python_block_of_a_page_runs_in_the_order_given(
     around = environment(folder) | {"SPANLAB_SEARXNG_URL": f"{model_server.url}/search"}
     ports = {port: str(free_port()) for port in re.findall(r"--port (\d+)", text_of(topic))}
     with ExitStack() as servers:
+        around |= hub_of(topic, folder, servers)
         for command in commands(topic):
             if is_ours(command):
                 run(command, folder, around, ports, servers)
@@ -140,6 +157,29 @@ def test_every_command_and_python_block_of_a_page_runs_in_the_order_given(
                 check_other(command)
         for block in blocks(topic, "python"):
             run_python(block, folder, around, ports)
+
+
+def hub_of(topic: str, folder: Path, servers: ExitStack) -> dict[str, str]:
+    """Start the hub that a page's commands ask, and return the variables that name it."""
+    asked = "\n".join(commands(topic))
+    if "encoder fetch" in asked:
+        checkpoint = tiny_encoders.write(folder / "tiny", tiny_encoders.copied())
+        hub = Hub("ORGANISATION/NAME", checkpoint)
+        url = servers.enter_context(fake_hub.serving(hub)).url
+    elif "hf://" in asked:
+        url = servers.enter_context(dataset_hub.serving(DatasetHub({}))).url
+    else:
+        return {}
+    return {"HF_ENDPOINT": url, "HF_HOME": str(folder / "hf"), "HF_TOKEN": TOKEN}
+
+
+def run_alone(
+    command: list[str | Path], folder: Path, around: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own."""
+    return subprocess.run(
+        command, cwd=folder, env=around, capture_output=True, text=True, timeout=300, check=False
+    )
 
 
 def run(
@@ -158,10 +198,18 @@ def run(
     for before, after in pairwise(arguments):
         if before == "--port":
             arguments[arguments.index(after)] = ports[after]
+    if arguments[0] == "invitations":
+        given |= LOGIN
+    if arguments[-1] == JOB:
+        listed = run_here(["jobs", "list"], folder, around).stdout.splitlines()
+        arguments[-1] = listed[1].split()[0]
     if arguments[0] in SERVERS:
         servers.enter_context(serving(arguments, folder, around | given))
         return
-    done = run_here(arguments, folder, around | given)
+    if re.search(r"hf://| (push|fetch) ", command):  # the hub's client reads variables once
+        done = run_alone([sys.executable, "-m", "spanlab", *arguments], folder, around | given)
+    else:
+        done = run_here(arguments, folder, around | given)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     if output is not None:
         (folder / output).write_text(done.stdout, "utf-8")
@@ -205,16 +253,26 @@ def run_python(block: str, folder: Path, around: dict[str, str], ports: dict[str
         block = block.replace(port, other)
     script = folder / "block.py"
     script.write_text(block, "utf-8")
-    done = subprocess.run(
-        [sys.executable, script],
-        cwd=folder,
-        env=around,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = run_alone([sys.executable, script], folder, around)
     assert done.returncode == 0, f"{block}\n{done.stderr}"
+
+
+def test_every_command_that_it_names_is_run_by_one_of_its_pages() -> None:
+    """But one that needs torch, which `make test-torch` installs."""
+    lines = [command.rpartition("spanlab ")[2] for topic in TOPICS for command in commands(topic)]
+    ran = {name for line in lines for name in names_of(line)}
+    text = "".join(BLOCK.sub("", text_of(topic)) for topic in [*TOPICS, INDEX])
+    named = {names_of(words)[-1] for words in re.findall(r"`spanlab\s([a-z][^`]+)`", text)}
+    assert len(named) > 20
+    assert named - ran <= {"encoder convert"}
+
+
+def names_of(words: str) -> list[str]:
+    """Return the command that some words begin with, such as `jobs`, and `jobs list` after it."""
+    first, *others = words.split()
+    group: Any = get_command(app)
+    inner = getattr(group.get_command(None, first), "commands", {})
+    return [first, *(f"{first} {word}" for word in others[:1] if word in inner)]
 
 
 def test_extras_and_variables_that_it_names_exist() -> None:
