@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from driving import idle
 from PIL import Image
@@ -33,7 +33,7 @@ def take_picture(page: Page, name: str, folder: Path) -> None:
         expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
         page.mouse.move(0, 0)
         target = _target(name, scheme, folder)
-        _image(page).save(target, "WEBP", lossless=True, quality=60, method=4)
+        _image(page).save(target, "WEBP", **_encoding())
         shown = _SHOWN / target.name
         assert _size(target) == _size(shown) == (*SIZE, 1)
         assert target.stat().st_size > shown.stat().st_size / 2  # not an empty page
@@ -65,9 +65,7 @@ class MovingPicture:
                 append_images=others,
                 duration=self._shown_for,
                 loop=0,
-                lossless=True,
-                quality=60,
-                method=4,
+                **_encoding(),
             )
             for picture in (target, _SHOWN / target.name):
                 *size, frames = _size(picture)
@@ -93,6 +91,12 @@ def _show(page: Page, scheme: Literal["light", "dark"]) -> None:
 def _target(name: str, scheme: str, folder: Path) -> Path:
     to = Path(os.environ.get("SPANLAB_PICTURES", folder))
     return to / f"{name}{'-dark' if scheme == 'dark' else ''}.webp"
+
+
+def _encoding() -> dict[str, Any]:
+    """Return how small a picture is made; one that nobody keeps need not be."""
+    effort = (60, 4) if "SPANLAB_PICTURES" in os.environ else (0, 0)
+    return {"lossless": True, **dict(zip(("quality", "method"), effort, strict=True))}
 
 
 def _size(picture: Path) -> tuple[int, int, int]:

@@ -7,6 +7,7 @@ the database change. The same for who adjudicates, views, or leads that dataset 
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
@@ -35,6 +36,7 @@ from spanlab.schema import (
     Span,
     Status,
 )
+from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.ui.span_editor import EditorMessage, ReviewQueue, exchange
 from spanlab.workflows import access, review, traces
@@ -96,10 +98,11 @@ def _record(item: str, answer: str = ANSWER) -> Record:
     return Record(item=Item(id=item, answer=answer), annotations=said)
 
 
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
-    with Store.open() as opened:
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of a database with what the attempts are after."""
+    home = tmp_path_factory.mktemp("filled")
+    with Store.open(Settings(home=home)) as opened:
         opened.import_records("ours", [_record("a"), _record("b")])
         blind = DatasetSettings(always_blind=True, measurement=PLAN)
         opened.change_settings("ours", lambda _: blind)
@@ -112,6 +115,14 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
         opened.access.sign_in("oidc:1", "Anna")
         opened.access.sign_in("oidc:2", "Eve")
         opened.access.grant("Eve", Role.LEAD)
+    return home
+
+
+@pytest.fixture
+def store(filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    shutil.copytree(filled, tmp_path / "home")
+    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
+    with Store.open() as opened:
         yield opened
 
 
