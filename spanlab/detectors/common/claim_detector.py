@@ -14,6 +14,7 @@ import dspy
 
 from spanlab.claims import ClaimExtractor, ExtractedClaim, NameWrongWords, placed, wrong_words
 from spanlab.detectors.base import DetectorKit
+from spanlab.detectors.common import EXTRACTOR
 from spanlab.detectors.common.model_detector import (
     DetectionCase,
     ModelDetector,
@@ -21,7 +22,6 @@ from spanlab.detectors.common.model_detector import (
     span_of,
     strongest,
 )
-from spanlab.detectors.common.options import EXTRACTOR
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.extents import Extent
 from spanlab.lm import Usage

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from spanlab.detectors.common.options import (
+from spanlab.detectors.common import (
     BATCH,
     EXTRACTOR,
     ClaimsOption,

@@ -10,13 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from spanlab.detectors.common.options import (
-    EXTRACTOR,
-    ClaimsOption,
-    MemoryOptions,
-    MemoryUse,
-    claim_calls,
-)
+from spanlab.detectors.common import EXTRACTOR, ClaimsOption, MemoryOptions, MemoryUse, claim_calls
 from spanlab.detectors.entry import (
     INSTRUCTION,
     JUDGE,

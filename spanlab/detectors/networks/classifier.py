@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, Type
 
 import numpy as np
 
-from spanlab.detectors.common.options import BATCH, Device, DeviceOptions
+from spanlab.detectors.common import BATCH, Device, DeviceOptions
 from spanlab.errors import InputError, SandboxError, SpanlabError, UsageError, missing_package
 from spanlab.sandbox import networks
 

@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from spanlab.detectors.common.options import DeviceOptions
+from spanlab.detectors.common import DeviceOptions
 from spanlab.detectors.networks.checkpoint import (
     SAFETENSORS,
     Checkpoint,

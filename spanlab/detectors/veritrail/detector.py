@@ -37,11 +37,11 @@ import dspy
 
 from spanlab.claims import sub_claims
 from spanlab.detectors.base import DetectorKit
+from spanlab.detectors.common import EXTRACTOR
 from spanlab.detectors.common.claim_detector import ClaimDetector, ClaimJudgement, ClaimProgram
 from spanlab.detectors.common.context import ranked
 from spanlab.detectors.common.evidence import ClaimMemory, evidence, quote, searched_for, stance_of
 from spanlab.detectors.common.model_detector import DetectionCase
-from spanlab.detectors.common.options import EXTRACTOR
 from spanlab.detectors.entry import JUDGE
 from spanlab.detectors.veritrail import ClaimOptions, RetrievalOptions, VeriTrailOptions
 from spanlab.detectors.veritrail.evidence import (

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from pydantic import JsonValue
 
 from spanlab.detectors import DetectorSpec, detector
-from spanlab.detectors.common.options import DeviceOptions
+from spanlab.detectors.common import DeviceOptions
 from spanlab.detectors.encoder.detector import EncoderDetector
 from spanlab.detectors.encoder.verifier import JudgedStatement, SentenceDetector
 from spanlab.detectors.networks.checkpoint import Checkpoint, open_checkpoint
