@@ -18,7 +18,7 @@ from spanlab.schema import (
     Response,
     Span,
 )
-from spanlab.scorers.questions import matched_spans, response_agreement
+from spanlab.scorers.raters import matched_spans, response_agreement
 from spanlab.settings import Settings
 from spanlab.storage import Store
 

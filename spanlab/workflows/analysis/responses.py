@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from spanlab.schema import AnnotatorKind, DatasetSettings, Question, Record, Response, Status
-from spanlab.scorers.questions import ResponseAgreement, matched_spans, response_agreement
+from spanlab.scorers.raters import ResponseAgreement, matched_spans, response_agreement
 
 MATCHED: Final = (
     "Of attributes the number is of spans: spans of one label that overlap, also through others, "
