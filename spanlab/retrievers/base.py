@@ -9,7 +9,7 @@ from datetime import date
 from itertools import zip_longest
 from typing import Final, Protocol, runtime_checkable
 
-from spanlab.retrievers.dates import latest_day
+from spanlab.retrievers.results import latest_day
 from spanlab.runtime import SingleFlight
 from spanlab.schema import UNDETERMINED, Item, Passage, Retrieval, joined
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from bs4 import UnicodeDammit
 from bs4.dammit import EncodingDetector
 
-from spanlab.retrievers.dates import PageDate
+from spanlab.retrievers.results import PageDate
 
 _LEFT_OUT = frozenset(
     "title script style nav noscript template iframe svg button".split()  # noqa: SIM905

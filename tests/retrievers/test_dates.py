@@ -13,10 +13,10 @@ from model_fixtures import KEY
 from spanlab.lm import Meter
 from spanlab.lm.cache import answer_file
 from spanlab.retrievers import SearchQuery, ensure, retrieval_of
-from spanlab.retrievers.dates import latest_day
 from spanlab.retrievers.endpoint import SearchEndpoint
 from spanlab.retrievers.index import build
 from spanlab.retrievers.local_search import bm25
+from spanlab.retrievers.results import latest_day
 from spanlab.retrievers.search import SearchApi
 from spanlab.retrievers.search_model import SearchModelRetriever, search_choice
 from spanlab.schema import Item

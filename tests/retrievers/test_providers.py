@@ -23,10 +23,10 @@ from spanlab.errors import (
 )
 from spanlab.lm import Budget, Meter, Usage
 from spanlab.retrievers import SearchQuery, SearchSpec, retriever
-from spanlab.retrievers.dates import stated
 from spanlab.retrievers.endpoint import SearchEndpoint
 from spanlab.retrievers.provider import ProviderName
 from spanlab.retrievers.providers import PROVIDERS, WEB
+from spanlab.retrievers.results import stated
 from spanlab.retrievers.search import SearchApi
 from spanlab.schema import Passage
 from spanlab.settings import Settings

@@ -15,7 +15,7 @@ from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
 from spanlab.extents import Extent
 from spanlab.mappers import closest_sentence, sentences
 from spanlab.memory import EvidenceMemory, expires, passage_of
-from spanlab.retrievers.dates import latest_day
+from spanlab.retrievers.results import latest_day
 from spanlab.schema import (
     Annotation,
     Evidence,
