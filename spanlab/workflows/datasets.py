@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from spanlab.datasets.formats.labelstudio_config import asked_in, labeling_config
+from spanlab.datasets.formats.labelstudio_writer import asked_in, labeling_config
 from spanlab.detectors import installed
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.results import ITEMS, Column, ResultTable, columns_of

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from spanlab.datasets import ReadOptions, read, write
-from spanlab.datasets.formats.labelstudio_config import asked_in, labeling_config
+from spanlab.datasets.formats.labelstudio_writer import asked_in, labeling_config
 from spanlab.errors import UsageError
 from spanlab.schema import (
     Annotation,

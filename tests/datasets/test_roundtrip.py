@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanlab.datasets import ReadOptions, read, write
-from spanlab.datasets.formats.labelstudio_config import LABEL
+from spanlab.datasets.formats.labelstudio_writer import LABEL
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
