@@ -6,7 +6,7 @@ survive a reload. ``ui/span_editor/js/operations.js`` replays the same log in th
 browser test holds the two to the same results.
 """
 
-from spanlab.oplog.claim_operations import (
+from spanlab.oplog.answer_operations import (
     AcceptClaim,
     AddClaim,
     ClaimMark,
@@ -14,6 +14,7 @@ from spanlab.oplog.claim_operations import (
     RejectClaim,
     RemoveClaim,
     ReplaceClaims,
+    Respond,
 )
 from spanlab.oplog.operations import (
     OPERATION,
@@ -36,7 +37,6 @@ from spanlab.oplog.operations import (
     in_force,
     replay,
 )
-from spanlab.oplog.response_operations import Respond
 from spanlab.oplog.state import CitedQuote, ReviewState, SuggestionMark
 
 __all__ = [

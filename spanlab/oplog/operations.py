@@ -10,15 +10,15 @@ from pydantic import Field, TypeAdapter
 from pydantic.dataclasses import dataclass as validated
 
 from spanlab.errors import OperationError
-from spanlab.oplog.claim_operations import (
+from spanlab.oplog.answer_operations import (
     AcceptClaim,
     AddClaim,
     EditClaim,
     RejectClaim,
     RemoveClaim,
     ReplaceClaims,
+    Respond,
 )
-from spanlab.oplog.response_operations import Respond
 from spanlab.oplog.state import (
     BaseEdit,
     Comment,

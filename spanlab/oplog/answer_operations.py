@@ -1,4 +1,4 @@
-"""What a reviewer can do to claims, and how operations name those that others suggest."""
+"""Operations on claims, and on responses to the questions of a dataset."""
 
 from __future__ import annotations
 
@@ -8,8 +8,28 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from spanlab.errors import OperationError
-from spanlab.oplog.state import BaseEdit, CitedQuote, Comment, ReviewState, cite, named, quote
-from spanlab.schema import Claim, FrozenModel, Interval, Item, Name, Probability, Verdict
+from spanlab.oplog.state import (
+    BaseEdit,
+    CitedQuote,
+    Comment,
+    ReviewState,
+    change_span,
+    cite,
+    named,
+    own_span,
+    quote,
+)
+from spanlab.schema import (
+    Claim,
+    DatasetSettings,
+    FrozenModel,
+    Interval,
+    Item,
+    Name,
+    Probability,
+    Response,
+    Verdict,
+)
 
 _ClaimText = Annotated[str, Field(min_length=1, max_length=10_000)]
 
@@ -175,3 +195,31 @@ def _own(state: ReviewState, name: str) -> Claim:
 def _key(claim: Claim) -> _Key:
     place = (claim.source.start, claim.source.end) if claim.source else (None, None)
     return (claim.suggested_by is not None, claim.text, *place)
+
+
+class Respond(BaseEdit):
+    """Answer a question on one of the reviewer's own spans, or with ``span`` None on the item.
+
+    Without a ``response`` the one there is goes.
+    """
+
+    kind: Literal["respond"] = "respond"
+    span: Name | None = None
+    question: Name
+    response: Response | None = None
+
+    def apply(self, item: Item, state: ReviewState) -> ReviewState:
+        before = state.responses if self.span is None else own_span(state, self.span).attributes
+        left = {name: given for name, given in before.items() if name != self.question}
+        given = left if self.response is None else {**left, self.question: self.response}
+        if self.span is None:
+            return state.model_copy(update={"responses": given})
+        return change_span(state, self.span, {"attributes": given})
+
+    def problem(self, settings: DatasetSettings) -> str | None:
+        """Say why the settings of the dataset do not allow this, if they do not."""
+        asked = settings.questions if self.span is None else settings.attributes
+        for question in asked:
+            if question.name == self.question:
+                return None if self.response is None else question.problem(self.response)
+        return f"this dataset does not ask {self.question!r} (any more)"
