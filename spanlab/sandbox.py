@@ -20,12 +20,11 @@ from functools import cache, partial
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from queue import LifoQueue
-from typing import Any, Final, TypeVar, TypeVarTuple, cast
+from typing import Any, Final, TypeVarTuple, cast
 
 from spanlab.errors import SandboxError, SpanlabError
-from spanlab.processes import ScriptlessContext, begin_child, uninterrupted
+from spanlab.processes import ScriptlessContext, T, begin_child, uninterrupted
 
-T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 _CLOCK: Final = 3  # times the processor time: on a busy machine a process gets less than a core

@@ -6,11 +6,12 @@ Keys come normalised; times are seconds since 1970, UTC.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
-from sqlalchemy import Connection, bindparam, delete, text, update
+from sqlalchemy import Connection, Row, bindparam, delete, text, update
 
 from spanlab.errors import NotFoundError
 from spanlab.settings import Settings
@@ -147,7 +148,7 @@ class MemoryStore:
         with self._database.reading() as connection:
             for key in keys:
                 for row in connection.execute(_RECALL, {"scope": scope, "key": key, "now": now}):
-                    entries_found.setdefault(row.id, StoredEntry.of(row))
+                    entries_found.setdefault(row.id, _stored_entry(row))
         return list(entries_found.values())
 
     def known(self, scope: str, keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -244,7 +245,7 @@ class MemoryStore:
         given = {"scope": scope, "key": key, "before": before, "limit": limit}
         with self._database.reading() as connection:
             rows = connection.execute(_NEWEST_OF_ALL if key is None else _NEWEST_UNDER, given)
-            stored_entries = [StoredEntry.of(row) for row in rows]
+            stored_entries = [_stored_entry(row) for row in rows]
             keys: dict[int, list[str]] = {stored.id: [] for stored in stored_entries}
             for row in connection.execute(_KEYS_OF, {"ids": list(keys)}):
                 keys[row.memory_id].append(row.key)
@@ -318,3 +319,10 @@ def _mark(connection: Connection, number: int, **marks: int) -> None:
     marked = connection.execute(update(memories).where(memories.c.id == number).values(marks))
     if not marked.rowcount:
         raise NotFoundError(_NO_ENTRY.format(number))
+
+
+def _stored_entry(row: Row[Any]) -> StoredEntry:
+    """Return the entry of a row of ours, which was checked when it was written."""
+    fields = json.loads(row.json) | {"at": row.at, "expires": row.expires}
+    entry = MemoryEntry.model_construct(**fields)
+    return StoredEntry(row.id, entry, bool(row.pinned), bool(row.blocked))

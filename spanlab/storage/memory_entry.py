@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
-from typing import Any, Self
 
-from sqlalchemy import Row
-
-from spanlab.schema import FrozenModel
+from spanlab.schema.fields import FrozenModel
 
 
 class MemoryEntry(FrozenModel):
@@ -52,10 +48,3 @@ class StoredEntry:
     entry: MemoryEntry
     pinned: bool = False
     blocked: bool = False
-
-    @classmethod
-    def of(cls, row: Row[Any]) -> Self:
-        """Return the entry of a row of ours, which was checked when it was written."""
-        told = json.loads(row.json) | {"at": row.at, "expires": row.expires}
-        entry = MemoryEntry.model_construct(**told)
-        return cls(row.id, entry, bool(row.pinned), bool(row.blocked))
