@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from spanlab import sandbox
+from spanlab import processes
 from spanlab.errors import InputError, SandboxError
-from spanlab.sandbox import Sandbox
+from spanlab.processes import Sandbox
 
 GIB = 2**30
 
@@ -65,7 +65,7 @@ def pool() -> Sandbox:
 def test_what_ends_a_process_is_an_error_and_the_next_call_finds_another(
     work: Callable[[], object], pool: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sandbox, "_CLOCK", 60)  # on a busy machine a second of it takes a while
+    monkeypatch.setattr(processes, "_CLOCK", 60)  # on a busy machine a second of it takes a while
     before = pool.run(1, os.getpid)
     with pytest.raises(SandboxError, match=ENDINGS[work]):
         pool.run(1, work)
@@ -94,7 +94,7 @@ def test_a_process_that_ended_while_it_was_idle_is_replaced(pool: Sandbox) -> No
 
 SCRIPT = """
 import os, signal, sys, threading, time
-from spanlab.sandbox import parsers
+from spanlab.processes import parsers
 
 print(parsers().run(5, os.getpid), flush=True)
 threading.Timer(0.2, os.kill, (os.getpid(), signal.{signal})).start()

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from spanlab.errors import PageError, SandboxError, missing_package
+from spanlab.processes import parsers
 from spanlab.retrievers.html import decoded, page
-from spanlab.sandbox import parsers
 
 _TAGS: Final = 20_000  # that trafilatura reads in a second; with a million it takes minutes
 _PAGES: Final = 300  # of a PDF

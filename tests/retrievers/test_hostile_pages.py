@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from wire import HOSTILE, MIB, wire
 
-from spanlab import sandbox
+from spanlab import processes
 from spanlab.errors import PageError
 from spanlab.retrievers import page_text
 from spanlab.retrievers.html import decoded
@@ -267,7 +267,7 @@ def test_pages_that_keep_a_reader_busy_fail_with_the_reason_and_all_others_are_r
 ) -> None:
     """There are more of them than processes to read with."""
     monkeypatch.setattr(page_text, "_SECONDS", 1.0)
-    monkeypatch.setattr(sandbox, "_CLOCK", 60)  # on a busy machine a second of it takes a while
+    monkeypatch.setattr(processes, "_CLOCK", 60)  # on a busy machine a second of it takes a while
 
     async def reading() -> list[WebPage | BaseException]:
         async with (

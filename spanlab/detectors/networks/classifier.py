@@ -13,7 +13,7 @@ import numpy as np
 
 from spanlab.detectors.common import BATCH, Device, DeviceOptions
 from spanlab.errors import InputError, SandboxError, SpanlabError, UsageError, missing_package
-from spanlab.sandbox import networks
+from spanlab.processes import networks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

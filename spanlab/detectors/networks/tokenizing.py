@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, TypeVar, TypeVarTuple
 
 from spanlab.errors import InputError, SandboxError, SpanlabError, missing_package
 from spanlab.extents import Extent
-from spanlab.sandbox import parsers
+from spanlab.processes import parsers
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")

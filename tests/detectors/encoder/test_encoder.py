@@ -13,8 +13,8 @@ from onnxruntime.quantization import quantize_dynamic
 from spanlab.detectors import DetectorSpec, build, detector
 from spanlab.detectors.encoder.formats import format_of
 from spanlab.detectors.networks.classifier import loaded
+from spanlab.processes import networks
 from spanlab.runtime import wait
-from spanlab.sandbox import networks
 from spanlab.schema import Annotation, Item, Passage, Status
 
 
