@@ -26,9 +26,9 @@ from spanlab.errors import UsageError
 from spanlab.retrievers import SearchQuery
 from spanlab.runtime import SingleFlight
 from spanlab.schema import FrozenModel, Passage
+from spanlab.schema.evidence import MemoryEntry
 from spanlab.settings import Settings
 from spanlab.storage.memories import MemoryStore
-from spanlab.storage.memory_entry import MemoryEntry
 
 
 class EntityTurns:

@@ -23,9 +23,9 @@ from postgres import postgres
 
 from spanlab.entities import grams, key_of
 from spanlab.memory import EvidenceMemory, MemoryChoice
+from spanlab.schema.evidence import MemoryEntry
 from spanlab.settings import Settings
 from spanlab.storage.memories import MemoryStore
-from spanlab.storage.memory_entry import MemoryEntry
 
 _ENTRIES, _NAMES, _BATCH, _RUNS = 100_000, 30_000, 500, 300
 _CROWD = "United States"

@@ -16,11 +16,11 @@ from spanlab.errors import InputError, StoreError
 from spanlab.oplog import SetStatus
 from spanlab.oplog.operations import SentOperation
 from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Role, Status
+from spanlab.schema.evidence import MemoryEntry
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.storage.campaigns import Entrance
 from spanlab.storage.memories import MemoryStore
-from spanlab.storage.memory_entry import MemoryEntry
 from spanlab.workflows.backup import back_up, restore
 
 MakeRecord = Callable[..., Record]

@@ -18,9 +18,9 @@ from spanlab.entities import grams
 from spanlab.errors import NotFoundError
 from spanlab.memory import EvidenceMemory, MemoryChoice
 from spanlab.schema import Passage
+from spanlab.schema.evidence import MemoryEntry
 from spanlab.settings import Settings
 from spanlab.storage.memories import MemoryStore
-from spanlab.storage.memory_entry import MemoryEntry
 
 CLAIM = "The Eiffel Tower is 330 metres tall."
 NOW = time.time()

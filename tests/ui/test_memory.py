@@ -8,9 +8,9 @@ from collections.abc import Callable
 from streamlit.testing.v1 import AppTest
 
 from spanlab.entities import grams
+from spanlab.schema.evidence import MemoryEntry
 from spanlab.storage import Store
 from spanlab.storage.memories import MemoryStore
-from spanlab.storage.memory_entry import MemoryEntry
 
 OpenPage = Callable[..., AppTest]
 

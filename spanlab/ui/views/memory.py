@@ -10,8 +10,8 @@ import streamlit as st
 
 from spanlab.results import counted
 from spanlab.schema import Permission
+from spanlab.schema.evidence import MemoryEntry, StoredEntry
 from spanlab.storage.memories import MemoryStore
-from spanlab.storage.memory_entry import MemoryEntry, StoredEntry
 from spanlab.ui.common import actor, kept, page_link, plain, title
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.workflows.memories import (
