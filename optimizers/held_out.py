@@ -19,7 +19,6 @@ from spanlab.schema import FrozenModel, HeldOut, HeldOutScore, Unit
 from spanlab.scorers import JudgedClaim, MeanDifference, compare_macro_f1, mean_of, paired
 
 Transfer = Literal["pooled", "each", "others"]
-
 FEWEST: Final = 4  # labelled items: two to learn from and to choose by, as many held out
 
 

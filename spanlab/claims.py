@@ -35,11 +35,7 @@ from spanlab.runtime import wait
 from spanlab.schema import Verdict
 
 NEIGHBOURS: Final = 5  # sentences before and after that a prompt shows
-
-
 SENTENCES_AT_ONCE: Final = 4
-
-
 _NOTHING: Final = frozenset(("", "none", "n/a", "nothing", "(none)"))
 
 

@@ -17,7 +17,6 @@ from spanlab.text import terms
 
 NEAR: Final = 88.0  # of 100: likeness of each word below which two names are not taken for one
 
-
 _ARTICLES: Final = frozenset(
     (
         *("the", "a", "an", "le", "la", "les", "l", "un", "une", "der", "die", "das", "ein"),
@@ -26,9 +25,7 @@ _ARTICLES: Final = frozenset(
     )
 )
 
-
 _ARABIC_ARTICLE: Final = "\u0627\u0644"
-
 
 # Spellings of the same that no rule finds; aliases that redirects teach come on top.
 _KNOWN: Final[Mapping[str, str]] = {
@@ -44,20 +41,13 @@ _KNOWN: Final[Mapping[str, str]] = {
     for alias in aliases
 }
 
-
 _ABBREVIATION: Final = re.compile(r"\b(?:[^\W\d_]\.){2,}")
-
-
 _WORD: Final = re.compile(r"[^\W_]+")
-
-
 _TOKEN: Final = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W_]+(?:[-'’.][^\W_]+)*|[^\w\s]")
-
 
 _LINKS: Final = frozenset(
     ("of", "the", "de", "des", "du", "del", "von", "van", "der", "da", "di", "la", "le")
 )
-
 
 # What has a capital because a sentence begins with it.
 _OPENING: Final = _ARTICLES | frozenset(
@@ -69,7 +59,6 @@ _OPENING: Final = _ARTICLES | frozenset(
         *("who", "what", "which", "where", "how", "why", "is", "are", "was", "were", "did", "does"),
     )
 )
-
 
 _DIGITS: Final = re.compile(r"\d+")
 
@@ -173,8 +162,6 @@ def _plain(character: str) -> str:
 
 
 MOST: Final = 8  # entries in a prompt
-
-
 ROOM: Final = 4_000  # characters of all of them together
 
 
@@ -213,11 +200,7 @@ def chosen(
 
 
 ALIKE = 85.0  # similarity (0 to 100) from which a name asked for means a name of the graph
-
-
 MOST_NAMES = 3  # names of the graph that one name asked for may mean
-
-
 MOST_RELATIONS = 40  # relations that one look-up returns
 
 

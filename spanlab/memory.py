@@ -74,7 +74,6 @@ class EntityTurns:
 
 Mode = Literal["on", "read-only", "off"]
 
-
 _DAYS: Final[Mapping[str, float | None]] = {
     "search": 30,
     "page": 30,
@@ -84,22 +83,11 @@ _DAYS: Final[Mapping[str, float | None]] = {
     "tool": 30,
 }
 
-
 _LONGEST: Final = 2_000  # characters of an entry
-
-
 _NEVER: Final = 1e12  # seconds since 1970
-
-
 _PAUSE: Final = 0.1  # seconds between two looks whether another process has got an answer
-
-
 _NEAREST: Final = 2  # near names that are recalled of one that nothing is kept under
-
-
 _DAY: Final = 86_400.0
-
-
 _PASSAGES: Final = TypeAdapter(tuple[Passage, ...])
 
 
@@ -310,9 +298,5 @@ def _days(written: str) -> Mapping[str, float | None]:
 
 
 _TURNS: Final = EntityTurns()
-
-
 _CALLS: Final[SingleFlight[tuple[Passage, ...]]] = SingleFlight()
-
-
 _opening: Final = Lock()  # two threads that open one at the same time get the same

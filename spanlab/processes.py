@@ -150,7 +150,6 @@ def _end_with_parent() -> None:
 
 
 Ts = TypeVarTuple("Ts")
-
 _CLOCK: Final = 3  # times the processor time: on a busy machine a process gets less than a core
 _START: Final = 60.0  # seconds more by the clock for a process that starts
 _ANSWER: Final = 64 * 2**20  # bytes of what a process may return

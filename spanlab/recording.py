@@ -29,7 +29,6 @@ from spanlab.errors import UsageError
 from spanlab.schema import UNDETERMINED, Item, Process, ProcessNode
 
 F = TypeVar("F", bound=Callable[..., Any])
-
 SOURCE: Final = "source"  # the stage of texts that no recorded step returned
 _TOOLS: Final = frozenset(("tool", "function"))  # roles of what tools returned
 _INSTRUCTING: Final = frozenset(("system", "developer"))

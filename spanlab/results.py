@@ -30,7 +30,6 @@ _UNBOUNDED: Final = 1_000_000  # columns: what is piped is never folded
 # Control characters, and those that turn the direction of what follows, could hide other cells.
 _UNSAFE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-
 Unit = Literal["text", "count", "share", "score", "difference", "p", "seconds", "dollars"]
 
 

@@ -92,8 +92,6 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 _OBJECTS = 10_000  # that stay, between two collections: some megabytes of garbage at most
-
-
 _SWITCH_SECONDS = 0.0005
 
 

@@ -180,8 +180,6 @@ class Settings(BaseModel):
 
 
 LARGEST: Final = 4_000_000  # bytes; a program of sixteen demonstrations with long passages: a tenth
-
-
 _M = TypeVar("_M", bound=BaseModel)
 
 

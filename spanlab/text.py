@@ -22,32 +22,22 @@ from typing import Final
 from spanlab.extents import Extent
 
 _LENGTH = 3  # characters of a term of ``beginnings`` without spaces
-
-
 STEM = 5  # characters: cutting words there stems about as well as rules do, in any alphabet
-
 
 # Accents, vowel points and joiners; the vowel signs of Indic and South-East Asian scripts stay.
 _MARKS = re.compile(
     "[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640\u200b-\u200d\u00ad]+"
 )
 
-
 _ASCII = re.compile("[a-z0-9]+")
-
 
 _HAN_KANA_HANGUL = (
     "\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
     "\u1100-\u11ff\uac00-\ud7af"
 )
 
-
 _THAI_LAO_BURMESE_KHMER = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-
-
 _WIDE = re.compile(f"[{_HAN_KANA_HANGUL}]+")
-
-
 _UNSPACED = re.compile(f"[{_THAI_LAO_BURMESE_KHMER}]+")
 
 
@@ -233,18 +223,13 @@ UNSPACED: Final = (
     "\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
 )
 
-
 _JOINER: Final = "\u200d"
-
 
 _MODIFIERS: Final = frozenset(
     "\ufe0e\ufe0f\u200d\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 )
 
-
 _FLAGS: Final = frozenset(map(chr, range(0x1F1E6, 0x1F200)))  # two of them make a flag
-
-
 _TAGS: Final = frozenset(map(chr, range(0xE0020, 0xE0080)))
 
 

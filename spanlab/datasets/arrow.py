@@ -122,8 +122,6 @@ def _elements(column: Any) -> int:
 
 
 _DICTIONARY, _RECORDS = 2, 3  # kinds of messages: "Message.fbs" of Arrow's format
-
-
 _GROWING = ("run_end_encoded", "view")  # types whose values may share their bytes
 
 

@@ -32,8 +32,6 @@ def _object(value: object) -> object:
 
 
 _Spans = tuple[Annotated[_GivenSpan, BeforeValidator(_object)], ...]
-
-
 _SPANS: TypeAdapter[_Spans] = TypeAdapter(_Spans)
 
 
@@ -143,17 +141,13 @@ def _json(value: str, column: str) -> Any:
 
 _USER, _MODEL, _TOOL = "User", "Assistant", "Tool"
 
-
 _ROLES: Final = {
     **dict.fromkeys(("user", "human"), _USER),
     **dict.fromkeys(("assistant", "gpt", "model", "ai", "chatbot", "bot"), _MODEL),
     **dict.fromkeys(("tool", "function", "function_response", "observation", "ipython"), _TOOL),
 }
 
-
 _SAYS: Final = ("role", "from", "type", "sender", "speaker")  # the fields that may hold the role
-
-
 _HOLDS: Final = ("content", "value", "text", "message")  # … and the text
 
 

@@ -22,20 +22,13 @@ _MODEL: Final = (
     *("hallucinated", "chatgpt", "gpt"),
 )
 
-
 _ANSWERS: Final = ("answer", "response", "output", "completion", "reply", "summary", "text")
-
-
 _PERSON: Final = ("user", "human", "customer")
-
-
 _QUESTIONS: Final = ("question", "query", "prompt", "request", "instruction", "input", "message")
-
 
 _FOUND: Final = (
     *("retrieved", "retrieval", "source", "context", "wiki", "search", "supporting", "evidence"),
 )
-
 
 _PASSAGES: Final = (
     *("passages", "passage", "contexts", "context", "documents", "document", "docs", "doc"),
@@ -78,25 +71,16 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
     ),
 }
 
-
 _KNOWN: Final = {"answer": "answer or response or output or LLM output"}  # as an error names them
-
-
 FIELDS: Final = ("id", "lang", "question", "answer", "passages", "spans", "messages")
-
 
 # What stands in these is said of an answer, and is not one.
 _ASIDE: Final = frozenset(
     ("expected", "reference", "gold", "golden", "grading", "score", "scores", "metric", "metrics")
 )
 
-
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-
-
 _BETWEEN = re.compile(r"[\W_]+")
-
-
 _TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 
 
@@ -245,7 +229,6 @@ _FITS: Final[dict[str, Callable[[Any, str], bool]]] = {
     "passages": _is_evidence,
     "spans": _is_marked,
 }
-
 
 _DEEPEST = 4  # levels that are offered; a path that is written out may go deeper
 

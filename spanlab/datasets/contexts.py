@@ -19,8 +19,6 @@ from spanlab.errors import InputError
 from spanlab.schema import Passage, Record
 
 SUFFIX = ".context.txt"
-
-
 _NAMED = 5  # so many ids without a context are named
 
 
@@ -138,8 +136,6 @@ def _text(file: InputFile) -> str:
 
 
 _BUFFER = 1 << 16
-
-
 _ENTRY = 250  # bytes of memory for a key and its place, without the key's letters
 
 

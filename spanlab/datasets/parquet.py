@@ -20,11 +20,7 @@ from spanlab.datasets.reader import ReadOptions
 from spanlab.errors import InputError
 
 _BATCH = 1000  # rows held at a time, if that is safe
-
-
 _BUFFER = 1 << 20  # bytes of a column that are read at a time
-
-
 _LEVELS = 8  # bytes that an element of a list takes in a column
 
 
@@ -139,20 +135,10 @@ def table(file: InputFile, columns: Collection[str]) -> Iterator[CellsRow]:
 
 
 _HEADER: Final = 1 << 20  # bytes of a header at most; statistics may hold a long text
-
-
 _DICTIONARY: Final = 2  # the type of a dictionary page
-
-
 _LONGEST_NUMBER: Final = 10  # bytes of a number of 64 bits
-
-
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
-
-
 _NUMBERS: Final = frozenset((4, 5, 6))
-
-
 _DEEPEST: Final = 8  # structures inside each other; PageHeader has three
 
 

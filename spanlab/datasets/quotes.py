@@ -100,7 +100,6 @@ class OffsetReader:
 
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 
-
 # Browsers quote line ends in several ways: as they are, as "\n", or as a backslash and an n.
 _LINE_ENDS = re.compile(r"(?:\\n|[\r\n])+")
 

@@ -139,10 +139,7 @@ _TEXTS = (
     "snippet",
 )
 
-
 _TITLES = ("title", "name", "source", "file_name")
-
-
 _LONGEST = 1 << 20  # characters of a list as Python prints it
 
 
@@ -193,8 +190,6 @@ class _GivenPassage(BaseModel):
 
 
 GivenPassages = tuple[Annotated[_GivenPassage, BeforeValidator(_object)], ...]
-
-
 _PASSAGES: TypeAdapter[GivenPassages] = TypeAdapter(GivenPassages)
 
 
@@ -243,14 +238,8 @@ def checked(item: Item) -> Item:
 
 
 _PLACED = re.compile(r"([a-z_]+(?:\.\w+)+): (.+)", re.DOTALL)
-
-
 _BRANCH = re.compile(r"^process\.(?:own|shared)\b")  # the kind of process is in no file
-
-
 _SHOULD = re.compile(r"^(?:Input|String|Value|Tuple|List|Dictionary) should (?:be )?")
-
-
 _NOT_FINITE = (b"NaN", b"Infinity")
 
 

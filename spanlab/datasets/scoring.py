@@ -205,7 +205,6 @@ def _check(field: str, extents: list[Extent], length: int | None) -> None:
 
 Role = Literal["gold", "prediction"]
 
-
 # Who is meant, the first tier that is there at all deciding.
 _TIERS: dict[Role, tuple[frozenset[AnnotatorKind], ...]] = {
     "gold": (

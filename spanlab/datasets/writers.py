@@ -228,9 +228,7 @@ _WRITERS: dict[str, Callable[[Iterable[Record], str | None, BinaryIO, _Dataset],
     "huggingface": _hub,
 }
 
-
 WRITABLE = tuple(_WRITERS)
-
 
 _BY_ENDING = {
     ".jsonl": "spanlab",
@@ -240,19 +238,11 @@ _BY_ENDING = {
     ".zip": "huggingface",
 }
 
-
 # Files that others read as well: these formats are written only where they are usual, or named.
 _ENDINGS = {"mushroom": ".jsonl", "labelstudio": ".json", "averitec": ".json", "claims": ".csv"}
-
-
 _DATA = "data/train.jsonl"
-
-
 _TIME = (1980, 1, 1, 0, 0, 0)  # the same records give the same bytes
-
-
 _TEXT, _NUMBER, _OFFSET = "string", "float64", "int64"
-
 
 _FEATURES: dict[str, object] = {
     "id": _TEXT,
@@ -292,7 +282,6 @@ _FEATURES: dict[str, object] = {
     ],
     "meta": _TEXT,
 }
-
 
 _CARD = """
 # {title}

@@ -30,8 +30,6 @@ from spanlab.schema import FrozenModel
 
 GROUP = "spanlab.detectors"
 GROUPS = ("nothing", "a model", "a model and a search", "a checkpoint")  # what detectors need
-
-
 _OURS = "spanlab"  # the distribution whose detectors come first, and keep their names
 
 
@@ -162,14 +160,9 @@ def _rank(entry: DetectorEntry | BrokenDetector) -> int:
 
 JUDGE = "judge"  # the role of the model that decides what is hallucinated
 
-
 # Tokens, for estimates of what a detector will cost.
 INSTRUCTION = 450  # of an instruction with the form of the answer
-
-
 THINKING = 400  # that a model thinks in, if it is asked to
-
-
 _AS_IT_COMES = ModelOptions()
 
 

@@ -39,14 +39,8 @@ class CallTotals:
 
 
 CallKind = Literal["calls", "searches"]
-
-
 _LEAST = 1e-9  # of a limit; less is left by rounding
-
-
 _UNKNOWN = 1e-6  # of a limit that the first call is expected to take
-
-
 _UNITS = {"cost": "US dollars"}  # of limits that are not called what they count
 
 
@@ -248,12 +242,9 @@ class Meter:
 
 _open: ContextVar[tuple[tuple[Meter, CallTotals], ...]] = ContextVar("_open", default=())
 
-
 # Rules of thumb for byte-pair encodings: about four letters of an alphabet make one token,
 # and a character of a script without spaces is about one.
 LETTERS_PER_TOKEN = 4.0
-
-
 _WIDE_FROM = 0x2E80  # CJK radicals; the scripts above are written without spaces
 
 
@@ -267,11 +258,9 @@ def count_tokens(text: str) -> int:
 
 T = TypeVar("T")
 
-
 _REPORT: ContextVar[Callable[[int, int], Awaitable[None]] | None] = ContextVar(
     "report", default=None
 )
-
 
 _KEPT: ContextVar[list[object] | None] = ContextVar("kept", default=None)
 

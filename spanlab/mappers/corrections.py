@@ -25,20 +25,10 @@ from spanlab.mappers.tokens import tokens
 from spanlab.text import fold, whole
 
 Refine = Literal["word", "char"]
-
-
 _PART: Final = re.compile(r"\d+(?:[.,:]\d+)+|[^\W_]+|.", re.DOTALL)
-
-
 _LEAST: Final = 0.6  # probability of the smallest change of a word; a full replacement has 1.0
-
-
 _COSMETIC: Final = 0.3  # letter case, punctuation, typography: changed, but hardly hallucinated
-
-
 _KEPT: Final = 0.5  # share of a word that must stay for only the rest to be marked
-
-
 _RUN: Final = 3  # characters in a row that count as kept between two changes of a word
 
 
@@ -170,11 +160,7 @@ def _apart(spans: list[MappedSpan]) -> tuple[MappedSpan, ...]:
 
 # Bit-parallel edit distance costs old x new / 64; above this many cells texts are cut first.
 _CELLS: Final = 2_000_000
-
-
 _CHUNK: Final = 1_000  # words between two cuts
-
-
 _GRAM: Final = 4  # words that must stand once on both sides for a cut to be safe
 
 

@@ -29,8 +29,6 @@ from spanlab.mappers.tokens import sentences, tokens
 from spanlab.text import UNSPACED, fold
 
 _RETOLD: Final = 0.75  # score from which the closest sentence counts as the source
-
-
 _SHARE: Final = 0.6  # of a quote's letters that must stand in the sentence, in order
 
 
@@ -212,8 +210,6 @@ class _PunctuationTable(dict[int, str]):
 
 
 _SINGLE: Final = re.compile(f"[{UNSPACED}]")
-
-
 _PLAIN: Final = _PunctuationTable()
 
 

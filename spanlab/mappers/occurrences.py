@@ -16,7 +16,6 @@ from spanlab.extents import Extent
 from spanlab.text import UNSPACED, FoldedText, dependents, fold, skeleton
 
 PEELED, FOLDED, BARE, ELLIPSIS = 0.99, 0.98, 0.97, 0.96  # scores below 1.0 that need no measuring
-
 _GAP: Final = 400  # characters that an ellipsis may stand for
 _SHORTEST: Final = 5  # characters below which a quote with an edit could be anything
 _SIMILAR: Final = 6  # places tried for one quote with edits

@@ -127,11 +127,7 @@ class QuoteMapping:
 
 
 _PAIRS: Final = 4_000_000  # quotes x places that are weighed; bounds memory, not a real answer
-
-
 Ints = NDArray[np.int64]
-
-
 Places = tuple[Extent, ...]
 
 

@@ -27,40 +27,17 @@ if TYPE_CHECKING:
 # spaCy peels a run without spaces from its edges, copying the rest each time: 20,000 exclamation
 # marks take half a minute. Runs longer than any word are cut by character class instead.
 _LONGEST = 100
-
-
 _OWN: Final = re.compile(rf"[{UNSPACED}]+|\S{{{_LONGEST + 1},}}")
-
-
 _PIECE: Final = re.compile(rf"[{UNSPACED}]|\d+|[^\W\d_{UNSPACED}]+|\S")
-
-
 _VOCABULARY = 200_000  # words a pipeline may remember before it is made anew
-
-
 _ENDS: Final = frozenset("!?．。｡！？｡।॥؟۔։።፧፨။၊។៕‼‽⁇⁈⁉܀܁܂߹᠃᠉᱾᱿꛳꛷")
-
-
 _ENDS_OF: Final = {"el": frozenset(";\u037e"), "grc": frozenset(";\u037e·")}
-
-
 _CLOSERS: Final = frozenset("\"'”’»›)]}」』】）］｝》〉*_`")
-
-
 _LAST: Final = _ENDS.union(_CLOSERS, ".…", *_ENDS_OF.values())  # what a sentence may end with
-
-
 _NUMBER: Final = re.compile(r"(?:\d{3,}|\d+[.,]\d+)\.")  # no ordinal: the stop ends the sentence
-
-
 _BREAKS: Final = "\n\r\x0b\x0c\x85\u2028\u2029"
-
-
 _LINE: Final = re.compile(rf"\S(?:[^{_BREAKS}]*\S)?")  # without the space around it
-
-
 _CHARACTERS: Final = frozenset(("bo", "ja", "km", "lo", "my", "th", "yue", "zh"))
-
 
 _ORDINAL: Final = frozenset(
     ("cs", "da", "de", "et", "eu", "fi", "hr", "hu", "nb", "nn", "no", "sk")
@@ -134,11 +111,7 @@ def load(lang: str) -> Future[None]:
 
 
 _loader = ThreadPoolExecutor(1, thread_name_prefix="languages")
-
-
 _loaded: set[str] = set()
-
-
 _LOADED: Final[Future[None]] = Future()
 
 
@@ -299,7 +272,6 @@ def _is_end(text: str, words: list[Extent], index: int, code: str) -> bool:
 
 
 _ELISION: Final = "'’"
-
 
 _WHOLE: Final = (
     *("aujourd'hui", "Aujourd'hui", "aujourd’hui", "Aujourd’hui"),

@@ -33,7 +33,6 @@ from spanlab.schema import (
 
 _ClaimText = Annotated[str, Field(min_length=1, max_length=10_000)]
 
-
 # What makes two claims the same: whether it is a suggestion, whoever makes it, its text and place.
 _Key: TypeAlias = tuple[bool, str, int | None, int | None]
 

@@ -265,10 +265,7 @@ Edit = (
     | ReplaceClaims
 )
 
-
 Operation = Annotated[Edit | Undo | Redo, Field(discriminator="kind")]
-
-
 OPERATION: TypeAdapter[Operation] = TypeAdapter(Operation)
 
 

@@ -25,8 +25,6 @@ from spanlab.schema import (
 )
 
 _T = TypeVar("_T")
-
-
 Comment = Annotated[str, Field(max_length=10_000)]  # empty takes a comment away
 
 

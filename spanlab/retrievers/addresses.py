@@ -22,7 +22,6 @@ from spanlab.settings import Settings
 
 AGENT: Final = "spanlab"  # how we name ourselves to servers
 ALLOWED = Settings.variable("pages_allowed_hosts")
-
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 # Of IPv6 what the registries have given out, without what is for protocols, examples or tunnels,
 # which lead a gateway to an IPv4 address that is written in them.

@@ -142,7 +142,6 @@ def _bytes(path: Path) -> bytes:
 
 
 LONGEST = 1200  # characters: about eight sentences, of which a handful fit any prompt
-
 _SPACE = re.compile(r"\s*")
 _PARAGRAPH = re.compile(r"(?=\n[^\S\n]*\n)")
 # A full stop ends a sentence before white space; the marks of scripts that are written without

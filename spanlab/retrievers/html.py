@@ -24,35 +24,25 @@ _LEFT_OUT = frozenset(
     "title script style nav noscript template iframe svg button".split()  # noqa: SIM905
 )
 
-
 _BLOCKS = frozenset(
     "address article aside blockquote br caption dd details div dl dt fieldset figcaption figure "  # noqa: SIM905
     "footer form h1 h2 h3 h4 h5 h6 header hr li main ol p pre section summary table tr ul".split()
 )
 
-
 _DATED = frozenset(("meta", "time"))  # elements that may state when a page was published
-
-
 _CELLS = frozenset(("td", "th"))
-
 
 _EMPTY = frozenset(
     "area base br col embed hr img input link meta source track wbr".split()  # noqa: SIM905
 )
 
-
 _ENOUGH = 200  # bytes from which on a guess at the encoding is better than the commonest one
-
-
 _HEAD = 16_384  # bytes in which an encoding is declared
-
 
 _DECLARED = re.compile(
     rb"<\s*+(?:meta\b[^>]{1,500}?charset|\?xml\b[^>]{1,500}?encoding)\s*+=\s*+[\"']?([\w:.-]{1,40}+)",
     re.IGNORECASE,
 )
-
 
 # The WHATWG's Encoding Standard, §4.2, by Python's names; punycode, utf-7 and others are not there.
 _ENCODINGS = frozenset(
@@ -62,7 +52,6 @@ _ENCODINGS = frozenset(
     "iso8859-6 iso8859-7 iso8859-8 iso8859-9 koi8-r koi8-u mac-cyrillic mac-roman shift_jis "
     "tis-620 utf-16 utf-16-be utf-16-le utf-8 utf-8-sig".split()
 )
-
 
 # Names of theirs that Python knows by another.
 _ALIASES = {
@@ -76,15 +65,9 @@ _ALIASES = {
     "x-sjis": "cp932",
 }
 
-
 _SPACE = re.compile(r"\s+")
-
-
 _ATTRIBUTES = 4_096  # characters of a tag in which attributes are looked for
-
-
 _QUOTED = 10_000  # characters of a quoted attribute in which a tag may stand
-
 
 _MARK = re.compile(
     r"<!--.*?(?:-->|\Z)"
@@ -94,15 +77,11 @@ _MARK = re.compile(
     re.DOTALL,
 )
 
-
 _RAW_END = {
     name: re.compile(rf"</{name}\b|\Z", re.IGNORECASE) for name in ("script", "style", "title")
 }
 
-
 _ATTRIBUTE = re.compile(r"""([^\s"'=<>/]++)\s*+=\s*+(?:"([^"]*)"|'([^']*)'|([^\s>]++))""")
-
-
 _LONG_NUMBER = re.compile(r"&#[xX]?[0-9a-fA-F]{8,};?")  # of no character, and none to convert
 
 

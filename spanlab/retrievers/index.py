@@ -35,9 +35,7 @@ MANIFEST = "manifest.json"
 PASSAGES = "passages.jsonl"
 OFFSETS = "offsets.npy"
 MOST_TERMS = 64  # of a query, the rarest: the others hardly change the order, but cost time
-
 _DAMAGE = (OSError, EOFError, ValueError, KeyError, TypeError, IndexError, ImportError)
-
 _Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 

@@ -132,7 +132,6 @@ PAPERS: Final[dict[ProviderName, SearchService]] = {
     ),
 }
 
-
 # Languages by the codes that Brave has for them, where these are not those of ISO 639.
 _BRAVE_LANGUAGES: Final = {"ja": "jp", "no": "nb", "pt": "pt-pt", "zh": "zh-hans"} | {
     code: code

@@ -22,17 +22,9 @@ from spanlab.schema import FrozenModel, Passage, storable
 # Where the usual services keep their results: Tavily and many others `results`, you.com `hits`
 # (or `results.web`), Brave `web.results`, Serper `organic`, Google `items`, Bing `webPages.value`.
 _RESULTS = ("results.web", "results", "hits", "web.results", "organic", "webPages.value", "items")
-
-
 _TEXT = ("content", "snippets", "snippet", "description", "text", "body")
-
-
 _TITLE = ("title", "name")
-
-
 _URL = ("url", "link", "href")
-
-
 _DATE = ("published_date", "page_age", "date", "last_updated", "published", "age")
 
 
@@ -159,23 +151,16 @@ def _at(value: JsonValue, path: str) -> JsonValue:
 
 _ISO = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?![\d/.-])")
 
-
 _DAY_FIRST = re.compile(
     r"(?P<day>\d{1,2})(?:st|nd|rd|th)? (?P<month>[A-Z][a-z]{2,8})\.?,? (?P<year>\d{4})"
 )
-
 
 _MONTH_FIRST = re.compile(
     r"(?P<month>[A-Z][a-z]{2,8})\.? (?:(?P<day>\d{1,2})(?:st|nd|rd|th)?,? )?(?P<year>\d{4})"
 )
 
-
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-
-
 _AGO = re.compile(r"(\d{1,4}|an?) (minute|hour|day|week|month|year)s? ago", re.IGNORECASE)
-
-
 _DAYS = {"minute": 0, "hour": 0, "day": 1, "week": 7, "month": 28, "year": 365}  # at least
 
 
@@ -229,13 +214,8 @@ def _last(year: int | None, month: int | None, day: int | None) -> date | None:
 
 
 _FIRST: Final = date(1990, 1, 1)  # before there were web pages: what a field holds by default
-
-
 _KEYS: Final = ("property", "name", "itemprop", "http-equiv", "pubdate")
-
-
 _SEPARATORS: Final = re.compile(r"[\W_]+")
-
 
 # Names of metadata for a day of publication, in lower case and without separators.
 _PUBLISHED: Final = frozenset(
@@ -248,19 +228,14 @@ _PUBLISHED: Final = frozenset(
     "rnewsdatepublished sailthrudate videoreleasedate".split()
 )
 
-
 _MARKS: Final = frozenset(("published", "entry-date", "entry-time"))  # classes of time elements
-
 
 _LINKED: Final = tuple(
     re.compile(rf'"{name}"\s*:\s*"([^"]{{4,40}})"')
     for name in ("datePublished", "dateCreated", "uploadDate")
 )
 
-
 _YEAR_FIRST: Final = re.compile(r"(\d{4})[/.]?(\d{2})[/.]?(\d{2})(?!\d)")
-
-
 _PART: Final = re.compile(r"\d{4}(-\d{2})?")  # of a date: a year, or a month of it
 
 

@@ -43,7 +43,6 @@ USUAL_LABELS = _set(
     ("other", "Hallucinated in another way."),
 )
 
-
 LABEL_SETS: Mapping[str, tuple[SpanLabel, ...]] = {
     "spanlab": USUAL_LABELS,
     # Bao et al., "FaithBench" (2024), section 3: unwanted hallucinations are of two kinds.
@@ -78,7 +77,6 @@ LABEL_SETS: Mapping[str, tuple[SpanLabel, ...]] = {
     "Mu-SHROOM": (),  # SemEval-2025 Task 3 marks spans without saying of which kind they are
 }
 
-
 # The usual names of colours on web pages (CSS Color Module Level 4, 6.1), each with its digits.
 _NAMED = (
     "aqua 00ffff black 000000 blue 0000ff brown a52a2a coral ff7f50 crimson dc143c cyan "
@@ -88,7 +86,6 @@ _NAMED = (
     "salmon fa8072 silver c0c0c0 tan d2b48c teal 008080 tomato ff6347 turquoise 40e0d0 violet "
     "ee82ee white ffffff yellow ffff00 "
 )
-
 
 COLOUR_NAMES: Mapping[str, str] = dict(re.findall(r"(\w+) (\w+)", _NAMED))
 

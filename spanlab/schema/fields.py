@@ -10,28 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import from_json
 
 Offset = Annotated[int, Field(strict=True, ge=0)]
-
-
 Count = Annotated[int, Field(strict=True, ge=0)]
-
-
 Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
-
-
 Rate = Annotated[float, Field(gt=0.0, le=1_000_000.0)]  # model calls a minute
-
-
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
-
-
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,8}(-[A-Za-z0-9]{1,8})*$")]
-
-
 _T = TypeVar("_T")
-
-
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # half an emoji, which JSON can escape
-
 
 # An escape in JSON; if it is half an emoji without its other half, as a group.
 _ESCAPE = re.compile(

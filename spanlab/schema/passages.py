@@ -26,15 +26,10 @@ from spanlab.schema.trace import (
 )
 
 BY_HAND: Final = "by hand"  # the retriever that passages are noted under which people add
-
-
 _ANSWER: Final = "answer"  # id of the node that is the answer
-
 
 # Steps that name passages.
 _READING: Final = (QueryStep, PairStep, RecallStep, ThoughtStep, ReasoningTraceStep)
-
-
 _T = TypeVar("_T")
 
 

@@ -11,11 +11,7 @@ from pydantic import Field, JsonValue, StringConstraints
 from spanlab.schema.fields import Count, FrozenModel, Name
 
 PROGRAM_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
-
-
 ProgramName = Annotated[str, StringConstraints(pattern=rf"^{PROGRAM_NAME.pattern}$")]
-
-
 Demo = dict[str, JsonValue]  # a field's name and its value; "augmented" marks a bootstrapped one
 
 

@@ -11,13 +11,11 @@ from spanlab.schema.fields import FrozenModel, Name, unique
 
 _RESERVED = frozenset({"answer", "label"})  # what a configuration of Label Studio has already
 
-
 # An option or a text, or a value of a scale.
 Response = (
     Annotated[int, Field(strict=True, ge=-1_000_000, le=1_000_000)]
     | Annotated[str, Field(min_length=1, max_length=10_000)]
 )
-
 
 # By the names of the questions.
 Responses = Annotated[Mapping[Name, Response], Field(max_length=200)]

@@ -124,7 +124,6 @@ def _is_shared(process: object) -> str:
 KindName = Literal["person", "detector", "vote", "gold"]
 StatusName = Literal["not-annotated", "done", "failed", "skipped"]
 
-
 AnyProcess = Annotated[
     Annotated[Process, Tag("own")] | Annotated[SharedProcess, Tag("shared")],
     Discriminator(_is_shared),

@@ -21,7 +21,6 @@ Verdict = Literal[
     "supported", "refuted", "not-enough-evidence", "conflicting", "not-supported", "inconclusive"
 ]
 
-
 HALLUCINATED: Final[frozenset[Verdict]] = frozenset(("refuted", "not-supported"))
 
 

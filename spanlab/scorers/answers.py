@@ -26,11 +26,7 @@ from spanlab.errors import UsageError, missing_package
 from spanlab.schema import FrozenModel
 
 _ARTICLES: Final = re.compile(r"\b(a|an|the)\b")
-
-
 _PUNCTUATION: Final = str.maketrans("", "", string.punctuation)
-
-
 _WHOLE: Final = frozenset(("yes", "no", "noanswer"))
 
 
@@ -73,22 +69,14 @@ def _one(answer: list[str], right: list[str]) -> AnswerScore:
 
 
 _DASH = "\u2013"
-
-
 _CLITICS = "re|ve|ll"  # in the rule that parts an opening quotation mark from its word
-
-
 _LONE_LETTER = re.compile(r"'(?!re|ve|ll|[mtsdn])(\w)\b", re.IGNORECASE)
-
-
 _CLOSING = re.compile(r"[\"')\]}]+?(?:\s+|(?=--)|$)", re.MULTILINE)
-
 
 _NO_DATA = (
     "METEOR needs WordNet 3.0 and the sentence model punkt_tab of NLTK: "
     "python -m nltk.downloader wordnet punkt_tab (or let NLTK_DATA name a directory with both)"
 )
-
 
 _Words = Callable[[str], tuple[str, ...]]
 
@@ -165,10 +153,7 @@ LABELS: Final = (
     "Conflicting Evidence/Cherrypicking",
 )
 
-
 LEVELS: Final = (0.2, 0.25, 0.3)  # that the match of the evidence must exceed
-
-
 MOST_PAIRS: Final = 10  # of a prediction; further ones are not looked at
 
 

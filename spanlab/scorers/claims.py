@@ -20,13 +20,8 @@ from spanlab.scorers.comparison import MeanDifference, paired
 from spanlab.scorers.report import Table, interval, p_value, swaps, weights
 
 RIGHT: Final = "right"
-
-
 INCONCLUSIVE: Final = "inconclusive"
-
-
 _NAME: Final = "claims"  # of what is resampled
-
 
 _COARSE: Final[dict[str, str]] = {
     "refuted": "not-supported",

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-
 _Z: Final = NormalDist().inv_cdf(0.975)
 METHOD: Final = (
     "prediction-powered (PPI++, λ tuned; Hájek weights); Wilson interval with the effective number "

@@ -85,7 +85,6 @@ def _length(span: Span) -> int:
 
 
 Array = NDArray[np.float64]
-
 _ROUNDS: Final = 500
 _CLOSE: Final = 1e-9
 

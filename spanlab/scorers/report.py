@@ -170,23 +170,11 @@ def _check_unique(items: Sequence[ItemScore]) -> None:
 
 
 RESAMPLES = 2000
-
-
 CONFIDENCE = 0.95
-
-
 _SEED = 20250
-
-
 _MANY = 10_000  # items of a language above which means are drawn from their normal limit
-
-
 _FEW = 250  # items whose samples are kept: 4 MB
-
-
 _CELLS = 2_000_000  # numbers drawn at a time, which bounds the memory
-
-
 Table = NDArray[np.float64]
 
 

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Design = Literal["uniform", "stratified", "uncertainty"]
-
 _SURE: Final = 0.5  # of the reviews are spread evenly where others go to the detector's doubts
 _Z: Final = NormalDist().inv_cdf(0.975)
 

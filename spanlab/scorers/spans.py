@@ -171,8 +171,6 @@ def _check_fit(gold: ItemLabels, pred: ItemLabels) -> int:
 
 
 Ints = NDArray[np.int64]
-
-
 Floats = NDArray[np.float64]
 
 

@@ -224,7 +224,6 @@ def _in_python(value: Any) -> str:
 
 Form = Callable[[str], str]
 
-
 FORMS: Mapping[str, Form] = {
     "json": _fields(_json),
     "fenced-json": _fields(lambda fields: _fenced(_json(fields))),
@@ -250,9 +249,7 @@ FORMS: Mapping[str, Form] = {
     "crlf": lambda text: text.replace("\n", "\r\n"),
 }
 
-
 _DRAFT = '[[ ## parts ## ]]\n[{"text": "The"}]\n\nWait. {"parts": [{"text": "was"}]} Or not.'
-
 
 THOUGHTS: Mapping[str, Form] = {
     "think": lambda text: f"<think>\nIt is 42, I think.\n</think>\n\n{text}",

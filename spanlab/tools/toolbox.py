@@ -27,13 +27,8 @@ from spanlab.schema import FrozenModel, Passage, storable
 from spanlab.settings import Settings, read_json
 
 SECONDS: Final = 30.0  # for a call, unless a tool has another limit
-
-
 LONGEST: Final = 100_000  # characters of all passages that a call gives
-
-
 OfItem = Literal["language", "before"]  # what is known of an item that a claim comes from
-
 
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "string": (str,),
@@ -224,11 +219,7 @@ def _bounded(passages: Sequence[Passage], room: int) -> tuple[Passage, ...]:
 
 
 _LARGEST: Final = 1_000_000  # bytes of the file
-
-
 ServerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
-
-
 Source = Literal["wikipedia", "search", "papers", "corpus"]
 
 

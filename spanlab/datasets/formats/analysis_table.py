@@ -26,21 +26,12 @@ from spanlab.errors import InputError
 from spanlab.schema import Annotation, Item, Question, Record, Responses, Span
 
 _SAID = ("annotator", "kind", "status", "spans", "claims", "note")
-
-
 COLUMNS = ("id", "lang", "question", "answer", "passages", *_SAID, "meta")
-
-
 _NESTED = frozenset({"passages", "spans", "claims", "meta", "responses", "attributes"})
-
 
 # What a cell is read as a number or JSON by.
 _INT_OR_JSON = re.compile(r'-?\d+$|".*"$', re.DOTALL)
-
-
 _RESPONSE = "response_"  # begins the names of columns of responses
-
-
 _ROWS = 500  # of parquet that are held at once
 
 

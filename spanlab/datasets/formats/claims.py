@@ -69,7 +69,6 @@ VERDICTS: Final[dict[str, Verdict]] = {
     "inconclusive": "inconclusive",
 }
 
-
 COUNTED: Final = "claim-{}"  # the id of a claim that comes without one: its line, from 1
 
 
@@ -265,7 +264,6 @@ def _encoded(lines: Iterable[Iterable[object]]) -> bytes:
 
 SYSTEM: Final = "averitec"  # signs predictions that are read without a name
 
-
 LABELS: Final[dict[Verdict, str]] = {  # the worst first: that of any claim is the answer's
     "refuted": "Refuted",
     "not-supported": "Refuted",
@@ -275,10 +273,7 @@ LABELS: Final[dict[Verdict, str]] = {  # the worst first: that of any claim is t
     "supported": "Supported",
 }
 
-
 _COUNTED: Final = re.compile(COUNTED.format(r"([1-9][0-9]*)"))
-
-
 _NUMBER: Final = re.compile("0|[1-9][0-9]*")
 
 

@@ -16,8 +16,6 @@ from spanlab.datasets.limits import too_large
 from spanlab.errors import InputError
 
 _DELIMITERS = ",;\t|"
-
-
 _END = "\0\0the end\0\0"  # a line after the last one, which a quote that is open takes in
 
 

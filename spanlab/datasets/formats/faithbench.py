@@ -23,8 +23,6 @@ from spanlab.errors import InputError
 from spanlab.schema import Annotation, AnnotatorKind, Evidence, Item, Passage, Record, Span
 
 _LANGUAGE = "en"  # of the whole benchmark
-
-
 _CONTRADICTS = "Unwanted.Intrinsic"  # what the source refutes, as against what it does not say
 
 

@@ -55,10 +55,7 @@ from spanlab.schema import (
 )
 
 QUERIES: Final = "queries.jsonl"
-
-
 _JUDGED: Final = "claims.jsonl"
-
 
 _KINDS: Final = {  # of what a context lists, and what their nodes are called
     "reports": "report",

@@ -32,24 +32,13 @@ from spanlab.errors import InputError
 from spanlab.schema import ProcessNode
 
 TABLES: Final = ("text_units", "entities", "relationships", "communities", "community_reports")
-
-
 _END_MARK: Final = re.compile(r"\)?\s*<\|COMPLETE\|>\s*$")
-
-
 _DESCRIBED: Final = "entity or relationship"
-
-
 _LOG: Final = "llm_log.jsonl"
-
 
 # In GraphRAG's prompt, whose examples stand before it.
 _EXTRACTED_FROM: Final = re.compile(r".*\nText: (.*?)\n#+\n", re.DOTALL)
-
-
 _NAMES: Final = {"entity": 1, "relationship": 2}  # how many each record of an extraction has
-
-
 _Key = tuple[str, ...]  # title of an entity, or those that a relationship joins
 
 

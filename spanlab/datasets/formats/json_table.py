@@ -23,8 +23,6 @@ from spanlab.datasets.json_rows import (
 from spanlab.errors import InputError
 
 ITSELF: Final = "."  # the path of a file's one object
-
-
 _MOST: Final = 200  # fields that are offered
 
 

@@ -250,11 +250,7 @@ def _evidence(quotes: Sequence[Evidence]) -> list[dict[str, Any]]:
 
 
 _BEGINS: Final = re.compile(rb'\s*\{\s*"(?:process|node)"\s*:')
-
-
 _NODE: Final = 600  # bytes of memory that a node takes, without its text
-
-
 _PIECE: Final = 4096  # nodes written at once
 
 

@@ -38,11 +38,7 @@ from spanlab.schema import (
 )
 
 _UNNAMED = "annotator"
-
-
 _RESPONSES: TypeAdapter[Responses] = TypeAdapter(Responses)
-
-
 _RESPONSE_TYPES = frozenset({"choices", "rating", "number", "textarea"})
 
 
@@ -138,8 +134,6 @@ class ExportedTask(_OpenModel):
 
 
 GOLD = "gold"  # whose annotations are gold labels
-
-
 _UNNAMED_MODEL = "prediction"
 
 

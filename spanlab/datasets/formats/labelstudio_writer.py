@@ -167,8 +167,6 @@ def _region(span: Span, name: str, *, scored: bool) -> dict[str, Any]:
 
 
 LABEL = "Hallucination"  # of a span that has none, as Label Studio shows no region without
-
-
 _CONTROLS: Final = frozenset({"Choices", "Rating", "Number", "TextArea"})
 
 

@@ -29,8 +29,6 @@ from spanlab.errors import InputError
 from spanlab.schema import Item, Passage, Record
 
 PASSAGES: Final = 10
-
-
 SEED: Final = 2026
 
 

@@ -21,8 +21,6 @@ from spanlab.labels import flatten, hard_of
 from spanlab.schema import Annotation, AnnotatorKind, Item, Probability, Record, Span
 
 _NAMED = 5  # so many ids are named in a remark
-
-
 Place = Annotated[int, Field(strict=True, ge=0)]
 
 

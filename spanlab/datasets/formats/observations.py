@@ -22,11 +22,7 @@ from spanlab.errors import InputError
 from spanlab.schema import storable
 
 _CALLS: Final = frozenset(("GENERATION",))
-
-
 _SOURCES: Final = frozenset(("RETRIEVER", "TOOL"))
-
-
 _LISTS: Final = ("documents", "passages", "contexts", "results", "chunks", "nodes")
 
 

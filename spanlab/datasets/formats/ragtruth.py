@@ -27,11 +27,7 @@ from spanlab.errors import InputError
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record
 
 SOURCES = "source_info.jsonl"
-
-
 _HEADING = re.compile(r"^passage \d+:", re.MULTILINE)
-
-
 _LANGUAGE = "en"  # of the whole corpus
 
 
@@ -170,17 +166,9 @@ def _label_extras(line: _Response) -> dict[str, JsonValue]:
 
 
 _NUMBERED: Final = re.compile(r"^passage \d+:[ \t]*", re.MULTILINE)
-
-
 _ASKED: Final = "question:\n"
-
-
 _KINDS: Final = ("text", "article", "document", "structured data")  # of what stands below a line
-
-
 _REFUSAL: Final = "In case the passages do not contain"
-
-
 _ENDS: Final = ("output:", "overview:", "summary:", "answer:")
 
 

@@ -40,14 +40,8 @@ from spanlab.errors import InputError, UsageError
 from spanlab.schema import Item, Passage, Record
 
 SAMPLES: Final = 50  # records that are looked at to tell what their columns hold
-
-
 _SAMPLED: Final = 1 << 22  # bytes after which these are enough
-
-
 _NAMED: Final = 5  # so many ids are named in a remark
-
-
 CELL = 10  # bytes of memory for a character of a cell: the cell, and its JSON at the worst
 
 

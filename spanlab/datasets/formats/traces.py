@@ -37,16 +37,9 @@ from spanlab.recording import Recorder
 from spanlab.schema import Record
 
 _MODELS: Final = frozenset(("LLM",))
-
-
 _FOUND: Final = ("retrieval.documents", "reranker.output_documents")
-
-
 _ASKED: Final = ("question", "query", "input", "prompt", "content", "messages")
-
-
 _CALLS: Final = frozenset(("chat", "text_completion", "generate_content", "completion"))
-
 
 # Where frameworks say which node, task or agent of theirs a span belongs to: LangGraph,
 # OpenInference (LangChain, LlamaIndex, CrewAI), OpenLLMetry, and OpenTelemetry's own for agents.
@@ -56,7 +49,6 @@ _STAGES: Final = (
     *("graph.node.name", "graph.node.id", "crewai.task.name", "crewai.agent.role"),
     *("llama_index.step.name", "traceloop.entity.name", "gen_ai.task.name", "gen_ai.agent.name"),
 )
-
 
 _METADATA: Final = ("metadata", "langfuse.observation.metadata")  # that are objects, or their JSON
 

@@ -78,7 +78,6 @@ class MemoryOptions(DetectorOptions):
 
 
 Device = Literal["cpu", "cuda", "coreml", "directml"]
-
 BATCH: Final = 32  # rows at most that go through a network at once
 
 

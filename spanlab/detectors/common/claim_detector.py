@@ -40,11 +40,7 @@ from spanlab.schema import (
 )
 
 CLAIMS_AT_ONCE: Final = 4  # claims of one answer under way at the same time
-
-
 NO_ANSWER = "the answer is empty: there is nothing to check"
-
-
 NO_CLAIMS = "the answer states nothing that can be verified"
 
 

@@ -19,8 +19,6 @@ from spanlab.schema import Item, Passage, QueryStep, Retrieval
 from spanlab.text import terms
 
 NOTHING_FOUND = "(none: judge by what you know for certain)"
-
-
 WITHOUT_CONTEXT = "no passages: the model judged the answer by what it knows"
 
 
@@ -116,11 +114,7 @@ def passage_shown(passage: Passage, number: int, text: str) -> str:
 
 
 PIECE = 600  # characters of a piece at most: about four sentences
-
-
 _GAP = "…"
-
-
 _BETWEEN = len(f"\n{_GAP}\n")
 
 

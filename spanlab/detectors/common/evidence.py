@@ -33,8 +33,6 @@ from spanlab.schema.evidence import MemoryEntry
 from spanlab.text import terms
 
 CLOSE = 0.3  # similarity below which a sentence has nothing to do with the span
-
-
 _STANCES: Final[dict[Verdict | None, Stance]] = {"supported": "supports", "refuted": "refutes"}
 
 
@@ -119,11 +117,7 @@ def stance_of(verdict: Verdict | None) -> Stance:
 
 
 MEMORY: Final = "memory"  # the retriever that what was recalled is noted under
-
-
 GIVEN: Final = "given"  # the kind of what came with an item: it says nothing about other items
-
-
 _QUERY: Final = 500  # characters of a query that are kept with what it found
 
 
@@ -233,11 +227,7 @@ def _told_by(entry: MemoryEntry) -> str:
 
 
 MOST: Final = 3  # sentences of a passage
-
-
 _SHARE: Final = 0.5  # of a name's words, that many of which a sentence must hold
-
-
 _SHORT: Final = 3  # letters of the shortest word that tells one name from another
 
 

@@ -48,8 +48,6 @@ from spanlab.schema import (
 )
 
 _THOUGHTS = 2_000  # characters of what a model thought aloud that are kept of a call
-
-
 _MOST_THOUGHTS = 10  # calls of which they are kept
 
 

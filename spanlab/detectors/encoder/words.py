@@ -92,7 +92,6 @@ def marked(answer: str, words: RatedWords, floor: float, threshold: float) -> li
 
 Method = Literal["temperature", "isotonic"]
 Values = NDArray[np.float64]
-
 _CLOSEST: Final = 1e-6  # to 0 and 1 that a probability counts as, so that it has a logit
 _GOLDEN: Final = (5**0.5 - 1) / 2
 

@@ -16,7 +16,6 @@ from pydantic import JsonValue
 from spanlab.errors import BudgetError, ConfigurationError
 
 STEPS: Final = 5  # T_max, Implementation Details
-
 A = TypeVar("A")
 E = TypeVar("E")
 Seen = TypeVar("Seen")  # an observation

@@ -54,11 +54,7 @@ from spanlab.tools import Tool, Toolbox, asked
 from spanlab.tools.toolbox import OfItem
 
 _SHOWN: Final = 4_000  # characters of an observation in the prompt
-
-
 WIKI: Final = "wikipedia"  # the kind of source whose titles may lead to another one
-
-
 NOTHING: Final = "Nothing was found."
 
 
@@ -247,11 +243,7 @@ def _source(passage: Passage, note: str | None) -> str:
 
 
 HITS = 5  # passages that a search gives
-
-
 SEARCH = "search"
-
-
 PAGE = "read_page"
 
 

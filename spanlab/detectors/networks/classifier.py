@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 Task = Literal["tokens", "texts"]  # classes of every token, or of the whole row
-
 _TOKENS: Final = 16_384  # of a batch together, with what fills them up: bounds the memory
 
 _PROVIDERS: Final[dict[Device, str]] = {

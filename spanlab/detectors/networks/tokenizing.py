@@ -20,9 +20,7 @@ from spanlab.processes import parsers
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
-
 Prompt = Callable[[Sequence[str]], str]  # the first text, made from what is read of the passages
-
 _SECONDS: Final = 15.0  # of processor time to load a tokenizer and have it cut a text
 _LEAST: Final = 8  # tokens that must be left for passages and answer
 _OVERLAP: Final = 4  # a fourth of each window is in the next one, too

@@ -13,7 +13,6 @@ from spanlab.detectors.offline.passages import BREAK, PassageWords
 from spanlab.detectors.offline.words import TokenizedText, WordKind, blocks
 
 Table = NDArray[np.float32]
-
 _REACH = 6  # words on either side that count as local
 _CHUNK = 12  # words of a passage that count as one place
 _BLOCK = 400  # words of an answer that are aligned at once: bounds the memory

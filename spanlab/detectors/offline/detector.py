@@ -88,14 +88,8 @@ from spanlab.schema import (
 from spanlab.settings import Settings
 
 NAME = "offline"
-
-
 _LONG = 700  # words; no longer answer was learnt from
-
-
 _PART = 300  # words of a part of a longer one
-
-
 NO_PASSAGES = "no passages were given: the answer was judged by itself and its question"
 
 
@@ -185,17 +179,9 @@ def create(_kit: DetectorKit) -> OfflineDetector:
 
 
 _MOST_QUOTES = 2
-
-
 _MOST_NAMED = 3
-
-
 _LONGEST_QUOTE = 400  # characters
-
-
 _LONGEST_STRETCH = 30  # words of a stretch that are looked up
-
-
 _TELLING = 0.5  # weight from which a word is worth naming
 
 

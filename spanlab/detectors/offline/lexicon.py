@@ -19,11 +19,7 @@ from spanlab.detectors.offline.words import WordKind, read
 from spanlab.errors import missing_package
 
 _SHORTEST = 3  # letters of a month's name or abbreviation in the text's own language or English …
-
-
 _STEM, _ENDING = 5, 5  # letters of a name that can take a case, and of the case: "martxoaren"
-
-
 _SHORTEST_FOREIGN = 4  # … and in another one, where it may well be another word
 
 

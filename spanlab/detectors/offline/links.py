@@ -21,7 +21,6 @@ from spanlab.detectors.offline.passages import PassageWords
 from spanlab.detectors.offline.words import TokenizedText, WordKind
 
 Column = NDArray[np.float64]
-
 _SAME = 80  # rapidfuzz ratio in [0, 100] from which two words are forms of one
 _SAME_PREFIX = 3  # letters that they share at the start
 _SHORTEST = 4  # letters from which on a word may match a similar one

@@ -12,11 +12,7 @@ from spanlab.detectors.offline.links import Column
 from spanlab.detectors.offline.words import TokenizedText, fold
 
 _WIDTHS = (2, 6)  # standard deviations, in words
-
-
 _OUTSIDE = -1.0  # beyond the answer's ends
-
-
 _MOST = 10.0  # facts are counted up to here
 
 
@@ -85,14 +81,8 @@ def _average(table: Column, width: int) -> Column:
 
 
 _ENDS = frozenset(".!?。！？।؟۔")
-
-
 _PAUSES = frozenset(",;:،؛，、；：")
-
-
 _MARKED = 2  # a sign and its voicing mark
-
-
 _NONE, _SPACE, _OTHER, _PAUSE, _END, _LINE, _BEGIN, _FINISH = range(8)
 
 
@@ -107,10 +97,7 @@ NEGATIONS = _words(
     "نیست není nikdy ez cap"
 )
 
-
 YES = _words("yes ja oui si sí sì kyllä 是 हाँ हां نعم بله ano bai")
-
-
 NO = _words("no nein non nej ei 否 不 नहीं لا خیر ne ez")
 
 

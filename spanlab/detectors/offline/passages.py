@@ -26,17 +26,9 @@ from numpy.typing import NDArray
 from spanlab.detectors.offline.words import TokenizedText, TokenRow, blank_marks, read
 
 MOST_WORDS = 2000  # of all passages together; Mu-SHROOM's have 100 to 1,500
-
-
 _PIECE = 40  # words; a longer sentence is chosen in pieces
-
-
 _SHORT = 50_000  # characters; a longer passage is not kept in memory
-
-
 _ANY = re.compile(r"\S")
-
-
 BREAK = 3  # the kind of the position between two texts
 
 

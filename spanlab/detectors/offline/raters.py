@@ -17,7 +17,6 @@ _TREE_ROWS = (
     128  # evaluated at once, so that what is being worked on stays in the processor's cache
 )
 
-
 _TREE_FIELDS = {
     "roots": np.int32, "feature": np.int16, "threshold": np.float64, "child": np.int32,
     "value": np.float64, "base": np.float64,
@@ -113,13 +112,8 @@ _LAYER_ROWS = (
     40  # multiplied at once: for so few, linear algebra wakes no second thread that spins on
 )
 
-
 _FAR = 4.0  # standard deviations from the mean that count; further away is as far
-
-
 _LAYER_FIELDS = ("middle", "spread", "inner", "inner_bias", "outer", "outer_bias")
-
-
 Numbers = NDArray[np.float32]
 
 

@@ -17,23 +17,11 @@ from spanlab.detectors.offline.links import Column
 from spanlab.detectors.offline.words import TokenizedText, WordKind
 
 FLOOR = 0.35  # hallucinated from this probability on …
-
-
 SHARE = 0.52  # … and from this share of the answer's most probable word
-
-
 _ANYONE = 0.3  # other words are spans where this probable that anyone marks them at all, …
-
-
 _ANYONE_SHARE = 0.4  # … from this share of the answer's likeliest word
-
-
 _QUIET = 0.2  # … and this share of its most probable word on
-
-
 _FAINT = 0.2  # an answer all of whose words are below this probability is correct: no spans
-
-
 _BAND = 0.05  # words of one span differ by no more, so that its one probability speaks for all
 
 
@@ -134,8 +122,6 @@ def _with_gaps(text: str, rated: list[WordStretch]) -> list[WordStretch]:
 
 
 _CONFIRMED = 0.5  # what is left of the probability of a part of a date that stands in the passages
-
-
 _WORD = 4  # signs that may be one word
 
 

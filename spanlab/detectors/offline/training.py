@@ -38,11 +38,7 @@ from spanlab.labels import ItemLabels, SoftLabel, labels_of
 from spanlab.schema import Item, Record
 
 _LONG = re.compile(r"[A-Za-z0-9]{5,}")
-
-
 _FEWEST = 10  # such words, from which on two items can be compared
-
-
 _SAME = 0.5  # share of them that two items on one subject have in common
 
 
@@ -107,23 +103,11 @@ def subjects(items: Sequence[Item]) -> dict[str, str]:
 
 
 _LEAST_ITEMS = 20
-
-
 _SPOKEN = 2  # items whose questions or answers hold a word of the language
-
-
 _OWN_LANGUAGE = 0.6  # of the share of such words that the most readable passage has
-
-
 _OTHERS = 6  # items whose passages lend the words of errors
-
-
 _LENGTH = 0.25  # an answer of n words weighs n ** .25: long ones count more, but not n times
-
-
 _MOST_ROWS = {"real": 120, "blind": 120, "made": 14, "paraphrase": 25}  # words drawn per answer
-
-
 Progress = Callable[[str, int, int], None]  # what is being done, how far, of how many
 
 

@@ -36,15 +36,9 @@ _UNSPACED = (
     "\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 
-
 _SIGN = re.compile(f"[{_UNSPACED}]")
-
-
 _GROUPED = r"\d{1,3}(?:(?P<gap>[.,'’٬ \u00a0\u202f])\d{3}(?:(?P=gap)\d{3})*)(?!\d)(?:[.,٫]\d+)?"
-
-
 _DECIMAL = r"(?<!\d[.,])(?!\d{4}[.,]\d{4})\d+[.,٫]\d+(?![.,]?\d)"
-
 
 _SENTENCE_END = re.compile(  # one class first: what it leaves out is passed over fast
     r"[.!?…。！？｡।॥؟۔\r\n]"
@@ -54,10 +48,7 @@ _SENTENCE_END = re.compile(  # one class first: what it leaves out is passed ove
     r"|(?<=[\r\n])[\r\n]*)"
 )
 
-
 _VOWELS = frozenset("aeiouyAEIOUY")  # without one, a short word is an abbreviation: Mr, Dr, St
-
-
 _LONGEST_ORDINAL = 2  # digits before a full stop that ends no sentence, as in "am 3. Mai"
 
 
@@ -217,16 +208,10 @@ _VARIANTS = str.maketrans(
     | dict.fromkeys("\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u00ad", "")
 )
 
-
 # A list ordinal, a heading, a bullet or a quote sign at the start of a line.
 _LINE_MARK = r"^[ \t]*(?:#{1,6}[ \t]|[-*+•>][ \t]|\d{1,2}[.)][ \t])+"
-
-
 _CITED = r"\[\^?\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*\]"  # [1], [1, 4], [2-5], [^3]
-
-
 _CITATION = re.compile(_CITED)
-
 
 _MARKS = re.compile(
     rf"{_LINE_MARK}"
@@ -237,10 +222,7 @@ _MARKS = re.compile(
     re.MULTILINE,
 )
 
-
 _THOUSANDS = re.compile(r"\d{1,3}(?:([.,'’\s])\d{3})(?:\1\d{3})*")
-
-
 _SEPARATORS = re.compile(r"[.,'’\s]")
 
 

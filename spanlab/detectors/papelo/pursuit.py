@@ -22,14 +22,8 @@ from spanlab.schema import Item, Passage, PassageQuote
 from spanlab.text import terms
 
 HITS: Final = 10  # search results that are read (§3.3)
-
-
 SNIPPET: Final = 1_500  # characters; what is longer is a document of which a part is shown
-
-
 _RAREST: Final = 8  # words that stand in for names where writing has no capitals
-
-
 _WORD = re.compile(r"[^\W_]+(?:[-'’.][^\W_]+)*")
 
 
@@ -131,20 +125,10 @@ def answering(item: Item, read: PassageQuote, answer: str) -> PassageQuote | Non
 
 
 PAIRS: Final = 5  # questions with answers; 5 % of AVeriTeC's claims have more (§4.4)
-
-
 WINDOW: Final = 5  # sentences of a page that are read (§3.3)
-
-
 SHARE: Final = 0.7  # of a snippet's words, more of which a window must hold (§3.3)
-
-
 A = TypeVar("A")
-
-
 V = TypeVar("V")
-
-
 _T = TypeVar("_T")
 
 

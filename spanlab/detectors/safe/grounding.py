@@ -28,10 +28,7 @@ from spanlab.scorers import score_answer
 from spanlab.text import terms
 
 GLEANED: Final = 2  # further rounds of extraction
-
-
 TRIES: Final = 2  # paths that are asked for
-
 
 _SAME: Final = frozenset(
     ("same as", "alias", "also known as", "known as", "birth name", "alternative name", "nickname")
@@ -247,16 +244,10 @@ def _is_derived(answer: str) -> bool:
 
 _ARTICLE: Final = re.compile(r"^\W*(?:an?|the)\s+(?=\W*\w)", re.I)
 
-
 # After an initial, with the space before a further one: U.S. is US, J. K. is JK.
 _INITIAL: Final = re.compile(r"(?<=\b[^\W\d_])\.(?:\s(?=[^\W\d_]\.))?")
-
-
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-
-
 _NUMBER: Final = re.compile(r"\d+\w{0,2}")  # 44th, 1990s, 5km
-
 
 _WORD_OF_A_VALUE: Final = re.compile(
     "zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundreds?|thousands?|"
@@ -266,7 +257,6 @@ _WORD_OF_A_VALUE: Final = re.compile(
     "km|kg|(?:kilo)?grams?|tons?|tonnes?|acres?|hectares?|square|about|around|approximately|over|"
     "nearly|circa|and|of|bc|ad"
 )
-
 
 _ORDINAL: Final = re.compile("[ivx]+|jr|junior|sr|senior|elder|younger")
 

@@ -19,7 +19,6 @@ from spanlab.lm.parsing import PROSE
 from spanlab.lm.values import ReplyModel, Text, Texts
 
 Growing = Annotated[str, GROWING]
-
 _RIGHT: Final = frozenset(("", "none", "null", "n/a", "correct", "no error", "valid", "right"))
 _ERRORS: Final = {re.sub(r"\W", "", error.casefold()): error for error in ErrorType}
 _TYPES: Final[dict[str, JsonValue]] = {  # as a schema: those that can be named without a search

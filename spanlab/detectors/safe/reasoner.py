@@ -48,17 +48,9 @@ from spanlab.schema import (
 )
 
 Verification = Literal["none", "self", "safe"]
-
-
 FOUND: Final = 3  # passages of a search for missing evidence (§5, finding 5)
-
-
 SELF_VERIFIED: Final = "self-verification"  # signs what the generator says of its own steps
-
-
 NO_FEEDBACK: Final = "(none yet)"
-
-
 _UNVERIFIED: Final = VerifiedStep(None, "", "")
 
 

@@ -11,19 +11,13 @@ from decimal import Decimal, DivisionByZero, InvalidOperation
 from typing import Final, NamedTuple
 
 _VALUE = r"\d[\d,]{0,20}(?:\.\d{1,9})?"
-
-
 _NOT_WITHIN = r"(?<![\w.,/:-])"  # a date, a version, a range
-
-
 _ENDS = r"(?!\w|[.,/-]\d|\s*(?:[-+*/÷×=%]|(?:million|billion|trillion|thousand)\b))"
-
 
 _SUM = re.compile(
     rf"{_NOT_WITHIN}({_VALUE})\s*([-+−–*×x·/÷])\s*({_VALUE})\s*(?:=|equals|is equal to)\s*"
     rf"([-−]?{_VALUE}){_ENDS}"
 )
-
 
 _OPERATORS: Final[dict[str, Callable[[Decimal, Decimal], Decimal]]] = {
     **dict.fromkeys("+", operator.add),
@@ -32,13 +26,11 @@ _OPERATORS: Final[dict[str, Callable[[Decimal, Decimal], Decimal]]] = {
     **dict.fromkeys("/÷", operator.truediv),
 }
 
-
 _COMPARED = re.compile(
     rf"{_NOT_WITHIN}({_VALUE})\s+(?:is|was)\s+(?:(greater|larger|more|higher|bigger)|"
     rf"(?:less|smaller|fewer|lower))\s+than\s+({_VALUE}){_ENDS}",
     re.I,
 )
-
 
 _MONTHS: Final = {
     name: number
@@ -46,9 +38,7 @@ _MONTHS: Final = {
     for name in (month_name[number].casefold(), month_name[number][:3].casefold())
 } | {"sept": 9}
 
-
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
-
 
 _DATE = (
     rf"(?:\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?(?:{_MONTH})\.?,?\s+\d{{4}}"
@@ -56,9 +46,7 @@ _DATE = (
     r"|\d{4}-\d{2}-\d{2}|\d{4})"
 )
 
-
 _ONE_DATE = re.compile(_DATE, re.I)
-
 
 _ORDERED = re.compile(
     rf"(?<![\w,.-])(?P<left>{_DATE})\)?\s+(?:is|was|comes|came|falls|fell)\s+"
@@ -67,18 +55,13 @@ _ORDERED = re.compile(
     re.I,
 )
 
-
 _WORD = r"[^\W\d_][\w'’.-]{0,30}"
-
-
 _NAMED = re.compile(rf"(?P<name>{_WORD}(?:\s{_WORD}){{0,5}})\s\((?P<date>{_DATE})\)", re.I)
-
 
 _CAME = (
     "died|was born|was released|came out|was founded|was established|was built|premiered|"
     "was published|was formed"
 )
-
 
 _CONCLUDED = re.compile(
     rf"\b(?:(?:{_CAME})\s+(?:earlier|later|first|last)|(?:is|was)\s+(?:older|younger))\b",

@@ -45,17 +45,12 @@ class ReasoningStep:
 # What may repeat is bounded: models repeat spaces and marks without end.
 _LEAD = r"^[ \t]{0,8}[>*_#]{0,4}[ \t]{0,2}"
 
-
 _STEP = re.compile(
     _LEAD + r"step[ \t]{0,3}\d{1,3}[*_]{0,3}[ \t]{0,3}[:.)–—-][*_]{0,3}", re.I | re.M
 )
 
-
 _NUMBER = re.compile(_LEAD + r"\d{1,3}[.)][ \t]", re.M)
-
-
 _BULLET = re.compile(r"^[ \t]{0,8}[-*•‣·–][ \t]", re.M)
-
 
 _TAG = re.compile(
     r"[*_`]{0,3}[(\[][ \t]{0,2}(attribution|logical|final[ \t_-]?answer)[ \t]{0,2}[)\]]"
@@ -63,12 +58,8 @@ _TAG = re.compile(
     re.I,
 )
 
-
 _ANSWER = re.compile(r"#{2,6}[ \t]{0,4}answer[ \t]{0,4}[:：][*_]{0,3}", re.I)
-
-
 _PARAGRAPH = re.compile(r"\n[ \t]{0,8}\n(?=\S)")
-
 
 _KINDS: Final = {
     "attribution": StepKind.ATTRIBUTION,
@@ -218,7 +209,6 @@ ATTRIBUTION: Final = (
     ErrorType.PREMATURE_ATTRIBUTION,
 )
 
-
 PROCEDURAL: Final = (
     ErrorType.OVERTHINKING,
     ErrorType.OFF_TOPIC,
@@ -243,13 +233,11 @@ _FAMILIES: Final = {
     ErrorType.WRONG_CONCLUSION: ErrorFamily.FINAL_ANSWER,
 }
 
-
 _ORDER: Final = {
     StepKind.ATTRIBUTION: (*PROCEDURAL, *ATTRIBUTION),
     StepKind.LOGICAL: (*PROCEDURAL, ErrorType.LOGICAL_FALLACY),
     StepKind.FINAL_ANSWER: (ErrorType.WRONG_CONCLUSION,),
 }
-
 
 _OF_THE_KIND: Final = {  # what a false step of a kind is called, whatever else it was called
     StepKind.ATTRIBUTION: ErrorType.UNSUPPORTED,
@@ -277,11 +265,7 @@ def first_error(kind: StepKind, errors: Collection[ErrorType]) -> ErrorType | No
 
 # They sign; the first is also where ``meta`` has the result.
 BENCHMARK: Final = "benchmark-verification"
-
-
 IDEAL: Final = "ideal-trajectory"
-
-
 _TYPES: Final = {str(error): error for error in ErrorType}
 
 

@@ -42,7 +42,6 @@ _REPEATED: Final = (
     "To say it again, {step}",
 )
 
-
 _EMPTY: Final = (  # about what the reasoning needs: else the step would be off-topic
     "The next thing to check is what Passage {number} says about {title}.",
     "It remains to find out more about {title}.",
@@ -58,16 +57,9 @@ _EMPTY: Final = (  # about what the reasoning needs: else the step would be off-
     "The question has several parts, of which {title} comes now.",
 )
 
-
 _OPENING: Final = re.compile(r"(?:The|An?|It|He|She|They|This|That|There|In|On|At)\b")
-
-
 _YEAR: Final = re.compile(r"\b\d{4}\b")
-
-
 _OPPOSITES: Final = {"yes": "no", "no": "yes"}
-
-
 _MOST_SHARED: Final = 0.5  # of a step's new words that a passage has which does not say it
 
 
@@ -209,7 +201,6 @@ def _wrong(
 
 _BUDGET: Final = 60_000  # characters of passages, as detectors show them
 
-
 _MADE: Final = {  # what the teacher is told to do, and with steps of which kind
     ErrorType.OFF_TOPIC: (
         StepKind.ATTRIBUTION,
@@ -344,8 +335,6 @@ class TaughtItem:
 
 
 NOTHING_TAUGHT: Final = TaughtItem()
-
-
 Teach = Callable[[dspy.Module, dict[str, str]], Awaitable[dspy.Prediction]]
 
 

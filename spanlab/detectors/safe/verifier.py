@@ -190,10 +190,7 @@ _PLAN = re.compile(
     re.I,
 )
 
-
 CITATION = re.compile(r"^according to passage \d{1,4}[,:]?\s+", re.I)  # as steps begin
-
-
 _CITED = re.compile(r"\bpassages?\s+(\d{1,4}(?:\s*(?:,|and|&|-|–)\s*\d{1,4})*)\b", re.I)
 
 

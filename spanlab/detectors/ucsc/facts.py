@@ -116,8 +116,6 @@ def _step(checked: CheckedFact, mapping: QuoteMapping) -> FactStep:
 
 
 MAX_NAMES = 300  # entities that a prompt lists
-
-
 FACTS_AT_ONCE = 4  # facts of one answer under way at the same time
 
 

@@ -125,29 +125,13 @@ class AnswerReviser(dspy.Module):
 
 
 LEAST_KEPT: Final = 0.15  # share of the answer, by letters of its words; refusals keep up to .1
-
-
 LEAST_TAKEN: Final = 0.6  # share of a revision whose words stand in what it was made from
-
-
 SHORT: Final = 20  # letters of an answer that a few other words may replace as a whole
-
-
 _WORD: Final = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
-
-
 _CLOSING: Final = re.compile(r"</([\w-]{1,40})>")
-
-
 _FENCED: Final = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
-
-
 _QUOTES: Final = "\"“”„«»'*"
-
-
 _MOST_TAGS: Final = 3  # names of tags that are looked into
-
-
 _MOST_DROPPED: Final = 4  # paragraphs of talk before or after a revision
 
 

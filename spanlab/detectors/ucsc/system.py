@@ -28,7 +28,6 @@ RULES: Mapping[str, str] = {  # what is unsupported, by the option of that name
     "too, unless you are certain that it is right.",
 }
 
-
 NO_ANSWER = "the answer is empty: there is nothing to check"
 
 
@@ -86,7 +85,6 @@ def show_examples(program: dspy.Module) -> None:
 
 _QUESTION: Final = "When was the lighthouse of Norvik finished, and how high is it?"
 
-
 _PASSAGES: Final = """\
 [1] The lighthouse of Norvik, 2019
 The lighthouse of Norvik was finished in 1871 by Karl Berg. It is 34 metres high. Visitors climb \
@@ -95,19 +93,14 @@ The lighthouse of Norvik was finished in 1871 by Karl Berg. It is 34 metres high
 [2] Norvik
 Norvik is a fishing port of 4,100 people. Its market is held on Tuesdays."""
 
-
 _ANSWER: Final = (
     "The lighthouse of Norvik was finished in 1817. Karl Berg, who had trained in Sund, made it "
     "34 metres high; its gallery is reached by 34 steps, and many call it the most beautiful of "
     "the coast."
 )
 
-
 _ITEM: Final = {"passages": _PASSAGES, "question": _QUESTION, "answer": _ANSWER}
-
-
 _STEPS: Final = "The gallery of the lighthouse of Norvik is reached by 34 steps."
-
 
 EXAMPLES: Final[Mapping[str, Demo]] = {
     "extract": {

@@ -97,8 +97,6 @@ def majority(answers: Sequence[EvidenceRuling], least: int) -> ClaimRuling:
 
 
 _KEPT_FREE: Final = 2_000  # tokens of the instruction, the claim, its parts, and the answer
-
-
 _CAUTION: Final = 0.8  # tokens are estimated, and too few are counted for some scripts
 
 
