@@ -14,6 +14,7 @@ from itertools import takewhile
 from typing import Final, Literal
 
 from spanlab.detectors.common.context import context
+from spanlab.detectors.safe.injection import TaughtError, injected
 from spanlab.detectors.safe.prompts import SearchRuling, StepRuling, verifying_prompt
 from spanlab.detectors.safe.steps import (
     IDEAL,
@@ -24,13 +25,7 @@ from spanlab.detectors.safe.steps import (
     spans_on,
     steps_in,
 )
-from spanlab.detectors.safe.teacher import (
-    NOTHING_TAUGHT,
-    HardCase,
-    TaughtError,
-    TaughtItem,
-    injected,
-)
+from spanlab.detectors.safe.teacher import NOTHING_TAUGHT, HardCase, TaughtItem
 from spanlab.detectors.safe.verifier import CITATION, cited, listed, renumbered
 from spanlab.lm.adapters import ChatAnswers
 from spanlab.schema import Annotation, AnnotatorKind, Item, ReasoningTraceStep, Record, Span, Status
