@@ -11,6 +11,7 @@ from spanlab.datasets.contexts import ContextFiles
 from spanlab.datasets.detect import MAPPED, detect
 from spanlab.datasets.files import InputFile
 from spanlab.datasets.formats import (
+    averitec,
     claims,
     faithbench,
     graphrag,
@@ -47,7 +48,7 @@ READERS: dict[str, Callable[[InputFile, ReadOptions], FormatReader]] = {
     "faithbench": faithbench.FaithBenchReader,
     "labelstudio": labelstudio_reader.LabelStudioReader,
     "claims": claims.ClaimsReader,
-    "averitec": claims.AveritecReader,
+    "averitec": averitec.AveritecReader,
     "multihop": multihop.MultihopReader,
     "graphrag": graphrag.GraphRagReader,
     "summaries": summaries.SummariesReader,

@@ -18,7 +18,7 @@ from typing import BinaryIO, NamedTuple
 from pydantic_core import to_json
 
 from spanlab.datasets.files import replacing
-from spanlab.datasets.formats import claims, jsonl, labelstudio_writer, mushroom
+from spanlab.datasets.formats import averitec, claims, jsonl, labelstudio_writer, mushroom
 from spanlab.datasets.formats.analysis_table import (
     annotation_columns,
     csv_chunks,
@@ -186,7 +186,7 @@ def _averitec(
     for record in records:
         annotation = chooser.done(record)
         if annotation is not None:
-            yield claims.dumps(record.item, annotation)
+            yield averitec.dumps(record.item, annotation)
 
 
 def _labelstudio(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spanlab.datasets import AnnotatorChooser, detect, read_placed, read_placed_labels
-from spanlab.datasets.formats.claims import claim_id
+from spanlab.datasets.formats.averitec import claim_id
 from spanlab.errors import InputError
 from spanlab.labels import ItemLabels
 from spanlab.schema import (

@@ -1,6 +1,6 @@
-"""Claims with verdicts: JSON Lines, CSV, and AVeriTeC's files.
+"""Claims with verdicts: JSON Lines and CSV.
 
-{"claim": …, "label": …, "id": …, "context": …}
+    {"claim": …, "label": …, "id": …, "context": …}
     {"prompt": …, "response": …, "claims": [{"claim": …, "label": …}, …]}     FacTool
     {"prompt": …, "response": …, "claims": [text, …], "claim_labels": […]}    FactCheck-Bench
     {"claim": …, "id": …, "evidence": {document: [{"label": …}]}, "cited_doc_ids": […]}    SciFact
@@ -13,13 +13,8 @@ questions with answers, which a detector is to find by itself. Of a line with se
 an item. HoVer's and FEVEROUS's files are read as they are; where ``label`` is null, as in the
 four-way set of BingCheck, ``raw_label`` counts.
 
-``label`` is the verdict and empty where there is none; ``rejected`` is a verdict that a person
-refused. ``start`` and ``end`` are code points of the answer, quoted in ``words``.
-
-{"claim_id": 0, "claim": …, "evidence": [{"question": …, "answer": …, "url": …,
-     "scraped_text": …}, …], "pred_label": …}
-
-The shared task counts its claims from 0; in its ``dev.json`` the position of a claim is its number.
+In CSV ``label`` is the verdict and empty where there is none; ``rejected`` is a verdict that a
+person refused. ``start`` and ``end`` are code points of the answer, quoted in ``words``.
 """
 
 from __future__ import annotations
@@ -27,7 +22,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Any, Final
@@ -44,8 +38,6 @@ from spanlab.schema import (
     AnnotatorKind,
     Claim,
     Item,
-    PairStep,
-    Passage,
     Record,
     Span,
     Verdict,
@@ -68,6 +60,7 @@ VERDICTS: Final[dict[str, Verdict]] = {
     ),
     "inconclusive": "inconclusive",
 }
+
 
 COUNTED: Final = "claim-{}"  # the id of a claim that comes without one: its line, from 1
 
@@ -260,114 +253,3 @@ def _encoded(lines: Iterable[Iterable[object]]) -> bytes:
     written = io.StringIO()
     csv.writer(written, lineterminator="\n").writerows(lines)
     return written.getvalue().encode()
-
-
-SYSTEM: Final = "averitec"  # signs predictions that are read without a name
-
-LABELS: Final[dict[Verdict, str]] = {  # the worst first: that of any claim is the answer's
-    "refuted": "Refuted",
-    "not-supported": "Refuted",
-    "conflicting": "Conflicting Evidence/Cherrypicking",
-    "not-enough-evidence": "Not Enough Evidence",
-    "inconclusive": "Not Enough Evidence",
-    "supported": "Supported",
-}
-
-_COUNTED: Final = re.compile(COUNTED.format(r"([1-9][0-9]*)"))
-_NUMBER: Final = re.compile("0|[1-9][0-9]*")
-
-
-class _QuestionEvidence(BaseModel):
-    question: str
-    answer: str
-    url: str | None = None
-    scraped_text: str | None = None
-
-
-class _PredictedClaim(BaseModel):
-    claim_id: str = Field(coerce_numbers_to_str=True)
-    claim: str = Field(min_length=1)
-    pred_label: str
-    evidence: list[_QuestionEvidence] = Field(default_factory=list)
-
-
-class AveritecReader(FormatReader):
-    """Reads predictions: the claim is the answer, its pairs are the trace of the verdict."""
-
-    def _record(self, row: FileRow) -> Record:
-        line = _PredictedClaim.model_validate_json(row.raw)
-        verdict = verdict_of(line.pred_label, field="pred_label")
-        whole = Span.of(line.claim, 0, len(line.claim))
-        read = dict.fromkeys(page for pair in line.evidence if (page := _page(pair)) is not None)
-        places = {page: index for index, page in enumerate(read)}
-        annotation = Annotation(
-            annotator=SYSTEM,
-            kind=AnnotatorKind.DETECTOR,
-            spans=(whole,) if verdict in HALLUCINATED else (),
-            claims=(Claim(text=line.claim, source=whole, verdict=verdict),),
-            trace=tuple(_step(pair, at, places) for at, pair in enumerate(line.evidence, start=1)),
-        )
-        item = checked(Item(id=line.claim_id, answer=line.claim, passages=tuple(places)))
-        return Record(item=item, annotations=(annotation,))
-
-
-def _page(pair: _QuestionEvidence) -> Passage | None:
-    """Return the page that a pair rests on, None where its text is not there."""
-    text = pair.scraped_text or ""
-    return Passage(text=text, url=pair.url or None) if text.strip() else None
-
-
-def _step(pair: _QuestionEvidence, number: int, places: dict[Passage, int]) -> PairStep:
-    page = _page(pair)
-    return PairStep(
-        question=pair.question,
-        answer=pair.answer,
-        searched="",
-        passages=() if page is None else (places[page],),
-        remark=f"source: {pair.url}" if page is None and pair.url else None,
-        claim=0,
-        round=number,
-    )
-
-
-def claim_id(item: Item) -> str:
-    """Return the number of an item in the shared task's files, or the id that it came with.
-
-    A claim without an id was called by its place, counted from 1, when it was read.
-    """
-    counted = _COUNTED.fullmatch(item.id)
-    given = item.meta.get("claim_id")
-    if given is not None:
-        return str(given)
-    return item.id if counted is None else str(int(counted[1]) - 1)
-
-
-def dumps(item: Item, annotation: Annotation) -> bytes:
-    """Return a detector's verdict on an item as an element of the shared task's JSON.
-
-    The answer is the claim. Where it was taken apart into several claims, the worst verdict counts;
-    a claim without a verdict is not enough evidence. The evidence is what the trace holds of
-    questions and answers.
-    """
-    verdicts = {claim.verdict or "not-enough-evidence" for claim in annotation.claims}
-    worst: Verdict = next(
-        (verdict for verdict in LABELS if verdict in verdicts), "not-enough-evidence"
-    )
-    evidence: list[JsonValue] = [
-        {
-            "question": step.question,
-            "answer": step.answer,
-            "url": next((url for at in step.passages if (url := item.passages[at].url)), ""),
-            "scraped_text": item.passages[step.passages[0]].text if step.passages else "",
-        }
-        for step in annotation.trace
-        if isinstance(step, PairStep)
-    ]
-    number = claim_id(item)
-    prediction: dict[str, JsonValue] = {
-        "claim_id": int(number) if _NUMBER.fullmatch(number) else number,
-        "claim": item.answer,
-        "evidence": evidence,
-        "pred_label": LABELS[worst],
-    }
-    return json.dumps(prediction, ensure_ascii=False).encode()

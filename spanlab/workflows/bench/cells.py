@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from spanlab.datasets import read, read_labels
 from spanlab.datasets.files import replacing
-from spanlab.datasets.formats import claims as averitec
+from spanlab.datasets.formats import averitec
 from spanlab.datasets.scoring import AnnotatorChooser
 from spanlab.detectors.spec import Spec
 from spanlab.errors import BudgetError, InputError

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from spanlab.datasets import read_labels
 from spanlab.datasets.files import replacing
-from spanlab.datasets.formats import claims as averitec
-from spanlab.datasets.formats import mushroom
+from spanlab.datasets.formats import averitec, mushroom
 from spanlab.extents import iou
 from spanlab.labels import ItemLabels, hard_of, labels_of
 from spanlab.schema import Annotation, Status
