@@ -24,7 +24,7 @@ from spanlab.detectors.common import (
     DeviceOptions,
     claim_calls,
 )
-from spanlab.detectors.encoder.formats import FormatName
+from spanlab.detectors.encoder.detector import FormatName
 from spanlab.detectors.entry import (
     JUDGE,
     CallEstimate,

@@ -11,7 +11,7 @@ import tiny_encoders as tiny
 from onnxruntime.quantization import quantize_dynamic
 
 from spanlab.detectors import DetectorSpec, build, detector
-from spanlab.detectors.encoder.formats import format_of
+from spanlab.detectors.encoder.detector import format_of
 from spanlab.detectors.networks.classifier import loaded
 from spanlab.processes import networks
 from spanlab.runtime import wait
