@@ -71,8 +71,7 @@ from spanlab.detectors.offline.features import AnswerFeatures, asked, describe
 from spanlab.detectors.offline.lexicon import base
 from spanlab.detectors.offline.model import SHIPPED, OfflineModel, load
 from spanlab.detectors.offline.passages import CopiedRuns, PassageTexts, read_passages
-from spanlab.detectors.offline.rivals import RivalFinder
-from spanlab.detectors.offline.sides import NOUN_CAPITALS
+from spanlab.detectors.offline.rivals import NOUN_CAPITALS, RivalFinder
 from spanlab.detectors.offline.spans import WordStretch, decided, stretches, together
 from spanlab.detectors.offline.words import WordKind, blocks, read
 from spanlab.schema import (
