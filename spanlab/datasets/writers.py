@@ -15,6 +15,7 @@ from spanlab.datasets.formats.analysis_table import (
     write_parquet,
 )
 from spanlab.datasets.formats.jsonl import node_lines
+from spanlab.datasets.hub import write_hub
 from spanlab.datasets.reader import GROUP
 from spanlab.datasets.scoring import AnnotatorChooser
 from spanlab.errors import UsageError

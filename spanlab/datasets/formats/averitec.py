@@ -15,6 +15,7 @@ from typing import Final
 from pydantic import BaseModel, Field, JsonValue
 
 from spanlab.datasets.files import FileRow
+from spanlab.datasets.formats.claims import COUNTED, verdict_of
 from spanlab.datasets.reader import FormatReader, checked
 from spanlab.schema import (
     HALLUCINATED,

@@ -1,8 +1,7 @@
 """Local encoders: classifiers of tokens, and of pairs of texts, that run on this machine.
 
-    detector ───── ``encoder``: every word of an answer is rated
+    detector ───── ``encoder``: every word of an answer is rated, beside what its checkpoint has learnt to read
     verifier ───── ``encoder-nli``, ``encoder-nli-claims``: sentences or claims are judged
-    formats ────── what the model reads before the answer
     words ──────── from tokens to words to spans: the rule, and probabilities as people have them
 
 Folders, networks and tokenizers are in ``detectors/networks``, for any detector that runs one.

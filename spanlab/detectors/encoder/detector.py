@@ -278,11 +278,7 @@ class PromptFormat(NamedTuple):
             self.label.replace("{number}", str(number)) + passage
             for number, passage in enumerate(passages, start=1)
         )
-        values = {
-            "question": question,
-            "passages": "\n".join(shown),
-            "count": str(len(passages)),
-        }
+        values = {"question": question, "passages": "\n".join(shown), "count": str(len(passages))}
         template = self.text if question.strip() else self.unasked
         return _PLACE.sub(lambda match: values[match[1]], template)
 

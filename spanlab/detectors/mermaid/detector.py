@@ -22,7 +22,7 @@ claims is made once. Names of entities need not be written alike to be recalled.
 up by all subjects and objects, as in the paper, but kept under common nouns only where a claim has
 no proper name: "steps" would else recall what was found for every other tower, and spare searches
 by evidence that says nothing of the claim. Steps are read in more spellings than the prompt asks
-for (``reading``).
+for (``prompts``).
 """
 
 from __future__ import annotations

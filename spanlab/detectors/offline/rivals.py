@@ -23,9 +23,8 @@ from spanlab.detectors.offline.words import WordKind, readings
 
 NOUN_CAPITALS = frozenset({"de", "lb", "nds"})  # languages that write every noun with a capital
 _JOINTS = frozenset({" ", "-", "’", "'", ".", ". "})  # between words of a name
-_PARTICLES = frozenset(
-    "de da do dos di del della du des la of von van al bin".split()  # noqa: SIM905
-)
+_PARTICLES = frozenset({"de", "da", "do", "dos", "di", "del", "della", "du", "des", "la", "of"})
+_PARTICLES |= {"von", "van", "al", "bin"}
 _OPENING = frozenset("(（[")
 _SYMBOLS = frozenset("°′:")  # between the numbers of a time or a coordinate
 
@@ -259,10 +258,8 @@ class RivalFinder:
         answer, passages = self._answer, self._passages
         if beside <= 0 or not (answer.names(said) and passages.names(stands)):
             return False
-        one, other = (
-            "".join(side.forms[run.start : run.stop])
-            for side, run in ((answer, said), (passages, stands))
-        )
+        one = "".join(answer.forms[said.start : said.stop])
+        other = "".join(passages.forms[stands.start : stands.stop])
         return fuzz.ratio(one, other) < _ALIKE
 
     def _beside(self, said: range, stands: range) -> float:

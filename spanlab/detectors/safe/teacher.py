@@ -14,6 +14,7 @@ from typing import Final
 import dspy
 
 from spanlab.detectors.common.context import context
+from spanlab.detectors.safe.injection import TaughtError
 from spanlab.detectors.safe.steps import (
     ErrorType,
     ReasoningStep,
