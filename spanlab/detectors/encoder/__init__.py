@@ -1,6 +1,6 @@
 """Local encoders: classifiers of tokens, and of pairs of texts, that run on this machine.
 
-    detector ───── ``encoder``: every word of an answer is rated, beside what its checkpoint has learnt to read
+    detector ───── ``encoder``: every word of an answer is rated, in the format of a checkpoint
     verifier ───── ``encoder-nli``, ``encoder-nli-claims``: sentences or claims are judged
     words ──────── from tokens to words to spans: the rule, and probabilities as people have them
 

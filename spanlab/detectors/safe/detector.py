@@ -4,7 +4,7 @@ Kwon, Yoon and Hwang 2026, "SAFE: An LLM-as-Verifier Framework for Evidence-Grou
 Reasoning". How it works on an answer that is there:
 
 1. The answer is read into steps (``reading``): tagged, numbered, with bullets, or sentences.
-2. Every step is checked without a model first (``checks``), then by the verifier, which sees
+2. Every step is checked without a model first (``verifier``), then by the verifier, which sees
    question, passages and the steps up to it (``verifying``, §3.4).
 3. Of the errors found the first in the order of the protocol is reported (``protocol``).
 4. A wrong step becomes a span with the error's type as label, and its diagnosis and guidance as
