@@ -23,7 +23,6 @@ from spanlab.detectors.common import (
     DeviceOptions,
     claim_calls,
 )
-from spanlab.detectors.encoder.detector import FormatName
 from spanlab.detectors.entry import (
     JUDGE,
     CallEstimate,
@@ -33,6 +32,7 @@ from spanlab.detectors.entry import (
     PromptSize,
 )
 
+FormatName = Literal["lettucedetect", "pair"]
 _PATH = {"format": "path"}  # what people who reach the app from elsewhere may not choose freely
 WINDOW = 4096  # tokens at most, also where a checkpoint takes more: the cost grows with the square
 

@@ -19,13 +19,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.detectors.base import DetectorKit, failed
-from spanlab.detectors.encoder import WINDOW, EncoderOptions, TokenOptions
+from spanlab.detectors.encoder import WINDOW, EncoderOptions, FormatName, TokenOptions
 from spanlab.detectors.encoder.words import RatedWords, WordCalibration, marked, rate_words
 from spanlab.detectors.networks.checkpoint import Checkpoint, open_checkpoint
 from spanlab.detectors.networks.checkpoint_facts import supported_labels
@@ -237,8 +237,6 @@ def _reading(pieces: int, windows: int) -> str:
         parts.append(f"the passages were read in up to {windows} windows that overlap")
     return "; ".join(parts)
 
-
-FormatName = Literal["lettucedetect", "pair"]
 
 # The languages besides English that LettuceDetect's checkpoints were trained in, with the word
 # that stands before each passage's number; the file of Chinese is called otherwise.
