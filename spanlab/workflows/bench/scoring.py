@@ -11,6 +11,7 @@ from typing import Any, Final
 from spanlab.datasets import read_labels
 from spanlab.datasets.files import replacing
 from spanlab.datasets.formats import averitec, mushroom
+from spanlab.datasets.formats.claims import verdict_of
 from spanlab.extents import iou
 from spanlab.labels import ItemLabels, hard_of, labels_of
 from spanlab.schema import Annotation, Status
@@ -202,7 +203,7 @@ def _read_judgements(card: DatasetCard, items: Sequence[BenchItem], path: Path) 
         pairs: Judgements = {}
         for row in json.loads(path.read_bytes()):
             bench_item = ids[str(row["claim_id"])]
-            verdict = averitec.verdict_of(row["pred_label"], field="pred_label")
+            verdict = verdict_of(row["pred_label"], field="pred_label")
             for text in by_text(bench_item.reference.claims):
                 pairs[bench_item.item.id, text] = (verdict, None)
         return pairs
