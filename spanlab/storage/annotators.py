@@ -198,7 +198,7 @@ def _take_out(
     for table in reversed(taken):
         here = [*_is(table.c.annotator_id, dataset, who), table.c.position.in_(positions)]
         connection.execute(delete(table).where(*here))
-    gone = [search.SearchEntry(position, who.id, frozenset()) for position in positions]
+    gone = [search.SearchEntry(position, who.id, ()) for position in positions]
     search.put(connection, dataset.id, gone)
     return taken
 

@@ -78,8 +78,8 @@ def _copy_rows(source: Connection, target: Connection) -> None:
     for table in _ALL:
         if table not in _LEFT_OUT:
             rows = source.execution_options(yield_per=_ROWS).execute(_finished(table))
-            for batch in rows.mappings().partitions():
-                insert_rows(target, table.name, [dict(row) for row in batch])
+            for batch in rows.partitions():
+                insert_rows(target, table.name, table.c.keys(), [tuple(row) for row in batch])
     for dataset in source.execute(_finished(datasets)).all():
         search.copy(source, target, dataset.id, dataset.n_items)
 

@@ -292,6 +292,12 @@ class StatusTally:
         if after in _COUNTED:
             self._changes[annotator, _COUNTED[after]] += 1
 
+    def add(self, annotator: int, status: Status, n_annotations: int) -> None:
+        """Count new annotations of one status."""
+        self._changes[annotator, "n_annotations"] += n_annotations
+        if status in _COUNTED:
+            self._changes[annotator, _COUNTED[status]] += n_annotations
+
     def write(self, connection: Connection, dataset: int) -> None:
         """Add the changes to the stored counts."""
         rows = [

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import text
 
 from spanlab.errors import InputError
-from spanlab.schema import Annotation, AnnotatorKind, Record
+from spanlab.schema import Annotation, Record, Status
 from spanlab.storage import catalog, search
 from spanlab.storage.annotations import (
     AnnotationValues,
-    annotation_row,
     annotation_values,
     position_values,
 )
-from spanlab.storage.catalog import DatasetRow, StatusTally, add_labels, labels_of, register
+from spanlab.storage.catalog import (
+    AnnotatorRow,
+    DatasetRow,
+    StatusTally,
+    add_labels,
+    labels_of,
+    register,
+)
 from spanlab.storage.engine import Database, insert_rows
 from spanlab.storage.items import ProcessWriter, to_json
 from spanlab.storage.staging import publish, stage
@@ -27,6 +36,15 @@ OnTaken = Callable[[int, Record], None]
 
 _ITEMS = 1024  # per transaction: a reviewer's write waits for one at most …
 _CHARACTERS = 8_000_000  # … and fewer if they are long
+_DRAWN = 256  # records at once: few enough to stay in the processor's cache
+# A subquery for each id, and no IN: of a table that has just been filled PostgreSQL does not know
+# how many rows a dataset has, and would go through all of them instead of the ids' own index.
+_STORED_ID = "SELECT (SELECT item_id FROM items WHERE dataset_id = :dataset AND item_id = value) "
+_STORED_IDS = {
+    "sqlite": text(_STORED_ID + "FROM json_each(:ids)"),
+    "postgresql": text(_STORED_ID + "FROM json_array_elements_text(CAST(:ids AS json))"),
+}
+_QUEUED = itemgetter(*queue_values.c.keys()[2:])  # behind dataset and position
 
 
 def import_records(
@@ -59,14 +77,13 @@ def import_records(
             kind here.
         UsageError: ``name`` cannot name a dataset.
     """
-    with stage(database, name, create=False) as staged:
-        load = _RunningImport(database, staged)
-        for chunk in _chunks(records):
-            for record in load.new(chunk, on_taken or _refuse):
+    with stage(database, name, create=False) as staged, ThreadPoolExecutor(1) as writer:
+        load = _RunningImport(database, staged, writer)
+        for few in _drawn(records):
+            for record in load.new(few, on_taken or _refuse):
                 load.add(record)
                 if load.is_full:
                     load.write()
-            load.write()
             if on_progress is not None:
                 on_progress(load.n_records)
         load.finish()
@@ -79,21 +96,27 @@ class _ImportBatch:
     """The rows of one transaction."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, list[dict[str, Any]]] = defaultdict(list)  # by table
+        self.rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)  # by table
         self.found_by: list[search.SearchEntry] = []
+        self.ids: set[str] = set()
         self.characters = 0
 
 
 class _RunningImport:
-    """An import under way: the current batch, and the counts that are written at the end."""
+    """An import under way: the current batch, and the counts that are written at the end.
 
-    def __init__(self, database: Database, dataset: DatasetRow) -> None:
+    While one batch is read, the one before is written by another thread.
+    """
+
+    def __init__(self, database: Database, dataset: DatasetRow, writer: Executor) -> None:
         self._database = database
+        self._writer = writer
+        self._writing: Future[None] | None = None
         self._dataset = dataset
         self._stop = dataset.n_items  # behind the last record
         self._n_drawn = 0
-        self._batch = _ImportBatch()
-        self._annotators: dict[tuple[str, AnnotatorKind], int] = {}
+        self._batch = self._before = _ImportBatch()
+        self._annotators: dict[str, AnnotatorRow] = {}
         self._tally = StatusTally()
         self._labels: dict[str, None] = {}
         self._languages: Counter[str] = Counter()
@@ -109,18 +132,20 @@ class _RunningImport:
         """Whether the current batch should be written: it is large."""
         return len(self._batch.rows[items.name]) >= _ITEMS or self._batch.characters >= _CHARACTERS
 
-    def new(self, chunk: list[Record], on_taken: OnTaken) -> Iterator[Record]:
-        """Yield the records whose ids are new; what was yielded before must be written by now."""
-        known = items.c.item_id.in_([record.item.id for record in chunk])
-        query = select(items.c.item_id).where(items.c.dataset_id == self._dataset.id, known)
+    def new(self, records: list[Record], on_taken: OnTaken) -> Iterator[Record]:
+        """Yield the records whose ids are new; each is to be added before the next is asked for."""
+        ids = json.dumps([record.item.id for record in records])
         with self._database.reading() as connection:
-            taken = set(connection.execute(query).scalars())
-        for record in chunk:
-            if record.item.id in taken:
+            query = _STORED_IDS[connection.dialect.name]
+            parameters = {"dataset": self._dataset.id, "ids": ids}
+            stored = set(connection.execute(query, parameters).scalars())
+        for record in records:
+            known = (stored, self._batch.ids, self._before.ids)
+            if any(record.item.id in ids for ids in known):
                 on_taken(self._n_drawn, record)
             else:
-                taken.add(record.item.id)
                 yield record
+                stored.add(record.item.id)  # the batch may have been written by now
             self._n_drawn += 1
 
     def add(self, record: Record) -> None:
@@ -133,17 +158,32 @@ class _RunningImport:
         self._stop += 1
 
     def write(self) -> None:
-        """Write the batch in one transaction, above what readers see."""
-        if not self._batch.rows:
-            return
+        """Have the batch written in one transaction, above what readers see.
+
+        Raises:
+            StoreError: the batch before could not be written.
+        """
+        self._wait()
+        statuses = Counter(map(itemgetter(2, 4), self._batch.rows[annotated.name]))
+        for (number, status), n_annotations in statuses.items():
+            self._tally.add(number, Status(status), n_annotations)
+        self._writing = self._writer.submit(self._insert, self._batch)
+        self._before, self._batch = self._batch, _ImportBatch()
+
+    def _wait(self) -> None:
+        if self._writing is not None:
+            self._writing.result()
+
+    def _insert(self, batch: _ImportBatch) -> None:
         with self._database.writing() as connection:
             for table in (items, annotated, queue_values):
-                insert_rows(connection, table.name, self._batch.rows[table.name])
-            search.add(connection, self._dataset.id, self._batch.found_by)
-        self._batch = _ImportBatch()
+                insert_rows(connection, table.name, table.c.keys(), batch.rows[table.name])
+            search.add(connection, self._dataset.id, batch.found_by)
 
     def finish(self) -> None:
-        """Show everything that was written."""
+        """Show everything once it is written."""
+        self.write()
+        self._wait()
         with self._database.writing() as connection:
             catalog.add_languages(connection, self._dataset, self._languages)
             add_labels(connection, self._dataset.id, self._labels)
@@ -154,50 +194,49 @@ class _RunningImport:
         batch, dataset, position = self._batch, self._dataset.id, self._stop
         item = self._processes.take(record.item, position)
         self._languages[item.lang] += 1
-        text = to_json(item)
-        batch.rows[items.name].append(
-            {"dataset_id": dataset, "position": position, "item_id": item.id, "json": text}
-        )
+        stored = to_json(item)
+        batch.rows[items.name].append((dataset, position, item.id, stored))
+        batch.ids.add(item.id)
         batch.found_by.append(search.of_item(position, item))
-        batch.characters += len(text)
+        batch.characters += len(stored)
         numbers: list[AnnotationValues] = []
         for place, annotation in enumerate(record.annotations):
             number = self._number(annotation)
             values = annotation_values(annotation)
-            row = annotation_row(dataset, position, number, place, annotation, values)
+            stored = to_json(annotation)
+            row = (dataset, position, number, place, values.status.value, *values[2:], stored)
             batch.rows[annotated.name].append(row)
             numbers.append(values)
-            if search.may_find(row["json"]):
+            if search.may_find(stored):
                 batch.found_by.append(search.of_annotation(position, number, annotation))
-            batch.characters += len(row["json"])
-            self._tally.move(number, None, annotation.status)
+            batch.characters += len(stored)
             if values.n_labels:
                 self._labels |= dict.fromkeys(labels_of(annotation))
-        row = {"dataset_id": dataset, "position": position}
-        batch.rows[queue_values.name].append(
-            row | position_values(item, record.annotations, numbers)
-        )
+        queued = position_values(item, record.annotations, numbers)
+        batch.rows[queue_values.name].append((dataset, position, *_QUEUED(queued)))
 
     def _number(self, annotation: Annotation) -> int:
-        who = (annotation.annotator, annotation.kind)
-        if who not in self._annotators:
+        name, kind = annotation.annotator, annotation.kind
+        annotator = self._annotators.get(name)
+        if annotator is None or annotator.kind is not kind:
             with self._database.writing() as connection:
-                self._annotators[who] = register(connection, self._dataset, *who).id
-        return self._annotators[who]
+                annotator = register(connection, self._dataset, name, kind)
+            self._annotators[name] = annotator
+        return annotator.id
 
 
-def _chunks(records: Iterable[Record]) -> Iterator[list[Record]]:
-    """Yield the records by so many as one transaction takes."""
-    chunk: list[Record] = []
+def _drawn(records: Iterable[Record]) -> Iterator[list[Record]]:
+    """Yield the records, so many at once that looking for their ids costs little."""
+    few: list[Record] = []
     characters = 0
     for record in records:
-        chunk.append(record)
+        few.append(record)
         characters += len(record.item.answer) + sum(len(p.text) for p in record.item.passages)
-        if len(chunk) == _ITEMS or characters >= _CHARACTERS:
-            yield chunk
-            chunk, characters = [], 0
-    if chunk:
-        yield chunk
+        if len(few) == _DRAWN or characters >= _CHARACTERS:
+            yield few
+            few, characters = [], 0
+    if few:
+        yield few
 
 
 def _refuse(_index: int, record: Record) -> None:

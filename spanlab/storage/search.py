@@ -9,8 +9,8 @@ know no writing without spaces. A row's number names its dataset, its position a
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -38,6 +38,7 @@ RowRange = tuple[ColumnElement[int], ColumnElement[int]]
 
 THE_ITEM = -1  # in place of an annotator: the question, the answer and the id
 
+_COLUMNS = ("rowid", "words")
 _SEARCH = table("item_search", column("rowid", BigInteger), column("words"))
 
 _POSITION, _AUTHOR = 27, 16  # bits of a row's number, behind those of the dataset
@@ -51,19 +52,18 @@ _BEGINS = {"sqlite": '"{}"*', "postgresql": "'{}':*"}
 _IS = {"sqlite": '"{}"', "postgresql": "'{}'"}
 
 
-@dataclass(frozen=True)
-class SearchEntry:
+class SearchEntry(NamedTuple):
     """The terms that ``author`` (an annotator's number, or ``THE_ITEM``) has at ``position``."""
 
     position: int
     author: int
-    terms: frozenset[str]
+    terms: Collection[str]
 
 
 def of_item(position: int, item: Item) -> SearchEntry:
     """Return what an item is found by: its id, question and answer."""
     words = beginnings("\n".join((item.id, item.question, item.answer)))
-    return SearchEntry(position, THE_ITEM, frozenset(words))
+    return SearchEntry(position, THE_ITEM, words)
 
 
 def of_annotation(position: int, author: int, annotation: Annotation) -> SearchEntry:
@@ -71,7 +71,7 @@ def of_annotation(position: int, author: int, annotation: Annotation) -> SearchE
     notes = [annotation.note, *(span.note for span in annotation.spans)]
     words = beginnings("\n".join(filter(None, notes)))
     labels = {_label(span.label) for span in annotation.spans if span.label is not None}
-    return SearchEntry(position, author, frozenset(words | labels))
+    return SearchEntry(position, author, words | labels)
 
 
 def may_find(json: str) -> bool:
@@ -83,14 +83,11 @@ def add(connection: Connection, dataset: int, entries: Iterable[SearchEntry]) ->
     """Store entries that are not there yet; those without terms are left out."""
     listed = _LISTED[connection.dialect.name]
     rows = [
-        {
-            "rowid": _row(dataset, entry.position, entry.author),
-            "words": listed(_bounded(entry.terms)),
-        }
+        (_row(dataset, entry.position, entry.author), listed(_bounded(entry.terms)))
         for entry in entries
         if entry.terms
     ]
-    insert_rows(connection, "item_search", rows)
+    insert_rows(connection, "item_search", _COLUMNS, rows)
 
 
 def put(connection: Connection, dataset: int, entries: Sequence[SearchEntry]) -> None:
@@ -117,8 +114,8 @@ def copy(source: Connection, target: Connection, dataset: int, n_items: int) -> 
     query = select(_SEARCH.c.rowid, words.label("words")).where(_SEARCH.c.rowid.between(*within))
     stored = source.execution_options(yield_per=_AT_ONCE).execute(query)
     for batch in stored.partitions():
-        rows = [{"rowid": row.rowid, "words": listed(row.words.split(" "))} for row in batch]
-        insert_rows(target, "item_search", rows)
+        rows = [(row.rowid, listed(row.words.split(" "))) for row in batch]
+        insert_rows(target, "item_search", _COLUMNS, rows)
 
 
 def with_text(
@@ -177,11 +174,12 @@ def _label(label: str) -> str:
 
 
 def _bounded(terms: Iterable[str]) -> list[str]:
-    """Return terms in order, each as long and all together as large as a row may have them."""
-    words = sorted(terms)
+    """Return terms, each as long and all together as large as a row may have them."""
+    words = list(terms)
     if max(map(len, words)) > _LONGEST:
         words = [word if word.startswith(_LABEL) else word[:_LONGEST] for word in words]
     if 5 * sum(map(len, words)) > _MOST:  # it may be too much: a character has up to four bytes
+        words.sort()  # so that the same ones stay whenever it is done
         sizes = accumulate(len(word.encode()) + 1 for word in words)
         words = [word for word, size in zip(words, sizes, strict=True) if size <= _MOST]
     return words

@@ -17,13 +17,14 @@ from typing import Any
 
 from sqlalchemy import (
     Connection,
-    RowMapping,
+    Row,
     Select,
     Table,
     delete,
     exists,
     func,
     insert,
+    literal,
     select,
     text,
     update,
@@ -139,17 +140,18 @@ def duplicate(database: Database, name: str, new: str, *, version: bool = False)
             tables.processes.c.first_position < source.n_items,
         )
         for table in _COPIED:
-            query: Select[Any] = select(table).where(table.c.dataset_id == source.id)
+            columns = [literal(copy.id) if c.name == "dataset_id" else c for c in table.c]
+            query: Select[Any] = select(*columns).where(table.c.dataset_id == source.id)
             for column in ("position", "first_position"):  # an import may be under way above
                 if column in table.c:
                     query = query.where(table.c[column] < source.n_items)
             if table is tables.process_nodes:
                 query = query.where(tables.process_nodes.c.process_id.in_(seen))
             query = query.execution_options(yield_per=_ROWS)
-            for rows in snapshot.execute(query).mappings().partitions():
-                copies: list[dict[str, Any]] = [{**row, "dataset_id": copy.id} for row in rows]
+            for rows in snapshot.execute(query).partitions():
                 with database.writing() as connection:
-                    insert_rows(connection, table.name, copies)
+                    copies = [tuple(row) for row in rows]
+                    insert_rows(connection, table.name, table.c.keys(), copies)
                     search.add(connection, copy.id, _found_by(table, rows))
         with database.writing() as connection:
             publish(connection, copy.id, source.n_items)
@@ -166,13 +168,13 @@ def duplicate(database: Database, name: str, new: str, *, version: bool = False)
         return source.n_items
 
 
-def _found_by(table: Table, rows: Sequence[RowMapping]) -> Iterator[search.SearchEntry]:
+def _found_by(table: Table, rows: Sequence[Row[Any]]) -> Iterator[search.SearchEntry]:
     for row in rows:
         if table is items:
-            yield search.of_item(row["position"], Item.model_validate_json(row["json"]))
-        elif table is annotated and search.may_find(row["json"]):
-            annotation = Annotation.model_validate_json(row["json"])
-            yield search.of_annotation(row["position"], row["annotator_id"], annotation)
+            yield search.of_item(row.position, Item.model_validate_json(row.json))
+        elif table is annotated and search.may_find(row.json):
+            annotation = Annotation.model_validate_json(row.json)
+            yield search.of_annotation(row.position, row.annotator_id, annotation)
 
 
 def sweep(database: Database) -> None:
