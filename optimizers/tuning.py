@@ -20,8 +20,8 @@ from optimizers.watching import (
     SearchWatcher,
     StoppableMeter,
 )
-from spanlab.detectors.building import program_state
 from spanlab.lm import predicting, translate
+from spanlab.programs import program_state
 from spanlab.runtime import quiet
 from spanlab.schema import HeldOut, Stage, TunedPredictor, TunedProgram
 from spanlab.scorers import JudgedClaim

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from dspy.utils.callback import BaseCallback
 
-from spanlab.detectors.building import program_state
 from spanlab.errors import (
     BudgetError,
     ConfigurationError,
@@ -19,6 +18,7 @@ from spanlab.errors import (
 )
 from spanlab.lm import Budget, Meter, Usage, translate
 from spanlab.lm.meter import CallKind
+from spanlab.programs import program_state
 from spanlab.schema import FrozenModel, SearchTrial, Stage
 
 if TYPE_CHECKING:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from functools import cache, partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
-
-from pydantic import BaseModel, JsonValue
 
 from spanlab.detectors.base import (
     AwaitedDetector,
@@ -21,18 +19,16 @@ from spanlab.detectors.base import (
 )
 from spanlab.detectors.entry import asks_models, entry_of
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
-from spanlab.errors import InputError, UnnamedModelError, UsageError
+from spanlab.errors import UnnamedModelError, UsageError
 from spanlab.inbound import foreign
 from spanlab.lm import Budget, Meter, answer_cache, language_model
 from spanlab.lm.building import dspy_has_model
 from spanlab.programs import ProgramRegistry
 from spanlab.retrievers import AveritecSpec, GivenPassages, GivenSpec, retriever
-from spanlab.schema import Annotation, Demo, Item, TunedPredictor
+from spanlab.schema import Annotation, Item, TunedPredictor
 from spanlab.settings import Settings
 
 if TYPE_CHECKING:
-    import dspy
-
     from spanlab.memory import EvidenceMemory, MemoryChoice
     from spanlab.retrievers.pages import PageReader
     from spanlab.tools.mcp_servers import ServerState
@@ -217,78 +213,3 @@ def program_name(spec: DetectorSpec, settings: Settings) -> str | None:
     default = None if guided else ProgramRegistry(settings.programs).default(spec.signs)
     name = spec.program or default
     return None if name == OWN_PROMPT else name
-
-
-_KEPT = "augmented"  # dspy's mark of a demonstration that a model made itself
-
-
-def program_state(program: dspy.Module) -> dict[str, TunedPredictor]:
-    """Return the prompts of a program.
-
-    Args:
-        program: a module with named predictors.
-
-    Returns:
-        Instruction and demonstrations by predictor name; a demonstration has the fields of its
-        predictor alone. The name is the same whether a predictor reasons first or not.
-    """
-    return {
-        name: TunedPredictor(
-            instruction=predictor.signature.instructions,
-            demos=tuple(_plain(demo, predictor) for demo in predictor.demos),
-        )
-        for name, predictor in _predictors(program)
-    }
-
-
-def apply_program(program: dspy.Module, state: Mapping[str, TunedPredictor]) -> None:
-    """Give a program the prompts that ``program_state`` returned; nothing in them is run.
-
-    Args:
-        program: the program to change; predictors that ``state`` does not name stay as they are.
-            Its ``earlier_fields``, if it has any, say by predictor what fields were once called.
-        state: instruction and demonstrations by predictor name.
-
-    Raises:
-        InputError: it names a predictor that the program does not have.
-    """
-    own = dict(_predictors(program))
-    for name, prompt in state.items():
-        if name not in own:
-            raise InputError(
-                "a program for another detector",
-                field=f"predictors.{name}",
-                expected=f"one of {', '.join(own)}",
-            )
-        predictor = own[name]
-        predictor.signature = predictor.signature.with_instructions(prompt.instruction)
-        earlier = getattr(program, "earlier_fields", {}).get(name, {})
-        demos = ({earlier.get(key, key): demo[key] for key in demo} for demo in prompt.demos)
-        predictor.demos = [_plain(demo, predictor) for demo in demos]
-
-
-def add_guidance(program: dspy.Module, name: str, guidance: str) -> None:
-    """Add sentences to the end of one predictor's instruction."""
-    predictor = dict(_predictors(program))[name]
-    instruction = f"{predictor.signature.instructions.rstrip()}\n\n{guidance.strip()}"
-    predictor.signature = predictor.signature.with_instructions(instruction)
-
-
-def _predictors(program: dspy.Module) -> Iterator[tuple[str, dspy.Predict]]:
-    for name, predictor in program.named_predictors():
-        yield name.removesuffix(".predict"), predictor
-
-
-def _plain(demo: Mapping[str, object], predictor: dspy.Predict) -> Demo:
-    fields = {*predictor.signature.fields, _KEPT}
-    return {name: _json(value) for name, value in demo.items() if name in fields}
-
-
-def _json(value: object) -> JsonValue:
-    if isinstance(value, BaseModel):
-        return cast(JsonValue, value.model_dump(mode="json"))
-    if isinstance(value, Mapping):
-        return {str(name): _json(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_json(inner) for inner in value]
-    return value if value is None or isinstance(value, bool | int | float) else str(value)

@@ -23,11 +23,10 @@ from spanlab.detectors import (
     entry_of,
     spec_of,
 )
-from spanlab.detectors.building import apply_program, program_state
 from spanlab.detectors.common.claim_detector import ClaimDetector
 from spanlab.errors import InputError, MissingKeyError, UsageError
 from spanlab.lm import Meter, ModelChoice
-from spanlab.programs import ProgramRegistry
+from spanlab.programs import ProgramRegistry, apply_program, program_state
 from spanlab.retrievers import Bm25Spec, GivenSpec, RetrieverSpec, SearchSpec, WebSpec
 from spanlab.schema import TunedPredictor, TunedProgram
 from spanlab.settings import Settings

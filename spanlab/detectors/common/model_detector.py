@@ -24,13 +24,13 @@ import dspy
 from pydantic import ValidationError
 
 from spanlab.detectors.base import Detector, DetectorKit, DetectorResult, failed
-from spanlab.detectors.building import add_guidance, apply_program
 from spanlab.detectors.ensemble import Ensemble, EnsembleVote
 from spanlab.errors import BudgetError, ConfigurationError, InputError, SpanlabError
 from spanlab.extents import Extent
 from spanlab.lm import CallTotals, predict
 from spanlab.lm.meter import keeping
 from spanlab.mappers import MappedSpan, ModelQuote, QuoteMapping
+from spanlab.programs import add_guidance, apply_program
 from spanlab.retrievers import Retriever, SearchQuery, ensure, retrieval_of
 from spanlab.runtime import wait
 from spanlab.schema import (

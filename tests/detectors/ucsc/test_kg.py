@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from detector_cases import ANSWER, TOWER, Make, detect
 
-from spanlab.detectors.building import apply_program
 from spanlab.detectors.ucsc import MAX_ROUNDS
 from spanlab.detectors.ucsc.facts import FactVerifier
 from spanlab.errors import InputError
+from spanlab.programs import apply_program
 from spanlab.schema import FactStep, RelationStep, Status, TunedPredictor
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 
