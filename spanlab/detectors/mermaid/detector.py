@@ -31,6 +31,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from spanlab.detectors.base import DetectorKit
+from spanlab.detectors.common.evidence import published_before
 from spanlab.detectors.common.claim_detector import ClaimDetector, ClaimJudgement
 from spanlab.detectors.common.model_detector import DetectionCase
 from spanlab.detectors.mermaid import MermaidOptions
@@ -68,7 +69,9 @@ class Mermaid(ClaimDetector):
 
     async def verify(self, case: DetectionCase, number: int, claim: str) -> ClaimJudgement:
         """Gather evidence for one claim and judge it."""
-        inquiry = ClaimInquiry(self, case, claim, self._means)
+        own = own_tools(self.kit, case, published_before(case.item))
+        means = replace(self._means, tools=(*own, *self._means.tools))
+        inquiry = ClaimInquiry(self, case, claim, means)
         await inquiry.take_apart()
         await inquiry.recall()
         if inquiry.known.notes:

@@ -71,7 +71,7 @@ class MermaidProgram(ClaimProgram):
 
 @dataclass(frozen=True)
 class InquiryTools:
-    """What all claims of a run are judged with; ``tools`` are those of servers."""
+    """What a claim is judged with; ``tools`` are the run's own and those of servers."""
 
     options: MermaidOptions
     memory: EvidenceMemory
@@ -92,8 +92,7 @@ class ClaimInquiry:
         of_item: dict[OfItem, str] = {"language": case.item.lang}
         if self._before is not None:
             of_item["before"] = self._before.isoformat()
-        tools = [*own_tools(detector.kit, case, self._before), *means.tools]
-        self._tools = Toolbox(tools, of_item, detector.kit.meter)
+        self._tools = Toolbox(means.tools, of_item, detector.kit.meter)
         self.parts: Decomposition | None = None
         self.known = ClaimMemory(means.memory, detector, case, claim)
         self.reason = ""
