@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Final
 
 import dspy
 from pydantic import JsonValue
 
-from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.common.claim_detector import ClaimProgram
 from spanlab.detectors.common.context import joined as joined_pieces
-from spanlab.detectors.common.context import ranked, select
+from spanlab.detectors.common.context import select
 from spanlab.detectors.common.evidence import (
     GIVEN,
     ClaimMemory,
@@ -45,16 +43,19 @@ from spanlab.detectors.mermaid.prompts import (
     JudgeByHistoryOfFour,
 )
 from spanlab.entities import names_of
-from spanlab.errors import ToolError
 from spanlab.inbound import ABOUT, one_line
 from spanlab.memory import EvidenceMemory
-from spanlab.retrievers import GivenPassages, SearchQuery
+from spanlab.retrievers import SearchQuery
 from spanlab.schema import Evidence, Item, Passage, RemarkStep, Step, ThoughtStep, Verdict
 from spanlab.tools import Tool, Toolbox, asked
 from spanlab.tools.toolbox import OfItem
 
 _SHOWN: Final = 4_000  # characters of an observation in the prompt
+
+
 WIKI: Final = "wikipedia"  # the kind of source whose titles may lead to another one
+
+
 NOTHING: Final = "Nothing was found."
 
 
@@ -239,67 +240,6 @@ def _source(passage: Passage, note: str | None) -> str:
     told = (passage.title, passage.url, passage.date, note)
     about_it = one_line(", ".join(filter(None, told)), ABOUT)
     return f" ({about_it})" if about_it else ""
-
-
-HITS = 5  # passages that a search gives
-SEARCH = "search"
-PAGE = "read_page"
-
-
-def own_tools(kit: DetectorKit, case: DetectionCase, before: date | None) -> list[Tool]:
-    """Return the search of a run, over the item's passages if it has none, and its pages.
-
-    Args:
-        kit: with the retriever and the pages.
-        case: the item, whose passages name the addresses that may be read.
-        before: the day before which evidence must be published; None for any.
-    """
-    given = tuple(case.item.passages) if isinstance(kit.retriever, GivenPassages) else None
-
-    async def search(arguments: Mapping[str, JsonValue]) -> Sequence[Passage]:
-        text = " ".join(str(arguments["query"]).split())
-        if given is not None:
-            best = ranked([passage.text for passage in given], text)
-            return [given[index] for index in best[:HITS]]
-        query = SearchQuery(text, language=case.item.lang, k=HITS, before=before, item=case.item.id)
-        retrieved = await kit.retriever.search(query)
-        return [passage for passage in retrieved.passages if query.admits(passage)][:HITS]
-
-    async def read(arguments: Mapping[str, JsonValue]) -> Sequence[Passage]:
-        url = str(arguments["url"]).strip()
-        held_passage = next((passage for passage in case.item.passages if passage.url == url), None)
-        if held_passage is None or kit.pages is None:
-            raise ToolError(f"no search has found {url[:200]!r}: only what was found can be read")
-        page = await kit.pages.read(url)
-        title, day = held_passage.title or page.title, held_passage.date or page.date
-        return [Passage(text=page.text, title=title, url=url, date=day)]
-
-    where = "the passages that came with the answer" if given is not None else "the sources"
-    tools = [
-        Tool(
-            SEARCH,
-            f"Search {where}; gives up to {HITS} passages.",
-            {"query": {"type": "string"}},
-            search,
-            ("query",),
-            source=kit.retriever.name,
-            kind="search" if given is None else GIVEN,
-        )
-    ]
-    if kit.pages is not None and given is None:
-        about = "Read the whole page at an address that a search has found."
-        tools.append(
-            Tool(
-                PAGE,
-                about,
-                {"url": {"type": "string"}},
-                read,
-                ("url",),
-                source="pages",
-                kind="page",
-            )
-        )
-    return tools
 
 
 _QUOTED: Final = 8  # pieces of evidence of a claim at most
