@@ -8,23 +8,11 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import quote
 
-import dspy
-
-from spanlab.detectors.common.claim_detector import ClaimProgram
 from spanlab.detectors.common.evidence import ClaimMemory, about, published_before, searched_for
 from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
 from spanlab.detectors.networks.rewriter import TextRewriter
 from spanlab.detectors.papelo import PapeloOptions
 from spanlab.detectors.papelo.prompts import (
-    AnswerFrom,
-    AskAll,
-    AskFirst,
-    AskNext,
-    JudgeByQuestions,
-    JudgeClaimOfFour,
-    ParaphraseQuestion,
-    PickDocument,
-    RephraseAsQuestion,
     asked,
 )
 from spanlab.detectors.papelo.pursuit import (
@@ -49,29 +37,33 @@ from spanlab.retrievers import GivenPassages, SearchQuery
 from spanlab.schema import Passage, PassageQuote, Retrieval, Verdict, joined
 
 PAGES: Final = "pages"  # the retriever that pages which were read are noted under
+
+
 MOST: Final = 100_000  # characters of a page that are stored with the item
+
+
 _PREFIX: Final = "question: "  # appendix A: before what the T5 reads
+
+
 NOTHING: Final = "Nothing was found."
+
+
 _REMEMBERED: Final = "answered from memory: nothing was searched for"
+
+
 OPEN: Final = "not-enough-evidence"
+
+
 _NO_SEARCH: Final = "there is nothing to search: no search was chosen, and no passages were given"
+
+
 _NOTHING_FOUND: Final = "nothing was found for any question"
+
+
 PICKED: Final = 3  # documents of which one question tries to read the page
+
+
 _SETTLED: Final = {"true": True, "false": False}
-
-
-class PapeloProgram(ClaimProgram):
-    """The model's parts: extraction, questions, documents, answers, verdict, wrong words."""
-
-    def __init__(self, options: PapeloOptions) -> None:
-        super().__init__()
-        self.all = dspy.Predict(AskAll)
-        self.first = dspy.Predict(RephraseAsQuestion if options.first == "rephrase" else AskFirst)
-        self.follow = dspy.Predict(AskNext)
-        self.paraphrase = dspy.Predict(ParaphraseQuestion)
-        self.pick = dspy.Predict(PickDocument)
-        self.answer = dspy.Predict(AnswerFrom)
-        self.judge = dspy.Predict(JudgeByQuestions if options.classes == 2 else JudgeClaimOfFour)
 
 
 class _TooNewError(RefusedPageError):

@@ -39,7 +39,8 @@ from spanlab.detectors.common.evidence import ClaimMemory, quote, stance_of
 from spanlab.detectors.common.model_detector import DetectionCase
 from spanlab.detectors.networks.rewriter import TextRewriter
 from spanlab.detectors.papelo import PapeloOptions
-from spanlab.detectors.papelo.claim_pursuit import OPEN, ClaimPursuit, PapeloProgram
+from spanlab.detectors.papelo.claim_pursuit import OPEN, ClaimPursuit
+from spanlab.detectors.papelo.prompts import PapeloProgram
 from spanlab.detectors.papelo.pursuit import PursuitResult, SourcedAnswer
 from spanlab.errors import NoEvidenceError
 from spanlab.extents import Extent

@@ -9,6 +9,8 @@ import dspy
 from pydantic import BeforeValidator
 
 from spanlab.claims import FourClasses, TwoClasses
+from spanlab.detectors.common.claim_detector import ClaimProgram
+from spanlab.detectors.papelo import PapeloOptions
 from spanlab.lm.values import ReplyModel, Text
 from spanlab.mappers import sentences
 
@@ -157,3 +159,17 @@ def asked(reply: str, lang: str) -> str:
     texts = (reply[slice(*place)] for place in sentences(reply, lang))
     marked = (sentence for sentence in texts if any(mark in sentence for mark in _QUESTION_MARKS))
     return next(marked, reply).strip()
+
+
+class PapeloProgram(ClaimProgram):
+    """The model's parts: extraction, questions, documents, answers, verdict, wrong words."""
+
+    def __init__(self, options: PapeloOptions) -> None:
+        super().__init__()
+        self.all = dspy.Predict(AskAll)
+        self.first = dspy.Predict(RephraseAsQuestion if options.first == "rephrase" else AskFirst)
+        self.follow = dspy.Predict(AskNext)
+        self.paraphrase = dspy.Predict(ParaphraseQuestion)
+        self.pick = dspy.Predict(PickDocument)
+        self.answer = dspy.Predict(AnswerFrom)
+        self.judge = dspy.Predict(JudgeByQuestions if options.classes == 2 else JudgeClaimOfFour)
