@@ -148,8 +148,9 @@ def _in_section(form: TypeAdapter[Any] | None, texts: Iterable[str]) -> Iterator
             values = [json.loads(whole)]  # as nearly always
         except (ValueError, RecursionError):
             values = _values_in(whole)
+        data = [value for value in values if isinstance(value, dict | list)]
         alone = len(values) == 1 and (_is_all(whole) or _is_texts(values[0]))
-        yield _only(_shaped(form, filter(_is_data, values), alone=alone))
+        yield _only(_shaped(form, data, alone=alone))
 
 
 def _only(values: Iterable[Any]) -> Any:
@@ -256,10 +257,6 @@ def _is_object(value: object) -> bool:
 
 def _is_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(part, str) for part in value)
-
-
-def _is_data(value: object) -> bool:
-    return isinstance(value, dict | list)
 
 
 def _is_list(form: TypeAdapter[Any]) -> bool:

@@ -12,9 +12,7 @@ from spanlab.detectors.common.evidence import ClaimMemory, about, published_befo
 from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
 from spanlab.detectors.networks.rewriter import TextRewriter
 from spanlab.detectors.papelo import PapeloOptions
-from spanlab.detectors.papelo.prompts import (
-    asked,
-)
+from spanlab.detectors.papelo.prompts import PapeloProgram, asked
 from spanlab.detectors.papelo.pursuit import (
     HITS,
     SNIPPET,
@@ -147,11 +145,8 @@ class ClaimPursuit:
 
     async def _all(self, _claim: str) -> list[str]:
         prediction = await self._detector.ask(self._program.all, claim=self._about)
-        return list(
-            dict.fromkeys(
-                question.strip() for question in prediction.questions or () if question.strip()
-            )
-        )
+        questions = map(str.strip, prediction.questions or ())
+        return list(dict.fromkeys(filter(None, questions)))
 
     async def _first(self, _claim: str) -> str:
         if self._rewriter is not None:
@@ -216,9 +211,8 @@ class ClaimPursuit:
         refused one is read by its snippet, unless it is too new to be read at all.
         """
         if self._options.documents == "many":
-            return SourcedAnswer(
-                await self._answered(question, self._listed(hits, searched)), searched, hits
-            )
+            text = await self._answered(question, self._listed(hits, searched))
+            return SourcedAnswer(text, searched, hits)
         rests_on: tuple[int, ...] = ()
         text, picked = NOTHING, list[int]()
         for _ in range(PICKED):
@@ -304,9 +298,8 @@ class ClaimPursuit:
         Raises:
             PageError: the page cannot be read, or does not hold the snippet.
         """
-        asked_for = Retrieval(
-            retriever=PAGES, query=f"{snippet.url}#:~:text={quote(snippet.text[:80])}"
-        )
+        query = f"{snippet.url}#:~:text={quote(snippet.text[:80])}"
+        asked_for = Retrieval(retriever=PAGES, query=query)
         if not self._noted(asked_for):
             texts = await self._page(snippet)
             if not self._noted(asked_for):  # nor by another question meanwhile
@@ -321,10 +314,8 @@ class ClaimPursuit:
         return (read,), PassageQuote(passage=document, start=start, end=end)
 
     def _noted(self, asked_for: Retrieval) -> tuple[int, ...]:
-        retrievals = (
-            retrieval for retrieval in self._case.item.retrievals if retrieval.key == asked_for.key
-        )
-        return next((hit.passages for hit in retrievals), ())
+        noted, key = self._case.item.retrievals, asked_for.key
+        return next((retrieval.passages for retrieval in noted if retrieval.key == key), ())
 
     async def _page(self, snippet: Passage) -> list[Passage]:
         """Return the window of a page around a snippet, and the whole text, ``MOST`` of it."""

@@ -84,7 +84,7 @@ class BenchmarkQuestion:
 
 
 async def ground(
-    benchmark_question: BenchmarkQuestion,
+    benchmark: BenchmarkQuestion,
     passages: int,
     *,
     extract: Callable[[int], Awaitable[Iterable[EntityEdge]]],
@@ -95,7 +95,7 @@ async def ground(
     """Verify that the passages of a question lead to its answer.
 
     Args:
-        benchmark_question: the question.
+        benchmark: the question.
         passages: how many passages there are.
         extract: the facts of a passage.
         glean: those that a passage has beside these.
@@ -142,7 +142,7 @@ async def ground(
         if not (proposal.valid and path):
             reason, flaw = GroundingFailure.NO_PATH, proposal.explanation
             break
-        path_flaw = flaw_in_path([edges[at] for at in path], benchmark_question, aliases)
+        path_flaw = flaw_in_path([edges[at] for at in path], benchmark, aliases)
         if path_flaw is None:
             stands = tuple(resolved.values())
             return GroundingResult(edges, stands, path, None, proposal.explanation, gleaned)
@@ -152,7 +152,7 @@ async def ground(
 
 def flaw_in_path(
     path: Sequence[EntityEdge],
-    benchmark_question: BenchmarkQuestion,
+    benchmark: BenchmarkQuestion,
     aliases: Mapping[str, Sequence[str]],
 ) -> tuple[GroundingFailure, str] | None:
     """Return what is wrong with a path as the evidence of an answer.
@@ -163,7 +163,7 @@ def flaw_in_path(
 
     Args:
         path: facts.
-        benchmark_question: the question.
+        benchmark: the question.
         aliases: all names of each entity, its own included.
 
     Returns:
@@ -171,15 +171,13 @@ def flaw_in_path(
     """
     parts = _parts(path)
     entities: set[str] = set().union(*parts)
-    named = {name for name in entities if _is_named(aliases[name], benchmark_question.question)}
-    answering = {name for name in entities if _is_answer(aliases[name], benchmark_question)}
+    named = {name for name in entities if _is_named(aliases[name], benchmark.question)}
+    answering = {name for name in entities if _is_answer(aliases[name], benchmark)}
     reached = [part for part in parts if part & answering]
-    compares = any(
-        _is_named((answer,), benchmark_question.question) for answer in benchmark_question.answers
-    )
-    derived = all(map(_is_derived, benchmark_question.answers))
+    compares = any(_is_named((answer,), benchmark.question) for answer in benchmark.answers)
+    derived = all(map(_is_derived, benchmark.answers))
     if not (reached or derived):
-        answers = " or ".join(benchmark_question.answers)
+        answers = " or ".join(benchmark.answers)
         return GroundingFailure.NOT_REACHED, f"the relations do not mention {answers}"
     loose = parts if derived or compares else reached
     hanging = [part for part in loose if part & named]
@@ -187,11 +185,9 @@ def flaw_in_path(
         stray = next(part for part in loose if not part & named)
         names = ", ".join(sorted(stray))
         return GroundingFailure.BROKEN, f"nothing connects the question with: {names}"
-    if compares or all(answer.casefold() in {"yes", "no"} for answer in benchmark_question.answers):
+    if compares or all(answer.casefold() in {"yes", "no"} for answer in benchmark.answers):
         titles = {
-            key(title)
-            for title in benchmark_question.titles
-            if _is_named((title,), benchmark_question.question)
+            key(title) for title in benchmark.titles if _is_named((title,), benchmark.question)
         }
         missing = titles - {key(alias) for name in named for alias in aliases[name]}
         if len(named) < 2 and missing:
@@ -222,8 +218,8 @@ def _name_words(name: str) -> set[str]:
     return set() if is_generic(bare) else set(terms(key(bare) if not period(bare) else bare))
 
 
-def _is_answer(names: Iterable[str], benchmark_question: BenchmarkQuestion) -> bool:
-    return any(_matches(name, answer) for name in names for answer in benchmark_question.answers)
+def _is_answer(names: Iterable[str], benchmark: BenchmarkQuestion) -> bool:
+    return any(_matches(name, answer) for name in names for answer in benchmark.answers)
 
 
 def _matches(name: str, answer: str) -> bool:
