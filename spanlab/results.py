@@ -137,7 +137,7 @@ class ResultViews:
         import pandas as pd
 
         shown = self.tables()[table]
-        return pd.DataFrame(flat_rows(shown), columns=[title for title, _ in _flat(shown)])
+        return pd.DataFrame(flat_rows(shown), columns=_titles(shown))
 
     def __str__(self) -> str:
         return as_text(self.tables())
@@ -249,10 +249,9 @@ def _about(column: Column) -> str:
 def as_csv(table: ResultTable) -> str:
     """Return a table as CSV with its titles as head; an interval is three columns."""
     stream = io.StringIO()
-    rows = flat_rows(table)
-    writer = csv.DictWriter(stream, [title for title, _ in _flat(table)], lineterminator="\n")
+    writer = csv.DictWriter(stream, _titles(table), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(flat_rows(table))
     return stream.getvalue()
 
 
@@ -280,13 +279,10 @@ def _intervals(table: ResultTable) -> list[tuple[str, bool]]:
     ]
 
 
-def _flat(table: ResultTable) -> list[tuple[str, bool]]:
+def _titles(table: ResultTable) -> list[str]:
     ends = ("", " from", " to")
-    return [
-        (f"{title}{end}", has_ends)
-        for title, has_ends in _intervals(table)
-        for end in (ends if has_ends else ends[:1])
-    ]
+    columns = _intervals(table)
+    return [title + end for title, has_ends in columns for end in ends[: 3 if has_ends else 1]]
 
 
 def as_json(result: Result, *, ascii_only: bool = True) -> str:

@@ -167,15 +167,13 @@ def train_offline(
             expected=f"at least {_LEAST_ITEMS} labelled items with passages",
         )
     examples = _Examples([item for item, _ in items], recipe)
-    given: list[_Example] = []
-    blind: list[_Example] = []
+    given, blind = list[_Example](), list[_Example]()
     for number, (item, labels) in enumerate(items, start=1):
         given += examples.given(item, labels)
         blind.append(examples.blind(item, labels))
         on_progress("reading", number, len(items))
-    background = examples.counting.whole()
-    learning = _ModelTrainer(recipe, on_progress)
-    return OfflineModel(learning.raters(given), learning.raters(blind), background)
+    trainer = _ModelTrainer(recipe, on_progress)
+    return OfflineModel(trainer.raters(given), trainer.raters(blind), examples.counting.whole())
 
 
 def _texts(item: Item) -> tuple[str, ...]:
@@ -296,12 +294,12 @@ class _Examples:
     ) -> _Example:
         background = self.counting.without(item.lang, self._own[item.id])
         seen = describe(asked(item), item.answer, read_passages(passages), item.lang, background)
-        count = len(seen.answer)
         soft = [SoftLabel(start, end, 1.0) for start, end in draw.wrong] or labels.soft
         share = _shares(seen, soft)
         anyone = _shares(seen, [part._replace(prob=float(part.prob > 0)) for part in soft])
         rows = draw.choose(share, self._random(item, item.answer))
-        weight = np.full(len(rows), draw.weight * count**_LENGTH / max(len(rows), 1))
+        size = len(seen.answer)
+        weight = np.full(len(rows), draw.weight * size**_LENGTH / max(len(rows), 1))
         table = seen.table[rows]
         return _Example(item.id, seen.names, table, share[rows], anyone[rows], weight)
 
