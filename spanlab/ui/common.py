@@ -39,22 +39,23 @@ button[data-testid^="stBaseButton-primary"] { color: light-dark(#fff, #0e1117); 
 </style>"""
 
 
-# What each page is for, and the topic of the guide that tells of it.
+# The purpose of each page, and its topic in the guide.
 ABOUT: Mapping[str, tuple[str, str]] = {
     "Review": ("Go through answers and accept, reject or draw spans.", "review"),
     "Datasets": (
-        "Bring answers in, see how far they are, and set how they are reviewed.",
+        "Import answers, see their progress, and set how they are reviewed.",
         "formats",
     ),
     "Detect": ("Let detectors suggest spans; the cost is shown before they start.", "detectors"),
-    "Campaign": ("See what people have done and left, and how well they mark.", "campaigns"),
+    "Campaign": ("See what people have done, what is left, and how well they mark.", "campaigns"),
     "Optimise": ("Find a better prompt for a detector on the labels that people made.", "tuning"),
     "Jobs": ("Follow, stop and resume what runs in the background.", "models"),
     "Compare": ("See where people and detectors agree, and how well they do.", "campaigns"),
-    "Measure": ("Say how often answers are hallucinated, with an interval.", "measuring"),
+    "Measure": ("Estimate how often answers are hallucinated, with an interval.", "measuring"),
     "Adjudicate": ("Decide where people differ; the result is gold labels.", "review"),
-    "Memory": ("See and mend the evidence that detectors keep for later claims.", "search"),
-    "Export": ("Take labels with you, in the format that you need.", "formats"),
+    "Memory": ("See and correct the evidence that detectors keep for later claims.", "search"),
+    "Export": ("Export labels in the format that you need.", "formats"),
+    "Access": ("Give people roles, invite them, and make keys for programs.", "team"),
     "Guidelines": ("What reviewers of a dataset are asked to mark.", "campaigns"),
 }
 

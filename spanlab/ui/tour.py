@@ -23,25 +23,26 @@ class TourStep(NamedTuple):
 STEPS = (
     TourStep(
         "review",
-        "One answer of a language model. Press `a` to accept a marked suggestion, `x` to reject "
-        "it, `Enter` when the answer is done. The passages beside it are the evidence.",
+        "One answer of a language model, and beside it the evidence. The marked words may be "
+        "hallucinated. Press `a` to accept a suggestion, `x` to reject it, and `Enter` when the "
+        "answer is done.",
     ),
     TourStep(
         "detect",
-        "Detectors make the suggestions. The first needs nothing; most others ask a model. What "
-        "they cost is shown before anything starts.",
+        "Detectors make the suggestions. The first one needs nothing; most others ask a model. "
+        "You see what they cost before anything starts.",
     ),
     TourStep(
         "compare",
-        "What several people and detectors marked in the same answer, the most disagreed first; "
-        "the tabs have scores, agreement and progress.",
+        "One answer as several people and detectors marked it, with the most disagreed answers "
+        "first. The tabs show scores, agreement and progress.",
     ),
     TourStep(
         "measure",
-        "How often answers are hallucinated: a few reviews correct what a detector marks, and the "
-        "rate comes with its interval.",
+        "How often answers are hallucinated. A few reviews correct the rate that a detector "
+        "suggests, and the rate comes with an interval.",
     ),
-    TourStep("export", "Take the labels with you: whose, which, and in which format."),
+    TourStep("export", "Choose whose labels you want, which items, and which format."),
 )
 
 

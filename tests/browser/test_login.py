@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from serving import Server, patient
 from spanlab.oplog import ReviewState
 from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings, Item, Record, Role, Span
 from spanlab.storage import Store
+from spanlab.ui.common import ABOUT
 
 with warnings.catch_warnings():  # it says so of itself
     warnings.simplefilter("ignore")
@@ -151,6 +153,16 @@ def test_an_annotator_gets_no_other_page_by_its_address(server: Server, enter: E
         shown = anna.content()
         assert SECRET not in shown, place
         assert "stDownloadButton" not in shown, place
+
+
+def test_a_lead_is_told_what_the_page_access_is_for(server: Server, enter: Enter) -> None:
+    lea = enter("1")
+    _editor(lea)
+    lea.goto(server.url().replace("/?", "/access?"))
+    sentence, topic = ABOUT["Access"]
+    expect(lea.get_by_text(sentence)).to_be_visible()
+    link = lea.get_by_role("link", name="Guide", exact=True).last
+    expect(link).to_have_attribute("href", re.compile(f"guide\\?topic={topic}$"))
 
 
 def test_another_dataset_is_not_there(server: Server, enter: Enter) -> None:

@@ -79,6 +79,7 @@ def test_a_better_prompt_is_found_watched_measured_and_used(
     # At the end: what it is worth on items it has not seen, by language, and one button.
     expect(page.get_by_text("Better than the untuned prompt").first).to_be_visible()
     expect(figure.filter(has_text="Held-out items").first).to_contain_text(str(len(records)))
+    page.get_by_text("Better than the untuned prompt").first.scroll_into_view_if_needed()
     take_picture(page, "optimise", tmp_path)
     tab_to(page, page.locator("summary", has_text="What changed in the prompt").first)
     page.keyboard.press("Enter")

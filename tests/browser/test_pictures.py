@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,16 +17,18 @@ from pursuit_answers import ITEM as TOWER
 from pursuit_answers import PursuitModel, ScriptedWeb
 from reasoning_script import ReasoningScript
 from serving import PATIENCE, Server
+from tiny_encoders import NLI_LABELS, entailed, table, word_piece, write
 from trail_answers import SUMMARISED, TrailAnswers
 
 import spanlab
 from spanlab import jobs
 from spanlab.datasets import read
 from spanlab.retrievers.addresses import ALLOWED
-from spanlab.schema import Item, Passage, Record
+from spanlab.schema import AnnotatorKind, Item, MeasurementPlan, Passage, Record
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, Script
 from spanlab.workflows.importing import DATASET, detection_of_samples, prepare_samples
+from spanlab.workflows.measuring.sample import measurement_queue, plan_measurement
 
 pytestmark = pytest.mark.browser
 
@@ -90,12 +93,32 @@ def test_the_pages_on_the_samples_and_a_review_by_keyboard(
     for name, text in (
         ("detect", "Needs a model and a search"),
         ("jobs", "offline on samples"),
-        ("measure", "How exact"),
         ("export", "Download"),
     ):
         go(name, text)
+        if name == "detect":
+            page.get_by_text("Compares words").click()
+            expect(page.get_by_text("Depends on the detectors")).to_have_count(0)
         take_picture(page, name, tmp_path)
     _film_a_review(at_samples, page, tmp_path)
+
+    _measure(at_samples.store)
+    go("measure", "40 reviews of 67 items")
+    take_picture(page, "measure", tmp_path)
+
+
+def _measure(store: Store) -> None:
+    """Plan a measurement of the samples, and review forty of them as their gold labels say."""
+    plan_measurement(store, DATASET, MeasurementPlan(annotator="offline", reviewers=("Ben",)))
+    gold = {
+        record.item.id: annotation
+        for record in read(SAMPLES)
+        for annotation in record.annotations
+        if annotation.annotator == "gold"
+    }
+    said = {"annotator": "Ben", "kind": AnnotatorKind.PERSON}
+    queue = measurement_queue(store, DATASET)[:40]
+    store.save_annotations(DATASET, [(name, gold[name].model_copy(update=said)) for name in queue])
 
 
 def _film_a_review(at_samples: Desk, page: Page, tmp_path: Path) -> None:
@@ -139,6 +162,15 @@ def detect(
     yield annotated
 
 
+def _checkpoints(item: Item, folder: Path) -> dict[str, list[str]]:
+    """Write a checkpoint for each encoder, and return the options that name it."""
+    text = " ".join((item.answer, *(passage.text for passage in item.passages)))
+    words = word_piece(sorted(set(re.findall(r"\w+|[^\w\s]", text))))
+    rates = write(folder / "rates", table(words, ["New", "South", "Wales", "1991"]), words)
+    judges = write(folder / "judges", entailed(words), words, NLI_LABELS)
+    return {"encoder": [f"model={rates}"], "encoder-nli": [f"model={judges}"]}
+
+
 @contextmanager
 def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedWeb]:
     with ModelServer() as server:
@@ -161,8 +193,10 @@ def test_the_traces_of_detectors(
     records = list(read(SAMPLES))
     (sample,) = (record.item for record in records if record.item.id == SAMPLE)
     gold = GoldAnswers(records)
-    for name in ("offline", "ucsc-extract", "ucsc-kg", "ucsc-revise"):
+    for name in ("offline", "ucsc-extract", "ucsc-kg", "ucsc-revise", "ucsc"):
         detect(name, sample, gold)
+    for name, option in _checkpoints(sample, tmp_path).items():
+        detect(name, sample, gold, option=option)
     detect("veritrail", SUMMARISED, TrailAnswers())
     detect("safe", REASONED, ReasoningScript({}, {"in Paris": WRONG}))
     with web(monkeypatch):
@@ -172,15 +206,19 @@ def test_the_traces_of_detectors(
         detect("mermaid", TOWER, lambda ask: agent(ask) or pursued(ask), option=tools)
     page.goto(server.url())
     page.evaluate("localStorage.setItem('spanlab.hints', '9')")
-    ours = ("ucsc-extract", "ucsc-kg", "ucsc-revise")
-    for name in ("offline", *ours, "safe", "papelo", "mermaid"):
+    ours = ("ucsc-extract", "ucsc-kg", "ucsc-revise", "ucsc")
+    for name in ("offline", "encoder", "encoder-nli", *ours, "safe", "papelo", "mermaid"):
         desk = Desk(server, store, page, f"trace-{name}")
         desk.visit()
-        desk.press("j" if name == "offline" else "t")
+        desk.press("j" if name in {"offline", "encoder"} else "t")
         take_picture(page, f"trace-{name}", tmp_path)
     desk = Desk(server, store, page, "trace-veritrail")
     desk.visit()
-    desk.press("l", "t")
+    page.get_by_role(
+        "button", name="Evidence below"
+    ).click()  # the panel below is wide enough for a trail
+    page.focus(".sl-answer")
+    desk.press("l")
     expect(page.locator(".sl-picture")).to_be_visible()
     take_picture(page, "trace-veritrail", tmp_path)
     page.goto(server.url().replace("/?", "/memory?"))

@@ -58,7 +58,7 @@ export class Trail {
     // -- the walk
 
     enter() {
-        if (this.node.hidden) return this.panel.view.say("No trail is told of this claim.", true);
+        if (this.node.hidden) return this.panel.view.say("This claim has no trail.", true);
         this.node.scrollIntoView({ block: "nearest" });
         return this.go(this.trail.nodes[0].id);
     }
