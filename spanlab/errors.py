@@ -218,3 +218,7 @@ class OperationError(StoreError):
 def _short(value: object, limit: int = 120) -> str:
     text = repr(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+class DeprecatedWarning(DeprecationWarning):
+    """Something of spanlab's that a later version takes away; commands say it on standard error."""

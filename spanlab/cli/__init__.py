@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
+from typing import Any
 
-from spanlab.errors import SpanlabError, UsageError
+from spanlab.errors import DeprecatedWarning, SpanlabError, UsageError
 from spanlab.redaction import bound_logs
 
 
@@ -15,6 +17,7 @@ def main() -> None:
     # processor time of a comparison went there. Read when numpy is imported, by children too.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     bound_logs()
+    _tell_of_deprecations()
     try:
         _run()
     except UsageError as error:
@@ -26,6 +29,20 @@ def main() -> None:
         status = _say(f"{error.filename or 'standard output'}: {error.strerror or error}", 1)
         _drop_output()
         sys.exit(status)
+
+
+def _tell_of_deprecations() -> None:
+    """Have what a later version takes away said in one line on stderr, once each."""
+    others = warnings.showwarning
+
+    def tell(message: Warning | str, category: type[Warning], *place: Any, **kwargs: Any) -> None:
+        if issubclass(category, DeprecatedWarning):
+            _say(str(message), 0)
+        else:
+            others(message, category, *place, **kwargs)
+
+    warnings.showwarning = tell
+    warnings.simplefilter("once", DeprecatedWarning)
 
 
 def _run() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -16,7 +17,7 @@ from pydantic import (
 )
 
 from spanlab.detectors.entry import DetectorEntry, entries, entry_of, installed
-from spanlab.errors import UsageError
+from spanlab.errors import DeprecatedWarning, UsageError
 from spanlab.lm import ModelChoice
 from spanlab.lm.choice import Options, addressed, of_environment
 from spanlab.lm.refusals import learnt_of
@@ -85,6 +86,8 @@ class DetectorSpec(FrozenModel):
         """Take the former field ``mapper``, one for all detectors, as far as it concerns this."""
         if not isinstance(data, dict) or "mapper" not in data:
             return data
+        message = "the field `mapper` of a detector goes in 2.0: give its values as `options`"
+        warnings.warn(message, DeprecatedWarning, stacklevel=2)
         entry, mapper = installed().get(data.get("detector", "")), data["mapper"]
         option_fields = entry.options.model_fields if isinstance(entry, DetectorEntry) else {}
         others = {name: value for name, value in data.items() if name != "mapper"}

@@ -54,6 +54,18 @@ def test_the_printed_ensemble_can_be_changed_and_used(
     assert [(span.text, span.prob) for span in vote.spans] == [("1989", 1.0)]
 
 
+def test_what_is_to_go_is_said_in_one_line_and_still_works(spanlab: Run, tmp_path: Path) -> None:
+    old: list[dict[str, object]] = [
+        {"detector": "offline", "name": name, "mapper": {}} for name in ("one", "two")
+    ]
+    (tmp_path / "old.json").write_text(json.dumps({"name": "pair", "members": old}), "utf-8")
+    write([Record(item=TOWER)], tmp_path / "tower.jsonl")
+    options = ["--detector", "ucsc", "--config", "old.json", "-o", "found.jsonl"]
+    done = spanlab("annotate", "tower.jsonl", *options)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("spanlab: the field `mapper` of a detector goes in 2.0") == 1
+
+
 def test_how_models_are_asked_is_chosen_for_all_and_for_one_detector(
     model_server: ModelServer, spanlab: Run, tmp_path: Path
 ) -> None:
