@@ -128,16 +128,16 @@ def chosen(records: Iterable[Record], search: PromptSearch) -> list[LabelledItem
     Raises:
         UsageError: there are none.
     """
-    found = [
+    items = [
         example
         for example in _LABELLED[search.unit](records, search.labels)
         if not search.languages or example.item.lang in search.languages
     ]
-    found.sort(key=lambda example: example.item.id)
-    if search.limit is not None and search.limit < len(found):
-        drawn = random.Random(search.seed).sample(range(len(found)), search.limit)
-        found = [found[index] for index in sorted(drawn)]
-    if not found:
+    items.sort(key=lambda example: example.item.id)
+    if search.limit is not None and search.limit < len(items):
+        drawn = random.Random(search.seed).sample(range(len(items)), search.limit)
+        items = [items[index] for index in sorted(drawn)]
+    if not items:
         missing = {
             "items": f"no item has finished {search.labels} labels",
             "claims": f"no item has claims with {search.labels} verdicts",
@@ -149,7 +149,7 @@ def chosen(records: Iterable[Record], search: PromptSearch) -> list[LabelledItem
             + (f" in {', '.join(search.languages)}" if search.languages else "")
             + "; review some, or choose other labels"
         )
-    return found
+    return items
 
 
 async def with_passages(

@@ -147,10 +147,10 @@ class PartSubject:
     @property
     def program(self) -> dspy.Module:
         """A program that says it as the detector does, with the prompts to tune."""
-        try_with, known = self.try_with, self._known
+        try_with, by_key = self.try_with, self._known
 
         async def judge(key: str, predictors: Predictors) -> PartPrediction:
-            labelled = known[key]
+            labelled = by_key[key]
             assert labelled.part is not None
             return await try_with(labelled.item, labelled.part.name, predictors)
 

@@ -188,15 +188,15 @@ def chosen(
         range(len(entries)),
         key=lambda at: (not entries[at].pinned, -worth[at], -entries[at].entry.at, at),
     )
-    found: list[StoredEntry] = []
+    picked: list[StoredEntry] = []
     for at in order:
-        if len(found) == most:
+        if len(picked) == most:
             break
         size = len(entries[at].entry.text)
-        if size <= room or not found:
-            found.append(entries[at])
+        if size <= room or not picked:
+            picked.append(entries[at])
             room -= size
-    return found
+    return picked
 
 
 ALIKE = 85.0  # similarity (0 to 100) from which a name asked for means a name of the graph
@@ -263,18 +263,18 @@ class EntityGraph:
         Returns:
             At most ``MOST_RELATIONS`` relations in the graph's order; empty if no name is known.
         """
-        found: set[int] = set()
+        indices: set[int] = set()
         for name in names:
-            for known in self._meant(name):
-                found.update(self._by_name[known])
-        return tuple(self.edges[index] for index in sorted(found)[:MOST_RELATIONS])
+            for entity in self._meant(name):
+                indices.update(self._by_name[entity])
+        return tuple(self.edges[index] for index in sorted(indices)[:MOST_RELATIONS])
 
     def _meant(self, name: str) -> list[str]:
-        asked = utils.default_process(name)
-        if not asked:
+        sought = utils.default_process(name)
+        if not sought:
             return []
         matches = process.extract(
-            asked, self._names, scorer=fuzz.WRatio, limit=MOST_NAMES, score_cutoff=ALIKE
+            sought, self._names, scorer=fuzz.WRatio, limit=MOST_NAMES, score_cutoff=ALIKE
         )
-        exact = [known for _, score, known in matches if score == 100.0]
-        return exact or [known for _, _, known in matches]
+        exact = [entity for _, score, entity in matches if score == 100.0]
+        return exact or [entity for _, _, entity in matches]

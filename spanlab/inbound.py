@@ -209,7 +209,7 @@ def brought(group: str, name: str, what: str) -> Any:
     """
     points = offered(group)
     if name not in points:
-        known = ", ".join(points) or "none"
-        raise UsageError(f"no installed package has a {what} {name!r}; there are: {known}")
+        installed = ", ".join(points) or "none"
+        raise UsageError(f"no installed package has a {what} {name!r}; there are: {installed}")
     with foreign(f"the {what} {name!r} cannot be loaded", UsageError):
         return points[name].load()

@@ -124,16 +124,16 @@ def _caller() -> str:
 
 
 def _note(recorder: Recorder, options: Any, result: Any, stage: str) -> None:
-    asked, url = options.json_data, str(options.url)
-    if not isinstance(asked, Mapping):
+    body, url = options.json_data, str(options.url)
+    if not isinstance(body, Mapping):
         return
     if url.endswith(_EMBEDDINGS):
-        texts = asked.get("input")
+        texts = body.get("input")
         for text in texts if isinstance(texts, list) else ():  # one alone is a query
             if isinstance(text, str):
                 recorder.source(text)
     elif url.endswith((_CHAT, _RESPONSES)):
-        messages = list(_read(asked))
+        messages = list(_read(body))
         if isinstance(getattr(result, "_iterator", None), Iterator):
             result._iterator = _streamed(result._iterator, recorder, messages, stage)
         elif isinstance(getattr(result, "_iterator", None), AsyncIterator):
@@ -237,8 +237,9 @@ def span_processor() -> Any:
             started = self._running.pop(str(span.context.span_id), None)
             if recorder is not None and started is not None:
                 by_id = {name: _as_read(running) for name, running in self._running.copy().items()}
-                told = _as_read(span)
-                note_span(recorder, told, stage_of(told, {**by_id, told["id"]: told}))
+                attributes = _as_read(span)
+                stage = stage_of(attributes, {**by_id, attributes["id"]: attributes})
+                note_span(recorder, attributes, stage)
 
     return Listener()
 

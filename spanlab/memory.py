@@ -144,8 +144,8 @@ class EvidenceMemory:
     ) -> list[MemoryEntry]:
         scope = self._choice.scope
         keys: list[str] = []
-        for key, known in store.known(scope, looked_up(names)).items():
-            keys += known or near(key, store.similar(scope, grams(key)))[:_NEAREST]
+        for key, entry_ids in store.known(scope, looked_up(names)).items():
+            keys += entry_ids or near(key, store.similar(scope, grams(key)))[:_NEAREST]
         query = SearchQuery(claim, before=before)
         admitted = [
             stored
@@ -174,9 +174,9 @@ class EvidenceMemory:
 
     async def learn(self, alias: str, name: str) -> None:
         """Let a name of an entity stand for another, as a redirect says; if anything is kept."""
-        one, other = key_of(alias), key_of(name)
-        if self._store is not None and self.keeps and one and other and one != other:
-            await asyncio.to_thread(self._store.learn, one, other)
+        alias_key, other = key_of(alias), key_of(name)
+        if self._store is not None and self.keeps and alias_key and other and alias_key != other:
+            await asyncio.to_thread(self._store.learn, alias_key, other)
 
     @asynccontextmanager
     async def turn(self, names: Iterable[str]) -> AsyncIterator[None]:
@@ -224,10 +224,10 @@ class EvidenceMemory:
         scope = self._choice.scope
         while True:
             now = time.time()
-            said = await asyncio.to_thread(store.ask, scope, key, now, now + seconds)
-            if isinstance(said, str):
-                return _PASSAGES.validate_json(said)
-            if said:
+            stored = await asyncio.to_thread(store.ask, scope, key, now, now + seconds)
+            if isinstance(stored, str):
+                return _PASSAGES.validate_json(stored)
+            if stored:
                 break
             await asyncio.sleep(_PAUSE)
         answer: str | None = None

@@ -148,13 +148,13 @@ class OptionModel(FrozenModel):
         Raises:
             UsageError: there is no such option, or a value does not fit; says what would be right.
         """
-        paths = {each.keyword: each.path for each in options_in(cls)}
+        paths = {inner.keyword: inner.path for inner in options_in(cls)}
         nested: dict[str, Any] = {}
         for name, value in values.items():
             path = paths.get(name) or ((name,) if name in cls.model_fields else None)
             if path is None:
-                known = ", ".join(sorted(paths))
-                raise UsageError(f"there is no option {name!r} (there are {known})")
+                names = ", ".join(sorted(paths))
+                raise UsageError(f"there is no option {name!r} (there are {names})")
             inner = nested
             for part in path[:-1]:
                 inner = inner.setdefault(part, {})
@@ -169,14 +169,14 @@ def options_in(model: type[BaseModel]) -> tuple[Option, ...]:
     """Return the options of a model in reading order, those of models inside it in their place."""
     schema = model.model_json_schema()
     named = schema.get("$defs", {})
-    found: list[Option] = []
+    options: list[Option] = []
     for name, field in model.model_fields.items():
         inside = _option_model(field.annotation)
         if inside is None:
-            found.append(_option(name, schema["properties"][name], named))
+            options.append(_option(name, schema["properties"][name], named))
         else:
-            found += (replace(inner, path=(name, *inner.path)) for inner in options_in(inside))
-    return tuple(found)
+            options += (replace(inner, path=(name, *inner.path)) for inner in options_in(inside))
+    return tuple(options)
 
 
 def problem(error: ValidationError) -> str:
@@ -196,7 +196,7 @@ def _option_model(annotation: Any) -> type[OptionModel] | None:
 
 
 def _option(name: str, rule: dict[str, Any], named: dict[str, Any]) -> Option:
-    inner = next((one for one in rule.get("anyOf", ()) if one.get("type") != "null"), rule)
+    inner = next((choice for choice in rule.get("anyOf", ()) if choice.get("type") != "null"), rule)
     if "$ref" in inner:
         inner = named[inner["$ref"].rpartition("/")[2]]
     choices = tuple(inner.get("enum", ()))

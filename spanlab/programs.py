@@ -70,8 +70,8 @@ class ProgramRegistry:
         """
         path = self._path(name)
         if not path.is_file():
-            known = ", ".join(program.name for program in self) or "none yet"
-            raise NotFoundError(f"no program is called {name!r} (known: {known})")
+            names = ", ".join(program.name for program in self) or "none yet"
+            raise NotFoundError(f"no program is called {name!r} (known: {names})")
         return _stored(path)
 
     def save(self, program: TunedProgram) -> None:

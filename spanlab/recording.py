@@ -130,15 +130,17 @@ class Recorder:
             if node not in needed:
                 needed.add(node)
                 waiting += nodes[node].sources
-        asked = {
+        questions = {
             node.id
             for node in nodes.values()
             if node.stage == SOURCE and node.text.strip() == question.strip()
         }
         sources = tuple(
-            node.model_copy(update={"sources": tuple(i for i in node.sources if i not in asked)})
+            node.model_copy(
+                update={"sources": tuple(i for i in node.sources if i not in questions)}
+            )
             for node in nodes.values()
-            if node.id in needed - asked
+            if node.id in needed - questions
         )
         try:
             return Process(nodes=sources)
@@ -154,9 +156,9 @@ class Recorder:
         return Item(id=name, question=question, lang=lang, answer=text, process=process)
 
     def _sources(self, text: str) -> Sequence[str]:
-        known = self._by_text.get(text)
-        if known is not None:
-            return (known,)
+        node = self._by_text.get(text)
+        if node is not None:
+            return (node,)
         return self._inside(text) or (self._add(text, SOURCE, ()),)
 
     def _node(self, name: str) -> ProcessNode:
@@ -165,8 +167,8 @@ class Recorder:
     def _inside(self, text: str) -> list[str]:
         return [
             node
-            for each, node in self._by_text.items()
-            if _INSIDE <= len(each) < len(text) and each in text
+            for known, node in self._by_text.items()
+            if _INSIDE <= len(known) < len(text) and known in text
         ]
 
     def _add(self, text: str, stage: str, sources: tuple[str, ...]) -> str:

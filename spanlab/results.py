@@ -225,9 +225,9 @@ def _isolated(text: str) -> str:
 
 def as_html(table: ResultTable) -> str:
     """Return a table with its title and remarks; every text is escaped, and there is no script."""
-    told = "".join(f"<p class='about'>{escape(remark)}</p>\n" for remark in table.remarks)
+    remarks = "".join(f"<p class='about'>{escape(remark)}</p>\n" for remark in table.remarks)
     if not table.rows:
-        return f"<p>{escape(table.empty)}</p>\n{told}"
+        return f"<p>{escape(table.empty)}</p>\n{remarks}"
     head = "".join(
         f"<th scope='col'{_about(column)}>{escape(column.title)}</th>" for column in table.columns
     )
@@ -239,7 +239,7 @@ def as_html(table: ResultTable) -> str:
     )
     caption = f"<caption dir='auto'>{escape(table.title)}</caption>"
     first = f"<tr>{head}</tr>\n" if any(column.title for column in table.columns) else ""
-    return f"<table>{caption}\n{first}{body}</table>\n{told}"
+    return f"<table>{caption}\n{first}{body}</table>\n{remarks}"
 
 
 def _about(column: Column) -> str:

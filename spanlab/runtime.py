@@ -214,15 +214,15 @@ class SingleFlight(Generic[Answer]):
     ) -> Answer:
         error: Exception = _AbandonedError()
         try:
-            found = await ask()
+            result = await ask()
         except BudgetError:
             raise
         except Exception as raised:
             error = raised
             raise
         else:
-            answer.set_result(found)
-            return found
+            answer.set_result(result)
+            return result
         finally:
             with self._lock:
                 del self._answers[key]

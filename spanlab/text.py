@@ -61,15 +61,15 @@ def terms(text: str, *, stems: bool = False) -> list[str]:
         The terms; none for a text without letters and digits.
     """
     folded = _folded(text)
-    found = (_ASCII if folded.isascii() else _words()).findall(folded)
+    words = (_ASCII if folded.isascii() else _words()).findall(folded)
     if stems:
-        found += [word[:STEM] + "*" for word in found if len(word) > STEM]
+        words += [word[:STEM] + "*" for word in words if len(word) > STEM]
     if not folded.isascii():
         for run in _WIDE.findall(folded):
-            found.extend(chain(run, _grams(run, 2)))
+            words.extend(chain(run, _grams(run, 2)))
         for run in _UNSPACED.findall(folded):
-            found.extend(chain(_grams(run, 2), _grams(run, 3)) if len(run) > 1 else [run])
-    return found
+            words.extend(chain(_grams(run, 2), _grams(run, 3)) if len(run) > 1 else [run])
+    return words
 
 
 def beginnings(text: str) -> set[str]:
@@ -97,10 +97,10 @@ def sought(text: str) -> list[str]:
         The beginnings, each once; none for a search without letters and digits.
     """
     folded = _folded(text)
-    found = (_ASCII if folded.isascii() else _words()).findall(folded)
+    grams = (_ASCII if folded.isascii() else _words()).findall(folded)
     for run in _unspaced(folded):
-        found += _grams(run, _LENGTH) if len(run) > _LENGTH else [run]
-    return list(dict.fromkeys(found))
+        grams += _grams(run, _LENGTH) if len(run) > _LENGTH else [run]
+    return list(dict.fromkeys(grams))
 
 
 def _unspaced(folded: str) -> Iterator[str]:

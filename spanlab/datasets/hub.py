@@ -57,18 +57,18 @@ def fetched(address: str) -> list[Path]:
     repository = _checked(f"{owner}/{name}")
     with _asking(address) as hub:
         info = hub.dataset_info(repository, revision=revision or None)
-        there = sorted(each.rfilename for each in info.siblings or ())
-        below = [each for each in there if not path or f"{each}/".startswith(f"{path}/")]
+        there = sorted(sibling.rfilename for sibling in info.siblings or ())
+        below = [path_ for path_ in there if not path or f"{path_}/".startswith(f"{path}/")]
         for endings in _FORMS:
-            files = [each for each in below if each.removesuffix(".gz").endswith(endings)]
+            files = [name for name in below if name.removesuffix(".gz").endswith(endings)]
             if files:
                 return [
                     Path(
                         hub.hf_hub_download(
-                            repository, each, repo_type="dataset", revision=info.sha
+                            repository, file, repo_type="dataset", revision=info.sha
                         )
                     )
-                    for each in files
+                    for file in files
                 ]
     expected = f"one of {', '.join(ending for endings in _FORMS for ending in endings)}"
     raise InputError("the dataset has no file that can be read", file=address, expected=expected)
@@ -189,8 +189,8 @@ def write_hub(records: Iterable[Record], stream: BinaryIO, title: str) -> int:
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         with archive.open(_member(_DATA), "w", force_zip64=True) as lines:
             for record in records:
-                said = [annotation_columns(annotation) for annotation in record.annotations]
-                lines.write(to_json({**item_columns(record.item), "annotations": said}) + b"\n")
+                columns = [annotation_columns(annotation) for annotation in record.annotations]
+                lines.write(to_json({**item_columns(record.item), "annotations": columns}) + b"\n")
                 count += 1
                 languages[record.item.lang] += 1
                 annotators.update((a.annotator, a.kind.value) for a in record.annotations)
@@ -211,13 +211,13 @@ def _member(name: str) -> zipfile.ZipInfo:
 def _front(languages: Iterable[str]) -> str:
     """Return what the card says to machines; JSON is YAML, too."""
     codes = sorted({lang.partition("-")[0] for lang in languages} - {UNDETERMINED})
-    said = {
+    front = {
         **({"language": codes} if codes else {}),
         "tags": ["hallucination-detection"],
         "configs": [{"config_name": "default", "data_files": _DATA}],
         "dataset_info": {"features": [_feature(*item) for item in _FEATURES.items()]},
     }
-    return "\n".join(f"{key}: {json.dumps(value)}" for key, value in said.items())
+    return "\n".join(f"{key}: {json.dumps(value)}" for key, value in front.items())
 
 
 def _feature(name: str, kind: object) -> dict[str, object]:

@@ -41,14 +41,14 @@ class RecordList(NamedTuple):
 
 def first_objects(file: InputFile) -> list[dict[str, Any]]:
     """Return the JSON objects among the first lines, however long a line is; at least the first."""
-    found = []
+    objects = []
     with file.open() as stream:
         for row, place in islice(file.lines(stream), _LINES):
             if isinstance(value := _value(row), dict):
-                found.append(value)
+                objects.append(value)
                 if place + len(row.beginning) > _HEAD:
                     break
-    return found
+    return objects
 
 
 def printed(file: InputFile) -> Iterator[FileRow]:

@@ -149,7 +149,7 @@ def check_offsets(text: str, start: int, end: int, field: str) -> None:
         )
 
 
-def span_at(text: str, start: int, end: int, field: str, **said: Any) -> Span:
+def span_at(text: str, start: int, end: int, field: str, **fields: Any) -> Span:
     """Return the span ``[start, end)`` of ``text``.
 
     Args:
@@ -157,14 +157,14 @@ def span_at(text: str, start: int, end: int, field: str, **said: Any) -> Span:
         start: first character.
         end: one past the last character.
         field: named in errors.
-        said: what else is said of the span (prob, label, note, evidence).
+        **fields: what else the span has (prob, label, note, evidence).
 
     Raises:
-        InputError: the offsets are not a part of ``text``, or something said is not as it must be.
+        InputError: the offsets are not a part of ``text``, or another field is not as it must be.
     """
     check_offsets(text, start, end, field)
     try:
-        return Span(start=start, end=end, text=text[start:end], **said)
+        return Span(start=start, end=end, text=text[start:end], **fields)
     except ValidationError as error:
         raise within(input_error(error), field) from None
 

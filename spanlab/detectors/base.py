@@ -277,8 +277,8 @@ class BatchCollector:
             if not batch:
                 return
             wanted = [waiting for waiting in batch if waiting[1].set_running_or_notify_cancel()]
-            said = self._attempt([item for item, _ in wanted])
-            for (_, future), annotation in zip(wanted, said, strict=True):
+            results = self._attempt([item for item, _ in wanted])
+            for (_, future), annotation in zip(wanted, results, strict=True):
                 future.set_result(annotation)
 
     def _attempt(self, items: Sequence[Item]) -> Sequence[Annotation]:

@@ -39,14 +39,15 @@ class ItemOutcome:
 
     def added_to(self, record: Record) -> Record:
         """Return the record with new passages, and with new annotations in place of old ones."""
-        item, said = record.item, {saying.annotator: saying for saying in record.annotations}
+        item = record.item
+        latest = {annotation.annotator: annotation for annotation in record.annotations}
         for finding in self.findings:
             # Detectors with different retrievers have each found passages of their own.
             item, moved = merged(item, finding.item)
             for annotation in finding.annotations:
-                said.pop(annotation.annotator, None)
-                said[annotation.annotator] = renumbered(annotation, moved)
-        return Record(item=item, annotations=tuple(said.values()))
+                latest.pop(annotation.annotator, None)
+                latest[annotation.annotator] = renumbered(annotation, moved)
+        return Record(item=item, annotations=tuple(latest.values()))
 
 
 @dataclass
@@ -107,20 +108,24 @@ class Ensemble:
         work = [
             self._one(detector, record.item)
             for detector in self.detectors
-            if again or (said := record.by(detector.name)) is None or said.status in open_states
+            if again
+            or (annotation := record.by(detector.name)) is None
+            or annotation.status in open_states
         ]
         results = [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
-        found = [result for result in results if isinstance(result, DetectorResult)]
+        findings = [result for result in results if isinstance(result, DetectorResult)]
         errors = [result for result in results if not isinstance(result, DetectorResult)]
         # A wrong key outweighs a spent budget: the former has to be mended first.
         errors.sort(key=lambda error: isinstance(error, BudgetError))
-        changed = {said.annotator for finding in found for said in finding.annotations}
-        votes = self._cast(record, found, changed)
+        changed = {
+            annotation.annotator for finding in findings for annotation in finding.annotations
+        }
+        votes = self._cast(record, findings, changed)
         if self.report is not None:
-            for finding in (*found, *votes):
-                for said in finding.annotations:
-                    self.report(finding.item, said)
-        return ItemOutcome((*found, *votes), errors[0] if errors else None)
+            for finding in (*findings, *votes):
+                for annotation in finding.annotations:
+                    self.report(finding.item, annotation)
+        return ItemOutcome((*findings, *votes), errors[0] if errors else None)
 
     async def _one(
         self, detector: Detector, item: Item
@@ -130,8 +135,8 @@ class Ensemble:
                 return self.broken
             try:
                 finding = await detector.detect(item)
-                for said in finding.annotations:
-                    said.check(finding.item)
+                for annotation in finding.annotations:
+                    annotation.check(finding.item)
                 return finding
             except BudgetError as error:
                 return error
@@ -144,20 +149,20 @@ class Ensemble:
                 return DetectorResult(failed(detector.name, error), item)
 
     def _cast(
-        self, record: Record, found: Sequence[DetectorResult], changed: AbstractSet[str]
+        self, record: Record, findings: Sequence[DetectorResult], changed: AbstractSet[str]
     ) -> list[DetectorResult]:
         """Return the votes whose voters have all come to an end, where there is something new."""
-        said = {annotation.annotator: annotation for annotation in record.annotations}
-        said |= {
+        latest = {annotation.annotator: annotation for annotation in record.annotations}
+        latest |= {
             annotation.annotator: annotation
-            for finding in found
+            for finding in findings
             for annotation in finding.annotations
         }
         cast = []
         for name, names in self.votes:
-            voters = [said.get(voter) for voter in names]
+            voters = [latest.get(voter) for voter in names]
             ready = [voter for voter in voters if voter is not None and voter.status in _ENDED]
-            new = name not in said or not changed.isdisjoint(names)
+            new = name not in latest or not changed.isdisjoint(names)
             if new and len(ready) == len(voters):
                 cast.append(DetectorResult(tally(name, record.item, ready), record.item))
         return cast

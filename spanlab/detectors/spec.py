@@ -218,6 +218,6 @@ def spec_of(name: str) -> Spec:
 
 def members() -> dict[str, DetectorSpec]:
     """Return the members of the installed ensembles by the names that they sign with."""
-    found = (entry.members for entry in entries() if entry.members is not None)
-    specs = (EnsembleSpec.read(path) for path in found)
+    paths = (entry.members for entry in entries() if entry.members is not None)
+    specs = (EnsembleSpec.read(path) for path in paths)
     return {member.signs: member for spec in specs for member in spec.members}

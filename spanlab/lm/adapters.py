@@ -117,10 +117,10 @@ class InputsFirstAdapter(dspy.ChatAdapter):
             wait(forget_last_call())
             raise
 
-    async def acall(self, *args: Any, **asked: Any) -> Any:
+    async def acall(self, *args: Any, **arguments: Any) -> Any:
         """Ask in the running event loop; see dspy."""
         try:
-            return await super().acall(*args, **asked)
+            return await super().acall(*args, **arguments)
         except AdapterParseError:
             await forget_last_call()
             raise
@@ -175,12 +175,12 @@ class ChatAnswers(InputsFirstAdapter):
         except AdapterParseError:
             return self._json(*args, **asked)
 
-    async def acall(self, *args: Any, **asked: Any) -> Any:
+    async def acall(self, *args: Any, **arguments: Any) -> Any:
         """Ask in the running event loop; see dspy."""
         try:
-            return await super().acall(*args, **asked)
+            return await super().acall(*args, **arguments)
         except AdapterParseError:
-            return await self._json.acall(*args, **asked)
+            return await self._json.acall(*args, **arguments)
 
 
 def _stands_first(signature: type[Signature]) -> bool:

@@ -281,8 +281,8 @@ def reported(body: object) -> ServerReport | None:
         return _read(body["error"])
     if body.get("object") == "error":
         return _read(body)
-    told = next((body[name] for name in ("detail", "message", "errors") if body.get(name)), None)
-    return None if told is None else _read(told)
+    message = next((body[name] for name in ("detail", "message", "errors") if body.get(name)), None)
+    return None if message is None else _read(message)
 
 
 def words_of(page: str) -> str:
@@ -300,8 +300,8 @@ def _read(error: object) -> ServerReport:
     if not isinstance(error, dict):
         return ServerReport(0, str(error))
     code = str(error.get("code") or error.get("type") or "")
-    told = error.get("message") or error.get("msg") or error.get("detail")
-    message = told if isinstance(told, str) else json.dumps(told or error, ensure_ascii=False)
+    words = error.get("message") or error.get("msg") or error.get("detail")
+    message = words if isinstance(words, str) else json.dumps(words or error, ensure_ascii=False)
     place = error.get("loc")
     if isinstance(place, list):
         message = f"{'.'.join(map(str, place))}: {message}"

@@ -120,8 +120,8 @@ class LanguageModel(dspy.LM):
             return None
         for name in ("temperature", "top_p"):
             given[name] = None if given[name] is None else float(given[name])
-        said = {name: value for name, value in given.items() if value is not None}
-        body = {"model": self.model, "messages": messages, **said}
+        fields = {name: value for name, value in given.items() if value is not None}
+        body = {"model": self.model, "messages": messages, **fields}
         return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
 
     def _has_listeners(self) -> bool:

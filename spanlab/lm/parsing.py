@@ -66,15 +66,15 @@ def read_fields(signature: type[Signature], forms: Forms, answer: str) -> dict[s
         answer does not say for certain what a field is.
     """
     sections = _sections(forms, answer)
-    found = {
+    fields = {
         name: _only(_in_section(form, texts))
         for name, form in forms.items()
         if (texts := sections.get(name))
     }
-    if not found.keys() >= forms.keys() - {THOUGHT}:
-        found |= _without_sections(signature, forms, answer, bare=not sections)
-    found[THOUGHT] = found.get(THOUGHT) or ""
-    values = {name: found.get(name) for name in forms}
+    if not fields.keys() >= forms.keys() - {THOUGHT}:
+        fields |= _without_sections(signature, forms, answer, bare=not sections)
+    fields[THOUGHT] = fields.get(THOUGHT) or ""
+    values = {name: fields.get(name) for name in forms}
     return None if any(value is None for value in values.values()) else values
 
 

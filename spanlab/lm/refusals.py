@@ -121,16 +121,18 @@ def _has_system(request: Mapping[str, Any]) -> bool:
 
 def _without_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return messages with what the system says at the beginning of what the user says first."""
-    told = [str(message["content"]) for message in messages if message.get("role") == "system"]
+    instructions = [
+        str(message["content"]) for message in messages if message.get("role") == "system"
+    ]
     rest = [message for message in messages if message.get("role") != "system"]
     first = rest[0] if rest and rest[0].get("role") == "user" else None
     if first is None:
-        return [{"role": "user", "content": "\n\n".join(told)}, *rest]
+        return [{"role": "user", "content": "\n\n".join(instructions)}, *rest]
     content = first["content"]
     if isinstance(content, list):  # text and images
-        joined: Any = [*({"type": "text", "text": text} for text in told), *content]
+        joined: Any = [*({"type": "text", "text": text} for text in instructions), *content]
     else:
-        joined = "\n\n".join([*told, str(content)])
+        joined = "\n\n".join([*instructions, str(content)])
     return [{**first, "content": joined}, *rest[1:]]
 
 

@@ -222,10 +222,10 @@ class BoundedClient(openai.DefaultAioHttpClient):
         error = failure_of(
             report, host=choice.host, model=choice.model, key_name=choice.api_key_env
         )
-        told = {name: value for name, value in headers.items() if name.startswith("retry-after")}
-        told[_AGAIN] = "true" if isinstance(error, UnavailableError) else "false"
+        kept = {name: value for name, value in headers.items() if name.startswith("retry-after")}
+        kept[_AGAIN] = "true" if isinstance(error, UnavailableError) else "false"
         return httpx2.Response(
-            report.status or 500, headers=told, request=request, extensions={FAILURE: error}
+            report.status or 500, headers=kept, request=request, extensions={FAILURE: error}
         )
 
 

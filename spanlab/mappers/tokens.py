@@ -182,16 +182,16 @@ def _own(run: re.Match[str], extents: list[Extent]) -> str:
 
 def _words(text: str, lang: str) -> list[Extent]:
     doc = _read(text, _code(lang))
-    found: list[Extent] = []
+    words: list[Extent] = []
     for start, length in doc.to_array(["IDX", "LENGTH"]).tolist():
         if text[start].isspace():
             continue
         end = start + length
         if length > 3 and text[end - 1] == "." and _NUMBER.fullmatch(text, start, end):
-            found += (Extent(start, end - 1), Extent(end - 1, end))
+            words += (Extent(start, end - 1), Extent(end - 1, end))
         else:
-            found.append(Extent(start, end))
-    return found
+            words.append(Extent(start, end))
+    return words
 
 
 def _code(lang: str) -> str:

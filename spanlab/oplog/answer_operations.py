@@ -123,8 +123,8 @@ class EditClaim(BaseEdit):
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
         own = _own(state, self.claim)
-        said = own.model_copy(update={"text": self.text, "note": self.note or None})
-        return _put(state, {**state.claims, self.claim: _judged(said, self.verdict)})
+        rewritten = own.model_copy(update={"text": self.text, "note": self.note or None})
+        return _put(state, {**state.claims, self.claim: _judged(rewritten, self.verdict)})
 
 
 class RemoveClaim(BaseEdit):
@@ -217,8 +217,8 @@ class Respond(BaseEdit):
 
     def problem(self, settings: DatasetSettings) -> str | None:
         """Say why the settings of the dataset do not allow this, if they do not."""
-        asked = settings.questions if self.span is None else settings.attributes
-        for question in asked:
+        questions = settings.questions if self.span is None else settings.attributes
+        for question in questions:
             if question.name == self.question:
                 return None if self.response is None else question.problem(self.response)
         return f"this dataset does not ask {self.question!r} (any more)"

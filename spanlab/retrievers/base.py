@@ -150,9 +150,9 @@ def retrieval_of(
         query: for what; None for what the retriever searches an item by.
     """
     query = _unless_usual(item, retriever, query)
-    asked = (None, None, None) if query is None else (query.text, query.k, query.before)
+    search = (None, None, None) if query is None else (query.text, query.k, query.before)
     return next(
-        (retrieval for retrieval in item.retrievals if retrieval.key == (retriever.name, *asked)),
+        (retrieval for retrieval in item.retrievals if retrieval.key == (retriever.name, *search)),
         None,
     )
 

@@ -119,11 +119,11 @@ class PageReader:
         kept = self._cache
 
         async def fetch() -> WebPage:
-            known = await kept.get(key)
+            stored = await kept.get(key)
             with suppress(ValidationError):
-                return WebPage.model_validate(known)
+                return WebPage.model_validate(stored)
             with suppress(ValidationError):
-                failure = _FailedFetch.model_validate(known)
+                failure = _FailedFetch.model_validate(stored)
                 if abs(time.time() - failure.at) < _FORGIVEN:  # later: the clock was set back
                     raise PageError(failure.reason)
             try:
@@ -177,11 +177,11 @@ class PageReader:
 
     async def _rules(self, origin: str) -> RobotFileParser:
         """Read a site's robots.txt once: none means all is allowed, an error that nothing is."""
-        known, since = self._robots.get(origin, (None, 0.0))
-        if isinstance(known, RobotFileParser):
-            return known
-        if known is not None and time.monotonic() - since < _FORGIVEN:
-            raise type(known)(str(known))
+        kept, since = self._robots.get(origin, (None, 0.0))
+        if isinstance(kept, RobotFileParser):
+            return kept
+        if kept is not None and time.monotonic() - since < _FORGIVEN:
+            raise type(kept)(str(kept))
         if len(self._robots) >= _SITES:
             self._robots.clear()
         try:

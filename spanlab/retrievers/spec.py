@@ -165,8 +165,8 @@ class PackageSpec(_SearchSource):
     def _open(self, meter: Meter, settings: Settings) -> Retriever:
         create = brought(GROUP, self.name, "retriever")
         with foreign(f"the retriever {self.name!r} cannot be made", UsageError):
-            found: Retriever = create(self.k)
-            return found
+            made: Retriever = create(self.k)
+            return made
 
 
 _SPECS: dict[str, type[_SourceSpec]] = {

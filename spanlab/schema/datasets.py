@@ -165,7 +165,7 @@ class DetectorSetup(FrozenModel):
 
     def repeats(self, other: Self) -> bool:
         """Say whether this is another one again: all the same but for the seeds of its models."""
-        mine, its = ((one.models, one.options, one.prompts) for one in (self, other))
+        mine, its = ((setup.models, setup.options, setup.prompts) for setup in (self, other))
         return mine == its and self.annotator != other.annotator
 
 

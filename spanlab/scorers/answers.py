@@ -105,9 +105,9 @@ def _nltk() -> tuple[Callable[..., float], _Words]:
     except LookupError:
         raise UsageError(_NO_DATA) from None
     # The same words come again and again; looking one up costs more than all the rest.
-    known = SimpleNamespace(synsets=cache(wordnet.synsets))
+    dictionary = SimpleNamespace(synsets=cache(wordnet.synsets))
     stemmer = SimpleNamespace(stem=cache(PorterStemmer().stem))
-    return partial(single_meteor_score, wordnet=known, stemmer=stemmer), words
+    return partial(single_meteor_score, wordnet=dictionary, stemmer=stemmer), words
 
 
 def _parting() -> _Words:

@@ -259,10 +259,10 @@ def _figures(confusion: Table, counted: NDArray[np.bool_] | None = None) -> Tabl
 
 
 def _by_verdict(classes: Sequence[str], confusion: Table) -> tuple[VerdictScore, ...]:
-    found = []
+    scores = []
     for at, verdict in enumerate(classes):
         right, gold, predicted = confusion[at, at], confusion[at].sum(), confusion[:, at].sum()
-        found.append(
+        scores.append(
             VerdictScore(
                 verdict=verdict,
                 gold=int(gold),
@@ -272,7 +272,7 @@ def _by_verdict(classes: Sequence[str], confusion: Table) -> tuple[VerdictScore,
                 f1=2 * right / (gold + predicted),
             )
         )
-    return tuple(found)
+    return tuple(scores)
 
 
 def _auroc(claims: Sequence[JudgedClaim]) -> MeanInterval | None:

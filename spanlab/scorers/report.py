@@ -116,11 +116,11 @@ def score_by(
     samples = {lang: bootstrap(table, lang) for lang, table in tables.items()}
     observed["macro"] = macro_mean(list(observed.values()))
     samples["macro"] = macro_mean(list(samples.values()))
-    found = {}
+    intervals_by_language = {}
     for lang, mean in observed.items():
         low, high = interval(samples[lang][:, 0])
-        found[lang] = MeanInterval(mean=float(mean[0]), low=low, high=high)
-    return found
+        intervals_by_language[lang] = MeanInterval(mean=float(mean[0]), low=low, high=high)
+    return intervals_by_language
 
 
 def by_language(items: Iterable[ItemScore]) -> dict[str, list[ItemScore]]:

@@ -153,7 +153,7 @@ def fields_of(text: str) -> dict[str, Any]:
     pieces = _SECTION.split(text)[1:]
     if pieces:
         pairs = zip(pieces[::2], pieces[1::2], strict=True)
-        return {name: _value(said.strip()) for name, said in pairs if name != "completed"}
+        return {name: _value(content.strip()) for name, content in pairs if name != "completed"}
     value = _value(text)
     return value if isinstance(value, dict) else {}
 

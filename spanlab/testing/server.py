@@ -220,12 +220,12 @@ def _models(windows: Mapping[str, int]) -> ScriptedReply:
 def _with_usage(body: dict[str, Any], ask: ModelRequest) -> dict[str, Any]:
     body = dict(body)
     cached = body.pop("cached_tokens", 0)
-    asked = len(ask.text) // _CHARACTERS_PER_TOKEN + 1
+    tokens = len(ask.text) // _CHARACTERS_PER_TOKEN + 1
     answered = len(str(body["choices"][0]["message"]["content"] or "")) // _CHARACTERS_PER_TOKEN + 1
     usage = {
-        "prompt_tokens": asked,
+        "prompt_tokens": tokens,
         "completion_tokens": answered,
-        "total_tokens": asked + answered,
+        "total_tokens": tokens + answered,
         "prompt_tokens_details": {"cached_tokens": cached},
     }
     return {"model": ask.body.get("model", "scripted"), "usage": usage, **body}

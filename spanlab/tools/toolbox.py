@@ -156,8 +156,8 @@ class Toolbox:
         """Return the tool of a call that can be made; raises as ``call`` does."""
         tool = self.tools.get(name)
         if tool is None:
-            known = ", ".join(self.tools) or "none"
-            raise ToolError(f"there is no tool {name[:100]!r} (there are: {known})")
+            names = ", ".join(self.tools) or "none"
+            raise ToolError(f"there is no tool {name[:100]!r} (there are: {names})")
         _check(tool, _named(tool, arguments))
         return tool
 
@@ -285,12 +285,12 @@ def chosen_servers(settings: Settings, names: str) -> Mapping[str, ToolServer]:
         InputError: the file of servers is wrong.
     """
     wanted = [name for name in map(str.strip, names.split(",")) if name]
-    known = tool_servers(settings) if wanted else {}
+    servers = tool_servers(settings) if wanted else {}
     for name in wanted:
-        if name not in known:
+        if name not in servers:
             raise UsageError(
-                f"no tool server is called {name!r} (there are: {', '.join(known)}); "
+                f"no tool server is called {name!r} (there are: {', '.join(servers)}); "
                 f"yours stand in {settings.home / 'tools.json'} or the file that "
                 f"{settings.variable('tools')} names"
             )
-    return {name: known[name] for name in wanted}
+    return {name: servers[name] for name in wanted}

@@ -126,25 +126,25 @@ def by_item(rows: Iterable[CellsRow], limit: int) -> Iterator[CellsRow]:
         if first.refused is not None:
             yield first
             continue
-        said: list[Mapping[str, Any]] = []
+        own_rows: list[Mapping[str, Any]] = []
         size = 0
         for row in chain([first], same):
             if row.cells["annotator"] and size <= limit:
                 mine = {name: row.cells[name] for name in _SAID}
-                said.append({**mine, "responses": _responses(row.cells)})
-                size += weight(to_json(said[-1]))
+                own_rows.append({**mine, "responses": _responses(row.cells)})
+                size += weight(to_json(own_rows[-1]))
         item = {name: value for name, value in first.cells.items() if name not in _SAID}
         refused = too_large("the item with all its annotations", limit) if size > limit else None
-        yield CellsRow(first.line, {**item, "annotations": said}, refused)
+        yield CellsRow(first.line, {**item, "annotations": own_rows}, refused)
 
 
 def is_own(cells: Mapping[str, Any]) -> bool:
     """Say whether a record has an item's columns and a list of annotations in theirs."""
-    said = cells.get("annotations")
-    if not isinstance(said, list) or not set(COLUMNS) - set(_SAID) <= cells.keys():
+    listed = cells.get("annotations")
+    if not isinstance(listed, list) or not set(COLUMNS) - set(_SAID) <= cells.keys():
         return False
     return all(
-        isinstance(annotation, dict) and set(_SAID) <= annotation.keys() for annotation in said
+        isinstance(annotation, dict) and set(_SAID) <= annotation.keys() for annotation in listed
     )
 
 
@@ -155,17 +155,17 @@ def record_of(cells: Mapping[str, Any]) -> Record:
         InputError: one of them holds something that it cannot; names it.
     """
     item = {name: _nested(name, cells[name]) for name in COLUMNS if name not in _SAID}
-    said = [
+    rows = [
         {name: _nested(name, annotation.get(name)) for name in (*_SAID, "responses")}
         for annotation in cells["annotations"]
     ]
-    for annotation in said:
+    for annotation in rows:
         for span in annotation["spans"] if isinstance(annotation["spans"], list) else ():
             if isinstance(span, dict):
                 span["attributes"] = _nested("attributes", span.get("attributes"))
         if isinstance(annotation["claims"], list):
             annotation["claims"] = [_claim(claim, item["answer"]) for claim in annotation["claims"]]
-    return jsonl.loads(to_json({**_said(item), "annotations": _said(said)}))
+    return jsonl.loads(to_json({**_said(item), "annotations": _said(rows)}))
 
 
 def _nested(name: str, value: Any) -> Any:
@@ -279,12 +279,12 @@ def _schema(pa: Any, questions: Sequence[Question]) -> Any:
     text, offset, number = pa.string(), pa.int64(), pa.float64()
     passage = pa.struct([(name, text) for name in ("text", "title", "url", "date")])
     place = [("start", offset), ("end", offset)]
-    said = [("text", text), ("prob", number), ("label", text), ("note", text)]
-    said.append(("attributes", text))
+    span = [("text", text), ("prob", number), ("label", text), ("note", text)]
+    span.append(("attributes", text))
     claim = [("text", text), ("verdict", text), ("prob", number), *place, ("note", text)]
     lists = {
         "passages": pa.list_(passage),
-        "spans": pa.list_(pa.struct([*place, *said])),
+        "spans": pa.list_(pa.struct([*place, *span])),
         "claims": pa.list_(pa.struct(claim)),
     }
     scales = {

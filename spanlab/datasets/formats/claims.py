@@ -85,8 +85,8 @@ class _ClaimLine(BaseModel):
         """The label as it stands there, wherever it stands; None for none."""
         evidence = (self.model_extra or {}).get("evidence")
         if isinstance(evidence, dict) and "cited_doc_ids" in (self.model_extra or {}):
-            found = (judgement.get("label") for some in evidence.values() for judgement in some)
-            return next(found, "not enough information")
+            labels = (judgement.get("label") for some in evidence.values() for judgement in some)
+            return next(labels, "not enough information")
         given = (self.label, self.verdict, self.raw_label)
         return next((label for label in given if label not in (None, "")), None)
 
@@ -155,14 +155,14 @@ def _apart(row: FileRow) -> Iterator[FileRow]:
         yield row
         return
     try:
-        told = _ClaimList.model_validate_json(row.raw)
+        line = _ClaimList.model_validate_json(row.raw)
     except ValidationError:
         yield row
         return
-    shared = (told.model_extra or {}) | {"response": told.response, "label": None}
-    for number, (claim, label) in enumerate(zip_longest(told.claims, told.claim_labels), start=1):
+    shared = (line.model_extra or {}) | {"response": line.response, "label": None}
+    for number, (claim, label) in enumerate(zip_longest(line.claims, line.claim_labels), start=1):
         own = claim if isinstance(claim, dict) else {"claim": claim, "label": label}
-        name = f"{told.id or COUNTED.format(row.line)}-{number}"
+        name = f"{line.id or COUNTED.format(row.line)}-{number}"
         yield row._replace(beginning=json.dumps(shared | {"id": name} | own).encode())
 
 

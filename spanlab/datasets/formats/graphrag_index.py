@@ -172,7 +172,7 @@ def _extracted(
     Returns:
         Descriptions by text unit; nothing where neither tables nor log tell.
     """
-    found: dict[_Key, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    descriptions: dict[_Key, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     tables: tuple[tuple[type[_ExtractedRow], str], ...] = (
         (_RawEntity, "raw_entities"),
         (_RawRelationship, "raw_relationships"),
@@ -182,14 +182,14 @@ def _extracted(
             for row, place in _rows(folder, name, kind):
                 for unit, text in zip(row.text_unit_ids, row.description, strict=True):
                     (node,) = place.known([unit], names, "text_unit_ids")
-                    found[_key(row)][node].append(text)
-    if not found and (folder.path / _LOG).exists():
+                    descriptions[_key(row)][node].append(text)
+    if not descriptions and (folder.path / _LOG).exists():
         for line in part(folder, _LOG).rows():
             call = parsed(_ModelCall, line)
             node_read = _unit_read(call, units)
             for key, text in _records(call.response) if node_read else ():
-                found[key][node_read].append(text)
-    return found
+                descriptions[key][node_read].append(text)
+    return descriptions
 
 
 def _unit_read(call: _ModelCall, units: Mapping[str, str]) -> str:

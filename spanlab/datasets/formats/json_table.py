@@ -110,8 +110,8 @@ class JsonReader(MappedReader):
         """
         columns = _columns(samples)
         wanted = (any_element(column) for column in (self._options.columns or {}).values())
-        known = all(column in columns for column in wanted)
-        return known, _fields(columns if own is None else own, samples)
+        all_there = all(column in columns for column in wanted)
+        return all_there, _fields(columns if own is None else own, samples)
 
 
 def _without_lists(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,19 +125,21 @@ def _without_lists(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _columns(samples: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    found: dict[str, None] = {}
+    columns: dict[str, None] = {}
     for sample in samples:
-        found |= dict.fromkeys(paths(sample))
-    return tuple(islice(found, _MOST))
+        columns |= dict.fromkeys(paths(sample))
+    return tuple(islice(columns, _MOST))
 
 
 def _fields(columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> int:
     """Return how many of question, answer and passages records have; 0 without an answer."""
     mapping = map_columns(columns, None, needed=None, samples=samples)
-    said = {
+    filled = {
         field
         for field, column in mapping.items()
         if any(value_at(sample, column) not in (None, "", []) for sample in samples)
     }
-    chat = "messages" in said
-    return (chat or "answer" in said) * (1 + (chat or "question" in said) + ("passages" in said))
+    chat = "messages" in filled
+    return (chat or "answer" in filled) * (
+        1 + (chat or "question" in filled) + ("passages" in filled)
+    )

@@ -114,16 +114,21 @@ def _model(annotation: Annotation, index: int, settings: DatasetSettings) -> dic
 
 
 def _results(annotation: Annotation, index: int, settings: DatasetSettings) -> list[dict[str, Any]]:
-    found = []
+    results = []
     for number, span in enumerate(annotation.spans):
         name = f"{index}-{number}"
         region = _region(span, name, scored=annotation.kind is not AnnotatorKind.PERSON)
         place = {key: value for key, value in region["value"].items() if key != "labels"}
-        asked = [one for one in settings.attributes if one.is_asked_of(span.label)]
-        attributes = _responses(asked, span.attributes, place)
-        found += [region, *({"id": name, **attribute} for attribute in attributes)]
+        questions = [
+            attribute for attribute in settings.attributes if attribute.is_asked_of(span.label)
+        ]
+        attributes = _responses(questions, span.attributes, place)
+        results += [region, *({"id": name, **attribute} for attribute in attributes)]
     whole = _responses(settings.questions, annotation.responses, {})
-    return [*found, *({"id": f"{index}-{response['from_name']}", **response} for response in whole)]
+    return [
+        *results,
+        *({"id": f"{index}-{response['from_name']}", **response} for response in whole),
+    ]
 
 
 def _responses(
@@ -209,16 +214,16 @@ def asked_in(config: str) -> dict[str, tuple[Question, ...]]:
         view = ET.fromstring(config)  # noqa: S314 - without declarations nothing grows
     except ET.ParseError as error:
         raise UsageError(f"the labelling configuration is no XML: {error}") from error
-    asked: dict[str, list[Question]] = {"attributes": [], "questions": []}
+    by_scope: dict[str, list[Question]] = {"attributes": [], "questions": []}
     title = ""
     for element in view.iter():
         if element.tag == "Header":
             title = element.get("value", "")
         elif element.tag in _CONTROLS:
             where = "attributes" if element.get("perRegion") == "true" else "questions"
-            asked[where].append(_question(element, title))
+            by_scope[where].append(_question(element, title))
             title = ""
-    return {where: tuple(questions) for where, questions in asked.items()}
+    return {where: tuple(questions) for where, questions in by_scope.items()}
 
 
 def _control(question: Question) -> tuple[str, Mapping[str, str]]:

@@ -70,14 +70,17 @@ class MultihopReader(FormatReader):
         gold = {*line.gold_titles, *(title for title, _ in line.supporting_facts or ())}
         passages = ten(_passages(line, gold), gold, name)
         answers = [*line.answers, *([line.answer] if line.answer else []), *line.answer_aliases]
-        said: dict[str, Any] = {"answers": list(dict.fromkeys(answers)), **(line.model_extra or {})}
+        extra: dict[str, Any] = {
+            "answers": list(dict.fromkeys(answers)),
+            **(line.model_extra or {}),
+        }
         if line.supporting_facts is not None:
-            said["supporting_facts"] = [list(fact) for fact in line.supporting_facts]
+            extra["supporting_facts"] = [list(fact) for fact in line.supporting_facts]
         supporting = gold | {
             paragraph.title for paragraph in line.paragraphs if paragraph.is_supporting
         }
-        said["gold_titles"] = sorted(supporting)
-        meta: dict[str, JsonValue] = said
+        extra["gold_titles"] = sorted(supporting)
+        meta: dict[str, JsonValue] = extra
         item = Item(
             id=name, lang="en", question=line.question, answer="", passages=passages, meta=meta
         )
@@ -86,15 +89,15 @@ class MultihopReader(FormatReader):
 
 def _passages(line: _QuestionLine, gold: set[str]) -> list[tuple[Passage, bool]]:
     """Return the passages of a line, and of each whether the line itself says it supports."""
-    found = [
+    passages = [
         (Passage(title=title, text="".join(_spaced(sentences))), False)
         for title, sentences in line.context
     ]
-    found += [
+    passages += [
         (Passage(title=paragraph.title, text=paragraph.paragraph_text), paragraph.is_supporting)
         for paragraph in line.paragraphs
     ]
-    return found + [(passage, False) for passage in _retrieved(line, gold)]
+    return passages + [(passage, False) for passage in _retrieved(line, gold)]
 
 
 def _retrieved(line: _QuestionLine, gold: set[str]) -> list[Passage]:
@@ -111,8 +114,8 @@ def _retrieved(line: _QuestionLine, gold: set[str]) -> list[Passage]:
             found=len(titles),
             expected=f"one for each of the {len(texts)} in `retrieved_passages`",
         )
-    told = titles or [_title(text, gold) for text in texts]
-    return [_passage(title or None, text) for title, text in zip(told, texts, strict=False)]
+    names = titles or [_title(text, gold) for text in texts]
+    return [_passage(title or None, text) for title, text in zip(names, texts, strict=False)]
 
 
 def _title(text: str, titles: set[str]) -> str | None:

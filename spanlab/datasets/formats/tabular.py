@@ -197,10 +197,10 @@ class TableReader(MappedReader):
             InputError: the table is broken, or has no rows.
         """
         number = 0
-        found = self._cells()
+        rows = self._cells()
         if is_table(self.columns()) and not self._options.columns:
-            found = by_item(found, self._file.limit)
-        for number, row in enumerate(found, start=1):
+            rows = by_item(rows, self._file.limit)
+        for number, row in enumerate(rows, start=1):
             if row.refused is not None:
                 yield FileRow(row.line, b"", self._unit, number, self._at(row.refused, row.line))
             else:

@@ -200,11 +200,11 @@ def stage_of(span: Mapping[str, Any], by_id: Mapping[str, Mapping[str, Any]]) ->
 
 
 def _named(attributes: Mapping[str, Any]) -> str:
-    known = dict(attributes)
+    metadata = dict(attributes)
     for name in _METADATA:
         inner = parsed(attributes.get(name))
-        known |= inner if isinstance(inner, dict) else {}
-    return next((str(known[name]) for name in _STAGES if known.get(name)), "")
+        metadata |= inner if isinstance(inner, dict) else {}
+    return next((str(metadata[name]) for name in _STAGES if metadata.get(name)), "")
 
 
 def note_span(recorder: Recorder, span: Mapping[str, Any], stage: str) -> None:
@@ -223,18 +223,18 @@ def note_span(recorder: Recorder, span: Mapping[str, Any], stage: str) -> None:
 def _messages(attributes: Mapping[str, Any], *, read: bool) -> Sequence[_TracedMessage]:
     """Return the messages that a call read or wrote, by the first convention that has any."""
     side = "input" if read else "output"
-    found = [
+    messages = [
         _TracedMessage(str(message.get("message.role") or ""), _content(message))
         for message in _list(attributes, f"llm.{side}_messages")
     ]
-    found = found or [
+    messages = messages or [
         _TracedMessage(str(message.get("role") or ""), str(message.get("content") or ""))
         for message in _list(attributes, "gen_ai.prompt" if read else "gen_ai.completion")
     ]
-    found = found or list(_structured(attributes.get(f"gen_ai.{side}.messages")))
-    if not any(message.text.strip() for message in found):
-        found = [_TracedMessage("", str(attributes.get(f"{side}.value") or ""))]
-    return [message for message in found if message.text.strip()]
+    messages = messages or list(_structured(attributes.get(f"gen_ai.{side}.messages")))
+    if not any(message.text.strip() for message in messages):
+        messages = [_TracedMessage("", str(attributes.get(f"{side}.value") or ""))]
+    return [message for message in messages if message.text.strip()]
 
 
 def _content(message: Mapping[str, Any]) -> str:
@@ -273,13 +273,13 @@ def _question(spans: Sequence[Mapping[str, Any]]) -> str:
         value = span["attributes"].get("input.value")
         if isinstance(value, str) and value.strip():
             return _asked(parsed(value)) or value
-        said = [
+        messages = [
             message
             for message in _messages(span["attributes"], read=True)
             if message.role == "user"
         ]
-        if said:
-            return said[-1].text
+        if messages:
+            return messages[-1].text
     return ""
 
 

@@ -198,16 +198,18 @@ class ClaimMemory:
 
 def searched_for(item: Item, indices: Iterable[int]) -> Iterator[ObservedPassage]:
     """Yield those of an item's passages that a search has found, each once."""
-    found = {
+    retrievals = {
         index: retrieval
         for retrieval in item.retrievals
         if retrieval.retriever != MEMORY
         for index in retrieval.passages
     }
     for index in dict.fromkeys(indices):
-        if index in found:
-            query = " ".join(found[index].queries)
-            yield ObservedPassage(item.passages[index], query, found[index].retriever, "search")
+        if index in retrievals:
+            query = " ".join(retrievals[index].queries)
+            yield ObservedPassage(
+                item.passages[index], query, retrievals[index].retriever, "search"
+            )
 
 
 def noted(
@@ -266,9 +268,9 @@ def relevant(
 
 
 def _words(text: str) -> frozenset[str]:
-    found = terms(text)
-    return frozenset(word for word in found if len(word) >= _SHORT or not word.isascii()) or (
-        frozenset(found)
+    words = terms(text)
+    return frozenset(word for word in words if len(word) >= _SHORT or not word.isascii()) or (
+        frozenset(words)
     )
 
 

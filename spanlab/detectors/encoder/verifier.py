@@ -196,7 +196,7 @@ class SentenceDetector:
         for number, (source, ruling) in enumerate(zip(sources, rulings, strict=True)):
             if isinstance(ruling, SpanlabError):
                 return failed(self.name, ruling)
-            found = evidence(
+            quotes = evidence(
                 item, range(len(item.passages)), source.text, stance=stance_of(ruling.verdict)
             )
             claims.append(
@@ -205,13 +205,13 @@ class SentenceDetector:
                     source=source,
                     verdict=ruling.verdict,
                     prob=ruling.prob,
-                    evidence=found,
+                    evidence=quotes,
                     note=ruling.reason,
                 )
             )
             places: tuple[AnswerPlace, ...] = ()
             if ruling.verdict in HALLUCINATED:
-                marks = {"prob": ruling.prob, "note": ruling.reason, "evidence": found}
+                marks = {"prob": ruling.prob, "note": ruling.reason, "evidence": quotes}
                 spans.append(source.model_copy(update=marks))
                 places = (AnswerPlace(start=source.start, end=source.end),)
             steps.append(

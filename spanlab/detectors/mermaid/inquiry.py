@@ -237,8 +237,8 @@ class ClaimInquiry:
 
 
 def _source(passage: Passage, note: str | None) -> str:
-    told = (passage.title, passage.url, passage.date, note)
-    about_it = one_line(", ".join(filter(None, told)), ABOUT)
+    facts = (passage.title, passage.url, passage.date, note)
+    about_it = one_line(", ".join(filter(None, facts)), ABOUT)
     return f" ({about_it})" if about_it else ""
 
 
@@ -275,15 +275,15 @@ class ClaimTrajectory:
 
     def steps(self, number: int) -> list[Step]:
         """Tell what was stated, recalled, thought, called and observed of claim ``number``."""
-        told: list[Step] = []
+        steps: list[Step] = []
         if self.parts is not None:
-            told.append(RemarkStep(text=f"taken apart: {background(self.parts)}", claim=number))
-        told += self.known.steps(number)
+            steps.append(RemarkStep(text=f"taken apart: {background(self.parts)}", claim=number))
+        steps += self.known.steps(number)
         history = self.execution.history
-        told += [_step(turn, number, at) for at, turn in enumerate(history, start=1)]
+        steps += [_step(turn, number, at) for at, turn in enumerate(history, start=1)]
         forced = "the steps were used up: an answer was forced"
         last = forced if self.execution.forced else self.execution.thought
-        return [*told, ThoughtStep(text=last, claim=number, round=len(history) + 1)]
+        return [*steps, ThoughtStep(text=last, claim=number, round=len(history) + 1)]
 
 
 def passages_of(turn: AgentTurn[ToolObservation]) -> Sequence[int]:

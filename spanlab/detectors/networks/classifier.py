@@ -289,16 +289,16 @@ def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _inputs(session: Session, checkpoint: Checkpoint) -> dict[str, type[np.integer[Any]]]:
-    found = {input_.name: input_.type for input_ in session.inputs}
-    strange = sorted(name for name in found if name not in _INPUTS or found[name] not in _TYPES)
-    if strange or "input_ids" not in found:
+    types = {input_.name: input_.type for input_ in session.inputs}
+    strange = sorted(name for name in types if name not in _INPUTS or types[name] not in _TYPES)
+    if strange or "input_ids" not in types:
         raise InputError(
             "the model does not read texts as encoders do",
             file=checkpoint.weights,
-            found=f"inputs {_listed(f'{name} {kind}' for name, kind in found.items())}",
+            found=f"inputs {_listed(f'{name} {kind}' for name, kind in types.items())}",
             expected=f"input_ids, and maybe {_listed(_INPUTS[1:])}, of integers",
         )
-    return {name: _TYPES[kind] for name, kind in found.items()}
+    return {name: _TYPES[kind] for name, kind in types.items()}
 
 
 def _output(session: Session, checkpoint: Checkpoint, task: Task) -> NetworkPort:

@@ -197,7 +197,7 @@ def _model(weights: Path, _changed: int) -> Any:
     logging.set_verbosity_error()  # what goes wrong is said once, as an error of ours
     logging.disable_progress_bar()
     try:
-        model, told = AutoModelForSeq2SeqLM.from_pretrained(
+        model, loading = AutoModelForSeq2SeqLM.from_pretrained(
             weights.parent,
             dtype=torch.float32,
             attn_implementation="eager",  # the configuration may name one to be downloaded
@@ -210,11 +210,11 @@ def _model(weights: Path, _changed: int) -> Any:
         raise InputError(
             f"transformers cannot load the model: {first_line(error)}", file=weights
         ) from None
-    if told["missing_keys"]:
+    if loading["missing_keys"]:
         raise InputError(
             "the file lacks weights of the model that the configuration names",
             file=weights,
-            expected=", ".join(sorted(told["missing_keys"])[:3]),
+            expected=", ".join(sorted(loading["missing_keys"])[:3]),
         )
     model.generation_config = GenerationConfig()
     return model.eval()

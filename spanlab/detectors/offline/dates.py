@@ -48,8 +48,8 @@ class ParsedDate:
     @property
     def words(self) -> range:
         """The words from the date's first to its last."""
-        known = [*self.places[0].values(), *self.signs]
-        return range(min(known), max(known) + 1)
+        positions = [*self.places[0].values(), *self.signs]
+        return range(min(positions), max(positions) + 1)
 
 
 class DateMatch(NamedTuple):
@@ -105,9 +105,9 @@ def match(date: ParsedDate, others: Sequence[ParsedDate]) -> DateMatch | None:
 def _whole(
     date: ParsedDate, other: ParsedDate, wrong: Collection[int]
 ) -> tuple[tuple[int, int], ...]:
-    said, stands = date.words, other.words
-    front = zip(said, stands, strict=False)
-    back = zip(reversed(said), reversed(stands), strict=False)
+    words, stands = date.words, other.words
+    front = zip(words, stands, strict=False)
+    back = zip(reversed(words), reversed(stands), strict=False)
     return tuple(pair for pair in (*front, *back) if pair[0] not in wrong)
 
 

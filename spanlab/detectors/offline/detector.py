@@ -231,10 +231,10 @@ class Explainer:
         places: dict[tuple[int, int, int], tuple[int, list[str]]] = {}  # first position and notes
         for rival in self._rivals.of(_looked_at(stretch)):
             place = passages.sentence_of(rival.stands.start)
-            said = answer.text[answer.starts[rival.said[0]] : answer.ends[rival.said[-1]]]
+            replaced = answer.text[answer.starts[rival.said[0]] : answer.ends[rival.said[-1]]]
             stands = " ".join(passages.words_at(rival.stands).split())
             _, notes = places.setdefault(place, (rival.stands.start, []))
-            notes.append(f"“{stands}” stands here instead of “{' '.join(said.split())}”")
+            notes.append(f"“{stands}” stands here instead of “{' '.join(replaced.split())}”")
         return tuple(
             self._quote(position, "; ".join(dict.fromkeys(notes)))
             for position, notes in list(places.values())[:_MOST_QUOTES]

@@ -172,8 +172,8 @@ def _build(arrays: Mapping[str, NDArray[np.generic]]) -> OfflineModel:
     for line in words.split("\n") if words else ():
         code, count, form = line.split(" ", 2)
         counts[code][form] = int(count)
-    known = arrays.get("lexicon")
-    lexicon = EMPTY if known is None else Lexicon.parse(known.astype(np.uint8).tobytes())
+    packed = arrays.get("lexicon")
+    lexicon = EMPTY if packed is None else Lexicon.parse(packed.astype(np.uint8).tobytes())
     background = WordBackground(items, counts, lexicon)
     return OfflineModel(ModeRaters.of(arrays, "given"), ModeRaters.of(arrays, "blind"), background)
 

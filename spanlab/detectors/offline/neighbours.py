@@ -61,11 +61,11 @@ def neighbours(columns: Mapping[str, Column], chosen: Sequence[str]) -> dict[str
 def smoothed(columns: Mapping[str, Column]) -> dict[str, Column]:
     """Return every column averaged over the words around, by Gaussian weights of two widths."""
     table = np.stack(list(columns.values()), axis=1)
-    found: dict[str, Column] = {}
+    columns_by_name: dict[str, Column] = {}
     for width in _WIDTHS:
         averaged = _average(table, width)
-        found |= {f"{name}_{width}": averaged[:, at] for at, name in enumerate(columns)}
-    return found
+        columns_by_name |= {f"{name}_{width}": averaged[:, at] for at, name in enumerate(columns)}
+    return columns_by_name
 
 
 def _average(table: Column, width: int) -> Column:

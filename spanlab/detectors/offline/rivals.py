@@ -199,15 +199,15 @@ class RivalFinder:
         for stands in sorted(runs - {range(0)}, key=lambda run: (run.start, run.stop)):
             follows = partial(self._agree, place=stands.stop)
             last = self._answer.end_of_name(unit[-1], 1, follows)
-            said = range(unit.start, last + 1)
-            beside = _MOST_BESIDE if date else min(self._beside(said, stands), _MOST_BESIDE)
+            ours = range(unit.start, last + 1)
+            beside = _MOST_BESIDE if date else min(self._beside(ours, stands), _MOST_BESIDE)
             same_kind = self._same_number if self._answer.number(unit.start) else self._same_name
-            if not date and (self._said.issuperset(stands) or not same_kind(said, stands, beside)):
+            if not date and (self._said.issuperset(stands) or not same_kind(ours, stands, beside)):
                 continue
-            shares = self._shared(said, stands), self._shared_there(stands)
+            shares = self._shared(ours, stands), self._shared_there(stands)
             fit = sum(shares) + beside / 5
             if fit >= _FIT and (date or min(shares) >= _SHARE):
-                yield RivalWords(said, stands, fit)
+                yield RivalWords(ours, stands, fit)
 
     def _near(self, at: int, step: int) -> tuple[int, ...]:
         """Return where the word before or after one stands in the passages."""
@@ -227,18 +227,18 @@ class RivalFinder:
     @cached_property
     def _said(self) -> frozenset[int]:
         """Positions of words that answer or question say somewhere."""
-        asked = self._described.passages.places
+        by_form = self._described.passages.places
         return frozenset(place for places in self._places for place in places).union(
-            *(asked.get(form, ()) for form in self._described.asked)
+            *(by_form.get(form, ()) for form in self._described.asked)
         )
 
-    def _same_number(self, said: range, stands: range, beside: float) -> bool:
+    def _same_number(self, ours: range, stands: range, beside: float) -> bool:
         """Return whether two runs are numbers that count the same: years, or things of a unit.
 
         Words beside besides the unit agree, or no other number is meant. Numbers that may be one
         in two spellings, as 10,000 and 10000, are not two.
         """
-        answer, passages, at, place = self._answer, self._passages, said.start, stands.start
+        answer, passages, at, place = self._answer, self._passages, ours.start, stands.start
         if not (answer.counts(at) and passages.counts(place)):
             return False
         years = year(answer.forms[at])
@@ -253,19 +253,19 @@ class RivalFinder:
         there = self._described.passages.words_at(stands)
         return readings(written).isdisjoint(readings(there))
 
-    def _same_name(self, said: range, stands: range, beside: float) -> bool:
+    def _same_name(self, ours: range, stands: range, beside: float) -> bool:
         """Return whether two runs are names, and no spellings of one."""
         answer, passages = self._answer, self._passages
-        if beside <= 0 or not (answer.names(said) and passages.names(stands)):
+        if beside <= 0 or not (answer.names(ours) and passages.names(stands)):
             return False
-        one = "".join(answer.forms[said.start : said.stop])
+        name = "".join(answer.forms[ours.start : ours.stop])
         other = "".join(passages.forms[stands.start : stands.stop])
-        return fuzz.ratio(one, other) < _ALIKE
+        return fuzz.ratio(name, other) < _ALIKE
 
-    def _beside(self, said: range, stands: range) -> float:
+    def _beside(self, ours: range, stands: range) -> float:
         """Count words beside that agree, up to three a side; stop words and ends count half."""
-        left, _ = self._one_side(said.start, stands.start, -1)
-        right, end = self._one_side(said[-1], stands[-1], 1)
+        left, _ = self._one_side(ours.start, stands.start, -1)
+        right, end = self._one_side(ours[-1], stands[-1], 1)
         return left + right + 0.5 * end
 
     def _one_side(self, at: int, place: int, step: int) -> tuple[float, bool]:
@@ -286,7 +286,7 @@ class RivalFinder:
             at, place = here, there
         return words, False
 
-    def _shared(self, said: range, stands: range) -> float:
+    def _shared(self, ours: range, stands: range) -> float:
         """Return the share of the words around that the passage's sentence has.
 
         Other numbers may be as wrong, and count only where they agree; unknown names count half.
@@ -300,7 +300,7 @@ class RivalFinder:
         def weight(at: int) -> float:
             return float(described.weight[at]) * _doubt(self._answer, at, described.known[at] > 0)
 
-        share, topic = _share(self._answer, said, weight, held, 4), self._topic
+        share, topic = _share(self._answer, ours, weight, held, 4), self._topic
         if not topic:
             return share
         answers = sum(any(place in there for place in places) for places in topic) / len(topic)

@@ -73,7 +73,7 @@ def decided(rated: list[WordStretch]) -> list[tuple[int, int]]:
     """Return the hallucinated characters: hard stretches, touching ones joined."""
     merged: list[tuple[int, int]] = []
     last: int | None = None
-    for stretch in (each for each in rated if each.hard):
+    for stretch in (stretch for stretch in rated if stretch.hard):
         if last == stretch.first - 1:
             merged[-1] = (merged[-1][0], stretch.end)
         else:

@@ -109,20 +109,20 @@ def paraphrases(
     Returns:
         Right answers, each to be compared with the other passages, in random order.
     """
-    found = []
+    answers = []
     for number, text in enumerate(passages):
         others = tuple(other for at, other in enumerate(passages) if at != number)
         if not others:
             continue
         forms = frozenset(form for other in others for form in read(blank_marks(other)).forms)
         whole = "\n".join(_clean(other) for other in others)
-        found += [
+        answers += [
             SyntheticAnswer(sentence, others)
             for sentence in _sentences(text)
             if sentence not in whole and _confirmed(read(sentence), forms, often)
         ]
-    rng.shuffle(found)
-    return found
+    rng.shuffle(answers)
+    return answers
 
 
 def _confirmed(words: TokenizedText, forms: frozenset[str], often: Callable[[str], float]) -> bool:
@@ -224,13 +224,13 @@ def _sentences(text: str) -> list[str]:
     size: dict[int, float] = {}
     for number, kind in zip(words.sentence, words.kinds, strict=True):
         size[number] = size.get(number, 0) + (0.5 if kind is WordKind.SIGN else 1.0)
-    found = []
+    fitting = []
     for number, (start, end) in enumerate(words.sentences):
         sentence = words.text[start:end].strip()
         fits = _SHORTEST <= size.get(number, 0) <= _LONGEST
         if fits and not sentence.endswith(":"):
-            found.append(sentence)
-    return found
+            fitting.append(sentence)
+    return fitting
 
 
 def _clean(text: str) -> str:

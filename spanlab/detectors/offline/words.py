@@ -249,15 +249,15 @@ def readings(number: str) -> frozenset[str]:
     fits no pattern reads as its bare digits; leading zeros are dropped.
     """
     text = fold(number).replace("٬", "'").replace("٫", ".")
-    found = set()
+    spellings = set()
     if not _SEPARATORS.search(text):
-        found.add(_plain(text, ""))
+        spellings.add(_plain(text, ""))
     if _THOUSANDS.fullmatch(text):
-        found.add(_plain(_SEPARATORS.sub("", text), ""))
+        spellings.add(_plain(_SEPARATORS.sub("", text), ""))
     whole, fraction = _split_decimal(text)
     if fraction and (_THOUSANDS.fullmatch(whole) or not _SEPARATORS.search(whole)):
-        found.add(_plain(_SEPARATORS.sub("", whole), fraction))
-    return frozenset(found or {_plain(_SEPARATORS.sub("", text), "")})
+        spellings.add(_plain(_SEPARATORS.sub("", whole), fraction))
+    return frozenset(spellings or {_plain(_SEPARATORS.sub("", text), "")})
 
 
 def blank_marks(text: str) -> str:

@@ -192,9 +192,9 @@ class ClaimPursuit:
         searched = f"{claim} {question}"
         recalled = tuple(self._known.notes)
         if recalled and self._options.documents == "one":
-            found = await self._from(question, searched, recalled)
-            if found.window is not None:
-                return replace(found, remark=_REMEMBERED)
+            answer = await self._from(question, searched, recalled)
+            if answer.window is not None:
+                return replace(answer, remark=_REMEMBERED)
             recalled = ()
         hits = await self._search(searched)
         if not hits and (names := names_in(searched)):
@@ -256,8 +256,8 @@ class ClaimPursuit:
 
     async def _search(self, text: str) -> tuple[int, ...]:
         query = SearchQuery(text, language=self._case.item.lang, k=HITS, before=self._before)
-        found = await self._case.retrieve(self._detector.kit.retriever, query)
-        kept = [index for index in found if self._case.item.passages[index].text.strip()]
+        hits = await self._case.retrieve(self._detector.kit.retriever, query)
+        kept = [index for index in hits if self._case.item.passages[index].text.strip()]
         return tuple(kept[:HITS])
 
     async def _read(

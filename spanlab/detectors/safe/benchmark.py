@@ -148,7 +148,7 @@ class BenchmarkVerifier(ModelDetector):
         gold = supporting(item)
         grounding = await self._grounding(item, gold)
         path = [(grounding.edges[at], gold[grounding.passages[at]]) for at in grounding.path]
-        said: dict[str, JsonValue] = {
+        result: dict[str, JsonValue] = {
             "verified": grounding.reason is None,
             **({} if grounding.reason is None else {"reason": str(grounding.reason)}),
             "explanation": grounding.explanation,
@@ -156,7 +156,7 @@ class BenchmarkVerifier(ModelDetector):
             "relations": len(grounding.edges),
             "gleaned": grounding.gleaned,
         }
-        case.item = item.model_copy(update={"meta": {**item.meta, BENCHMARK: said}})
+        case.item = item.model_copy(update={"meta": {**item.meta, BENCHMARK: result}})
         trace = [RelationStep(**edge._asdict()) for edge, _ in path]
         return self.annotation(trace=trace, note=grounding.explanation or None)
 

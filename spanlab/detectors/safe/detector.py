@@ -150,10 +150,10 @@ class Safe(ModelDetector):
         await case.retrieve(self.kit.retriever)
         steps = steps_in(item.answer, item.lang)[: int(number)]
         other, shown = self.with_predictors(predictors), self._context(case.item)
-        found = await other._verdict(case.item, shown, steps)
-        if isinstance(found, SpanlabError):
-            raise found
-        return found
+        verdict = await other._verdict(case.item, shown, steps)
+        if isinstance(verdict, SpanlabError):
+            raise verdict
+        return verdict
 
     def inputs(self, item: Item) -> Mapping[str, str]:
         """Return what the program is called with; see ``Tunable``."""

@@ -117,8 +117,8 @@ def examples_of(
 
 
 def _put_in(item: Item, put: TaughtError) -> VerifierExample:
-    told = _JudgedStep(put.error, put.diagnosis, put.guidance, put.step.kind or _KIND)
-    return _example(item, [*put.before, put.step], told, "injected")
+    judged = _JudgedStep(put.error, put.diagnosis, put.guidance, put.step.kind or _KIND)
+    return _example(item, [*put.before, put.step], judged, "injected")
 
 
 def hard_cases(record: Record, annotators: Sequence[str] = ()) -> Iterator[HardCase]:
@@ -209,7 +209,7 @@ def _words(step: ReasoningStep, spans: Sequence[Span]) -> tuple[str, ...]:
 def _without_evidence(
     item: Item,
     right: Sequence[ReasoningStep],
-    said: Mapping[int, ReasoningTraceStep],
+    trace: Mapping[int, ReasoningTraceStep],
     dice: random.Random,
 ) -> tuple[Item, list[ReasoningStep], _JudgedStep] | None:
     """Take the passage away that a right step cites, so that what the step states is missing.
@@ -228,8 +228,8 @@ def _without_evidence(
     steps = [_cited_without(step, gone) for step in right[:at]]
     text = CITATION.sub("", right[at].text)
     steps.append(ReasoningStep(0, len(text), text, right[at].kind))
-    told = said.get(right[at - 1].start) if at else None
-    due = told.guidance if told is not None and told.error is None else ""
+    earlier = trace.get(right[at - 1].start) if at else None
+    due = earlier.guidance if earlier is not None and earlier.error is None else ""
     query = due if due not in {"", _NEXT} else text
     judged = _JudgedStep(
         ErrorType.MISSING_EVIDENCE,
@@ -252,8 +252,8 @@ def _is_only_source(item: Item, right: Sequence[ReasoningStep], at: int) -> bool
     before = {number for step in right[:at] for number in cited(step.text)}
     if numbers & {*before, *cited(text)}:
         return False
-    told = set(terms(" ".join((item.question, *(step.text for step in right[:at])))))
-    new = set(terms(text)) - told
+    known_terms = set(terms(" ".join((item.question, *(step.text for step in right[:at])))))
+    new = set(terms(text)) - known_terms
     others = (
         passage for number, passage in enumerate(item.passages, start=1) if number not in numbers
     )
@@ -287,8 +287,8 @@ def _example(
         "sentence": judged.sentence,
         "words": judged.words,
     }
-    said = SearchRuling(**ruling, query=judged.query) if searches else StepRuling(**ruling)
-    reply = adapter.format_assistant_message_content(prompt, {"ruling": said})
+    ruled = SearchRuling(**ruling, query=judged.query) if searches else StepRuling(**ruling)
+    reply = adapter.format_assistant_message_content(prompt, {"ruling": ruled})
     return VerifierExample(
         item.id,
         item.question,

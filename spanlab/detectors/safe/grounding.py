@@ -104,13 +104,13 @@ async def ground(
     """
 
     async def facts(passage: int) -> tuple[list[EntityEdge], int]:
-        found = dict.fromkeys(await extract(passage))
+        own = dict.fromkeys(await extract(passage))
         for number in range(1, GLEANED + 1):
-            more = [edge for edge in await glean(passage, list(found)) if edge not in found]
+            more = [edge for edge in await glean(passage, list(own)) if edge not in own]
             if not more:
-                return list(found), number
-            found |= dict.fromkeys(more)
-        return list(found), GLEANED
+                return list(own), number
+            own |= dict.fromkeys(more)
+        return list(own), GLEANED
 
     extracted = await together(*map(facts, range(passages)))
     stated: dict[EntityEdge, int] = {}
@@ -313,8 +313,8 @@ def canonical(names: Iterable[str], groups: Iterable[Sequence[str]] = ()) -> Map
     of = {name: cluster for cluster in clusters.values() for name in cluster}
     order = {name: at for at, name in enumerate(of)}
     for group in groups:
-        known = [clusters.get(key(name), ()) for name in group if is_nameable(name)]
-        members = [of[cluster[0]] for cluster in known if cluster]
+        clusters_named = [clusters.get(key(name), ()) for name in group if is_nameable(name)]
+        members = [of[cluster[0]] for cluster in clusters_named if cluster]
         for other in members[1:]:
             one = of[members[0][0]]
             if other is one or _apart(one, other):

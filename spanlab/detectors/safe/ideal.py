@@ -323,12 +323,12 @@ def _told(
     value = final_answer(steps[-1].text)
     after = [*due[1:], f"Give the final answer: ####ANSWER: {value}", "The question is answered."]
     adds = [*(f"It does what is due here: {entry}" for entry in due), "It follows from the steps."]
-    for number, (step, said, guidance) in enumerate(zip(steps, adds, after, strict=True), start=1):
+    for number, (step, added, guidance) in enumerate(zip(steps, adds, after, strict=True), start=1):
         yield ReasoningTraceStep(
             number=number,
             text=step.text,
             does=str(step.kind),
-            diagnosis=said,
+            diagnosis=added,
             guidance=guidance,
             places=(AnswerPlace(start=step.start, end=step.end),),
         )

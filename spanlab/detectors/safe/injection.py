@@ -154,9 +154,9 @@ def _miscited(item: Item, inner: Sequence[ReasoningStep], dice: random.Random) -
 
 def _silent_on(item: Item, inner: Sequence[ReasoningStep], at: int) -> Iterator[int]:
     """Yield the numbers of passages that lack most of what a step tells for the first time."""
-    told = set(terms(" ".join((item.question, *(step.text for step in inner[:at])))))
+    known_terms = set(terms(" ".join((item.question, *(step.text for step in inner[:at])))))
     # Shorter words stand anywhere.
-    new = {term for term in terms(CITATION.sub("", inner[at].text)) if len(term) > 3} - told
+    new = {term for term in terms(CITATION.sub("", inner[at].text)) if len(term) > 3} - known_terms
     for number, passage in enumerate(item.passages, start=1):
         shared = new & set(terms(f"{passage.title or ''} {passage.text}"))
         if new and len(shared) <= _MOST_SHARED * len(new) and number not in cited(inner[at].text):

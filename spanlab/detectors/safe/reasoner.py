@@ -148,7 +148,7 @@ class StepReasoner(ModelDetector):
         self, case: DetectionCase, trajectory: ReasoningTrajectory[ReasoningStep, VerifiedStep]
     ) -> JsonValue:
         """Return what the item's ``meta`` keeps of a reasoning."""
-        said: dict[str, JsonValue] = {
+        summary: dict[str, JsonValue] = {
             "verification": self.options.verification,
             "answer": trajectory.answer,
             "forced": trajectory.forced,
@@ -156,7 +156,7 @@ class StepReasoner(ModelDetector):
         }
         right = right_answers(case.item)
         if not (self.options.judge and right):
-            return said
+            return summary
         try:
             judged = await self.ask(
                 self.program.judge,
@@ -165,12 +165,12 @@ class StepReasoner(ModelDetector):
                 right=list(right),
                 answer=trajectory.answer,
             )
-            said["judged"] = judged.judged.answer
+            summary["judged"] = judged.judged.answer
         except (BudgetError, ConfigurationError):
             raise
         except SpanlabError as error:  # the reasoning stands, and has been paid for
             case.trace.append(RemarkStep(text=f"the answer was not judged: {error}"))
-        return said
+        return summary
 
     @property
     def searches(self) -> bool:
@@ -230,8 +230,8 @@ class _ReasoningCalls:
     async def generate(
         self, accepted: Sequence[ReasoningStep], feedback: VerifiedStep | None
     ) -> ReasoningStep:
-        told = self._feedback(accepted, feedback)
-        return await self._written(self.reasoner.program.next, accepted, feedback=told)
+        text = self._feedback(accepted, feedback)
+        return await self._written(self.reasoner.program.next, accepted, feedback=text)
 
     async def conclude(self, accepted: Sequence[ReasoningStep]) -> ReasoningStep:
         step = await self._written(self.reasoner.program.conclude, accepted)
@@ -286,8 +286,10 @@ class _ReasoningCalls:
         """Search for what is missing, and tell the generator what came of it."""
         new = await self.reasoner.search(self.case, query)
         names = ", ".join(str(index + 1) for index in new)
-        told = f"New passages were found: {names}." if new else f"Nothing was found for “{query}”."
-        return VerifiedStep(**{**vars(verdict), "guidance": f"{told} {verdict.guidance}".strip()})
+        remark = (
+            f"New passages were found: {names}." if new else f"Nothing was found for “{query}”."
+        )
+        return VerifiedStep(**{**vars(verdict), "guidance": f"{remark} {verdict.guidance}".strip()})
 
     def _feedback(self, accepted: Sequence[ReasoningStep], verdict: VerifiedStep | None) -> str:
         """Return what the generator is told: every attempt at the step, or the last verdict.
@@ -320,8 +322,8 @@ def _attempt(
     verdict: VerifiedStep,
     quotes: tuple[Evidence, ...] = (),
 ) -> ReasoningTraceStep:
-    told = traced(number, step, verdict, quotes)
-    return told.model_copy(update={"round": attempt, "stands": False, "places": ()})
+    traced_step = traced(number, step, verdict, quotes)
+    return traced_step.model_copy(update={"round": attempt, "stands": False, "places": ()})
 
 
 def _placed(trace: Sequence[Step], places: Sequence[ReasoningStep]) -> list[Step]:
@@ -329,12 +331,12 @@ def _placed(trace: Sequence[Step], places: Sequence[ReasoningStep]) -> list[Step
     last = {
         step.number: at for at, step in enumerate(trace) if isinstance(step, ReasoningTraceStep)
     }
-    told: list[Step] = []
+    steps: list[Step] = []
     for at, step in enumerate(trace):
         if isinstance(step, ReasoningTraceStep) and last[step.number] == at:
             place = places[step.number - 1]
             kept = {"stands": True, "places": (AnswerPlace(start=place.start, end=place.end),)}
-            told.append(step.model_copy(update=kept))
+            steps.append(step.model_copy(update=kept))
         else:
-            told.append(step)
-    return told
+            steps.append(step)
+    return steps

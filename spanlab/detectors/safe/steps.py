@@ -305,6 +305,7 @@ def supporting(item: Item) -> tuple[int, ...]:
 
 def flag_of(item: Item) -> str | None:
     """Return why an item's question has been found unverifiable; None if it has not."""
-    said = item.meta.get(BENCHMARK)
-    flagged = isinstance(said, dict) and said.get("verified") is False
-    return str(said.get("reason", "unverifiable")) if flagged and isinstance(said, dict) else None
+    result = item.meta.get(BENCHMARK)
+    if isinstance(result, dict) and result.get("verified") is False:
+        return str(result.get("reason", "unverifiable"))
+    return None

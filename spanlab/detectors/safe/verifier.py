@@ -125,8 +125,8 @@ def flaw_in(
     error = first_error(kind, by_error.keys())
     if error is None:
         return None
-    known = by_error.get(error) or next(iter(by_error.values()))
-    return StepFlaw(error, known.diagnosis, known.guidance)
+    shown = by_error.get(error) or next(iter(by_error.values()))
+    return StepFlaw(error, shown.diagnosis, shown.guidance)
 
 
 def _flaws(
@@ -207,5 +207,6 @@ def cited(text: str) -> Iterator[int]:
 def renumbered(text: str, number: Callable[[int], int]) -> str:
     """Return a step whose citations have other numbers: ``number`` of each that they have."""
     return _CITED.sub(
-        lambda found: re.sub(r"\d+", lambda match: str(number(int(match[0]))), found[0]), text
+        lambda citation: re.sub(r"\d+", lambda match: str(number(int(match[0]))), citation[0]),
+        text,
     )

@@ -291,10 +291,10 @@ class CheckContext:
 
 def _seen(edges: Iterable[EntityEdge], names: Iterable[str]) -> str:
     listed = "\n".join(f"- {edge}" for edge in edges)
-    asked = ", ".join(names)
+    several = ", ".join(names)
     if listed:
         return listed
-    return f"(nothing in the graph on: {asked})" if asked else "(nothing looked up yet)"
+    return f"(nothing in the graph on: {several})" if several else "(nothing looked up yet)"
 
 
 def create(kit: DetectorKit) -> UcscKg:

@@ -171,11 +171,11 @@ class AskingModels:
         configs = [
             {"rollout_id": number, "temperature": SAMPLED} for number in range(self._samples)
         ]
-        asked = (
+        estimates = (
             self._detector.ask(module, config=config, **inputs, **self._inputs)
             for config in configs
         )
-        return await together(*asked)
+        return await together(*estimates)
 
 
 def _evidence(

@@ -154,7 +154,7 @@ class FittingTexts:
 
     def remark(self, room: float) -> str | None:
         """Say what does not fit ``room`` tokens; None if all is shown."""
-        said = (
+        parts = (
             f"{len(names)} of {len(self.shown) + len(self.left_out)} texts {what}"
             for names, what in (
                 (self.cut, "were judged by a part of them"),
@@ -162,8 +162,12 @@ class FittingTexts:
             )
             if names
         )
-        told = " and ".join(said)
-        return f"{told}: a verdict takes about {room:,.0f} tokens of evidence" if told else None
+        sentence = " and ".join(parts)
+        return (
+            f"{sentence}: a verdict takes about {room:,.0f} tokens of evidence"
+            if sentence
+            else None
+        )
 
 
 def fitting(whole: Mapping[str, str], parts: Mapping[str, str], room: float) -> FittingTexts:

@@ -79,11 +79,11 @@ class TrailReader:
 
     async def select(self, nodes: tuple[str, ...]) -> set[str]:
         """Return those of the nodes that hold evidence."""
-        known = await asyncio.to_thread(self._process.read, nodes)
+        texts = await asyncio.to_thread(self._process.read, nodes)
         options = self._options
         roots, others = await together(
-            self._among(self._sentences(known, roots=True), options.root_sentences),
-            self._among(self._sentences(known, roots=False), options.sentences),
+            self._among(self._sentences(texts, roots=True), options.root_sentences),
+            self._among(self._sentences(texts, roots=False), options.sentences),
         )
         nothing = ClaimRuling(
             "not-supported", NOTHING_CHOSEN
@@ -139,15 +139,17 @@ class TrailReader:
             TrailStep(
                 claim=claim,
                 round=number,
-                checked=each.checked,
+                checked=round_.checked,
                 quotes=tuple(NodeQuote(**quote._asdict()) for quote in notes.sentences),
                 summaries=tuple(chosen.summary for chosen in notes.others if chosen.summary),
-                verdict=each.verdict,
+                verdict=round_.verdict,
                 reason=notes.judged.reason or None,
                 dropped=notes.unknown,
                 remark=notes.remark,
             )
-            for number, (each, notes) in enumerate(zip(rounds, self._rounds, strict=True), start=1)
+            for number, (round_, notes) in enumerate(
+                zip(rounds, self._rounds, strict=True), start=1
+            )
         )
 
     def _sentences(self, nodes: Sequence[ProcessNode], *, roots: bool) -> list[NodeSentence]:
