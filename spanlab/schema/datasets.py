@@ -223,7 +223,7 @@ class DatasetSettings(FrozenModel):
         return self
 
     def missing(self, annotation: Annotation) -> tuple[str, ...]:
-        """Return what an annotation does not answer though it is required, in words."""
+        """Return what an annotation does not answer though it is asked and required, in words."""
         spans = (
             f"{attribute.shown} of “{span.text[:40]}”"
             for span in annotation.spans

@@ -168,7 +168,9 @@ class AccessRegister:
     def __init__(self, database: Database, actor: Actor) -> None:
         self._database, self._actor = database, actor
 
-    def sign_in(self, subject: str, name: str, email: str | None = None) -> Actor:
+    def sign_in(
+        self, subject: str, name: str, email: str | None = None, since: datetime | None = None
+    ) -> Actor:
         """Return who has just proved to be ``subject``, entered with a name that is theirs alone.
 
         Nobody takes over the name of another person, nor one under which a dataset was annotated
@@ -178,16 +180,20 @@ class AccessRegister:
             subject: see ``Actor``.
             name: what they are called; another one is made of it where it is taken.
             email: an address that the provider has verified.
+            since: when the provider said so: later sessions with the same word of it are no
+                login of their own in the log. None for now.
         """
         with self._database.writing() as connection:
             here = people.c.subject == subject
+            seen = connection.execute(select(people.c.seen).where(here)).scalar_one_or_none()
             now: dict[str, Any] = {"email": email, "seen": _now()}
             changed = connection.execute(update(people).where(here).values(now))
             if not changed.rowcount:
                 free = _free_name(connection, name)
                 connection.execute(insert(people).values({"subject": subject, "name": free} | now))
             actor = _actor(connection, subject, email)
-            note(connection, actor, "login")
+            if since is None or seen is None or datetime.fromisoformat(seen) < since:
+                note(connection, actor, "login")
         return actor
 
     def actor(self, subject: str, email: str | None = None) -> Actor:

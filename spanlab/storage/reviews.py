@@ -281,7 +281,10 @@ class ReviewLog:
             raise OperationError(problem)
         if after.status is Status.DONE and isinstance(operation, SetStatus | FinishItem):
             settings = self._settings
-            missing = settings.missing(after.annotation(self._who.name, self._who.kind))
+            said = after.annotation(self._who.name, self._who.kind)
+            if settings.label_required and any(span.label is None for span in said.spans):
+                raise OperationError("not done: every span needs a label")
+            missing = settings.missing(said)
             if missing and settings.unanswered == "refused":
                 raise OperationError(f"not done: {', '.join(missing)} is required")
 

@@ -22,7 +22,7 @@ from streamlit import config
 
 from spanlab.redaction import bound_logs
 from spanlab.ui.chart_style import DARK, LIGHT
-from spanlab.ui.visitor import GUARDED, routes
+from spanlab.ui.visitor import GUARDED, ReturnAfterLogin, routes
 from spanlab.workflows.access import has_login, login_secrets
 from spanlab.workflows.datasets import open_store
 from spanlab.workflows.import_files import LOOPBACK, allowed_hosts
@@ -107,7 +107,8 @@ def guards() -> list[Middleware]:
     """Return what stands before Streamlit, however the app is started, and bound its logs."""
     bound_logs()
     guard = Middleware(RequestGuard, hosts=allowed_hosts(), has_login=has_login())
-    return [Middleware(RequestLog), Middleware(HealthPaths), guard]
+    back = [Middleware(ReturnAfterLogin)] if has_login() else []
+    return [Middleware(RequestLog), Middleware(HealthPaths), guard, *back]
 
 
 def login_options() -> dict[str, Any]:

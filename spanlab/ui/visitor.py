@@ -5,13 +5,17 @@ Without a login it is the owner, as on one's own machine.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from urllib.parse import quote, unquote
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from spanlab.schema import NOBODY, OWNER, Actor
 from spanlab.storage.store import Store
@@ -19,7 +23,11 @@ from spanlab.workflows.access import COOKIE, INVITATION, has_login, invitation_p
 
 GUARDED = "X-Spanlab-Guarded"  # a header of requests that the guard has let through
 _ARRIVED = "spanlab.arrived"  # the subject whose session has begun
+_LONGEST_ADDRESS = 2000  # characters of a page's address: browsers keep no longer cookies
 _LONGEST = 200  # characters of a link's token, and of a worker's name
+_ASKED = "spanlab_asked"  # a cookie: the address that somebody asked for before they logged in
+_OWN_PATH = re.compile(r"/(?![/\\])[^\r\n]*")  # of this server: no other host follows the slash
+_NO_PAGES = ("/auth/", "/oauth2callback", INVITATION)
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
     "frame-ancestors 'none'",
@@ -63,6 +71,44 @@ def ask_to_log_in(who: Actor) -> None:
             )
             st.code(who.subject, language=None)
             st.button("Log out", icon=":material/logout:", on_click=st.logout)
+
+
+class ReturnAfterLogin:
+    """Leads whoever has logged in to the page that they asked for; Streamlit leads to the first."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Note the address of a page in a cookie, and lead back to it after the login."""
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        request, note = Request(scope), Response()
+        path, back = request.url.path, unquote(request.cookies.get(_ASKED, ""))
+        is_page = request.method == "GET" and "text/html" in request.headers.get("accept", "")
+        if path == "/auth/logout":
+            note.delete_cookie(_ASKED)
+        elif is_page and not path.startswith(_NO_PAGES):
+            asked = path + ("?" + request.url.query if request.url.query else "")
+            if len(asked) < _LONGEST_ADDRESS:
+                note.set_cookie(
+                    _ASKED, quote(asked, safe=""), max_age=3600, httponly=True, samesite="lax"
+                )
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for cookie in note.headers.getlist("set-cookie"):
+                    headers.append("set-cookie", cookie)
+                if path == "/oauth2callback" and "location" in headers and _is_own(back):
+                    headers["location"] = back
+            await send(message)
+
+        return await self._app(scope, receive, answer)
+
+
+def _is_own(address: str) -> bool:
+    return _OWN_PATH.fullmatch(address) is not None
 
 
 def log_out() -> None:

@@ -16,6 +16,7 @@ from spanlab.results import Cell, ResultTable, columns_of
 from spanlab.schema import NOBODY, AccessToken, Actor, GrantedRole, LogEntry, Role
 from spanlab.settings import Settings
 from spanlab.storage import Store
+from spanlab.storage.access import EMAIL
 
 INVITATION: Final = "/invitation"  # the path of links
 COOKIE: Final = "spanlab_invitation"  # what an accepted link becomes in the browser
@@ -52,12 +53,13 @@ def visitor(
     ends = claims.get("exp")
     if not isinstance(ends, int | float) or ends <= datetime.now(UTC).timestamp():
         return NOBODY
-    subject = f"oidc:{claims['sub']}"
+    subject, issued = f"oidc:{claims['sub']}", claims.get("iat")
     is_verified = claims.get("email_verified") is True and claims.get("email")
     email = str(claims["email"]).casefold() if is_verified else None
     if arrives:
         name = claims.get("name") or claims.get("preferred_username") or email or claims["sub"]
-        actor = store.access.sign_in(subject, str(name), email)
+        since = datetime.fromtimestamp(issued, UTC) if isinstance(issued, int | float) else None
+        actor = store.access.sign_in(subject, str(name), email, since)
     else:
         actor = store.access.actor(subject, email)
     if {str(claims["sub"]).casefold(), email} & Settings.read().leads:
@@ -177,11 +179,16 @@ def role_table(roles: Sequence[GrantedRole]) -> ResultTable:
         title="Roles",
         columns=columns_of("text", "Person", "Subject", "Role", "Dataset", "Since"),
         rows=tuple(
-            (role.name or "", role.subject, role.role.value, role.dataset or _ALL, _day(role.at))
+            (_person(role), role.subject, role.role.value, role.dataset or _ALL, _day(role.at))
             for role in roles
         ),
         empty="nobody has a role yet",
     )
+
+
+def _person(role: GrantedRole) -> str:
+    """Return what a person is called, or the address that a role waits for."""
+    return role.name or role.subject.removeprefix(EMAIL)
 
 
 def token_table(tokens: Sequence[AccessToken], title: str) -> ResultTable:

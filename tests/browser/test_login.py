@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from serving import Server, patient
+from signing_in import serving_with_login, sign_in
 
 from spanlab.oplog import ReviewState
 from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings, Item, Record, Role, Span
 from spanlab.storage import Store
 from spanlab.ui.common import ABOUT
 
-with warnings.catch_warnings():  # it says so of itself
-    warnings.simplefilter("ignore")
-    import oidc_provider_mock as provider
-
 # The provider answers in a thread of this process, and warns of what it is made of.
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 SECRET = "SECRET"
-PEOPLE = {"1": "Lea", "2": "Anna", "3": "Ben", "4": "Cem"}
-LEAD = "lea@example.org"
-LONG = timedelta(hours=1)
 # Those that an annotator may not open.
 PAGES = (
     *("export", "datasets", "compare", "adjudicate"),
@@ -37,34 +30,6 @@ PAGES = (
 )
 
 Enter = Callable[..., Page]
-
-
-@contextmanager
-def _serving(home: Path, lasts: timedelta = LONG) -> Iterator[Server]:
-    """A server at whose provider four people are known, and tokens last for a time."""
-    people = [
-        provider.User(
-            sub=sub,
-            claims={"name": name, "email": f"{name.lower()}@example.org", "email_verified": True},
-        )
-        for sub, name in PEOPLE.items()
-    ]
-    with provider.run_server_in_thread(user_claims=people, access_token_max_age=lasts) as there:
-        server = Server(
-            home,
-            variables={
-                "SPANLAB_OIDC_ISSUER": f"http://localhost:{there.server_port}",
-                "SPANLAB_OIDC_CLIENT_ID": "spanlab",
-                "SPANLAB_OIDC_CLIENT_SECRET": "secret",
-                "SPANLAB_LEADS": LEAD,
-            },
-        )
-        _fill(server)
-        server.start()
-        try:
-            yield server
-        finally:
-            server.kill()
 
 
 def _fill(server: Server) -> None:
@@ -86,7 +51,7 @@ def _blind(_: DatasetSettings) -> DatasetSettings:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with _serving(tmp_path_factory.mktemp("home")) as server:
+    with serving_with_login(tmp_path_factory.mktemp("home"), _fill) as server:
         yield server
 
 
@@ -100,9 +65,7 @@ def enter(server: Server, browser: Browser) -> Iterator[Enter]:
         opened.append(context)
         page = patient(context.new_page())
         page.goto(at.url())
-        page.get_by_role("button", name="Log in").click()
-        page.get_by_role("button", name=sub, exact=True).click()
-        page.wait_for_url(f"http://127.0.0.1:{at.port}/**")
+        sign_in(page, at, sub)
         return page
 
     yield log_in
@@ -200,7 +163,7 @@ def test_somebody_without_a_role_is_told_whom_to_ask(enter: Enter) -> None:
 
 
 def test_an_old_token_opens_nothing(tmp_path: Path, enter: Enter) -> None:
-    with _serving(tmp_path, timedelta(seconds=20)) as short:
+    with serving_with_login(tmp_path, _fill, timedelta(seconds=20)) as short:
         page = enter("2", short)
         _editor(page)
         page.wait_for_timeout(21_000)
@@ -253,6 +216,25 @@ def test_cookies_that_somebody_made_up_open_nothing(server: Server, browser: Bro
             page = patient(context.new_page())
             page.goto(server.url(dataset="ours"))
             page.get_by_role("button", name="Log in").wait_for()
+
+
+def test_whoever_logs_in_comes_to_the_page_that_they_asked_for(
+    server: Server, browser: Browser
+) -> None:
+    with browser.new_context() as context:
+        page = patient(context.new_page())
+        page.goto(server.url(dataset="ours", item="ours-2"))
+        sign_in(page, server, "2")
+        _editor(page)
+        assert page.evaluate("spanlab.editor.navigation.at") == "ours-2"
+        for elsewhere in ("//evil.example", "/\\evil.example", "https://evil.example"):
+            context.clear_cookies()
+            page.goto(server.url())
+            value = quote(elsewhere, safe="")
+            url = server.url()
+            context.add_cookies([{"name": "spanlab_asked", "value": value, "url": url}])
+            sign_in(page, server, "2")
+            page.get_by_text("Help").first.wait_for()
 
 
 def test_a_link_is_accepted_from_the_apps_own_page_alone(server: Server) -> None:

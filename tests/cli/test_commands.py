@@ -59,6 +59,7 @@ def test_export_without_output_is_data_on_stdout_and_nothing_else(
         "t-en-3",
     ]
     assert "3 items" in exported.stderr
+    assert "export" in spanlab("log").stdout
 
 
 def test_export_of_everybody_as_mushroom_asks_for_one_annotator(spanlab: Run, items: Path) -> None:

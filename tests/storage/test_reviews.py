@@ -332,3 +332,11 @@ def test_responses_are_what_the_dataset_asks_for_and_done_needs_those_required(
     assert (mine.status, mine.responses) == (Status.DONE, {})
     assert mine.spans[0].attributes == {"severity": "major"}
     assert reviewed.rebuild("d", "a", "me") == reviewed.review("d", "a", "me").state
+
+
+def test_done_is_refused_without_labels_where_they_are_required(reviewed: Store) -> None:
+    reviewed.change_settings("d", lambda now: now.model_copy(update={"label_required": True}))
+    reply = _apply(reviewed, _ADD, _DONE)
+    assert [refusal.reason for refusal in reply.refused] == ["not done: every span needs a label"]
+    assert reviewed.review("d", "a", "me").state.status is Status.NOT_ANNOTATED
+    assert _apply(reviewed, RelabelSpan(span="x", label="wrong"), _DONE).refused == ()

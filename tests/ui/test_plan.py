@@ -60,19 +60,3 @@ def test_export_says_what_the_plan_lacks(open_page: OpenPage, planned: Store) ->
     assert "The plan lacks 3 of 6 annotations." in text
     assert "not annotated by" not in text
     assert any("1 of 2 done" in each.proto.body for each in app.get("html"))
-
-
-def test_progress_lists_what_everybody_is_to_do_has_done_and_has_left(
-    open_page: OpenPage, planned: Store
-) -> None:
-    app = open_page("compare", view="Progress")
-    table = app.dataframe[0].value.set_index("Person")
-    assert list(table.columns) == ["Assigned", "Done", "Skipped", "Left", "Done beyond"]
-    assert list(table.loc["Ben"]) == [2, 1, 0, 1, 0]
-    assert list(table.loc["Cleo"]) == [2, 0, 0, 2, 0]
-    assert table["Left"].sum() == 3
-    planned.change_settings("mine", lambda now: now.model_copy(update={"assigned_to": ()}))
-    app.run()
-    assert "1 person per item, whoever comes first: 4 of 6" in app.markdown[-1].value.replace(
-        "\\", ""
-    )

@@ -1,4 +1,4 @@
-"""How an annotation campaign goes: plan, items by day, labels by person, agreement, times."""
+"""How an annotation campaign goes: items by day, labels by person, agreement, times."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from spanlab.workflows.analysis.campaign import (
     pace,
     pace_table,
 )
-from spanlab.workflows.datasets import plan_of, plan_table
 
 _MOST = 20  # people in a chart
 _NO_LOG = "Imported annotations do not say when they were made."
@@ -40,27 +39,10 @@ def show_campaign(summary: DatasetSummary, chosen: Collection[str]) -> None:
         item for item in seen_store(summary).finished(summary.name) if item.annotator in chosen
     )
     people = tuple(who.name for who in summary.annotators if who.name in chosen)
-    first = "Plan" if summary.settings.overlap else "Items by day"
     view = st.segmented_control(
-        "Show", list(_VIEWS), default=first, required=True, key="spanlab.campaign"
+        "Show", list(_VIEWS), default="Items by day", required=True, key="spanlab.campaign"
     )
     _VIEWS[view](_CampaignChoice(summary, people, found))
-
-
-def _plan(asked: _CampaignChoice) -> None:
-    plan = plan_of(seen_store(asked.summary), asked.summary)
-    if plan is None:
-        st.info(
-            "This dataset has no plan. Its settings on the Datasets page take one: how many people "
-            "are to finish each item, and who.",
-            icon=":material/event_available:",
-        )
-        return
-    show_table(plan_table(asked.summary, plan), alt="Items assigned, done and left by person")
-    st.caption(
-        f"{plan.needed - plan.done:,} left. Everybody is listed, whoever is chosen above. Done "
-        "beyond are items that the plan gives to others."
-    )
 
 
 def _by_day(asked: _CampaignChoice) -> None:
@@ -123,7 +105,6 @@ def _times(asked: _CampaignChoice) -> None:
 
 
 _VIEWS: dict[str, Callable[[_CampaignChoice], None]] = {
-    "Plan": _plan,
     "Items by day": _by_day,
     "Labels": _labels,
     "Agreement over time": _agreement,

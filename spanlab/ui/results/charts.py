@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -165,8 +166,10 @@ def _progress(table: ResultTable) -> Chart:
     import altair as alt
 
     data = chart_frame(table)
+    first, last = (date.fromisoformat(end(data["name"])) for end in (min, max))
+    ticks = alt.TimeIntervalStep(interval="day", step=max(1, (last - first).days // 6))
     base = alt.Chart(data).encode(
-        x=alt.X("name:T", title=None, axis=alt.Axis(format="%d %b", tickCount=8)),
+        x=alt.X("name:T", title=None, axis=alt.Axis(format="%d %b", tickCount=ticks)),
         tooltip=[
             alt.Tooltip("name:T", title="Day", format="%Y-%m-%d"),
             alt.Tooltip("shown:N", title=column_of(table, "annotations").title),

@@ -28,7 +28,7 @@ def page() -> None:
     show_news()
     leads_all = actor().may(Permission.ADMINISTER)
     names = [summary.name for summary in datasets_with(Permission.MANAGE)]
-    places = [_ALL, *names] if leads_all else names
+    places = [*names, _ALL] if leads_all else names
     tabs = ["Roles", "Invitations", "Keys", *(["Log"] if leads_all else [])]
     roles, invitations, keys, *log = st.tabs(tabs)
     with roles, errors_shown():
@@ -128,6 +128,9 @@ def _show_made(hint: str) -> None:
 
 def _tokens(kind: Kind, heading: str) -> None:
     tokens = store().access.tokens(kind)
+    if not tokens:
+        st.info(f"There are no {kind}s yet.")
+        return
     show_grid(token_table(tokens, heading))
     lines = {_line(token): token for token in tokens if not token.revoked}
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -296,10 +296,8 @@ def progress_table(found: CampaignOverview) -> ResultTable:
                 sums = {name: done + value for name, value in expected.model_dump().items()}
                 rows.append((day.isoformat(), MeanInterval(**sums), "expected"))
         early, half, late = found.forecast.early, found.forecast.half, found.forecast.late
-        remarks = (
-            f"Done by {half} if days go on to be like the last {WINDOW}: between {early} and "
-            f"{late} in eight of ten draws of such days.",
-        )
+        between = "" if early == late else f": between {early} and {late} in eight of ten draws"
+        remarks = (f"Done by {half} if days go on to be like the last {WINDOW}{between}.",)
     elif found.plan is not None and found.plan.done < found.plan.needed:
         remarks = (f"No end to foresee: too little was finished in the last {WINDOW} days.",)
     return ResultTable(
