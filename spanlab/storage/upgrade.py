@@ -25,18 +25,11 @@ from spanlab.settings import Settings
 from spanlab.storage.engine import BUSY_SECONDS, Database, shown
 from spanlab.storage.tables import STATEMENTS, metadata
 
-# Oldest first; one file each in migrations/versions.
-REVISIONS = (
-    "0016",
-    "0017",
-    "0018",
-    "0019",
-    "0020",
-    "0021",
-)
+REVISIONS = ("0016", "0021")  # oldest first; one file each in migrations/versions
 VERSION_TABLE = "spanlab_revision"
 _SCRIPTS = Path(__file__).parent / "migrations"
-_OLDEST_COMMIT = "75cc3f0"  # the last one that brings older databases up to date
+_OLDEST_COMMIT = "75cc3f0"  # the last one that brings databases from before them up to date
+_BETWEEN_COMMIT = "71fc086"  # the same for what was never released between them
 _LOCK = 7_302_145_001  # a PostgreSQL advisory lock; any number that nobody else uses
 _AWAY_SECONDS = 60.0  # how long a server that is away is waited for, such as one that restarts
 _LOOK_SECONDS = 0.5  # between two looks whether it is back
@@ -167,18 +160,19 @@ def _revision(connection: Connection) -> str | None:
         return None
     asked = text(f"SELECT version_num FROM {VERSION_TABLE}")  # noqa: S608 - our own name
     revision = connection.execute(asked).scalar()
-    if revision is not None and revision < REVISIONS[0]:
+    if revision is None or revision in REVISIONS:
+        return None if revision is None else str(revision)
+    if revision < REVISIONS[-1]:
+        commit = _OLDEST_COMMIT if revision < REVISIONS[0] else _BETWEEN_COMMIT
         raise StoreError(
             f"the database {shown(connection.engine.url)} has revision {revision}, and this "
-            f"spanlab knows {REVISIONS[0]} and later: open it once with the commit "
-            f"{_OLDEST_COMMIT} of spanlab, then with this one"
+            f"spanlab knows {' and '.join(REVISIONS)}: open it once with the commit {commit} of "
+            "spanlab, then with this one"
         )
-    if revision is not None and revision not in REVISIONS:
-        raise StoreError(
-            f"the database {shown(connection.engine.url)} has revision {revision}, this spanlab "
-            f"knows {REVISIONS[-1]} at most: it was made by a newer spanlab; update this one"
-        )
-    return None if revision is None else str(revision)
+    raise StoreError(
+        f"the database {shown(connection.engine.url)} has revision {revision}, this spanlab "
+        f"knows {REVISIONS[-1]} at most: it was made by a newer spanlab; update this one"
+    )
 
 
 def _back_up(path: Path, backups: Path, revision: str) -> Path:

@@ -32,10 +32,7 @@ from spanlab.storage.upgrade import REVISIONS, VERSION_TABLE
 
 MakeRecord = Callable[..., Record]
 
-_STORED = {
-    "sqlite": Path(__file__).parent / "stored" / "spanlab-0016.db.gz",
-    "postgresql": Path(__file__).parent / "stored" / "spanlab-0016.sql.gz",
-}
+_STORED = Path(__file__).parent / "stored"
 _OPEN = """
 import sys
 from spanlab.settings import Settings
@@ -48,12 +45,19 @@ print("alembic" in sys.modules)
 @pytest.fixture
 def older(empty: Settings) -> Settings:
     """A database that the commit 75cc3f0 wrote: samples under review, and a random dataset "d"."""
+    return _restored(empty, "0016")
+
+
+def _restored(empty: Settings, revision: str) -> Settings:
     if "sqlite" in empty.database_url:
         path = make_url(empty.database_url).database or ""
-        Path(path).write_bytes(gzip.decompress(_STORED["sqlite"].read_bytes()))
+        Path(path).write_bytes(
+            gzip.decompress((_STORED / f"spanlab-{revision}.db.gz").read_bytes())
+        )
     else:
+        dump = gzip.decompress((_STORED / f"spanlab-{revision}.sql.gz").read_bytes())
         with psycopg.connect(empty.database_url) as connection:
-            connection.execute(gzip.decompress(_STORED["postgresql"].read_bytes()))
+            connection.execute(dump)
     return empty
 
 
@@ -85,10 +89,16 @@ def test_the_known_revisions_are_those_of_the_migrations() -> None:
     assert tuple(script.revision for script in scripts.walk_revisions())[::-1] == REVISIONS
 
 
-def test_an_older_database_is_migrated_with_its_data(older: Settings) -> None:
-    """All of a database that the commit 75cc3f0 wrote; its queues are as if made anew."""
-    with Store.open(older) as store:
-        assert [(each.name, each.n_items) for each in store.datasets()] == [
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_stored_database_opens_with_its_data(empty: Settings, revision: str) -> None:
+    """All of a database that an earlier commit wrote; its queues are as if made anew.
+
+    75cc3f0 wrote 0016, and 71fc086 made 0021 of it and gave somebody a role.
+    """
+    stored = _restored(empty, revision)
+    with Store.open(stored) as store:
+        assert len(store.access.granted()) == (revision == "0021")
+        assert [(dataset.name, dataset.n_items) for dataset in store.datasets()] == [
             ("samples", 8),
             ("d", 25),
         ]
@@ -106,7 +116,7 @@ def test_an_older_database_is_migrated_with_its_data(older: Settings) -> None:
         assert (plan.done, plan.people[0].done + plan.people[0].beyond) == (5, 4)
         found = store.page("samples", QueueQuery(reviewer="Ann", text="looked", label="name"))
         assert len(found.rows) == 4
-    _has_exactly_the_tables_of_the_code(older)
+    _has_exactly_the_tables_of_the_code(stored)
 
 
 def test_a_log_cannot_be_changed_but_goes_with_its_annotator_and_its_dataset(
@@ -139,7 +149,9 @@ def _check_logs(settings: Settings, record: MakeRecord) -> None:
 
 def test_an_sqlite_file_is_backed_up_before_it_is_migrated(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'work.db'}")
-    (tmp_path / "work.db").write_bytes(gzip.decompress(_STORED["sqlite"].read_bytes()))
+    (tmp_path / "work.db").write_bytes(
+        gzip.decompress((_STORED / "spanlab-0016.db.gz").read_bytes())
+    )
     with closing(sqlite3.connect(tmp_path / "work.db")) as still_open:
         # Not in the file itself yet but in its write-ahead log, which a plain copy would miss.
         still_open.execute("PRAGMA journal_mode = WAL")
@@ -181,12 +193,16 @@ def test_opening_what_is_new_or_up_to_date_does_not_import_alembic(empty: Settin
         assert output == b"False\n"
 
 
-def test_a_database_that_is_too_old_is_refused_with_what_to_do(older: Settings) -> None:
+@pytest.mark.parametrize(("revision", "commit"), [("0009", "75cc3f0"), ("0018", "71fc086")])
+def test_a_database_that_is_too_old_is_refused_with_what_to_do(
+    older: Settings, revision: str, commit: str
+) -> None:
     database = Database(older.database_url)
     with database.writing() as connection:
-        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0009'"))
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '{revision}'"))
     database.close()
-    with pytest.raises(StoreError, match=r"revision 0009.*open it once with the commit 75cc3f0"):
+    refusal = f"revision {revision}.*open it once with the commit {commit}"
+    with pytest.raises(StoreError, match=refusal):
         Store.open(older)
     assert not (older.home / "backups").exists()
 
