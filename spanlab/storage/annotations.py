@@ -73,7 +73,7 @@ def save_annotations(
             another kind here. Earlier batches stay written.
     """
     if not whole:
-        return save_batches(database, name, pairs, lambda connection, dataset, batch: batch)
+        return save_batches(database, name, pairs, _entries)
     written = 0
     with database.writing() as connection:
         dataset = catalog.find(connection, name)
@@ -87,9 +87,11 @@ def save_batches(
     database: Database,
     name: str,
     things: Iterable[_T],
-    pairs_of: Callable[[Connection, DatasetRow, Sequence[_T]], Pairs],
+    entries_of: Callable[[Connection, DatasetRow, Sequence[_T]], Sequence[AnnotationRow]],
 ) -> int:
-    """Write the annotations that ``pairs_of`` takes from each batch; raises as ``save`` does.
+    """Write the rows that ``entries_of`` makes of each batch; raises as ``save_annotations`` does.
+
+    It locks the items whose annotations these are.
 
     Returns:
         The number of ``things`` written, 0 for none.
@@ -100,8 +102,7 @@ def save_batches(
     for batch in _batches(things):
         with database.writing() as connection:
             dataset = catalog.find(connection, name)
-            pairs = pairs_of(connection, dataset, batch)
-            put(connection, dataset, _entries(connection, dataset, pairs))
+            put(connection, dataset, entries_of(connection, dataset, batch))
         written += len(batch)
     return written
 
@@ -210,13 +211,34 @@ def _entries(connection: Connection, dataset: DatasetRow, batch: Pairs) -> list[
     """Lock the items that a batch names and check that the annotations may be written."""
     names = {annotation.annotator: annotation.kind for _, annotation in batch}
     who = {name: register(connection, dataset, name, kind) for name, kind in names.items()}
-    stored_items = locked(connection, dataset, dict(batch))
-    reviewed = _reviewed(
-        connection, dataset.id, [position for position, _ in stored_items.values()]
-    )
+    return checked_rows(connection, dataset, batch, locked(connection, dataset, dict(batch)), who)
+
+
+def checked_rows(
+    connection: Connection,
+    dataset: DatasetRow,
+    batch: Pairs,
+    stored: Mapping[str, tuple[int, Item]],
+    who: Mapping[str, AnnotatorRow],
+) -> list[AnnotationRow]:
+    """Return the rows of annotations, checked that they may be written.
+
+    Args:
+        connection: in a transaction that may write.
+        dataset: where they belong.
+        batch: the annotations by item id; of several by one annotator of an item the last counts.
+        stored: each item's position and content by id, locked.
+        who: the annotators by name.
+
+    Raises:
+        InputError: an annotation quotes what its item does not have there.
+        StoreError: it would overwrite a person's reviewed annotation, or its annotator is of
+            another kind here.
+    """
+    reviewed = _reviewed(connection, dataset.id, [position for position, _ in stored.values()])
     now: dict[tuple[int, int], AnnotationRow] = {}
     for item_id, annotation in batch:
-        (position, item), annotator = stored_items[item_id], who[annotation.annotator]
+        (position, item), annotator = stored[item_id], who[annotation.annotator]
         if annotation.kind is not annotator.kind:
             register(connection, dataset, annotation.annotator, annotation.kind)
         if (position, annotator.id) in reviewed:

@@ -346,6 +346,8 @@ def labels_of(annotation: Annotation) -> list[str]:
 
 def add_labels(connection: Connection, dataset: int, names: Iterable[str]) -> None:
     """Enter those of ``names`` that spans of ``dataset`` have not used before."""
+    if not (names := tuple(names)):
+        return
     used = labels.c.dataset_id == dataset
     known = set(connection.execute(select(labels.c.label).where(used)).scalars())
     rows = [

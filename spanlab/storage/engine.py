@@ -12,6 +12,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from threading import Lock, local
@@ -343,7 +344,12 @@ def insert_new(connection: Connection, table: Table) -> Insert:
 
 def insert_or_replace(connection: Connection, table: Table) -> Insert:
     """Return an insert into ``table`` that overwrites the row that has the same primary key."""
-    statement = _INSERT[connection.dialect.name](table)
+    return _insert_or_replace(connection.dialect.name, table)
+
+
+@cache  # what SQLAlchemy makes of it takes longer than to write a row
+def _insert_or_replace(dialect: str, table: Table) -> Insert:
+    statement = _INSERT[dialect](table)
     others = {c.name: statement.excluded[c.name] for c in table.columns if not c.primary_key}
     keys = list(table.primary_key.columns)
     return cast("Insert", statement.on_conflict_do_update(index_elements=keys, set_=others))

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, update
 
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Item, merged, renumbered
-from spanlab.storage.annotations import fitting, save_batches
+from spanlab.storage.annotations import AnnotationRow, checked_rows, fitting, save_batches
 from spanlab.storage.catalog import DatasetRow, register
 from spanlab.storage.engine import Database
 from spanlab.storage.items import locked, to_json
@@ -49,13 +49,15 @@ def save_findings(database: Database, name: str, findings: Iterable[FoundAnnotat
 
 def _grow(
     connection: Connection, dataset: DatasetRow, batch: Sequence[FoundAnnotations]
-) -> list[tuple[str, Annotation]]:
+) -> list[AnnotationRow]:
     """Append to the stored items what is new, and return the annotations as they fit there."""
     # Annotators before items: all writers lock in this order, so that none wait for each other.
-    for who, kind in {
-        (annotation.annotator, annotation.kind) for one in batch for annotation in one.annotations
-    }:
-        register(connection, dataset, who, kind)
+    kinds = {
+        annotation.annotator: annotation.kind
+        for finding in batch
+        for annotation in finding.annotations
+    }
+    who = {name: register(connection, dataset, name, kind) for name, kind in kinds.items()}
     stored = locked(connection, dataset, dict.fromkeys(finding.item.id for finding in batch))
     grown: dict[str, Item] = {}
     pairs: list[tuple[str, Annotation]] = []
@@ -80,4 +82,4 @@ def _grow(
         for table, column, value in ((items, "json", "text"), (queue_values, "n_passages", "n")):
             here = (table.c.dataset_id == dataset.id, table.c.position == bindparam("at"))
             connection.execute(update(table).where(*here).values({column: bindparam(value)}), rows)
-    return pairs
+    return checked_rows(connection, dataset, pairs, stored, who)
