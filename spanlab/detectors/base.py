@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
@@ -240,18 +243,25 @@ _ENDED = (
 )
 
 
+_TELL_SECONDS = 0.01  # between two looks that the event loop has to have at a thread's results
+
+
 @dataclass
 class BatchCollector:
-    """A detector that takes many items at once: what is asked for meanwhile is its next batch."""
+    """A detector that computes in a thread: what is asked for meanwhile is its next batch.
+
+    Results come back together, but at most a hundredth of a second after they are there: to wake
+    an event loop takes longer than a quick detector does for an item.
+    """
 
     name: str
     detector: BatchDetector
-    _waiting: list[tuple[Item, Future[Annotation]]] = field(default_factory=list)
-    _lock: Lock = field(default_factory=Lock)
-    _working: bool = False
-    _thread: ThreadPoolExecutor = field(
+    thread: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="spanlab-batches")
     )
+    _waiting: list[tuple[Item, asyncio.Future[Annotation]]] = field(default_factory=list)
+    _lock: Lock = field(default_factory=Lock)
+    _working: bool = False
 
     @property
     def batch(self) -> int:
@@ -260,26 +270,37 @@ class BatchCollector:
 
     async def detect(self, item: Item) -> DetectorResult:
         """Annotate an item; see ``Detector``. The detector's error becomes a failed annotation."""
-        future = Future[Annotation]()
+        future: asyncio.Future[Annotation] = asyncio.get_running_loop().create_future()
         with self._lock:
             self._waiting.append((item, future))
             begins, self._working = not self._working, True
         if begins:
-            self._thread.submit(self._work)
-        annotation = await asyncio.wrap_future(future)
-        return DetectorResult(annotation.model_copy(update={"annotator": self.name}), item)
+            self.thread.submit(self._work)
+        annotation = await future
+        if annotation.annotator != self.name:
+            annotation = annotation.model_copy(update={"annotator": self.name})
+        return DetectorResult(annotation, item)
 
     def _work(self) -> None:
+        results: list[_Answered] = []
+        told = time.monotonic()
         while True:
             with self._lock:
                 batch, self._waiting = self._waiting[: self.batch], self._waiting[self.batch :]
                 self._working = bool(batch)
             if not batch:
-                return
-            wanted = [waiting for waiting in batch if waiting[1].set_running_or_notify_cancel()]
-            results = self._attempt([item for item, _ in wanted])
-            for (_, future), annotation in zip(wanted, results, strict=True):
-                future.set_result(annotation)
+                break
+            wanted = [(item, future) for item, future in batch if not future.cancelled()]
+            answers: Sequence[Annotation | BaseException]
+            try:
+                answers = self._attempt([item for item, _ in wanted])
+            except BaseException as error:  # the end of the program, which is for who waits
+                answers = [error] * len(wanted)
+            results += zip((future for _, future in wanted), answers, strict=True)
+            if time.monotonic() - told > _TELL_SECONDS:
+                _tell(results)
+                results, told = [], time.monotonic()
+        _tell(results)
 
     def _attempt(self, items: Sequence[Item]) -> Sequence[Annotation]:
         try:
@@ -292,6 +313,51 @@ class BatchCollector:
             return [annotation for item in items for annotation in self._attempt([item])]
 
 
+_Answered = tuple[asyncio.Future[Annotation], Annotation | BaseException]
+
+
+def _tell(results: Sequence[_Answered]) -> None:
+    """Hand answers over to the event loops that wait for them, from another thread."""
+    by_loop: defaultdict[asyncio.AbstractEventLoop, list[_Answered]] = defaultdict(list)
+    for future, answer in results:
+        by_loop[future.get_loop()].append((future, answer))
+    for loop, ready in by_loop.items():
+        with suppress(RuntimeError):  # it is closed: nobody waits any more
+            loop.call_soon_threadsafe(_hand_over, ready)
+
+
+def _hand_over(ready: Sequence[_Answered]) -> None:
+    for future, answer in ready:
+        if future.done():
+            continue
+        if isinstance(answer, BaseException):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)
+
+
+@dataclass(frozen=True)
+class OneByOne:
+    """A local detector that takes one item at a time, as one that takes batches."""
+
+    name: str
+    annotate: Callable[[Item], Annotation]
+    batch: int = 1
+
+    def annotate_all(self, items: Sequence[Item]) -> Sequence[Annotation]:
+        """Annotate items, in their order."""
+        return [self.annotate(item) for item in items]
+
+
+def in_executor(
+    name: str, annotate: Callable[[Item], Annotation], executor: Executor | None
+) -> Detector:
+    """Return a local detector whose work is done by an executor: see ``AwaitedDetector``."""
+    if isinstance(executor, ThreadPoolExecutor):
+        return BatchCollector(name, OneByOne(name, annotate), executor)
+    return AwaitedDetector(name, annotate, executor)
+
+
 def as_detector(given: Detector | LocalDetector, executor: Executor | None = None) -> Detector:
     """Return a detector that is awaited.
 
@@ -302,7 +368,7 @@ def as_detector(given: Detector | LocalDetector, executor: Executor | None = Non
     if isinstance(given, BatchDetector):
         return BatchCollector(given.name, given)
     if isinstance(given, LocalDetector):
-        return AwaitedDetector(given.name, partial(_annotate, given), executor)
+        return in_executor(given.name, partial(_annotate, given), executor)
     return given
 
 

@@ -10,12 +10,12 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
 
 from spanlab.detectors.base import (
-    AwaitedDetector,
     BatchCollector,
     BatchDetector,
     Detector,
     DetectorKit,
     LocalDetector,
+    in_executor,
 )
 from spanlab.detectors.entry import asks_models, entry_of
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
@@ -66,7 +66,7 @@ def build(
         local = detector(spec.model_copy(update={"name": None}))  # says so if it cannot be made
         if isinstance(local, BatchDetector):
             return BatchCollector(spec.signs, local)
-        return AwaitedDetector(spec.signs, partial(_annotate, spec), executor)
+        return in_executor(spec.signs, partial(_annotate, spec), executor)
     meter, settings = meter or Meter(), settings or Settings.read()
     if isinstance(spec, EnsembleSpec):
         from spanlab.detectors.ensemble import Ensemble, EnsembleVote

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from spanlab.detectors import BatchDetector, Detector, LocalDetector, as_detector, asks_models
 from spanlab.detectors.ensemble import Ensemble, ItemOutcome
@@ -16,7 +16,7 @@ from spanlab.runtime import ahead
 from spanlab.schema import AnnotatorKind, Record, Status
 from spanlab.settings import Settings
 from spanlab.workflows.detection.events import event_sender
-from spanlab.workflows.detection.request import CONCURRENCY, RunRequest, ensemble_of
+from spanlab.workflows.detection.request import AHEAD, CONCURRENCY, RunRequest, ensemble_of
 
 _BEFORE_QUOTE = ": “"  # failures of one cause differ in what they quote
 
@@ -25,9 +25,6 @@ _UNGUARDED = (
     'what this script does must stand under `if __name__ == "__main__":`, as the processes that '
     "work with its detector import it; with concurrency=1 there are none"
 )
-
-
-_AHEAD = 4  # times as many items are begun as are under way: a slow one holds up nobody behind it
 
 
 @dataclass
@@ -96,10 +93,7 @@ class FileRun:
         meter = meter or Meter(request.budget, concurrency=request.concurrency)
         executor = executor_of(processes_of(request))
         ensemble = ensemble_of(request, meter, settings or Settings.read(), executor)
-        if not any(asks_models(spec.detector) for spec in request.specs):
-            # The executor bounds what is computed at once; it has the next items at hand.
-            ensemble = replace(ensemble, concurrency=_AHEAD * request.concurrency)
-        return cls(ensemble, executor, _AHEAD * request.concurrency, meter)
+        return cls(ensemble, executor, AHEAD * request.concurrency, meter)
 
     @classmethod
     def own(
@@ -129,10 +123,10 @@ class FileRun:
         if processes and home == "__mp_main__":
             raise UsageError(_UNGUARDED)
         executor = executor_of(processes, with_script=home == "__main__")
-        limit = _AHEAD * count if local else count
+        limit = AHEAD * count if local else count
         report = event_sender() if events else None
         ensemble = Ensemble([as_detector(detector, executor)], concurrency=limit, report=report)
-        return cls(ensemble, executor, _AHEAD * count)
+        return cls(ensemble, executor, AHEAD * count)
 
     @property
     def usage(self) -> Usage:

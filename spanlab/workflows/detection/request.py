@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from spanlab.detectors import entry_of
+from spanlab.detectors import asks_models, entry_of
 from spanlab.detectors.ensemble import Ensemble, EnsembleVote
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.errors import UsageError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 CONCURRENCY = 32  # items annotated at once, unless a request says otherwise
+AHEAD = 4  # times as many items are begun as are under way: a slow one holds up nobody behind it
 
 
 class RunLimits(CallLimits):
@@ -136,7 +137,10 @@ def ensemble_of(
 
     built = [build(spec, meter, settings, executor) for spec in request.specs]
     report = event_sender() if request.events else None
-    return Ensemble(built, request.votes, request.concurrency, report)
+    # Where nobody asks a model the executor bounds what is computed at once; it has more at hand.
+    local = not any(asks_models(spec.detector) for spec in request.specs)
+    at_once = AHEAD * request.concurrency if local else request.concurrency
+    return Ensemble(built, request.votes, at_once, report)
 
 
 @dataclass(frozen=True)
