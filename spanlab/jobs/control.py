@@ -102,8 +102,10 @@ def wait(
     """See ``spanlab.jobs.wait``."""
     where = job_store.of(settings)
     deadline = None if timeout is None else time.monotonic() + timeout
+    view = where.job(job_id)
     while True:
-        view = where.job(job_id)
+        if view.state not in _OPEN:
+            view = where.job(view.id)  # with failures and log
         if on_progress is not None:
             on_progress(view)
         if view.state not in _OPEN:
@@ -112,6 +114,7 @@ def wait(
         if deadline is not None and time.monotonic() > deadline:
             raise SpanlabError(f"job {view.id} is still {view.state} after {timeout:g} seconds")
         time.sleep(_EVERY)
+        view = where.named([view.id]).get(view.id, view)
 
 
 def _stop(where: JobStore, job_id: str, what: Literal["pause", "cancel"]) -> None:

@@ -27,10 +27,11 @@ _INTERRUPTED = "interrupted"
 
 @dataclass
 class JobResources:
-    """What the parts of one job share in one process: detectors and meter."""
+    """What the parts of one job share in one process: detectors, meter and slots for items."""
 
     ensemble: Ensemble
     meter: Meter
+    slots: asyncio.Semaphore
     _told: Usage = field(default_factory=Usage)
 
     def spent(self) -> Usage:
@@ -104,7 +105,12 @@ async def work_on(
                 request.dataset, positions, request.retry_failed, given_up, request.again
             )
             run = DatasetRun(
-                me.store, resources.ensemble, work, request.concurrency, part_run.interruption
+                me.store,
+                resources.ensemble,
+                work,
+                resources.ensemble.concurrency,
+                part_run.interruption,
+                resources.slots,
             )
             return await part_run.work(run, resources)
 
@@ -124,7 +130,7 @@ async def _set_up(job_id: str, request: RunRequest) -> JobResources:
         reserve=reserve,
     )
     built = await asyncio.to_thread(ensemble_of, request, meter, me.settings, me.executor)
-    return JobResources(built, meter)
+    return JobResources(built, meter, asyncio.Semaphore(built.concurrency))
 
 
 @dataclass

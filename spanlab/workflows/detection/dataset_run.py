@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -55,9 +56,10 @@ class ItemBatch:
 class DatasetRun:
     """One run of detectors over some work; any number may share detectors and an event loop.
 
-    At most ``concurrency`` items are under way at once. ``stop`` is asked before each item; the
-    run ends after those under way once it gives a reason. Failures are in ``failures`` as they
-    are saved, the newest last.
+    At most ``concurrency`` items are under way at once, and no more than ``slots`` in all runs that
+    share them: a run begins as the one before it ends, so that all slots are taken meanwhile.
+    ``stop`` is asked before each item; the run ends after those under way once it gives a reason.
+    Failures are in ``failures`` as they are saved, the newest last.
     """
 
     store: Store
@@ -65,6 +67,7 @@ class DatasetRun:
     work: ItemBatch
     concurrency: int
     stop: Callable[[], str | None] = lambda: None
+    slots: asyncio.Semaphore | None = None
     done: int = 0
     failed: int = 0
     stopped: str | None = None
@@ -126,6 +129,10 @@ class DatasetRun:
             await records.put(None)
 
     async def _annotate(self, records: asyncio.Queue[Record | None]) -> None:
+        async with self.slots or nullcontext():
+            await self._annotate_all(records)
+
+    async def _annotate_all(self, records: asyncio.Queue[Record | None]) -> None:
         while (record := await records.get()) is not None:
             if self._stopping():
                 continue  # the feeder has to get rid of what it holds
