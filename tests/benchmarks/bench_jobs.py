@@ -33,6 +33,8 @@ from working_jobs import (
 )
 
 from spanlab import jobs
+from spanlab.datasets import read, write
+from spanlab.detectors import DetectorSpec
 from spanlab.jobs.worker import WorkerPace
 from spanlab.lm import Meter
 from spanlab.mappers import load
@@ -41,7 +43,8 @@ from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, caller_with
 from spanlab.workflows.detection.dataset_run import DatasetRun, ItemBatch
-from spanlab.workflows.detection.request import ensemble_of
+from spanlab.workflows.detection.file_run import FileRun
+from spanlab.workflows.detection.request import ensemble_of, request_of
 
 NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"
 
@@ -113,6 +116,50 @@ async def _ours(store: Store, settings: Settings, url: str, items: int, at_once:
     began = time.perf_counter()
     await DatasetRun(store, ensemble, ItemBatch("d", range(items)), at_once).finish()
     return time.perf_counter() - began
+
+
+_IDLE = """
+from spanlab.detectors.entry import DetectorEntry
+from spanlab.schema import Annotation, AnnotatorKind
+
+class Idle:
+    name = "idle"
+
+    def annotate(self, item):
+        return Annotation(annotator="idle", kind=AnnotatorKind.DETECTOR)
+
+ENTRY = DetectorEntry(name="idle", what="does nothing", needs="nothing", create=lambda kit: Idle())
+"""
+
+
+def bookkeeping(items: int) -> None:
+    """Print what a detector that does nothing does a second, as a job and from file to file."""
+    with tempfile.TemporaryDirectory() as package, home() as settings:
+        info = Path(package, "idle-1.dist-info")
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: idle\nVersion: 1\n")
+        (info / "entry_points.txt").write_text("[spanlab.detectors]\nidle = idle:ENTRY\n")
+        Path(package, "idle.py").write_text(_IDLE)
+        sys.path.insert(0, package)
+        fill(settings, items)
+        asked = request_of("d", [DetectorSpec(detector="idle")])
+        with working(settings, "w", environ={"PYTHONPATH": package}, pace=WorkerPace()):
+            few = asked.model_copy(update={"limit": 40})
+            jobs.wait(jobs.submit_detection(few, settings), timeout=600, settings=settings)
+            began = time.perf_counter()
+            jobs.wait(jobs.submit_detection(asked, settings), timeout=600, settings=settings)
+            job = time.perf_counter() - began
+        assert states(settings, "idle") == {Status.DONE: items}
+        source = settings.home / "items.jsonl"
+        with Store.open(settings) as store:
+            write(store.records("d", annotators=()), source)
+        began = time.perf_counter()
+        write(FileRun.of(asked, settings).annotated(read(source)), settings.home / "out.jsonl")
+        files = time.perf_counter() - began
+    print(
+        f"{items:,} items of a detector that does nothing: {(items - 40) / job:,.0f} items/s as a "
+        f"job, {items / files:,.0f} from file to file: {files / job:.2f} of it"
+    )
 
 
 def kills(items: int, times: int) -> None:
@@ -235,6 +282,7 @@ def long_list(count: int) -> None:
 def main() -> None:
     """Run everything."""
     share = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
+    bookkeeping(max(int(10_000 * share), 500))
     throughput(max(int(2000 * share), 128))
     kills(max(int(500 * share), 50), max(int(10 * share), 2))
     shared(max(int(5000 * share), 400))
