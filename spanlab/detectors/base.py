@@ -294,7 +294,7 @@ class BatchCollector:
             answers: Sequence[Annotation | BaseException]
             try:
                 answers = self._attempt([item for item, _ in wanted])
-            except BaseException as error:  # the end of the program, which is for who waits
+            except BaseException as error:  # noqa: BLE001 - an end, which is for who waits
                 answers = [error] * len(wanted)
             results += zip((future for _, future in wanted), answers, strict=True)
             if time.monotonic() - told > _TELL_SECONDS:
