@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -99,6 +101,34 @@ def test_a_panic_is_the_failure_of_its_item(kind: str) -> None:
 
     notes = [finding.members[0].note for finding in asyncio.run(run())]
     assert notes == [f"PanicException: index out of bounds: {number}" for number in range(6)]
+
+
+def test_one_detector_serves_two_event_loops_at_once_from_its_one_thread() -> None:
+    class Echo:
+        name = "echo"
+
+        def annotate(self, item: Item) -> Annotation:
+            return Annotation(annotator="echo", kind=AnnotatorKind.DETECTOR, note=item.id)
+
+    async def run(first: int) -> list[str | None]:
+        items = [Item(id=str(number), answer="a") for number in range(first, first + 50)]
+        return [each.annotation.note for each in await asyncio.gather(*map(echo.detect, items))]
+
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(2) as loops:
+        echo = as_detector(Echo(), one)
+        notes = loops.map(lambda first: asyncio.run(run(first)), (0, 50))
+        assert [note for half in notes for note in half] == [str(n) for n in range(100)]
+
+
+def test_what_ends_a_program_in_a_detector_s_thread_ends_who_waits() -> None:
+    class Leaving:
+        name = "leaving"
+
+        def annotate(self, item: Item) -> Annotation:
+            sys.exit(3)
+
+    with ThreadPoolExecutor(1) as one, pytest.raises(SystemExit):
+        asyncio.run(as_detector(Leaving(), one).detect(Item(id="i", answer="a")))
 
 
 def test_the_shipped_ensemble_has_the_paper_s_five_members() -> None:
