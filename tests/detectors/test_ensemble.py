@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import os
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
