@@ -115,8 +115,8 @@ def _searches(size: PromptSize, spec: ChosenOptions) -> int:
 ENTRY = DetectorEntry(
     name="papelo",
     title="Pursues claims on the web",
-    what="every claim is pursued on the web, question by question, and judged by the answers",
-    needs="a model, 10 to 20 calls a claim, and a search; without one the item's passages",
+    what="a model asks questions about every claim, searches the web for answers, and judges",
+    needs="a model, 10 to 20 calls a claim, and a search (without one it reads the passages)",
     create="spanlab.detectors.papelo.detector:Papelo",
     options=PapeloOptions,
     roles=(JUDGE, EXTRACTOR),

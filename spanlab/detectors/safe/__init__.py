@@ -56,7 +56,7 @@ def _calls(size: PromptSize, _spec: ChosenOptions) -> Iterable[CallEstimate]:
 ENTRY = DetectorEntry(
     name="safe",
     title="Verifies reasoning steps",
-    what="every step of an answer that reasons is verified, and its error named",
+    what="a model verifies every step of a reasoning, and names the type of error",
     needs="a model, one call a step; passages",
     create="spanlab.detectors.safe.detector:Safe",
     options=SafeOptions,

@@ -139,7 +139,7 @@ KG = DetectorEntry(
 REVISE = DetectorEntry(
     name="ucsc-revise",
     title="Corrects, then compares",
-    what="a model corrects the answer with the fewest changes",
+    what="a model corrects the answer; its changes are marked",
     needs="a model (best a reasoning one), one call an item; passages or a retriever help",
     create="spanlab.detectors.ucsc.revise:create",
     options=RevisionOptions,
@@ -151,7 +151,7 @@ REVISE = DetectorEntry(
 UCSC = DetectorEntry(
     name="ucsc",
     title="Five detectors vote",
-    what="five of these vote, as in the paper",
+    what="five detectors vote, as in the paper",
     needs="the models of its members, five calls an item; passages or a retriever help",
     members=Path(__file__).with_name("ensemble.json"),
 )

@@ -108,7 +108,7 @@ def _judging(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
 VERITRAIL = DetectorEntry(
     name="veritrail",
     title="Traces claims to their sources",
-    what="every claim is followed back to its sources, through all that lies between",
+    what="a model traces every claim back to its sources, through the texts in between",
     needs="a model, 3 calls a sentence and 5 or more a claim; passages or an item's process",
     create="spanlab.detectors.veritrail.detector:create",
     options=VeriTrailOptions,
@@ -138,18 +138,18 @@ def _baseline(name: str, title: str, what: str, options: type[ClaimOptions]) -> 
 RETRIEVAL = _baseline(
     "veritrail-rag",
     "Judges claims on close texts",
-    "every claim is judged on the source texts that come closest to it",
+    "a model judges every claim on the source texts most similar to it",
     RetrievalOptions,
 )
 WHOLE = _baseline(
     "veritrail-source",
     "Judges claims on the whole source",
-    "every claim is judged on the whole source, as far as it fits",
+    "a model judges every claim on the whole source, as far as it fits into a prompt",
     ClaimOptions,
 )
 TRACED_RETRIEVAL = _baseline(
     "veritrail-vt-rag",
     "Traces claims by close texts",
-    "claims are followed as by veritrail, by texts that come closest to them",
+    "claims are traced as by veritrail, through the texts most similar to them",
     RetrievalOptions,
 )
