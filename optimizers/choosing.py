@@ -45,17 +45,17 @@ class SearchOptions(CallLimits, SearchSettings, DetectorSelection):
     name: str = option(
         "",
         title="Program name (optional)",
-        help="What the program will be called.",
+        help="Name of the program.",
         group="Limits",
         placeholder="chosen for you",
     )
     member: str = option(
-        "", title="Member", help="Of an ensemble, such as ucsc: the member to tune."
+        "", title="Member", help="The member of an ensemble, such as ucsc, to tune."
     )
     prompt_model: str | ModelChoice = option(
         "",
         title="Prompt model (optional)",
-        help="Writes new instructions (default: the task's model); a larger one pays.",
+        help="Writes new instructions (default: the task's model). A larger model helps.",
         placeholder="the task model",
     )
     metric: str = option(

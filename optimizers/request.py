@@ -37,14 +37,14 @@ class SearchSettings(OptionModel):
     auto: Auto | None = option(
         "light",
         title="Effort",
-        help="How much to try, unless a number of candidate prompts says it.",
+        help="Effort of the search, unless a number of candidate prompts is given.",
         group="Search",
         titles={"light": "Light", "medium": "Medium", "heavy": "Heavy", "": "Custom"},
     )
     trials: int | None = option(
         None,
         title="Candidate prompts",
-        help="So many candidate prompts, instead of an effort.",
+        help="Number of candidate prompts, in place of an effort.",
         group="Search",
         ge=1,
         le=1000,
@@ -86,7 +86,7 @@ class SearchSettings(OptionModel):
     bootstrapped: int = option(
         4,
         title="Demonstrations by the model",
-        help="At most so many demonstrations that the model itself has made, per predictor.",
+        help="Most demonstrations that the model made itself, per predictor.",
         sides=("command", "python"),
         ge=0,
         le=16,
@@ -94,7 +94,7 @@ class SearchSettings(OptionModel):
     labelled: int = option(
         16,
         title="Demonstrations from labels",
-        help="At most so many demonstrations made from the labels, per predictor.",
+        help="Most demonstrations made from the labels, per predictor.",
         sides=("command", "python"),
         ge=0,
         le=64,
@@ -102,7 +102,7 @@ class SearchSettings(OptionModel):
     success: float = option(
         0.5,
         title="Good enough to demonstrate",
-        help="Metric from which on an answer of the model's own may be a demonstration.",
+        help="The lowest metric of a model's own answer that may become a demonstration.",
         sides=("command", "python"),
         ge=0,
         le=1,
@@ -119,7 +119,7 @@ class SearchSettings(OptionModel):
     limit: int | None = option(
         None,
         title="Maximum items",
-        help="At most so many labelled items (claims, steps, questions), chosen by the seed.",
+        help="Most labelled items (claims, steps, questions), chosen by the seed.",
         group="Limits",
         placeholder="no limit",
         ge=1,
@@ -127,7 +127,7 @@ class SearchSettings(OptionModel):
     seed: int = option(
         9,  # Huang et al. 2025, released settings
         title="Seed",
-        help="Of every random choice.",
+        help="Seed of all random choices.",
         sides=("command", "python"),
     )
 

@@ -121,10 +121,10 @@ def revoke_key(token_id: TokenId) -> None:
 def create_invitations(
     dataset: Annotated[str, typer.Argument(help="The dataset.")],
     expires: Annotated[str, typer.Option(help="Such as 12h, 7d, 2w or 2026-12-24.")],
-    role: Annotated[Role, typer.Option(help="No lead.")] = Role.ANNOTATOR,
+    role: Annotated[Role, typer.Option(help="The role; it cannot be lead.")] = Role.ANNOTATOR,
     count: Annotated[int, typer.Option(min=1, max=1000, help="How many links.")] = 1,
     label: Annotated[str, typer.Option(help="What the person is called.")] = "",
-    code: Annotated[str, typer.Option(help="What is shown to who has finished.")] = "",
+    code: Annotated[str, typer.Option(help="Code that is shown to people who have finished.")] = "",
 ) -> None:
     """Make links, a line each. The first who opens one and says yes is its person.
 

@@ -107,7 +107,7 @@ def agreement(
     dataset: Annotated[str, typer.Argument(help="A dataset that several have annotated.")],
     as_json: Annotated[bool, typer.Option("--json", help="All figures and pairs as JSON.")] = False,
 ) -> None:
-    """Say how far annotators agree on characters, and on verdicts on claims.
+    """Report how far annotators agree on characters, and on verdicts on claims.
 
     Krippendorff's alpha of people, and of people and detectors: 1 is perfect agreement, 0 what
     chance would give.

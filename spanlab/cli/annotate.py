@@ -115,12 +115,14 @@ def vote(
     ] = SpanCleanup.NONE,
     weighted: Annotated[
         bool,
-        typer.Option("--weighted", help="Voters weigh as much as their marks can be relied on."),
+        typer.Option(
+            "--weighted", help="Weigh voters by how reliable they are (see `spanlab raters`)."
+        ),
     ] = False,
     output: Output = None,
     format: Annotated[str | None, typer.Option(help="As in annotate.")] = None,
 ) -> None:
-    """Turn the marks of many annotators into soft labels: the share that marks each character.
+    """Turn the marks of several annotators into soft labels: the share that marks each character.
 
     \b
     spanlab vote mine --annotators offline,anna,ben --name majority

@@ -52,9 +52,14 @@ def bench(
         ),
     ] = None,
     repeats: Annotated[
-        int | None, typer.Option(min=1, max=100, help="How often models are asked, by seed.")
+        int | None,
+        typer.Option(
+            min=1,
+            max=100,
+            help="How often detectors that ask models are run, with different seeds.",
+        ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of the first repeat.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the first repeat.")] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Run cells again in which items failed.")
     ] = False,

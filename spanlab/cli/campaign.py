@@ -12,7 +12,10 @@ from spanlab.errors import UsageError
 def campaign(
     dataset: Annotated[str, typer.Argument(help="A dataset that people review.")],
     remind: Annotated[
-        bool, typer.Option("--remind", help="Only who has items left, and since when inactive.")
+        bool,
+        typer.Option(
+            "--remind", help="List only people with items left, and how long they were inactive."
+        ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
     as_csv: Annotated[
@@ -28,10 +31,12 @@ def campaign(
         ),
     ] = None,
     warn_below: Annotated[
-        float | None, typer.Option(min=0, max=1, help="The IoU on them below which to warn.")
+        float | None,
+        typer.Option(min=0, max=1, help="Warn if a person's IoU on these items is lower."),
     ] = None,
     test_items: Annotated[
-        int | None, typer.Option(min=0, max=50, help="So many of them before anybody begins.")
+        int | None,
+        typer.Option(min=0, max=50, help="How many of them make a test before people begin."),
     ] = None,
     pass_at: Annotated[
         float | None, typer.Option(min=0, max=1, help="The IoU that passes this test.")
@@ -43,15 +48,15 @@ def campaign(
         bool, typer.Option("--no-known", help="Items with gold labels are like any other again.")
     ] = False,
     take_back: Annotated[
-        str | None, typer.Option(help="Let others have what this person has not finished.")
+        str | None, typer.Option(help="Give the unfinished items of this person to others.")
     ] = None,
-    give_back: Annotated[str | None, typer.Option(help="Undo that.")] = None,
+    give_back: Annotated[str | None, typer.Option(help="Undo --take-back for this person.")] = None,
     let_in: Annotated[
         str | None, typer.Option(help="Let this person begin without having passed the test.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="With --take-back: yes, do it.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm --take-back.")] = False,
 ) -> None:
-    """Say what people have done and left, how fast and how well they work, and until when.
+    """Report what people have done, what is left, how well they work, and when they finish.
 
     Items with gold labels tell how well people mark: hidden among the others in Review, in a
     dataset where reviewers never see what others marked, or as a short test before they begin.

@@ -20,7 +20,7 @@ def datasets(
     ] = None,
     undecided: Annotated[
         Literal["rejected", "likely", "ask"] | None,
-        typer.Option(help="What Done in Review does with undecided suggestions."),
+        typer.Option(help="What Done does with undecided suggestions in Review."),
     ] = None,
     overlap: Annotated[
         int | None,
@@ -31,8 +31,8 @@ def datasets(
     assign: Annotated[
         list[str] | None,
         typer.Option(
-            help="A person to whom items are assigned; once for each, '' for nobody. Without it, "
-            "items go to whoever comes first.",
+            help="A person to whom items are assigned; '' for nobody. Without it items go to "
+            "whoever comes first. Repeatable.",
         ),
     ] = None,
     labels: Annotated[
@@ -328,7 +328,7 @@ def push(
     repository: Annotated[str, typer.Argument(help="ORGANISATION/NAME at the Hub.")],
     public: Annotated[
         bool,
-        typer.Option("--public", help="One that is made now can be read by everybody."),
+        typer.Option("--public", help="If the repository is new, make it public."),
     ] = False,
 ) -> None:
     """Write a dataset with all annotations to Hugging Face's Hub: data/train.jsonl, and a card.

@@ -46,7 +46,9 @@ def import_command(
     ] = None,
     system: Annotated[
         str | None,
-        typer.Option("--as", help="The files are predictions of this system for items there."),
+        typer.Option(
+            "--as", help="The files are predictions of this system, for items that the dataset has."
+        ),
     ] = None,
     dry_run: Annotated[
         bool,

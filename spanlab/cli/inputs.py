@@ -177,21 +177,21 @@ Columns = Annotated[
     list[str] | None,
     typer.Option(
         "--column",
-        help="Which of a table's columns or JSON's fields is which: answer=output.text, "
-        "messages=chat, passages=docs.content. Repeatable.",
+        help="Names a column of a table, or a field of JSON: answer=output.text, messages=chat, "
+        "passages=docs.content. Repeatable.",
     ),
 ]
 ListOfRecords = Annotated[
     str | None,
     typer.Option(
         "--records",
-        help="In JSON that is one object: where its list of records is, such as results.items; "
-        "otherwise the list that looks most like them is read.",
+        help="If a JSON file is one object: where its list of records is, such as results.items. "
+        "By default the list that looks most like records is read.",
     ),
 ]
 ChatTurns = Annotated[
     TurnSelection,
-    typer.Option("--turns", help="Of a chat, the last answer is an item, or all are."),
+    typer.Option("--turns", help="Which answers of a chat become items: the last one, or all."),
 ]
 LogJson = Annotated[
     bool, typer.Option("--log-json", help="Logs as JSON, with a line for every request.")

@@ -121,7 +121,8 @@ def retry(job_id: JobId, queue: Queue = False) -> None:
 
 def worker(
     name: Annotated[
-        str | None, typer.Option(help="What it is known by; the machine's name, numbered.")
+        str | None,
+        typer.Option(help="Name of the worker (default: the machine's name and a number)."),
     ] = None,
     processes: Annotated[
         int, typer.Option(min=0, help="Processes for detectors that ask no model; 0: a thread.")

@@ -40,10 +40,10 @@ def measure(
         typer.Option(help="Even odds, in every group, or more where the detector is unsure."),
     ] = SampleDesign.UNIFORM,
     within: Annotated[float, typer.Option(help="How exact: .03 for ± 3 points.")] = 0.03,
-    seed: Annotated[int, typer.Option(min=0, help="Of the order of review.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the order of review.")] = 0,
     reviewers: Annotated[
         str | None,
-        typer.Option(help="Whose word counts, with commas between; by default all people's."),
+        typer.Option(help="Whose reviews count, separated by commas (default: all people)."),
     ] = None,
     show_suggestions: Annotated[
         bool, typer.Option("--show-suggestions", help="Reviewers see the detector's marks.")
@@ -61,7 +61,7 @@ def measure(
         ),
     ] = None,
     queue: Annotated[
-        bool, typer.Option("--queue", help="Only the ids of the items, in order of review.")
+        bool, typer.Option("--queue", help="Print only the ids of the items, in order of review.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
 ) -> None:
@@ -125,8 +125,8 @@ def gate(
     against: Annotated[
         str | None,
         typer.Option(
-            help="No higher than there: another measured dataset, or a value of the plan's --by, "
-            "such as a model; on common questions, paired."
+            help="Fail if the rate is higher than here: another measured dataset, or a value of "
+            "the plan's --by, such as a model. Common questions are paired."
         ),
     ] = None,
     group: Annotated[
@@ -172,7 +172,7 @@ def raters(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
 ) -> None:
-    """Say how much of what is hallucinated each person marks, and how much else.
+    """Estimate how reliable each person is: sensitivity and specificity.
 
     Estimated from agreement (Dawid and Skene's model), and on items with gold labels, which people
     who review blind do not see. `spanlab vote --weighted` goes by it.

@@ -194,7 +194,8 @@ def train_offline(
     contexts: Contexts = None,
     annotator: Annotated[str, typer.Option(help="The annotator to learn from.")] = "gold",
     folds: Annotated[
-        int, typer.Option(min=0, help="Cross-validate in so many folds, for the card; 0: do not.")
+        int,
+        typer.Option(min=0, help="Number of folds for cross-validation, for the card; 0: none."),
     ] = 0,
 ) -> None:
     """Train the offline detector on labelled items, and write the model with its card.

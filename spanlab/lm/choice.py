@@ -83,7 +83,8 @@ class ModelOptions(FrozenModel):
     ) = None
     seed: Annotated[int, Field(description="Of the drawing of tokens.")] | None = None
     max_tokens: (
-        Annotated[int, Field(ge=1, description="Of an answer, thinking included.")] | None
+        Annotated[int, Field(ge=1, description="Most tokens of an answer, reasoning included.")]
+        | None
     ) = None
     timeout: Annotated[
         float, Field(gt=0.0, le=3600.0, description="Seconds that one attempt may take.")

@@ -64,7 +64,7 @@ class Budget(OptionModel):
     calls: int | None = option(
         None,
         title="Maximum calls",
-        help="Stop after so many model calls.",
+        help="Stop after this many model calls.",
         flags="--max-calls",
         group="Model calls",
         placeholder="no limit",
@@ -73,7 +73,7 @@ class Budget(OptionModel):
     tokens: int | None = option(
         None,
         title="Maximum tokens",
-        help="Stop when input and output of model calls came to so many tokens.",
+        help="Stop after this many tokens of model calls, input and output together.",
         flags="--max-tokens",
         group="Model calls",
         placeholder="no limit",
@@ -82,7 +82,7 @@ class Budget(OptionModel):
     cost: float | None = option(
         None,
         title="Maximum cost (US dollars)",
-        help="Stop when model calls and searches cost so many US dollars.",
+        help="Stop when model calls and searches have cost this much, in US dollars.",
         flags="--max-cost",
         group="Model calls",
         placeholder="no limit",
@@ -92,7 +92,7 @@ class Budget(OptionModel):
     searches: int | None = option(
         None,
         title="Maximum searches",
-        help="Stop after so many searches of services and calls of tool servers.",
+        help="Stop after this many searches and calls of tool servers.",
         flags="--max-searches",
         group="Model calls",
         placeholder="no limit",
@@ -106,8 +106,7 @@ class CallLimits(OptionModel):
     rate: float | None = option(
         None,
         title="Rate limit (calls per minute)",
-        help="At most so many model calls a minute, of all workers together: for an endpoint that "
-        "refuses more.",
+        help="At most this many model calls per minute, for all workers together.",
         group="Model calls",
         placeholder="no limit",
         gt=0.0,

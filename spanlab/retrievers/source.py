@@ -111,16 +111,16 @@ class PassageSource(OptionModel):
     corpus: Path | None = option(
         None,
         title="Index or folder",
-        help="Of a local corpus (bm25) what `spanlab index` has written; of AVeriTeC's store "
-        "(averitec) the folder with a file of documents for every claim.",
+        help="For bm25: an index that `spanlab index` wrote. For averitec: the folder of the "
+        "knowledge store, with a file of documents for every claim.",
         flags="--corpus",
         group="Passages",
     )
     url: str = option(
         "",
         title="Address (optional)",
-        help="The address of the search API, such as that of your SearXNG; it gets no key of the "
-        "environment (default: SPANLAB_SEARXNG_URL and so on, or the service's own).",
+        help="Address of the search API, such as your SearXNG. No key of the environment is sent "
+        "to it (default: SPANLAB_SEARXNG_URL and so on, or the service's own).",
         flags="--search-url",
         group="Passages",
         placeholder="https://…",
@@ -136,8 +136,8 @@ class PassageSource(OptionModel):
     claims: bool = option(
         False,
         title="Search queries",
-        help="Search for each claim of the answer, not the question: claims cover what the "
-        "question never asked, with one more call per item.",
+        help="Search for each claim of the answer, in place of the question. This costs one more "
+        "call per item.",
         flags="--claims",
         group="Passages",
         titles={"false": "The question", "true": "Every claim of the answer"},
@@ -145,8 +145,8 @@ class PassageSource(OptionModel):
     translate: bool = option(
         False,
         title="Translate queries into English",
-        help="Put what is searched for into English first, with one more call; the answer stays "
-        "in its language.",
+        help="Translate queries into English first. This costs one more call. The answer is not "
+        "translated.",
         flags="--english",
         group="Passages",
     )

@@ -41,7 +41,7 @@ class RunLimits(CallLimits):
     limit: int | None = option(
         None,
         title="Maximum items",
-        help="At most so many items.",
+        help="At most this many items.",
         group="Limits",
         placeholder="no limit",
         ge=1,
@@ -49,8 +49,7 @@ class RunLimits(CallLimits):
     concurrency: int | None = option(
         None,
         title="Concurrent items",
-        help="Items under way at once, as far as the endpoint lets you (default 32), for offline "
-        "processes (default 1).",
+        help="Items worked on at once (default 32). For offline: number of processes (default 1).",
         group="Limits",
         ge=1,
         le=1024,
@@ -58,7 +57,7 @@ class RunLimits(CallLimits):
     vote: Name | None = option(
         None,
         title="Vote of these detectors (optional)",
-        help="Name of a vote of all these detectors, cast as well: which share of them marks each "
+        help="Also make a vote of these detectors, under this name: the share that marks each "
         "character.",
         group="Limits",
         placeholder="name of the vote",
@@ -197,14 +196,14 @@ class RunOptions(RunLimits, DetectorSelection):
     only_failed: bool = option(
         False,
         title="Only items that failed",
-        help="Those on which one of these detectors failed before.",
+        help="Only items on which one of these detectors failed before.",
         group="Limits",
     )
     repeats: int = option(
         1,
         title="Runs",
-        help="Run each detector so often, with a seed each, as NAME, NAME-2, …: a certificate says "
-        "how consistent it is.",
+        help="Run each detector this many times with different seeds, as NAME, NAME-2, …. A "
+        "certificate then says how consistent it is.",
         sides=("command", "python"),
         ge=1,
         le=20,
@@ -212,7 +211,7 @@ class RunOptions(RunLimits, DetectorSelection):
     again: bool = option(
         False,
         title="Again",
-        help="Also what is done, and also if a job under way does the same.",
+        help="Run finished items again, even if a running job does the same.",
         sides=("command", "python"),
     )
 

@@ -67,7 +67,7 @@ class DetectorSelection(OptionModel):
     detectors: tuple[str, ...] = option(
         (),
         title="Detectors",
-        help="Which detector, e.g. offline or ucsc-extract. Repeatable.",
+        help="A detector, such as offline or ucsc-extract. Repeatable.",
         flags="--detector",
     )
     model: str | ModelChoice = option(
@@ -97,7 +97,7 @@ class DetectorSelection(OptionModel):
     program: str = option(
         "",
         title="Program",
-        help="A tuned prompt of the registry; none: the detector's own.",
+        help="A tuned prompt (see `spanlab programs`); none: the detector's own prompt.",
         sides=("command", "python"),
     )
     price: str = option(
