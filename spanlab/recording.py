@@ -220,7 +220,7 @@ def recorded(
     stage: str | None = None,
     inputs: Sequence[str] | None = None,
 ) -> F | Callable[[F], F]:
-    """Have a function or coroutine function noted as a step while something records.
+    """Record each call of a function or coroutine function as a step, while a recording is open.
 
     Args:
         function: what to decorate.
@@ -229,8 +229,8 @@ def recorded(
             objects; by default all but ``question`` and ``query``.
 
     Returns:
-        The function, which does what it did. Each text that it returns is noted, also in a list or
-        an object; what it yields is noted as one text if it is pieces of text.
+        The function, unchanged in what it does. Each text that it returns is recorded, also in a
+        list or an object. If it yields pieces of text, they are recorded as one text.
     """
     if function is None:
         return lambda inner: _decorated(inner, stage, inputs)

@@ -192,7 +192,7 @@ def annotate(
     detector: AnyDetector | Sequence[AnyDetector] = "offline",
     **options: object,
 ) -> list[Record]:
-    """Return the records with a detector's annotation added, or renewed; or that of several.
+    """Return the records with the annotations of one or several detectors added or renewed.
 
     It may be called from a notebook, whose event loop already runs.
 

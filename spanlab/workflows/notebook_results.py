@@ -150,7 +150,7 @@ def rates(
         records: each item once.
         by: "lang" or a path into ``meta``, such as "meta.model".
         annotators: whose labels count; None for the gold labels, else all people, else the only
-            vote or the only detector. What a detector marks is told as that, and as no rate.
+            vote or the only detector. Marks of a detector are reported as such, not as a rate.
 
     Raises:
         UsageError: it is not clear whose labels count, or nobody has finished an item.

@@ -53,7 +53,7 @@ def test_review_goes_by_the_sample_and_says_what_it_has_come_to(
     app = open_page("review", dataset="d", reviewer="ben", queue="measurement")
     assert not app.exception
     assert "Detectors' suggestions are hidden" in texts(app)
-    assert "The word of anna alone counts\\." in texts(app)
+    assert "Only the reviews of anna count\\." in texts(app)
     assert "ben · suggestions hidden · so far \\." in texts(app)
     app.checkbox[0].uncheck().run()
     assert "so far" not in texts(app)

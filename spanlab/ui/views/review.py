@@ -274,7 +274,7 @@ def _sample(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     shown = "shown" if plan.show_suggestions else "hidden"
     st.caption(f"Detectors' suggestions are {shown}, as the plan on the Measure page says.")
     if plan.reviewers and reviewer not in plan.reviewers:
-        st.caption(common.plain(f"The word of {', '.join(plan.reviewers)} alone counts."))
+        st.caption(common.plain(f"Only the reviews of {', '.join(plan.reviewers)} count."))
     return QueueQuery(
         **(_plan(settings, reviewer) if settings.overlap else {}),
         reviewer=reviewer,
