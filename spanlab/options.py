@@ -55,7 +55,7 @@ class Option:
             of tool servers, with commas between; pairs are repeated NAME=VALUE.
         default: None for none.
         about: what it means, in a sentence.
-        choices: all values of a choice.
+        choices: all values of a choice, or of the parts of a list; empty for any.
         low: the smallest number; None for any.
         above: whether a number must be greater than ``low``.
         high: the largest number.
@@ -93,7 +93,7 @@ class Option:
     @property
     def keyword(self) -> str:
         """What the option is called in Python: its flag, with underscores."""
-        return self.flags[-1].removeprefix("--").replace("-", "_")
+        return self.flags[-1].partition("/")[0].removeprefix("--").replace("-", "_")
 
 
 def option(  # noqa: PLR0913  # all by name: what an option is
@@ -116,7 +116,7 @@ def option(  # noqa: PLR0913  # all by name: what an option is
         title: what it is called on the screen.
         help: what it means, in a sentence or two.
         flags: what the command line calls it, with spaces between several; the last is the usual
-            one. Empty for the field's name.
+            one. Empty for the field's name. A flag has its opposite behind a stroke.
         group: options that stand together on a page.
         sides: where it may be set.
         titles: of a choice, what each value is called on the screen.
@@ -171,6 +171,8 @@ def options_in(model: type[BaseModel]) -> tuple[Option, ...]:
     named = schema.get("$defs", {})
     options: list[Option] = []
     for name, field in model.model_fields.items():
+        if name not in schema["properties"]:
+            continue  # nothing that people set, such as a function
         inside = _option_model(field.annotation)
         if inside is None:
             options.append(_option(name, schema["properties"][name], named))
@@ -199,7 +201,10 @@ def _option(name: str, rule: dict[str, Any], named: dict[str, Any]) -> Option:
     inner = next((choice for choice in rule.get("anyOf", ()) if choice.get("type") != "null"), rule)
     if "$ref" in inner:
         inner = named[inner["$ref"].rpartition("/")[2]]
-    choices = tuple(inner.get("enum", ()))
+    parts = inner.get("items", {})
+    if "$ref" in parts:
+        parts = named[parts["$ref"].rpartition("/")[2]]
+    choices = tuple(inner.get("enum", parts.get("enum", ())))
     if inner.get("type") == "boolean" and rule.get("default") is None:
         choices = (True, False)  # or neither
     words = name.replace("_", " ")
@@ -210,7 +215,7 @@ def _option(name: str, rule: dict[str, Any], named: dict[str, Any]) -> Option:
     return Option(
         name=name,
         label=words.capitalize() if title == words.title() else title,
-        kind="choice" if choices else _KINDS.get(kind, "text"),
+        kind=_KINDS.get(kind, "text") if not choices or kind == "array" else "choice",
         default=rule.get("default"),
         about=rule.get("description") or inner.get("description", ""),
         choices=choices,

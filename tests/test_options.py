@@ -17,9 +17,11 @@ from spanlab.lm import Budget, Meter, Usage
 from spanlab.options import Option, OptionModel, options_in
 from spanlab.settings import Settings
 from spanlab.workflows.detection.request import RunOptions
+from spanlab.workflows.exporting import ExportChoice
 from spanlab.workflows.guide import FOLDER
+from spanlab.workflows.importing import ImportOptions
 
-MODELS: tuple[type[OptionModel], ...] = (RunOptions, SearchOptions)
+MODELS: tuple[type[OptionModel], ...] = (RunOptions, SearchOptions, ImportOptions, ExportChoice)
 
 
 def options() -> Iterator[object]:
@@ -30,6 +32,8 @@ def options() -> Iterator[object]:
 
 def other(option: Option) -> Any:
     """A value that is not the default."""
+    if option.choices and option.kind == "list":
+        return list(option.choices[:2])
     if option.choices:
         return next(choice for choice in option.choices if choice != option.default)
     value: dict[str, Any] = {
@@ -46,9 +50,9 @@ def other(option: Option) -> Any:
 
 def as_words(option: Option, value: Any) -> list[str]:
     """The value as a command line has it."""
-    flag = option.flags[-1]
+    flag, _, opposite = option.flags[-1].partition("/")
     if option.kind == "flag":
-        return [flag if value else f"--no-{flag[2:]}"]
+        return [flag if value else opposite or f"--no-{flag[2:]}"]
     if option.kind == "pairs":
         return [word for name, given in value.items() for word in (flag, f"{name}={given}")]
     if option.kind == "list":

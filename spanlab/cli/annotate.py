@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -12,16 +12,7 @@ from typing import Annotated
 import typer
 
 from spanlab.cli import console
-from spanlab.cli.inputs import (
-    ChatTurns,
-    Columns,
-    Contexts,
-    ListOfRecords,
-    Output,
-    SpanCleanup,
-    TurnSelection,
-    takes_options,
-)
+from spanlab.cli.inputs import OptionsAmong, Output, SpanCleanup, takes_options
 from spanlab.datasets import WRITABLE, ReadOptions, detect, format_of, read, write
 from spanlab.detectors import Spec, asks_models
 from spanlab.errors import UsageError
@@ -43,10 +34,7 @@ from spanlab.workflows.wording import usage_in_words
 def annotate(
     source: Annotated[list[str], typer.Argument(help="A dataset, or files or globs.")],
     options: RunOptions,
-    contexts: Contexts = None,
-    column: Columns = None,
-    records: ListOfRecords = None,
-    turns: ChatTurns = TurnSelection.LAST,
+    reading: Annotated[ReadOptions, OptionsAmong("contexts", "column", "records", "turns")],
     output: Output = None,
     format: Annotated[
         str | None,
@@ -71,7 +59,6 @@ def annotate(
     spanlab annotate outputs.csv --column answer=reply --detector offline -o pred.csv
     """
     from spanlab.cli import console, inputs
-    from spanlab.datasets import ReadOptions
     from spanlab.workflows.detection.selection import remarks_on, specifications
 
     specs = specifications(options)
@@ -79,16 +66,11 @@ def annotate(
         console.say(remark)
     if inputs.are_files(source):
         check_without_dataset(options)
-        columns = inputs.mapping(column or [])
-        reading = ReadOptions(
-            contexts=contexts, columns=columns, records=records, turns=turns.value
-        )
         job = FileJob(inputs.files(source), output, format)
         annotate_files(job, specs, options, reading)
         return
     dataset = source[0]
-    of_files = (output, contexts, column, records, format)
-    if turns is not TurnSelection.LAST or any(each is not None for each in of_files):
+    if output is not None or format is not None or reading.model_fields_set:
         raise UsageError(
             "-o, --format, --contexts, --column, --records and --turns are for files; a dataset "
             f"keeps its annotations: spanlab export {dataset} -o FILE"
@@ -178,7 +160,7 @@ def annotate_files(
     job: FileJob, specs: Sequence[Spec], limits: RunLimits, reading: ReadOptions
 ) -> None:
     """Annotate the records of files; the output keeps the input's format unless told otherwise."""
-    options = replace(reading, on_warning=console.say)
+    options = reading.model_copy(update={"on_warning": console.say})
     records = islice(_read(job.files, options), limits.limit)
     bounds = {"concurrency": limits.concurrency, "budget": limits.budget, "events": limits.events}
     request = request_of("files", specs, **bounds)

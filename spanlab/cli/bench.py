@@ -10,6 +10,7 @@ import typer
 
 from spanlab.cli import console, working
 from spanlab.cli.inputs import OptionsWithout, takes_options
+from spanlab.datasets.reader import mapping_in
 from spanlab.errors import UsageError
 from spanlab.results import counted, money
 from spanlab.settings import Settings
@@ -91,7 +92,6 @@ def bench(
     spanlab bench --check table
     """
     from spanlab.cli import console as out
-    from spanlab.cli import inputs
     from spanlab.workflows.bench import cards as known
     from spanlab.workflows.bench.files import plan_in
     from spanlab.workflows.bench.plan import planned, read_plan
@@ -122,7 +122,7 @@ def bench(
         "retry_failed": retry_failed,
         "predictions": [
             {"name": name, "file": Path(file).resolve()}
-            for name, file in (inputs.mapping(predictions or []) or {}).items()
+            for name, file in mapping_in(predictions or (), "--predictions wants NAME=FILE").items()
         ],
     }
     given = {name: value for name, value in fields.items() if value}

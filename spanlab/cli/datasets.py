@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from spanlab.cli.inputs import Output
+from spanlab.cli.inputs import Output, takes_options
 from spanlab.errors import UsageError
 from spanlab.results import counted
+from spanlab.workflows.exporting import FORMATS, REPORT, ExportChoice, export_dataset
 
 
 def datasets(
@@ -223,48 +224,10 @@ def gold(
 _NAMED = 5  # annotators that are named
 
 
+@takes_options
 def export(
     dataset: Annotated[str, typer.Argument(help="The dataset to write.")],
-    annotator: Annotated[
-        list[str] | None,
-        typer.Option(help="Only this annotator's labels; Mu-SHROOM holds one's. Repeatable."),
-    ] = None,
-    state: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Only annotations in this state: done, failed, skipped or not-annotated. "
-            "Repeatable."
-        ),
-    ] = None,
-    language: Annotated[
-        list[str] | None, typer.Option(help="Only items in this language. Repeatable.")
-    ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option(help='Only spans with this label, "" for those without. Repeatable.'),
-    ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            help="spanlab, mushroom, labelstudio, claims, averitec, csv, parquet, huggingface (a "
-            "zip that load_dataset reads once unpacked) or report (one HTML file to mail). csv, "
-            "parquet and huggingface leave out evidence, rejected spans and traces. Without it "
-            "the file's ending says which: .jsonl, .csv, .parquet, .zip or .html."
-        ),
-    ] = None,
-    repeat_pairs: Annotated[
-        bool,
-        typer.Option(
-            "--repeat-pairs",
-            help="With --format averitec: repeat questions and answers in turn up to ten.",
-        ),
-    ] = False,
-    known_items: Annotated[
-        bool,
-        typer.Option(
-            "--known-items", help="Also items with gold labels that tell how well people mark."
-        ),
-    ] = False,
+    choice: ExportChoice,
     output: Output = None,
 ) -> None:
     """Write a dataset with its annotations.
@@ -279,35 +242,26 @@ def export(
     from spanlab.datasets import format_of
     from spanlab.datasets.reader import GROUP
     from spanlab.inbound import offered
-    from spanlab.schema import Status
     from spanlab.storage import Store
     from spanlab.workflows.datasets import summary_of
-    from spanlab.workflows.exporting import FORMATS, REPORT, ExportChoice, export_dataset
 
-    if format is None:
-        format = format_of(output, more={".html": REPORT}) if output else "spanlab"
-    if format not in {*FORMATS, *offered(GROUP)}:
-        raise UsageError(f"format {format!r} cannot be written; these can: {', '.join(FORMATS)}")
-    if repeat_pairs and format != "averitec":
+    if output and "format" not in choice.model_fields_set:
+        format = format_of(output, more={".html": REPORT})
+        choice = choice.model_copy(update={"format": format})
+    if choice.format not in {*FORMATS, *offered(GROUP)}:
+        raise UsageError(
+            f"format {choice.format!r} cannot be written; these can: {', '.join(FORMATS)}"
+        )
+    if choice.repeat_pairs and choice.format != "averitec":
         raise UsageError("--repeat-pairs goes with --format averitec")
-    states = {each.value: each for each in Status}
-    if unknown := set(state or ()) - set(states):
-        raise UsageError(f"no state {min(unknown)!r}; there are {', '.join(states)}")
-    choice = ExportChoice(
-        format,
-        tuple(annotator or ()),
-        tuple(states[each] for each in state or ()),
-        tuple(language or ()),
-        tuple(label or ()),
-        repeat_pairs,
-        known_items,
-    )
     with Store.open() as store, console.bar("exporting", unit="items") as advance:
         target = output or sys.stdout.buffer
         count = export_dataset(store, dataset, target, choice, on_progress=advance)
         summary = summary_of(store, dataset)
     names = [
-        each.name for each in summary.annotators if annotator is None or each.name in annotator
+        annotator.name
+        for annotator in summary.annotators
+        if not choice.annotators or annotator.name in choice.annotators
     ]
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
     console.say(
@@ -317,8 +271,8 @@ def export(
     )
     if summary.n_items > count:
         left_out = counted(summary.n_items - count, "item")
-        why = "without a finished annotation" if format == "mushroom" else "by the choice"
-        if summary.settings.known and not known_items:
+        why = "without a finished annotation" if choice.format == "mushroom" else "by the choice"
+        if summary.settings.known and not choice.known_items:
             why = "with known answers (--known-items takes them along), and by the choice"
         console.say(f"left out {left_out} {why}")
 

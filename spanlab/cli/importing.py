@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
-from spanlab.cli.inputs import ChatTurns, Columns, Contexts, Format, ListOfRecords, TurnSelection
+from spanlab.cli.inputs import takes_options
 from spanlab.errors import UsageError
 from spanlab.results import counted
+from spanlab.workflows.importing import ImportOptions
 
 
+@takes_options
 def import_command(
     files: Annotated[
         list[str],
@@ -21,34 +23,9 @@ def import_command(
         ),
     ],
     dataset: Annotated[str, typer.Option(help="The dataset to make, or to add items to.")],
-    format: Format = "auto",
-    contexts: Contexts = None,
-    column: Columns = None,
-    records: ListOfRecords = None,
-    turns: ChatTurns = TurnSelection.LAST,
-    sources: Annotated[
-        Path | None, typer.Option(help="RAGTruth's source_info.jsonl, if it lies elsewhere.")
-    ] = None,
-    query: Annotated[
-        str | None,
-        typer.Option(help="For GraphRAG's output without queries.jsonl: the question asked."),
-    ] = None,
-    answer: Annotated[str | None, typer.Option(help="… and the answer that it gave.")] = None,
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict/--skip-bad",
-            help="All or nothing, or leave bad records out and write them with reasons to a file.",
-        ),
-    ] = True,
+    options: ImportOptions,
     rejects: Annotated[
         Path | None, typer.Option(help="Where --skip-bad writes (default DATASET.rejects.jsonl).")
-    ] = None,
-    system: Annotated[
-        str | None,
-        typer.Option(
-            "--as", help="The files are predictions of this system, for items that the dataset has."
-        ),
     ] = None,
     dry_run: Annotated[
         bool,
@@ -73,40 +50,31 @@ def import_command(
     spanlab import hf://ORGANISATION/NAME --dataset hub
     spanlab import submission.jsonl --dataset val --as my-system
     """
-    if system is not None:
+    if options.system is not None:
         if dry_run:
             raise UsageError("--dry-run is for items, not for predictions (--as)")
-        _import_predictions(files, dataset, system)
+        _import_predictions(files, dataset, options.system)
         return
     from spanlab.cli import console, inputs
-    from spanlab.datasets import ReadOptions
     from spanlab.storage import Store
     from spanlab.workflows.import_files import in_folders
     from spanlab.workflows.import_preview import preview_import
     from spanlab.workflows.importing import RejectsFile, import_files
 
     found = in_folders(inputs.files(files))
-    asked = _asked(query, answer, found)
+    if options.asked and (len(found) != 1 or not found[0].is_dir()):
+        raise UsageError("--query and --answer go with one folder: the output of GraphRAG")
+    if dry_run:
+        preview = preview_import(found, options)
+        console.write_tables(preview.tables())
+        _warn(preview.warning)
+        return
     target = rejects or Path(f"{dataset.replace('/', '_')}.rejects.jsonl")
     with RejectsFile(target) as left_out:
-        options = ReadOptions(
-            format=format,
-            contexts=contexts,
-            columns=inputs.mapping(column or []),
-            records=records,
-            turns=turns.value,
-            sources=sources,
-            asked=asked,
-            on_reject=None if strict else left_out.add,
-        )
-        if dry_run:
-            preview = preview_import(found, options)
-            console.write_tables(preview.tables())
-            _warn(preview.warning)
-            return
+        reading = options.model_copy(update={"on_reject": left_out.add})
         try:
             with Store.open() as store, console.bar("importing", unit="items") as advance:
-                done = import_files(store, found, dataset, options, on_progress=advance)
+                done = import_files(store, found, dataset, reading, on_progress=advance)
         finally:
             if left_out.count:
                 console.say(f"left out {counted(left_out.count, 'bad record')}; see {target}")
@@ -114,19 +82,6 @@ def import_command(
         console.say(warning)
     console.say(f"imported {counted(done.items, 'item')} into {dataset!r}")
     _warn(done.missing)
-
-
-def _asked(query: str | None, answer: str | None, files: list[Path]) -> tuple[str, str] | None:
-    """Return the question and answer that are given for GraphRAG's output."""
-    if query is None and answer is None:
-        return None
-    if query is None or answer is None:
-        raise UsageError(
-            "--query and --answer go together: the question asked, and what came of it"
-        )
-    if len(files) != 1 or not files[0].is_dir():
-        raise UsageError("--query and --answer go with one folder: the output of GraphRAG")
-    return query, answer
 
 
 def _warn(text: str) -> None:

@@ -104,7 +104,7 @@ def _parameter(option: Option) -> inspect.Parameter:
         kind = Literal[option.choices] | None
     elif option.kind == "flag":
         kind = bool
-        names = [f"{names[-1]}/--no-{names[-1][2:]}"] if default else names
+        names = [f"{names[-1]}/--no-{names[-1][2:]}"] if default and "/" not in names[-1] else names
     elif option.kind in {"list", "pairs"}:
         default, kind = None, str | None if option.commas else kind
     elif option.kind in {"integer", "number"}:
@@ -152,47 +152,11 @@ class SpanCleanup(StrEnum):
     MUSHROOM = "mushroom"
 
 
-Contexts = Annotated[
-    Path | None,
-    typer.Option(
-        help="Passages for the items: a directory of <id>.context.txt files, or a JSONL with id "
-        "and passages."
-    ),
-]
-
-
 def _not_a_dash(path: Path | None) -> Path | None:
     """Take ``-`` for standard output, as other commands do."""
     return None if path == Path("-") else path
 
 
-class TurnSelection(StrEnum):
-    """Which answers of a chat are items."""
-
-    LAST = "last"
-    ALL = "all"
-
-
-Columns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--column",
-        help="Names a column of a table, or a field of JSON: answer=output.text, messages=chat, "
-        "passages=docs.content. Repeatable.",
-    ),
-]
-ListOfRecords = Annotated[
-    str | None,
-    typer.Option(
-        "--records",
-        help="If a JSON file is one object: where its list of records is, such as results.items. "
-        "By default the list that looks most like records is read.",
-    ),
-]
-ChatTurns = Annotated[
-    TurnSelection,
-    typer.Option("--turns", help="Which answers of a chat become items: the last one, or all."),
-]
 LogJson = Annotated[
     bool, typer.Option("--log-json", help="Logs as JSON, with a line for every request.")
 ]
@@ -206,14 +170,6 @@ Output = Annotated[
         help="File to write; without it, or with -, standard output.",
     ),
 ]
-Format = Annotated[
-    str,
-    typer.Option(
-        help="auto, spanlab, mushroom, ragtruth, faithbench, labelstudio, claims, averitec, "
-        "multihop, graphrag, summaries, traces, json, csv, parquet or arrow."
-    ),
-]
-
 
 _TEXT_MOST = 400_000
 
@@ -275,21 +231,6 @@ def text_of(path: Path) -> str:
         return storable(text.decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: {error}") from error
-
-
-def mapping(pairs: Sequence[str]) -> dict[str, str] | None:
-    """Return ``field=column`` pairs as a dict, None if there are none.
-
-    Raises:
-        UsageError: a pair has no equals sign.
-    """
-    found: dict[str, str] = {}
-    for pair in pairs:
-        field, sign, column = pair.partition("=")
-        if not sign or not field or not column:
-            raise UsageError(f"--column wants field=column, such as answer=response, not {pair!r}")
-        found[field] = column
-    return found or None
 
 
 def two_sides(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from spanlab.cli.inputs import Contexts, OptionsAmong, takes_options
+from spanlab.cli.inputs import OptionsAmong, takes_options
+from spanlab.datasets import ReadOptions
 from spanlab.workflows.detection.selection import DetectorSelection
 
 if TYPE_CHECKING:
@@ -225,6 +226,7 @@ def _probe(probe: ProbeResult) -> str:
     )
 
 
+@takes_options
 def calibrate(
     source: Annotated[list[str], typer.Argument(help="A dataset, or labelled files or globs.")],
     option: Annotated[
@@ -236,6 +238,7 @@ def calibrate(
         ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The file of the calibration.")],
+    reading: Annotated[ReadOptions, OptionsAmong("contexts")],
     method: Annotated[
         Literal["temperature", "isotonic"],
         typer.Option(help="Temperature scaling (one figure), or isotonic regression."),
@@ -246,7 +249,6 @@ def calibrate(
             help="Annotators whose labels are used (default: those of all people, else gold)."
         ),
     ] = None,
-    contexts: Contexts = None,
 ) -> None:
     """Learn what the probabilities of the detector encoder are worth, on labelled items.
 
@@ -265,7 +267,7 @@ def calibrate(
     options = DetectorSelection.checked({"options": option}).options
     with console.bar("rating", unit="items") as advance:
         calibrated = workflow.calibrate(
-            _records(source, contexts), options, method, annotator=annotator, on_progress=advance
+            _records(source, reading), options, method, annotator=annotator, on_progress=advance
         )
     with replacing(output) as file:
         file.write(f"{calibrated.calibration.model_dump_json(indent=2)}\n".encode())
@@ -282,18 +284,18 @@ def calibrate(
     )
 
 
-def _records(source: list[str], contexts: Path | None) -> Iterator[Record]:
+def _records(source: list[str], reading: ReadOptions) -> Iterator[Record]:
     from spanlab.cli import console, inputs
-    from spanlab.datasets import ReadOptions, read
+    from spanlab.datasets import read
     from spanlab.errors import UsageError
     from spanlab.storage import Store
 
     if inputs.are_files(source):
-        options = ReadOptions(contexts=contexts, on_warning=console.say)
+        options = reading.model_copy(update={"on_warning": console.say})
         for file in inputs.files(source):
             yield from read(file, options)
         return
-    if contexts is not None:
+    if reading.contexts is not None:
         raise UsageError("--contexts is for files: a dataset has its passages")
     with Store.open() as store:
         yield from store.records(source[0])

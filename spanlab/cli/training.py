@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spanlab.cli.inputs import Contexts, OptionsAmong, Output, takes_options
+from spanlab.cli.inputs import OptionsAmong, Output, takes_options
 from spanlab.cli.reasoning import (
     Concurrency,
     Limit,
@@ -18,6 +18,7 @@ from spanlab.cli.reasoning import (
     answer_questions,
     records_in,
 )
+from spanlab.datasets import ReadOptions
 from spanlab.lm import Budget
 from spanlab.workflows.detection.selection import DetectorSelection
 
@@ -188,10 +189,11 @@ def verifier_data(
         console.say(f"{counted(teaching.refused, 'answer')} of the teacher could not be used")
 
 
+@takes_options
 def train_offline(
     files: Annotated[list[str], typer.Argument(help="Labelled files or globs.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The model file, such as my.npz.")],
-    contexts: Contexts = None,
+    reading: Annotated[ReadOptions, OptionsAmong("contexts")],
     annotator: Annotated[str, typer.Option(help="The annotator to learn from.")] = "gold",
     folds: Annotated[
         int,
@@ -212,11 +214,12 @@ def train_offline(
     from spanlab.workflows.training.own_labels import TrainingJob, train_files
 
     words = ["spanlab", "train-offline", *files]
-    words += ["--contexts", str(contexts)] if contexts else []
+    words += ["--contexts", str(reading.contexts)] if reading.contexts else []
     words += ["--annotator", annotator] if annotator != "gold" else []
     words += ["--folds", str(folds)] if folds else []
     words += ["-o", str(output)]
-    job = TrainingJob(inputs.files(files), output, contexts, annotator, folds, shlex.join(words))
+    command = shlex.join(words)
+    job = TrainingJob(inputs.files(files), output, reading.contexts, annotator, folds, command)
     with console.steps("training") as on_progress:
         card = train_files(job, on_warning=console.say, on_progress=on_progress)
     for scores in card.scores:

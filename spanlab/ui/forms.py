@@ -174,6 +174,18 @@ def _text(option: Option, key: WidgetKey) -> JsonValue:
     return option.default if text in {None, "", default} else text.strip()
 
 
+def _list(option: Option, key: WidgetKey) -> JsonValue:
+    titles = option.titles or {}
+    return st.multiselect(
+        option.label,
+        option.choices,
+        format_func=lambda value: titles.get(str(value), str(value)),
+        placeholder=option.placeholder,
+        help=option.about,
+        **key,
+    )
+
+
 def _path(option: Option, key: WidgetKey) -> JsonValue:
     """Ask for a file or folder on the server, among those that people may name there."""
     text, files = _text(option, key), server_files()
@@ -233,5 +245,6 @@ _WIDGETS: dict[str, Callable[[Option, WidgetKey], JsonValue]] = {
     "integer": _number,
     "path": _path,
     "servers": _servers,
+    "list": _list,
     "text": _text,
 }

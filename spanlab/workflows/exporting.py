@@ -16,6 +16,7 @@ from spanlab.datasets import WRITABLE, write
 from spanlab.datasets.files import replacing
 from spanlab.datasets.hub import push
 from spanlab.errors import InputError, StoreError
+from spanlab.options import OptionModel, option
 from spanlab.schema import Annotation, PairStep, Permission, Record, SharedProcess, Status
 from spanlab.scorers import MOST_PAIRS
 from spanlab.workflows.analysis.averitec import repeated
@@ -33,36 +34,122 @@ _NAMED = 5  # annotators named in a message
 REPORT = "report"
 VERIFIER_DATA = "verifier-data"
 _OWN = (REPORT, VERIFIER_DATA)
-FORMATS = (*WRITABLE, *_OWN)
+
+
+@dataclass(frozen=True)
+class ExportFormat:
+    """A format as people choose it, and what its files are called."""
+
+    title: str
+    about: str
+    ending: str = "jsonl"
+    mime: str = "application/x-ndjson"
+
+
+FORMATS = {
+    "spanlab": ExportFormat("spanlab JSONL", "Everything, lossless; can be imported again."),
+    "mushroom": ExportFormat(
+        "Mu-SHROOM", "Soft and hard labels of one annotator, as the task submits them."
+    ),
+    "labelstudio": ExportFormat(
+        "Label Studio", "Spans as Label Studio imports them.", "json", "application/json"
+    ),
+    "claims": ExportFormat(
+        "Claims as CSV", "One row per claim with its verdict.", "csv", "text/csv"
+    ),
+    "averitec": ExportFormat(
+        "AVeriTeC",
+        "Verdicts with questions and answers, as the task's evaluator reads them.",
+        "json",
+        "application/json",
+    ),
+    "csv": ExportFormat(
+        "CSV",
+        "A row for each item and annotator; without evidence, rejected spans and traces.",
+        "csv",
+        "text/csv",
+    ),
+    "parquet": ExportFormat(
+        "Parquet",
+        "The same rows, for pandas and the like.",
+        "parquet",
+        "application/vnd.apache.parquet",
+    ),
+    "huggingface": ExportFormat(
+        "Hugging Face",
+        "A zip with JSONL and dataset card; unpacked, load_dataset reads it.",
+        "zip",
+        "application/zip",
+    ),
+    REPORT: ExportFormat(
+        "HTML report",
+        "Figures, highlights and evidence in one file to mail or print.",
+        "html",
+        "text/html",
+    ),
+    VERIFIER_DATA: ExportFormat(
+        "Verifier training data",
+        "A zip of chats from judged steps of reasonings, in three splits.",
+        "zip",
+        "application/zip",
+    ),
+}
 BINARY = frozenset({"parquet", "huggingface", VERIFIER_DATA})  # no text: previewed as another one
 _PREVIEWED = 300_000  # bytes of the items in the preview of a report
 _SHOWN_AS = {"parquet": "csv", "huggingface": "spanlab"}  # in a preview
 
 
-@dataclass(frozen=True)
-class ExportChoice:
-    """What of a dataset goes into a file, and in which format.
+class ExportChoice(OptionModel):
+    """What of a dataset goes into a file, and in which format; an empty choice is all."""
 
-    Attributes:
-        format: one of ``FORMATS``.
-        annotators: only their annotations; empty for everybody's. "mushroom" holds the labels of
-            one annotator: several are refused.
-        states: only annotations in these states, and the items that have one or, with "not
-            annotated", lack one; empty for all.
-        languages: only items in these; empty for all.
-        labels: only spans with these labels, "" for those without; empty for all.
-        known_items: also items that only tell how well people mark, where a dataset has such.
-        repeat_pairs: repeat questions and answers in turn up to the ten that AVeriTeC's evaluator
-            reads.
-    """
-
-    format: str = "spanlab"
-    annotators: tuple[str, ...] = ()
-    states: tuple[Status, ...] = ()
-    languages: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-    repeat_pairs: bool = False
-    known_items: bool = False
+    annotators: tuple[str, ...] = option(
+        (),
+        title="Annotators",
+        help="Only this annotator's labels; Mu-SHROOM holds one's. Repeatable.",
+        flags="--annotator",
+    )
+    states: tuple[Status, ...] = option(
+        (),
+        title="States",
+        help="Only annotations in this state: done, failed, skipped or not-annotated (also items "
+        "that lack one). Repeatable.",
+        flags="--state",
+        titles={state: state.replace("-", " ") for state in Status},
+        placeholder="all",
+    )
+    languages: tuple[str, ...] = option(
+        (),
+        title="Languages",
+        help="Only items in this language. Repeatable.",
+        flags="--language",
+        placeholder="all",
+    )
+    labels: tuple[str, ...] = option(
+        (),
+        title="Labels",
+        help='Only spans with this label, "" for those without; the items stay. Repeatable.',
+        flags="--label",
+        titles={"": "(no label)"},
+        placeholder="all",
+    )
+    format: str = option(
+        "spanlab",
+        title="Format",
+        help=f"{', '.join(FORMATS)}. huggingface is a zip that load_dataset reads once unpacked, "
+        "report one HTML file to mail. csv, parquet and huggingface leave out evidence, rejected "
+        "spans and traces. Without it the file's ending says which: .jsonl, .csv, .parquet, .zip "
+        "or .html.",
+    )
+    repeat_pairs: bool = option(
+        False,
+        title="Repeat questions and answers up to ten",
+        help="With --format averitec: repeat questions and answers in turn up to ten.",
+    )
+    known_items: bool = option(
+        False,
+        title="Also items with known answers",
+        help="Also items with gold labels that tell how well people mark.",
+    )
 
     def of(self, record: Record) -> Record | None:
         """Return what of a record goes into the file, None for nothing."""

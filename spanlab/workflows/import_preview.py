@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from spanlab.datasets import ReadOptions, RejectedRecord, detect, read
 from spanlab.results import ResultTable, counted, fact_table
 from spanlab.schema import AnnotatorKind, Item, Record
 from spanlab.workflows.analysis.stages import stages_of
-from spanlab.workflows.importing import has_no_evidence, without_passages
+from spanlab.workflows.importing import ImportOptions, has_no_evidence, without_passages
 
 _SHOWN = 3
 
@@ -98,20 +98,20 @@ def _shorten(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
-def preview_import(files: Sequence[Path], options: ReadOptions | None = None) -> ImportPreview:
+def preview_import(files: Sequence[Path], options: ImportOptions | None = None) -> ImportPreview:
     """Read the first records of files as an import would, and store nothing.
 
     Args:
         files: at least one file.
-        options: as an import gets them; with an ``on_reject``, wrong records are left out.
+        options: as an import gets them.
 
     Raises:
         InputError: a record is wrong, or a file's format is not recognised.
     """
-    chosen = options or ReadOptions()
+    chosen = options or ImportOptions()
     seen = _PreviewCounts()
-    on_reject = None if chosen.on_reject is None else seen.reject
-    chosen = replace(chosen, on_warning=lambda _: None, on_reject=on_reject)
+    on_reject = seen.reject if chosen.skip_bad else None
+    chosen = chosen.model_copy(update={"on_warning": lambda _: None, "on_reject": on_reject})
     formats = tuple(dict.fromkeys(_format_of(file, chosen) for file in files))
     try:
         for file in files:

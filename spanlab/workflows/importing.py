@@ -7,7 +7,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple, Self
 
@@ -15,6 +15,7 @@ from spanlab.datasets import ReadOptions, RejectedRecord, dumps, read_placed
 from spanlab.datasets.limits import longest, record_limit, too_large
 from spanlab.detectors import spec_of
 from spanlab.errors import InputError
+from spanlab.options import option
 from spanlab.results import counted
 from spanlab.runtime import rarely_collected
 from spanlab.schema import Item, Record
@@ -56,6 +57,27 @@ def detection_of_samples() -> RunRequest:
     return request_of(DATASET, [spec_of("offline")])
 
 
+class ImportOptions(ReadOptions):
+    """How files are read into a dataset."""
+
+    skip_bad: bool = option(
+        False,
+        title="If a record is invalid",
+        help="All or nothing: the error names file, line and field; or bad records are left out, "
+        "and written to a file with reasons.",
+        flags="--skip-bad/--strict",
+        titles={"false": "Import nothing", "true": "Leave it out"},
+    )
+    system: str | None = option(
+        None,
+        title="System name",
+        help="The files are predictions of this system, for items that the dataset has. They "
+        "replace earlier ones under this name.",
+        flags="--as --system",
+        placeholder="for example my-system",
+    )
+
+
 OnReject = Callable[[RejectedRecord], None]
 
 
@@ -91,10 +113,8 @@ class _ImportLog:
             raise too_large(what, record_limit(), file=left_out.file, line=left_out.line)
         self.rejects.append(left_out)
 
-    def counting(self, on_reject: OnReject | None) -> OnReject | None:
-        """Return ``on_reject`` such that it counts, too; None, which is strict, stays None."""
-        if on_reject is None:
-            return None
+    def counting(self, on_reject: OnReject) -> OnReject:
+        """Return ``on_reject`` such that it counts, too."""
 
         def reject(left_out: RejectedRecord) -> None:
             self.n_rejects += 1
@@ -108,9 +128,8 @@ def import_files(
     store: Store,
     files: Sequence[Path],
     dataset: str,
-    options: ReadOptions | None = None,
+    options: ImportOptions | None = None,
     *,
-    skip_bad: bool = False,
     on_progress: Progress | None = None,
 ) -> ImportResult:
     """Read files into a dataset, which is made if it does not exist.
@@ -119,9 +138,8 @@ def import_files(
         store: the annotation database.
         files: at least one file, read in the order given.
         dataset: the dataset's name; items are added behind those it has.
-        options: format, contexts and column mapping for the reader; with an ``on_reject`` of its
-            own, wrong records are left out and go there.
-        skip_bad: leave wrong records out and return them, instead of importing nothing at all.
+        options: how to read them, and whether to leave wrong records out, instead of importing
+            nothing at all. They go to ``on_reject``; without it they are in the result.
         on_progress: called now and then with the number of items read.
 
     Raises:
@@ -129,9 +147,9 @@ def import_files(
             wrong ones are, or these are too many to be returned; nothing was imported.
     """
     log = _ImportLog()
-    given = options or ReadOptions()
-    on_reject = log.counting(log.keep if skip_bad else given.on_reject)
-    chosen = replace(given, on_warning=log.warnings.append, on_reject=on_reject)
+    given = options or ImportOptions()
+    on_reject = log.counting(given.on_reject or log.keep) if given.skip_bad else None
+    chosen = given.model_copy(update={"on_warning": log.warnings.append, "on_reject": on_reject})
     places = _RecordPositions(files, chosen)
 
     def on_taken(index: int, record: Record) -> None:

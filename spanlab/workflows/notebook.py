@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -69,11 +69,7 @@ class FunctionDetector:
 
 def load(
     *sources: str | Path | Iterable[Any],
-    format: str = "auto",
-    contexts: str | Path | None = None,
-    columns: Mapping[str, str] | None = None,
-    records: str | None = None,
-    turns: str = "last",
+    **options: object,
 ) -> list[Record]:
     """Read records from files of any supported format, or from rows in memory.
 
@@ -82,11 +78,9 @@ def load(
             datasets at its Hub (``hf://ORGANISATION/NAME``, the extra ``hub``), read in order.
             Columns are known by their usual names (answer, response, output; question, prompt;
             passages, contexts; label, …) unless ``columns`` says otherwise.
-        format: "auto" or one of ``spanlab.datasets.FORMATS``.
-        contexts: a directory of ``<id>.context.txt`` files or a JSONL with passages.
-        columns: for tables, JSON and rows, our field → their column or path of fields.
-        records: for JSON that is one object, the path of its list of records; None finds it.
-        turns: of a chat, the "last" answer is an item or "all" are.
+        **options: those of `spanlab import` that say how files are read, such as
+            ``format="csv", contexts="contexts/", columns={"answer": "reply"}, turns="all"``; a
+            column may be a path of fields.
 
     Returns:
         All records, possibly none.
@@ -95,14 +89,8 @@ def load(
         InputError: names file, line or row, field, what was found and what would be right.
         UsageError: there is no such format, an address is none, or ``huggingface_hub`` lacks.
     """
-    options = ReadOptions(
-        format=format,
-        contexts=None if contexts is None else Path(contexts),
-        columns=columns,
-        records=records,
-        turns=turns,
-    )
-    return [record for source in sources for record in _read(source, options)]
+    reading = ReadOptions.checked(options)
+    return [record for source in sources for record in _read(source, reading)]
 
 
 def _read(source: str | Path | Iterable[Any], options: ReadOptions) -> Iterable[Record]:
@@ -131,7 +119,7 @@ def _read_rows(source: Iterable[Any], options: ReadOptions) -> Iterator[Record]:
         if not file.stat().st_size:
             return
         try:
-            yield from read(file, replace(options, name=_ROWS))
+            yield from read(file, options.model_copy(update={"name": _ROWS}))
         except InputError as error:
             if error.file == _ROWS and error.unit == "line":
                 error.unit = "row"

@@ -213,7 +213,7 @@ def test_a_download_is_what_the_workflow_writes(
     with page.expect_download() as caught:
         button.click()
     expected = BytesIO()
-    export_dataset(store, dataset, expected, ExportChoice("mushroom", ("Ben",)))
+    export_dataset(store, dataset, expected, ExportChoice(format="mushroom", annotators=("Ben",)))
     assert caught.value.suggested_filename == f"{dataset}.Ben.jsonl"
     assert caught.value.path().read_bytes() == expected.getvalue()
 

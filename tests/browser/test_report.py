@@ -57,7 +57,7 @@ def test_a_report_of_hostile_items_shows_them_as_text_and_runs_and_loads_nothing
     title = "report <script>window.owned=8</script>"
     store.import_records(title, [Record(item=item, annotations=tuple(said))])
     path = tmp_path_factory.mktemp("report") / "report.html"
-    assert export_dataset(store, title, path, ExportChoice("report")) == 1
+    assert export_dataset(store, title, path, ExportChoice(format="report")) == 1
 
     page = browser.new_page()
     asked: list[str] = []

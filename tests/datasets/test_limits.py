@@ -18,7 +18,7 @@ from spanlab.datasets import ReadOptions, RejectedRecord, read
 from spanlab.errors import InputError, UsageError
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.workflows.importing import import_files
+from spanlab.workflows.importing import ImportOptions, import_files
 
 LIMIT = 32  # MiB
 MIB = 1 << 20
@@ -223,7 +223,7 @@ def test_what_an_import_leaves_out_is_not_kept_without_limit(
             InputError, match=r"what was left out up to here \(\d+ records\) is too large"
         ),
     ):
-        import_files(store, [path], "mine", skip_bad=True)
+        import_files(store, [path], "mine", ImportOptions(skip_bad=True))
 
 
 @pytest.mark.parametrize("name", ["c.jsonl", "c.jsonl.gz", "folder"])

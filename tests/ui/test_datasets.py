@@ -149,7 +149,7 @@ def test_bad_records_are_left_out_and_offered_with_reasons(
     open_page: OpenPage, store: Store
 ) -> None:
     app = upload(open_page("datasets"), lines(item("a"), {"id": "b"}, item("c")))
-    app.radio(key="import-bad-0").set_value("Leave it out").run()
+    app.radio(key="spanlab.import-0.skip-bad").set_value(True).run()
     app.button(key="import").click().run()
     assert [record.item.id for record in store.records("answers")] == ["a", "c"]
     assert "Left out: 1 bad record." in everything(app)
@@ -172,7 +172,7 @@ def test_a_path_on_the_server_is_imported_with_its_passages(
     app = open_page("datasets")
     app.segmented_control(key="import-place").set_value("Path on the server").run()
     app.text_input(key="import-path-0").input(str(folder / "*.jsonl")).run()
-    app.text_input(key="import-context-path-0").input(str(contexts)).run()
+    app.text_input(key="spanlab.import-0.contexts").input(str(contexts)).run()
     app.button(key="import").click().run()
     first, second = store.records("val")
     assert first.item.passages == ()
@@ -232,7 +232,7 @@ def test_a_list_inside_an_object_is_found_shown_and_can_be_changed(
     other = [{"said": "In Rome."}]
     written = json.dumps({"run": {"results": rows}, "more": other}).encode()
     app = upload(open_page("datasets"), written, "run.json")
-    assert app.selectbox(key="import-records-0").options == [
+    assert app.selectbox(key="spanlab.import-0.records").options == [
         "run.results",
         "more",
         "the file as one record",
@@ -240,10 +240,10 @@ def test_a_list_inside_an_object_is_found_shown_and_can_be_changed(
     assert app.selectbox(key="import-column-answer-0").value == "LLM_output (by its name)"
     (shown,) = app.dataframe
     assert dict(shown.value.iloc[0]) == rows[0]
-    app.selectbox(key="import-records-0").set_value("more").run()
+    app.selectbox(key="spanlab.import-0.records").set_value("more").run()
     assert app.button(key="import").disabled
     app.selectbox(key="import-column-answer-0").set_value("said").run()
-    app.selectbox(key="import-records-0").set_value("run.results").run()
+    app.selectbox(key="spanlab.import-0.records").set_value("run.results").run()
     app.selectbox(key="import-column-answer-0").set_value("LLM_output (by its name)").run()
     app.button(key="import").click().run()
     (record,) = store.records("run")
@@ -254,7 +254,7 @@ def test_a_list_inside_an_object_is_found_shown_and_can_be_changed(
 def test_each_answer_of_a_chat_can_be_an_item(open_page: OpenPage, store: Store) -> None:
     chat = [{"role": role, "content": role} for role in ("user", "assistant") * 2]
     app = upload(open_page("datasets"), lines({"messages": chat}), "chats.jsonl")
-    app.radio(key="import-turns-0").set_value("all").run()
+    app.selectbox(key="spanlab.import-0.turns").set_value("all").run()
     app.button(key="import").click().run()
     assert [record.item.id for record in store.records("chats")] == ["chats-1-1", "chats-1-2"]
 
@@ -266,7 +266,7 @@ def test_predictions_are_joined_to_a_dataset_s_items(open_page: OpenPage, store:
     app = open_page("datasets")
     app.radio(key="import-kind-0").set_value("Predictions").run()
     upload(app, lines(*made), "preds.jsonl")
-    app.text_input(key="import-system-0").input("my-system").run()
+    app.text_input(key="spanlab.import-0.system").input("my-system").run()
     app.button(key="import").click().run()
     assert "1 item of mine annotated as my\\-system" in everything(app)
     assert "1 prediction left out" in app.warning[0].value

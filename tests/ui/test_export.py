@@ -39,7 +39,7 @@ def mine(store: Store) -> Store:
 
 def exported(store: Store, format: str, *annotators: str) -> bytes:
     stream = BytesIO()
-    export_dataset(store, "mine", stream, ExportChoice(format, annotators))
+    export_dataset(store, "mine", stream, ExportChoice(format=format, annotators=annotators))
     return stream.getvalue()
 
 
@@ -203,10 +203,10 @@ def write(app: AppTest) -> None:
 def test_only_some_states_languages_and_labels_go_out(open_page: OpenPage, mine: Store) -> None:
     app = open_page("export")
     assert "The file has the labels of Ann." in "".join(text.value for text in app.markdown)
-    app.multiselect(key="export-states-mine").set_value([Status.DONE]).run()
-    app.multiselect(key="export-labels-mine").set_value([""]).run()
+    app.multiselect(key="spanlab.export-mine.state").set_value([Status.DONE]).run()
+    app.multiselect(key="spanlab.export-mine.label").set_value([""]).run()
     app.button(key="make-export").click().run()
     assert "1 item, " in "".join(text.value for text in app.caption)
-    app.multiselect(key="export-states-mine").set_value([Status.NOT_ANNOTATED]).run()
+    app.multiselect(key="spanlab.export-mine.state").set_value([Status.NOT_ANNOTATED]).run()
     app.button(key="make-export").click().run()
     assert "2 items, " in "".join(text.value for text in app.caption)

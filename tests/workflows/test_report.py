@@ -28,7 +28,7 @@ def report(tmp_path: Path) -> Callable[..., str]:
         settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
         with Store.open(settings) as store:
             store.import_records("d", records)
-            export_dataset(store, "d", stream, ExportChoice("report", **choice))
+            export_dataset(store, "d", stream, ExportChoice(format="report", **choice))
         text = re.sub("<style>.*?</style>", "", stream.getvalue().decode(), flags=re.DOTALL)
         return " ".join(unescape(re.sub("<[^>]*>", " ", text)).split())
 

@@ -35,8 +35,8 @@ from spanlab.datasets.columns import map_columns, value_at, without
 from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.formats.analysis_table import CellsRow, by_item, is_own, is_table, record_of
 from spanlab.datasets.formats.ragtruth import taken_apart
-from spanlab.datasets.reader import TURNS, ReadOptions, checked, language, listed, text_of, within
-from spanlab.errors import InputError, UsageError
+from spanlab.datasets.reader import ReadOptions, checked, language, listed, text_of, within
+from spanlab.errors import InputError
 from spanlab.schema import Item, Passage, Record
 
 SAMPLES: Final = 50  # records that are looked at to tell what their columns hold
@@ -92,9 +92,6 @@ class MappedReader(reader.FormatReader):
         Raises:
             InputError: the file cannot be read on, or it has no column for the answer.
         """
-        if self._options.turns not in TURNS:
-            choices = ", ".join(TURNS)
-            raise UsageError(f"no turns {self._options.turns!r}; known are {choices}")
         if columns := self.columns():
             self._mapping = self._map(columns, tuple(self._samples()))
         for row in self.records():

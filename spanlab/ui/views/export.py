@@ -6,8 +6,9 @@ import os
 import tempfile
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -18,11 +19,12 @@ from spanlab.storage.assignment import PlanProgress
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, title
 from spanlab.ui.counts import counts_html
+from spanlab.ui.forms import ask
 from spanlab.ui.messages import errors_shown, progress
 from spanlab.ui.views.export_preview import preview_of, show_preview
 from spanlab.ui.views.reviewer import seen_store, seen_summary
 from spanlab.workflows.datasets import plan_of
-from spanlab.workflows.exporting import REPORT, VERIFIER_DATA, ExportChoice, export_dataset
+from spanlab.workflows.exporting import FORMATS, ExportChoice, ExportFormat, export_dataset
 from spanlab.workflows.import_files import ServerFiles
 
 _READY = "spanlab.export-file"
@@ -42,60 +44,6 @@ _LARGE = 500 << 20  # bytes from which on the browser is not the best way
 
 
 @dataclass(frozen=True)
-class _FormatChoice:
-    """A format as people choose it, and what its files are called."""
-
-    label: str
-    about: str
-    ending: str = "jsonl"
-    mime: str = "application/x-ndjson"
-
-
-_FORMATS = {
-    "spanlab": _FormatChoice("spanlab JSONL", "Everything, lossless; can be imported again."),
-    "mushroom": _FormatChoice(
-        "Mu-SHROOM", "Soft and hard labels of one annotator, as the task submits them."
-    ),
-    "labelstudio": _FormatChoice(
-        "Label Studio", "Spans as Label Studio imports them.", "json", "application/json"
-    ),
-    "claims": _FormatChoice(
-        "Claims as CSV", "One row per claim with its verdict.", "csv", "text/csv"
-    ),
-    "csv": _FormatChoice(
-        "CSV",
-        "A row for each item and annotator; without evidence, rejected spans and traces.",
-        "csv",
-        "text/csv",
-    ),
-    "parquet": _FormatChoice(
-        "Parquet",
-        "The same rows, for pandas and the like.",
-        "parquet",
-        "application/vnd.apache.parquet",
-    ),
-    "huggingface": _FormatChoice(
-        "Hugging Face",
-        "A zip with JSONL and dataset card; unpacked, load_dataset reads it.",
-        "zip",
-        "application/zip",
-    ),
-    REPORT: _FormatChoice(
-        "HTML report",
-        "Figures, highlights and evidence in one file to mail or print.",
-        "html",
-        "text/html",
-    ),
-    VERIFIER_DATA: _FormatChoice(
-        "Verifier training data",
-        "A zip of chats from judged steps of reasonings, in three splits.",
-        "zip",
-        "application/zip",
-    ),
-}
-
-
-@dataclass(frozen=True)
 class _ExportRequest:
     """What is to be exported."""
 
@@ -104,8 +52,8 @@ class _ExportRequest:
     reader: tuple[str, bool] | None
 
     @property
-    def format(self) -> _FormatChoice:
-        return _FORMATS[self.choice.format]
+    def format(self) -> ExportFormat:
+        return FORMATS[self.choice.format]
 
     @property
     def file_name(self) -> str:
@@ -139,8 +87,9 @@ def page() -> None:
             summary.annotators, key=f"export-{summary.name}", label="Annotators"
         )
     everybody = len(chosen) == len(summary.annotators)
-    format = _format()
-    choice = replace(_only(summary), annotators=() if everybody else chosen, format=format)
+    filled = _only(summary) | _format()
+    filled["annotators"] = () if everybody else tuple(chosen)
+    choice = ExportChoice.checked(filled)
     _summary(summary, chosen)
     if not chosen and not everybody:
         st.info("Choose whose annotations go into the file.", icon=":material/group:")
@@ -171,55 +120,35 @@ def _act(summary: DatasetSummary, request: _ExportRequest, *, ready: bool) -> No
         _write(summary, request, files, ready=ready)
 
 
-def _only(summary: DatasetSummary) -> ExportChoice:
+def _only(summary: DatasetSummary) -> dict[str, Any]:
     """Ask which states, languages and labels go into the file; by default all."""
+    page = f"export-{summary.name}"
+    labels = [*seen_store(summary).labels(summary.name), ""]
+    there = {"language": sorted(summary.languages), "label": labels}
+    filled: dict[str, Any] = {}
     with st.expander("Filter by state, language or label", icon=":material/filter_alt:"):
-        left, middle, right = st.columns(3)
-        states = left.multiselect(
-            "States",
-            list(Status),
-            format_func=lambda state: state.value.replace("-", " "),
-            placeholder="all",
-            help="Annotations in these states. With “not annotated”, also items that lack one.",
-            key=f"export-states-{summary.name}",
-        )
-        languages = middle.multiselect(
-            "Languages",
-            sorted(summary.languages),
-            placeholder="all",
-            key=f"export-languages-{summary.name}",
-        )
-        labels = right.multiselect(
-            "Labels",
-            [*seen_store(summary).labels(summary.name), ""],
-            format_func=lambda label: label or "(no label)",
-            placeholder="all",
-            help="Spans with these labels; the others are left out, the items stay.",
-            key=f"export-labels-{summary.name}",
-        )
-        known = bool(summary.settings.known) and st.checkbox(
-            "Also items with known answers, which only tell how well people mark",
-            key=f"export-known-{summary.name}",
-        )
-    return ExportChoice(
-        states=tuple(states),
-        languages=tuple(languages),
-        labels=tuple(labels),
-        known_items=known,
-    )
+        for column, keyword in zip(st.columns(3), ("state", "language", "label"), strict=True):
+            changes = {keyword: {"choices": there[keyword]}} if keyword in there else {}
+            with column:
+                filled |= ask(ExportChoice, page, keyword, **changes)
+        if summary.settings.known:
+            filled |= ask(ExportChoice, page, "known_items")
+    return filled
 
 
-def _format() -> str:
-    """Ask for the format, as a grid."""
+def _format() -> dict[str, Any]:
+    """Ask for the format, as a grid, and for what only one of them has."""
     st.html(_GRID)
-    return st.radio(
+    format = st.radio(
         "Format",
-        list(_FORMATS),
-        format_func=lambda name: _FORMATS[name].label,
-        captions=[each.about for each in _FORMATS.values()],
+        list(FORMATS),
+        format_func=lambda name: FORMATS[name].title,
+        captions=[format.about for format in FORMATS.values()],
         width="stretch",
         key="export-format",
     )
+    more = ask(ExportChoice, "export", "repeat_pairs") if format == "averitec" else {}
+    return {"format": format, **more}
 
 
 def _summary(summary: DatasetSummary, chosen: Sequence[str]) -> None:

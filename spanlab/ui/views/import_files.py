@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,13 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from spanlab.datasets.formats.tabular import RecordLayout
-from spanlab.datasets.reader import ReadOptions, RejectedRecord
 from spanlab.datasets.readers import table_layout
 from spanlab.errors import InputError
 from spanlab.results import counted
 from spanlab.ui.common import server_files
 from spanlab.workflows.import_files import in_folders, save_upload, split_sources, unpack_contexts
 from spanlab.workflows.import_preview import ImportPreview, preview_import
+from spanlab.workflows.importing import ImportOptions
 
 _LAYOUT = "spanlab.import-layout"
 
@@ -31,21 +31,17 @@ _PREVIEW = "spanlab.import-preview"
 
 @dataclass(frozen=True)
 class ImportChoice:
-    """The form's values: uploads or paths, what they are, and how to read them.
-
-    ``system`` is who made predictions for a dataset's items; None for files with items.
-    """
+    """The form's values: uploads or paths, passages that were uploaded, and how to read them."""
 
     uploads: Sequence[UploadedFile]
     paths: Sequence[str]
     dataset: str
-    format: str = "auto"
-    contexts: UploadedFile | str | None = None
-    columns: Mapping[str, str] | None = None
-    records: str | None = None
-    turns: str = "last"
-    skip_bad: bool = False
-    system: str | None = None
+    options: ImportOptions
+    contexts: UploadedFile | None = None
+
+    def with_options(self, **options: Any) -> ImportChoice:
+        """Return the same files, read otherwise."""
+        return replace(self, options=self.options.model_copy(update=options))
 
     @property
     def is_any(self) -> bool:
@@ -55,10 +51,8 @@ class ImportChoice:
     def key(self) -> tuple[object, ...]:
         """Return what decides how the files are read, to compare with another choice."""
         uploads = tuple(upload.file_id for upload in self.uploads)
-        there = self.contexts if isinstance(self.contexts, str | None) else self.contexts.file_id
-        columns = tuple((self.columns or {}).items())
-        how = (columns, self.records, self.turns, self.skip_bad)
-        return (uploads, tuple(self.paths), self.format, there, *how)
+        contexts = self.contexts and self.contexts.file_id
+        return (uploads, tuple(self.paths), contexts, self.options.model_dump_json())
 
 
 @dataclass(frozen=True)
@@ -66,7 +60,7 @@ class ReadableFiles:
     """Files, how to read them, and the folder that uploads are in for as long as they are read."""
 
     files: Sequence[Path]
-    options: ReadOptions
+    options: ImportOptions
     folder: str
 
     def named(self, text: str) -> str:
@@ -110,9 +104,8 @@ def layout_of(chosen: ImportChoice) -> RecordLayout:
     Raises:
         InputError: the file cannot be read.
     """
-    first = ImportChoice(
-        chosen.uploads[:1], chosen.paths[:1], "", chosen.format, records=chosen.records
-    )
+    reading = ImportOptions(format=chosen.options.format, records=chosen.options.records)
+    first = ImportChoice(chosen.uploads[:1], chosen.paths[:1], "", reading)
     known = st.session_state.get(_LAYOUT)
     if chosen.uploads and known is not None and known[0] == first.key():
         found: RecordLayout = known[1]
@@ -128,9 +121,9 @@ def _saved(chosen: ImportChoice, folder: Path) -> ReadableFiles:
     for upload in chosen.uploads:
         upload.seek(0)
         files.append(save_upload(upload.name, upload, folder))
-    contexts: Path | None = None
-    if isinstance(chosen.contexts, str):
-        contexts = _on_server([chosen.contexts])[0]
+    contexts = chosen.options.contexts
+    if contexts is not None:
+        (contexts,) = _on_server([str(contexts)])
     elif chosen.contexts is not None:
         apart = folder / "passages"
         apart.mkdir()
@@ -138,20 +131,9 @@ def _saved(chosen: ImportChoice, folder: Path) -> ReadableFiles:
         saved = save_upload(chosen.contexts.name, chosen.contexts, apart)
         contexts = unpack_contexts(saved, apart / "unpacked")
     sources = split_sources(in_folders(files))
-    options = ReadOptions(
-        format=chosen.format,
-        contexts=contexts,
-        columns=chosen.columns,
-        records=chosen.records,
-        turns=chosen.turns,
-        sources=sources.source_info,
-        on_reject=_left_out if chosen.skip_bad else None,
-    )
+    there = {"contexts": contexts, "sources": sources.source_info}
+    options = chosen.options.model_copy(update=there)
     return ReadableFiles(sources.files, options, str(folder))
-
-
-def _left_out(_: RejectedRecord) -> None:
-    """Take a wrong record: that one is given says that wrong ones are left out."""
 
 
 def _on_server(named: Sequence[str]) -> list[Path]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -15,7 +16,9 @@ from spanlab.datasets.formats.tabular import RecordLayout
 from spanlab.datasets.readers import formats
 from spanlab.errors import SpanlabError
 from spanlab.ui.common import server_files
+from spanlab.ui.forms import ask
 from spanlab.ui.views.import_files import ImportChoice, layout_of, show_samples
+from spanlab.workflows.importing import ImportOptions
 
 _ROUND = "spanlab.import-round"  # a new number empties the form's widgets
 
@@ -24,12 +27,6 @@ _UPLOAD = "Upload"
 
 
 _SERVER = "Path on the server"
-
-
-_STRICT = "Import nothing"
-
-
-_SKIP = "Leave it out"
 
 
 _ITEMS = "Items"
@@ -47,9 +44,6 @@ _KINDS = {
 _BESIDE = 3  # boxes in a row
 
 
-_TURNS = {"last": "The last answer", "all": "Each answer"}
-
-
 _FIELDS = {
     "id": "Id",
     "lang": "Language",
@@ -58,25 +52,6 @@ _FIELDS = {
     "passages": "Passages",
     "spans": "Gold spans",
     "messages": "Chat messages",
-}
-
-
-FORMAT_NAMES = {
-    "auto": "Detect automatically",
-    "spanlab": "spanlab JSONL",
-    "mushroom": "Mu-SHROOM",
-    "ragtruth": "RAGTruth",
-    "claims": "Claims with labels (AVeriTeC)",
-    "averitec": "AVeriTeC predictions",
-    "faithbench": "FaithBench",
-    "labelstudio": "Label Studio",
-    "graphrag": "GraphRAG's output, with queries.jsonl",
-    "summaries": "Hierarchical summaries (BooookScore)",
-    "traces": "OpenTelemetry traces",
-    "csv": "CSV",
-    "parquet": "Parquet",
-    "arrow": "Arrow (Hugging Face datasets)",
-    "json": "JSON or JSON Lines of other fields",
 }
 
 
@@ -106,27 +81,20 @@ def import_form(datasets: Sequence[str]) -> ImportChoice:
         help="A new name makes a dataset; the name of an existing one adds the items to it.",
         key=f"import-name-{_round()}",
     )
-    format = right.selectbox(
-        "Format",
-        ["auto", *formats()],
-        format_func=lambda name: FORMAT_NAMES.get(name, name),
-        help="Recognised by the content unless you choose one.",
-        key=f"import-format-{_round()}",
-    )
-    chosen = ImportChoice(uploads, paths, name.strip() or stem, format)
+    with right:
+        reading = _ask("format", format={"kind": "choice", "choices": ("auto", *formats())})
+    chosen = ImportChoice(uploads, paths, name.strip() or stem, ImportOptions.checked(reading))
     chosen = _with_columns(chosen) if chosen.is_any else chosen
     with st.expander("Passages and invalid records", icon=":material/tune:"):
-        contexts = _contexts(server=not uploads and server_files() is not None)
-        bad = st.radio(
-            "If a record is invalid",
-            [_STRICT, _SKIP],
-            captions=[
-                "The error names file, line and field; the dataset stays as it was.",
-                "The others are imported; the invalid ones can be downloaded with their reasons.",
-            ],
-            key=f"import-bad-{_round()}",
-        )
-    return replace(chosen, contexts=contexts, skip_bad=bad == _SKIP)
+        contexts = None
+        if not uploads and server_files() is not None:
+            reading = _ask("contexts", contexts={"kind": "text"})
+        else:
+            reading, contexts = {}, _contexts()
+        reading |= _ask("skip_bad")
+    path = reading.pop("contexts", None)
+    chosen = chosen.with_options(contexts=Path(path) if path else None, **reading)
+    return replace(chosen, contexts=contexts)
 
 
 def _predictions(
@@ -135,14 +103,14 @@ def _predictions(
     left, right = st.columns(2)
     dataset = left.selectbox("Dataset", datasets, key=f"import-into-{_round()}")
     stem = _stem(uploads[0].name if uploads else (paths[0] if paths else ""))
-    system = right.text_input(
-        "System name",
-        placeholder=stem or "for example my-system",
-        help="The annotator that the predictions become. Earlier predictions under this name are "
-        "replaced.",
-        key=f"import-system-{_round()}",
-    )
-    return ImportChoice(uploads, paths, dataset or "", system=system.strip() or stem)
+    with right:
+        named = {"placeholder": stem} if stem else {}
+        system = _ask("system", system=named)["system"]
+    return ImportChoice(uploads, paths, dataset or "", ImportOptions(system=str(system or stem)))
+
+
+def _ask(*keywords: str, **changes: Mapping[str, Any]) -> dict[str, Any]:
+    return ask(ImportOptions, f"import-{_round()}", *keywords, **changes)
 
 
 def clear_form() -> None:
@@ -189,15 +157,7 @@ def _files() -> tuple[Sequence[UploadedFile], Sequence[str]]:
     return (), [path.strip()] if path.strip() else []
 
 
-def _contexts(*, server: bool) -> UploadedFile | str | None:
-    if server:
-        path = st.text_input(
-            "Passages",
-            placeholder="/data/contexts",
-            key=f"import-context-path-{_round()}",
-            help="A directory of <id>.context.txt files, or a JSONL with id and passages.",
-        )
-        return path.strip() or None
+def _contexts() -> UploadedFile | None:
     return st.file_uploader(
         "Passages",
         type=["jsonl", "zip"],
@@ -210,29 +170,14 @@ def _with_columns(chosen: ImportChoice) -> ImportChoice:
     """Draw which records are read and what their columns are, if the first file has columns."""
     layout = _layout(chosen)
     if len(layout.lists) > 1:
-        records = st.selectbox(
-            "Records",
-            layout.lists,
-            format_func=lambda path: "the file as one record" if path == "." else path,
-            help="The file is one JSON object. Its list that looks most like records is read, or "
-            "the one that you choose.",
-            key=f"import-records-{_round()}",
-        )
-        chosen = replace(chosen, records=records)
+        first = {"kind": "choice", "choices": layout.lists, "default": layout.lists[0]}
+        chosen = chosen.with_options(**_ask("records", records=first))
         layout = _layout(chosen)
     if not layout.columns:
         return chosen
-    chosen = replace(chosen, columns=_mapping(layout))
-    if "messages" in {**layout.guesses, **(chosen.columns or {})}:
-        turns = st.radio(
-            "Items of a chat",
-            list(_TURNS),
-            format_func=_TURNS.__getitem__,
-            horizontal=True,
-            help="What was said before an answer is its question, what tools found its passages.",
-            key=f"import-turns-{_round()}",
-        )
-        chosen = replace(chosen, turns=turns)
+    chosen = chosen.with_options(columns=_mapping(layout))
+    if "messages" in {**layout.guesses, **(chosen.options.columns or {})}:
+        chosen = chosen.with_options(**_ask("turns"))
     return chosen
 
 
@@ -245,7 +190,7 @@ def _layout(chosen: ImportChoice) -> RecordLayout:
 def lacks_answer(chosen: ImportChoice) -> bool:
     """Say whether the first file has columns, and nobody knows yet which is the answer."""
     layout = _layout(chosen)
-    known = {*layout.guesses, *(chosen.columns or {})}
+    known = {*layout.guesses, *(chosen.options.columns or {})}
     return bool(layout.columns) and not known & {"answer", "messages"}
 
 

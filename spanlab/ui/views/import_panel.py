@@ -8,7 +8,7 @@ from html import escape
 
 import streamlit as st
 
-from spanlab.datasets.reader import RejectedRecord
+from spanlab.datasets.reader import FORMAT_TITLES, RejectedRecord
 from spanlab.errors import UsageError
 from spanlab.results import counted
 from spanlab.schema import Item
@@ -16,7 +16,7 @@ from spanlab.ui.common import link, plain, remember_dataset, store
 from spanlab.ui.counts import kind_beside
 from spanlab.ui.messages import errors_shown, progress
 from spanlab.ui.views.import_files import ImportChoice, ReadableFiles, preview_of, readable
-from spanlab.ui.views.import_form import FORMAT_NAMES, clear_form, import_form, lacks_answer
+from spanlab.ui.views.import_form import clear_form, import_form, lacks_answer
 from spanlab.workflows.import_files import estimate_items
 from spanlab.workflows.import_preview import ImportPreview
 from spanlab.workflows.importing import ImportResult, import_files, rejects_as_jsonl
@@ -69,13 +69,13 @@ def import_panel(datasets: Sequence[str] = ()) -> None:
     result: _ImportResult | None = st.session_state.get(_RESULT)
     is_done = result is not None and result.source == _source(chosen)
     ready = chosen.is_any
-    if chosen.is_any and chosen.system is None and lacks_answer(chosen):
+    if chosen.is_any and chosen.options.system is None and lacks_answer(chosen):
         ready = False
         st.info(
             "Choose above which column holds the answer, or the chat that it ends.",
             icon=":material/arrow_upward:",
         )
-    elif chosen.is_any and chosen.system is None:
+    elif chosen.is_any and chosen.options.system is None:
         ready = False
         with errors_shown("Nothing was imported."):
             show_preview(preview_of(chosen))
@@ -99,7 +99,7 @@ def import_panel(datasets: Sequence[str] = ()) -> None:
 
 
 def _source(chosen: ImportChoice) -> object:
-    return (chosen.key(), chosen.dataset, chosen.system)
+    return (chosen.key(), chosen.dataset)
 
 
 def _show_result(result: _ImportResult) -> None:
@@ -182,22 +182,19 @@ def _import(chosen: ImportChoice) -> _ImportResult:
     if not chosen.dataset:
         raise UsageError("the dataset needs a name")
     with readable(chosen) as there:
-        if chosen.system is not None:
+        system = chosen.options.system
+        if system is not None:
             with progress("Joining", None) as advance:
                 joined = import_predictions(
-                    store(), there.files, chosen.dataset, chosen.system, on_progress=advance
+                    store(), there.files, chosen.dataset, system, on_progress=advance
                 )
-            return _ImportResult(
-                chosen.dataset, _source(chosen), joined=joined, system=chosen.system
-            )
-        options = replace(there.options, on_reject=None)
+            return _ImportResult(chosen.dataset, _source(chosen), joined=joined, system=system)
         with progress("Importing", estimate_items(there.files), about=True) as advance:
             imported = import_files(
                 store(),
                 there.files,
                 chosen.dataset,
-                options,
-                skip_bad=chosen.skip_bad,
+                there.options,
                 on_progress=advance,
             )
         return _ImportResult(chosen.dataset, _source(chosen), _named(imported, there))
@@ -230,7 +227,7 @@ _STYLE = """<style>
 
 def show_preview(preview: ImportPreview) -> None:
     """Draw the recognised format, the first records, and what they have and lack."""
-    formats = ", ".join(FORMAT_NAMES.get(name, name) for name in preview.formats)
+    formats = ", ".join(FORMAT_TITLES.get(name, name) for name in preview.formats)
     among = "" if preview.is_all else "the first "
     st.markdown(
         f"**Recognised as {plain(formats)}.** {plain(_annotators(preview))} Passages: in "
