@@ -73,8 +73,10 @@ def page() -> None:
         with st.popover("Queue", icon=":material/tune:", width="content"):
             summary = common.choose_dataset(summaries)
             reviewer = ask_reviewer(summary)
-            measured = _measurement(summary)
-            query = (_queue if measured is None else _sample)(summary, reviewer or "nobody")
+            measured = choose_measurement(summary)
+            query = (choose_queue if measured is None else choose_sample)(
+                summary, reviewer or "nobody"
+            )
         described = st.empty()
         common.guide_link("Review")
     asked = st.query_params.get(_ITEM)
@@ -86,7 +88,7 @@ def page() -> None:
     if test.stage in {"begin", "failed"}:
         _offer_test(summary, reviewer, test)
         return
-    about = _describe(dataset, query)
+    about = describe_queue(dataset, query)
     live: LiveLine | TestLine | None = None
     if test.stage == "test":
         query, measured = QueueQuery(reviewer=reviewer, blind=True, known="given"), None
@@ -101,7 +103,7 @@ def page() -> None:
     span_editor.editor(review.labels(review_store(dataset), dataset, query), summary.settings)
     with errors_shown():
         entry = entry_of(dataset, query, _PAGE)
-        sample = test.items if measured is None else _sample_of(dataset, query, measured)
+        sample = test.items if measured is None else measured_sample(dataset, query, measured)
         place = span_editor.ReviewQueue(dataset, query, entry, sample=sample)
         answer_editor(place, _PAGE, live)
 
@@ -245,7 +247,7 @@ def _kept(name: str) -> common.WidgetKey:
     return common.kept(f"review.{name}")
 
 
-def _measurement(summary: DatasetSummary) -> MeasuredItems | None:
+def choose_measurement(summary: DatasetSummary) -> MeasuredItems | None:
     """Ask whether to review the sample of the dataset's measurement; None if not, or for none."""
     plan = summary.settings.measurement
     if plan is None:
@@ -267,7 +269,7 @@ def _measurement(summary: DatasetSummary) -> MeasuredItems | None:
     return None
 
 
-def _sample(summary: DatasetSummary, reviewer: str) -> QueueQuery:
+def choose_sample(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     """Return the queue of a measurement's sample, and say what of others is seen there."""
     settings, plan = summary.settings, summary.settings.measurement
     assert plan is not None
@@ -283,7 +285,7 @@ def _sample(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     )
 
 
-def _sample_of(dataset: str, query: QueueQuery, measured: MeasuredItems) -> tuple[str, ...]:
+def measured_sample(dataset: str, query: QueueQuery, measured: MeasuredItems) -> tuple[str, ...]:
     """Return the sample's items, or of them those that are assigned to the reviewer."""
     names = [item.item_id for item in measured.items]
     if query.share is None:
@@ -306,7 +308,7 @@ def _read_measured(
     return read_measured(_store, dataset, MeasurementPlan.model_validate_json(plan))
 
 
-def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
+def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     """Ask which items to go through, and in which order."""
     searched = st.text_input(
         "Search",
@@ -408,7 +410,7 @@ def _plan(settings: DatasetSettings, reviewer: str) -> _QueuePlan:
     }
 
 
-def _describe(dataset: str, query: QueueQuery) -> str:
+def describe_queue(dataset: str, query: QueueQuery) -> str:
     """Say in one line what is being reviewed."""
     parts = [
         dataset,
