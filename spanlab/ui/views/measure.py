@@ -30,13 +30,14 @@ from spanlab.workflows.measuring.certificates import (
     parse_certificate,
     stale_because,
 )
-from spanlab.workflows.measuring.measurement import Measurement, measure
-from spanlab.workflows.measuring.sample import plan_measurement
-from spanlab.workflows.measuring.tables import (
+from spanlab.workflows.measuring.measurement import (
+    Measurement,
     corrected_table,
     history_table,
+    measure,
     reliability_table,
 )
+from spanlab.workflows.measuring.sample import plan_measurement
 
 _DESIGNS: Final = {
     "uniform": "Even odds",

@@ -1,4 +1,4 @@
-"""How often answers are hallucinated: a detector's marks, corrected by reviews of a sample."""
+"""How often answers are hallucinated: a detector's marks, corrected by reviews; and its pictures."""
 
 from __future__ import annotations
 
@@ -9,24 +9,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from spanlab.results import (
-    Chart,
-    Column,
-    MeanInterval,
-    ResultTable,
-    columns_of,
-    counted,
-)
-from spanlab.schema import MeasurementPlan
+from spanlab.results import Chart, Column, MeanInterval, ResultTable, columns_of, counted
+from spanlab.schema import AnnotatorKind, MeasurementPlan, Status
 from spanlab.scorers.powered import METHOD
 from spanlab.scorers.sampling import reviews_for_difference
 from spanlab.storage import Store
+from spanlab.workflows.analysis.calibration import CalibrationTally
+from spanlab.workflows.analysis.comparison_tables import calibration_table
 from spanlab.workflows.measuring.paired import MeasuredSide, RateChange, compare_rates
 from spanlab.workflows.measuring.sample import (
     ALL,
     MeasuredItems,
     check_plan,
     interval_of,
+    is_reviewer,
     marked_share,
     read_measured,
     state_line,
@@ -237,3 +233,66 @@ def _remarks(items: MeasuredItems, rate: GroupMeasurement) -> Iterable[str]:
         yield f"{counted(skipped, 'skipped item')} left out, as if they were like the others."
     if items.left_out:
         yield f"{counted(items.left_out, 'item')} that {plan.annotator} has not finished left out."
+
+
+def corrected_table(measured: Measurement) -> ResultTable:
+    """Return what the detector marked beside the corrected rate, for all items and each group."""
+    plan = measured.plan
+    return ResultTable(
+        key="raw-and-corrected",
+        title=f"What {plan.annotator} marked, and the corrected rate",
+        columns=(
+            Column(key="value", title=plan.by or "Items"),
+            Column(key="which", title="Which"),
+            Column(key="share", title=f"Share of {plan.unit}", unit="share"),
+        ),
+        rows=tuple(
+            (group.value, which, share)
+            for group in measured.groups
+            for which, share in (
+                (f"marked by {plan.annotator}", group.marked),
+                ("corrected", group.finite),
+            )
+            if share is not None
+        ),
+        chart=Chart(kind="dots", x="share", y="value", group="which"),
+    )
+
+
+def history_table(measured: Measurement) -> ResultTable:
+    """Return the corrected rate after so many reviews: how the interval shrinks."""
+    return ResultTable(
+        key="measurement-history",
+        title="The interval after each review",
+        columns=(
+            *columns_of("count", "Reviews"),
+            Column(key="rate", title="Rate", unit="share"),
+        ),
+        rows=measured.history,
+        chart=Chart(kind="line", x="rate", y="reviews"),
+        empty="The picture of the shrinking interval begins with the second review.",
+    )
+
+
+def reliability_table(store: Store, dataset: str, plan: MeasurementPlan) -> ResultTable:
+    """Return the detector's probabilities against the share of reviewers that marked as much.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    tally = CalibrationTally({plan.annotator: AnnotatorKind.DETECTOR})
+    for record in store.records(dataset):
+        people = [annotation for annotation in record.annotations if is_reviewer(annotation, plan)]
+        detector = record.by(plan.annotator)
+        if detector is not None and any(person.status is Status.DONE for person in people):
+            as_detector = detector.model_copy(update={"kind": AnnotatorKind.DETECTOR})
+            kept = {"annotations": (as_detector, *people)}
+            tally.add(record.model_copy(update=kept))
+    return calibration_table(tally.result()).model_copy(
+        update={
+            "key": "reliability",
+            "title": f"Reliability of {plan.annotator}, by characters of what is reviewed",
+            "empty": "A reliability diagram needs a reviewed item.",
+            "remarks": ("On the dashed line, seven in ten characters marked .7 are hallucinated.",),
+        }
+    )
