@@ -8,8 +8,7 @@ import numpy as np
 
 from spanlab.schema import Annotation, AnnotatorKind, Item, MeasurementPlan, Record, Span
 from spanlab.storage import Store
-from spanlab.workflows.measuring.gating import check_change
-from spanlab.workflows.measuring.paired import MeasuredSide
+from spanlab.workflows.measuring.gating import MeasuredSide, check_change
 from spanlab.workflows.measuring.sample import MeasuredItems, measurement_queue, plan_measurement
 
 ANSWER = "0123456789"

@@ -16,7 +16,7 @@ from spanlab.scorers.sampling import reviews_for_difference
 from spanlab.storage import Store
 from spanlab.workflows.analysis.calibration import CalibrationTally
 from spanlab.workflows.analysis.comparison_tables import calibration_table
-from spanlab.workflows.measuring.paired import MeasuredSide, RateChange, compare_rates
+from spanlab.workflows.measuring.gating import MeasuredSide, RateChange, compare_rates
 from spanlab.workflows.measuring.sample import (
     ALL,
     MeasuredItems,
