@@ -15,12 +15,8 @@ from spanlab.errors import UsageError
 from spanlab.lm import CallLimits, ModelChoice, TokenPrice
 from spanlab.lm.choice import addressed, of_environment
 from spanlab.options import option, problem
-from spanlab.workflows.detection.selection import (
-    DetectorSelection,
-    is_ensemble,
-    specifications,
-    specs_in,
-)
+from spanlab.workflows.detection.selection import DetectorSelection, is_ensemble, specs_in
+from spanlab.workflows.detection.specifications import specifications
 from spanlab.workflows.programs import registry
 
 _METRIC_TITLES: Final = {

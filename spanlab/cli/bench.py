@@ -17,7 +17,8 @@ from spanlab.settings import Settings
 from spanlab.workflows.bench.files import read_table
 from spanlab.workflows.bench.plan import BenchPlan, BenchSystem, estimate_plan
 from spanlab.workflows.detection.request import RunLimits
-from spanlab.workflows.detection.selection import DetectorSelection, specifications
+from spanlab.workflows.detection.selection import DetectorSelection
+from spanlab.workflows.detection.specifications import specifications
 
 
 @takes_options

@@ -30,7 +30,8 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.scorers import ItemScore, score_item
-from spanlab.workflows.detection.selection import DetectorSelection, specifications
+from spanlab.workflows.detection.selection import DetectorSelection
+from spanlab.workflows.detection.specifications import specifications
 
 LONGEST: Final = 200_000  # characters of an answer or a passage
 _WHOLE: Final = "claims"  # the option that lets an answer be one claim

@@ -17,7 +17,7 @@ from spanlab.ui.common import WidgetKey, kept, plain, server_files
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_setup import CHECKED
 from spanlab.workflows.detection.models import server_names, states_of
-from spanlab.workflows.detection.selection import model_fields
+from spanlab.workflows.detection.specifications import model_fields
 from spanlab.workflows.training.encoders import fetched_checkpoints
 
 _ALL = "all models"

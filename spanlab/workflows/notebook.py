@@ -28,7 +28,8 @@ from spanlab.workflows.detection.request import (
     check_without_dataset,
     request_of,
 )
-from spanlab.workflows.detection.selection import DetectorSelection, specifications
+from spanlab.workflows.detection.selection import DetectorSelection
+from spanlab.workflows.detection.specifications import specifications
 from spanlab.workflows.report import fragment_html, marked_text
 from spanlab.workflows.voting import Cleanup, vote_records
 

@@ -21,7 +21,8 @@ from spanlab.schema import CallsStep, Item, Record, Status
 from spanlab.settings import Settings
 from spanlab.workflows.analysis.reasonings import MethodResult, outcome_of
 from spanlab.workflows.detection.request import CONCURRENCY
-from spanlab.workflows.detection.selection import DetectorSelection, specifications
+from spanlab.workflows.detection.selection import DetectorSelection
+from spanlab.workflows.detection.specifications import specifications
 
 if TYPE_CHECKING:
     from pathlib import Path

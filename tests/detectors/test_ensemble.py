@@ -33,7 +33,8 @@ from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.scorers import score
 from spanlab.settings import Settings
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, caller_with, fail, say_fields
-from spanlab.workflows.detection.selection import DetectorSelection, specifications
+from spanlab.workflows.detection.selection import DetectorSelection
+from spanlab.workflows.detection.specifications import specifications
 
 NAMES = [
     "ucsc-1-llama-extract",

@@ -12,7 +12,8 @@ from pydantic import JsonValue
 from spanlab.detectors import DetectorEntry, DetectorOptions, DetectorSpec, entries, entry_of
 from spanlab.errors import UsageError
 from spanlab.options import Option, options_in
-from spanlab.workflows.detection.selection import DetectorSelection, specifications
+from spanlab.workflows.detection.selection import DetectorSelection
+from spanlab.workflows.detection.specifications import specifications
 
 NEEDED = {"encoder": "model", "encoder-nli": "model", "encoder-nli-claims": "model"}
 ONLY_WITH = {"agreeing": "samples=25"}  # of so many samples so many agree

@@ -17,7 +17,8 @@ from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, fail
 from spanlab.workflows.detection.request import request_of
-from spanlab.workflows.detection.selection import DetectorSelection, specifications
+from spanlab.workflows.detection.selection import DetectorSelection
+from spanlab.workflows.detection.specifications import specifications
 
 Start = Callable[..., Process]
 

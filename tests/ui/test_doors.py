@@ -21,7 +21,8 @@ from spanlab.retrievers import AveritecSpec, Bm25Spec, PassageSource, SearchSpec
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
 from spanlab.workflows.detection.request import RunRequest
-from spanlab.workflows.detection.selection import DetectorSelection, specifications
+from spanlab.workflows.detection.selection import DetectorSelection
+from spanlab.workflows.detection.specifications import specifications
 
 OpenPage = Callable[..., AppTest]
 Fill = Callable[[AppTest], object]

@@ -16,7 +16,8 @@ from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.workflows.detection.models import model_environment
 from spanlab.workflows.detection.request import RunOptions, requested
-from spanlab.workflows.detection.selection import is_ensemble, models_of
+from spanlab.workflows.detection.selection import is_ensemble
+from spanlab.workflows.detection.specifications import models_of
 
 HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
 

@@ -20,7 +20,8 @@ from spanlab.ui.views import label_editor, question_editor
 from spanlab.ui.views.dataset_settings import ask_settings, edit_annotators
 from spanlab.ui.views.job_views import latest_job, watch
 from spanlab.workflows.detection.request import request_of
-from spanlab.workflows.detection.selection import DetectorSelection, specifications
+from spanlab.workflows.detection.selection import DetectorSelection
+from spanlab.workflows.detection.specifications import specifications
 from spanlab.workflows.versions import snapshot
 from spanlab.workflows.voting import vote_dataset
 

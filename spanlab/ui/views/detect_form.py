@@ -31,7 +31,8 @@ from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_setup import model_check, model_problem, model_setup, set_up_model
 from spanlab.workflows.detection.models import ModelEnvironment
 from spanlab.workflows.detection.request import RunOptions, usual_concurrency
-from spanlab.workflows.detection.selection import DetectorSelection, is_ensemble, models_of
+from spanlab.workflows.detection.selection import DetectorSelection, is_ensemble
+from spanlab.workflows.detection.specifications import models_of
 
 _CALLS = tuple(option.keyword for option in options_in(RunOptions) if option.group == "Model calls")
 

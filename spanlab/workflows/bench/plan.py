@@ -20,12 +20,8 @@ from spanlab.schema import FrozenModel, Item, Name
 from spanlab.workflows.bench.cards import BenchItem, DatasetCard, FoundDataset, cards, find
 from spanlab.workflows.detection.estimate import RunEstimate, estimate_items
 from spanlab.workflows.detection.request import usual_concurrency
-from spanlab.workflows.detection.selection import (
-    DetectorSelection,
-    specifications,
-    specs_in,
-    with_seed,
-)
+from spanlab.workflows.detection.selection import DetectorSelection, specs_in, with_seed
+from spanlab.workflows.detection.specifications import specifications
 
 Control = Literal["everything", "nothing", "shuffled", "no-passages", "annotator"]
 CONTROLS: Final[Mapping[Control, str]] = {

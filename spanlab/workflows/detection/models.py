@@ -31,7 +31,8 @@ from spanlab.schema import OWNER, Actor, Permission
 from spanlab.settings import Settings
 from spanlab.tools.mcp_servers import ServerState, server_states
 from spanlab.tools.toolbox import chosen_servers, tool_servers
-from spanlab.workflows.detection.selection import DetectorSelection, specifications, specs_in
+from spanlab.workflows.detection.selection import DetectorSelection, specs_in
+from spanlab.workflows.detection.specifications import specifications
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response

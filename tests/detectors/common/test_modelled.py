@@ -18,7 +18,8 @@ from spanlab.retrievers import SearchSpec
 from spanlab.schema import CallsStep, Item, QueryStep, Record, RemarkStep, Status
 from spanlab.settings import Settings
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
-from spanlab.workflows.detection.selection import DetectorSelection, specifications
+from spanlab.workflows.detection.selection import DetectorSelection
+from spanlab.workflows.detection.specifications import specifications
 
 ITEM = Item(id="a", question="Who built it?", answer="Ada Smith did.")
 PACKAGE = '''
