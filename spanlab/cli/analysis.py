@@ -150,7 +150,6 @@ def rates(
     """
     from spanlab.cli import console
     from spanlab.storage import Store
-    from spanlab.workflows.analysis import rates as workflow
 
     names = [name for name in (annotators or "").split(",") if name]
     with Store.open() as store, console.bar("reading", unit="items") as advance:

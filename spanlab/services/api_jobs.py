@@ -27,7 +27,7 @@ from spanlab.services.offers import (
 )
 from spanlab.settings import Settings
 from spanlab.storage import Store, StoredJob
-from spanlab.workflows.analysis.rates import rates
+from spanlab.workflows.analysis.rate_tally import rates
 from spanlab.workflows.detection.request import RunRequest, request_of
 
 MOST: Final = 100  # results of a page

@@ -20,9 +20,9 @@ from spanlab.options import OptionModel, option
 from spanlab.schema import Annotation, PairStep, Permission, Record, SharedProcess, Status
 from spanlab.scorers import MOST_PAIRS
 from spanlab.workflows.analysis.averitec import repeated
-from spanlab.workflows.analysis.rates import with_measurement
+from spanlab.workflows.analysis.rate_tally import with_measurement
+from spanlab.workflows.analysis.rates import fields_of, model_field
 from spanlab.workflows.datasets import check_annotators, reported, summary_of
-from spanlab.workflows.item_fields import fields_of, model_field
 from spanlab.workflows.report import write_report
 from spanlab.workflows.report_head import Overview, overview_of
 from spanlab.workflows.training.verifier_data import zip_verifier_data

@@ -20,7 +20,8 @@ from spanlab.scorers import compare as compare_scores
 from spanlab.scorers import score as score_labels
 from spanlab.scorers.report import score_by
 from spanlab.workflows.analysis.comparison import DatasetComparison, compare_records
-from spanlab.workflows.analysis.rates import RateReport, RateTally, usual
+from spanlab.workflows.analysis.rate_tally import RateTally, usual
+from spanlab.workflows.analysis.rates import RateReport
 from spanlab.workflows.analysis.score_files import ScoreEvaluation, difference_table
 from spanlab.workflows.report import write_report
 

@@ -12,7 +12,8 @@ from spanlab.results import Column, ResultTable, as_html, counted
 from spanlab.schema import AnnotatorKind, Record, Status
 from spanlab.workflows.analysis.comparison import DatasetComparison, compare_records
 from spanlab.workflows.analysis.comparison_tables import ANNOTATOR, ScoredAnnotator, score_table
-from spanlab.workflows.analysis.rates import MOST_GROUPS, RateReport, RateTally, usual
+from spanlab.workflows.analysis.rate_tally import RateTally, usual
+from spanlab.workflows.analysis.rates import MOST_GROUPS, RateReport
 
 _PEOPLE = 20  # whose scores are shown
 

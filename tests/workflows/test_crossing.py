@@ -43,7 +43,7 @@ from spanlab.workflows import access, review, traces
 from spanlab.workflows.analysis.agreed_items import agreed_items, take_agreed
 from spanlab.workflows.analysis.campaign import campaign
 from spanlab.workflows.analysis.comparison import compare_dataset, list_items, open_record
-from spanlab.workflows.analysis.rates import rates
+from spanlab.workflows.analysis.rate_tally import rates
 from spanlab.workflows.analysis.reasonings import reasoning_results
 from spanlab.workflows.analysis.stages import error_stages
 from spanlab.workflows.blind import BlindStore, reviewed_by

@@ -12,8 +12,8 @@ from commands import run_here
 from spanlab.errors import UsageError
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status, Verdict
 from spanlab.storage import Store
-from spanlab.workflows.analysis.rates import rates
-from spanlab.workflows.item_fields import fields_of, model_field
+from spanlab.workflows.analysis.rate_tally import rates
+from spanlab.workflows.analysis.rates import fields_of, model_field
 
 ANSWER = "0123456789"
 

@@ -22,8 +22,9 @@ from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_ta
 from spanlab.ui.views.reviewer import seen_store
 from spanlab.workflows.analysis.claims import MEASURES, ClaimComparison, ScoredClaims, verdict_table
 from spanlab.workflows.analysis.comparison_tables import claim_measures, claim_table
+from spanlab.workflows.analysis.rate_tally import rates, usual
 from spanlab.workflows.analysis.rates import MEASURES as RATES
-from spanlab.workflows.analysis.rates import RateGroup, RateReport, rates, usual
+from spanlab.workflows.analysis.rates import RateGroup, RateReport, fields_of, model_field
 from spanlab.workflows.analysis.reasonings import (
     MethodResult,
     ReasoningResults,
@@ -32,7 +33,6 @@ from spanlab.workflows.analysis.reasonings import (
 )
 from spanlab.workflows.analysis.stages import ErrorStages, error_stages, judges
 from spanlab.workflows.bench.files import read_table
-from spanlab.workflows.item_fields import fields_of, model_field
 
 _MOST = 20  # people, and others, in a chart of verdicts
 _MOST_GROUPS = 40  # values in a chart of rates

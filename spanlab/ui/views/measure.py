@@ -22,7 +22,7 @@ from spanlab.ui.common import (
 )
 from spanlab.ui.messages import errors_shown, progress
 from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_table
-from spanlab.workflows.item_fields import LABEL, fields_of
+from spanlab.workflows.analysis.rates import LABEL, fields_of
 from spanlab.workflows.measuring.certificate_page import certificate_html
 from spanlab.workflows.measuring.certificates import (
     Certificate,

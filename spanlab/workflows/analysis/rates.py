@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import combinations
-from statistics import fmean
-from typing import Any, Final, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from spanlab.errors import UsageError
+from spanlab.extents import intersection
 from spanlab.labels import hard_of
 from spanlab.results import (
     ITEMS,
-    ONE_ITEM,
     P_VALUE,
     Chart,
     Column,
@@ -22,31 +21,19 @@ from spanlab.results import (
     ResultViews,
     Unit,
     columns_of,
-    sampling_alone,
     several,
 )
 from spanlab.schema import (
-    HALLUCINATED,
     Annotation,
-    AnnotatorKind,
-    DatasetSummary,
+    Interval,
+    Item,
     Record,
-    Status,
 )
-from spanlab.scorers import MeanDifference, mean_of, paired
+from spanlab.scorers import MeanDifference
 from spanlab.storage import Store
 from spanlab.workflows.analysis.score_files import difference_cells
-from spanlab.workflows.datasets import check_annotators, reported, summary_of
-from spanlab.workflows.item_fields import LABEL, NOTHING_THERE, fields_of, values_of
-from spanlab.workflows.measuring.measurement import measure
 
 MOST_GROUPS: Final = 200  # groups that a table can show
-
-
-_MOST_PAIRS: Final = 12  # groups up to which every two are compared
-
-
-_REPORT_EVERY: Final = 100
 
 
 _NAMED: Final = 5  # annotators in a title
@@ -202,228 +189,92 @@ class RateReport(ResultViews):
         )
 
 
-class _ItemRates(NamedTuple):
-    """What the annotators say of one item, on average."""
-
-    question: tuple[str, str]
-    answers: float
-    characters: float
-    spans: float
-    claims: float | None
-    labels: frozenset[str]
+NOTHING_THERE: Final = "(none)"
+LABEL: Final = "label"
+Values: TypeAlias = Callable[[Record], Iterable[tuple[str, Record]]]  # by value, what counts
+_MODEL: Final = {"model", "modelid", "modelname", "llm", "generator"}  # letters of a field's name
 
 
-def rates(
-    store: Store,
-    dataset: str,
-    field: str,
-    annotators: Sequence[str] = (),
-    on_progress: Callable[[int], None] | None = None,
-) -> RateReport:
-    """Count hallucinations by a field of the items.
-
-    Args:
-        store: the annotation database.
-        dataset: an existing dataset.
-        field: "lang", a path into the items' meta such as "meta.model_id", or "label": then a
-            group has all items, and of their spans those with its label.
-        annotators: whose labels count, the mean of several; by default the gold labels, else all
-            people, else the only vote, else the only detector.
-        on_progress: called now and then with the number of items read.
-
-    Raises:
-        NotFoundError: the dataset, or an annotator of it, does not exist.
-        UsageError: it is not clear whose labels count, nobody has finished an item, or the field
-            is none, is in no item or has too many values.
-    """
-    summary = summary_of(store, dataset)
-    kinds = {annotator.name: annotator.kind for annotator in summary.annotators}
-    names = tuple(annotators) or usual(kinds)
-    if not names:
-        known = ", ".join(kinds) or "none yet"
-        raise UsageError(f"say whose labels count; {dataset!r} has the annotators: {known}")
-    check_annotators(summary, names)
-    tally = RateTally(field, kinds, names, store.labels(dataset) if field == LABEL else ())
-    for record in reported(store.records(dataset), on_progress, _REPORT_EVERY):
-        tally.add(record)
-        if len(tally.values) > MOST_GROUPS:
-            raise UsageError(f"{field} has more than {MOST_GROUPS} values: choose another field")
-    if not tally.values:
-        lacking = "given a label in" if field == LABEL else "finished no item of"
-        raise UsageError(f"{', '.join(names)} has {lacking} {dataset!r}")
-    if tally.values == {NOTHING_THERE}:
-        there = ", ".join(fields_of(store, dataset))
-        raise UsageError(f"no item of {dataset!r} has {field}; it has: {there}")
-    return with_measurement(store, summary, tally.result())
+def fields_of(store: Store, dataset: str) -> tuple[str, ...]:
+    """Return the fields by which a dataset's items can be grouped, as its first item has them."""
+    first = next(iter(store.records(dataset)), None)
+    labels = (LABEL,) if store.labels(dataset) else ()
+    return ("lang", *(() if first is None else _paths(first.item.meta, "meta")), *labels)
 
 
-def with_measurement(store: Store, summary: DatasetSummary, report: RateReport) -> RateReport:
-    """Return rates with the corrected ones of the dataset's measurement, where it has reviews.
+def model_field(fields: Sequence[str]) -> str | None:
+    """Return the field that looks most like the name of the model that answered, None for none."""
 
-    Those of groups are left out where these are of another field.
-    """
-    plan = summary.settings.measurement
-    if plan is None:
-        return report
-    try:
-        measured = measure(store, summary.name)
-    except UsageError:  # what is measured was renamed or removed since: the page Measure tells
-        return report
-    if measured.rate.finite is None:
-        return report
-    remarks = report.remarks
-    if not report.is_raw and plan.design == "uncertainty":
-        remarks = (_UNEVEN, *remarks)
-    tables = measured.tables()
-    if plan.by not in {None, report.field}:
-        tables = (tables[0].model_copy(update={"rows": tables[0].rows[:1]}),)
-    return replace(report, corrected=tables, remarks=remarks)
+    def unlike(field: str) -> int:
+        above, last = (re.sub(r"[^a-z]", "", part) for part in field.casefold().split(".")[-2:])
+        if last in _MODEL:
+            return 0
+        if above in _MODEL and last in {"name", "id"}:
+            return 1
+        return 2 if any(name in last for name in _MODEL) else 3
+
+    shortest = min((field for field in fields if "." in field), key=unlike, default=None)
+    return None if shortest is None or unlike(shortest) > 2 else shortest
 
 
-class RateTally:
-    """Gathers rates item by item.
+def values_of(field: str, labels: Sequence[str] = ()) -> Values:
+    """Return what divides a record by a field: the values it has, and what counts for each.
 
     Args:
-        field: by which they are grouped, as for ``rates``.
-        kinds: all annotators of the dataset.
-        annotators: whose labels count, at least one of ``kinds``.
+        field: "lang", a path into the items' meta such as "meta.model_id", or "label".
         labels: of the spans, where the field is "label".
 
     Raises:
         UsageError: there is no such field.
     """
+    return _by_label(labels) if field == LABEL else _by_field(field)
 
-    def __init__(
-        self,
-        field: str,
-        kinds: Mapping[str, AnnotatorKind],
-        annotators: Sequence[str],
-        labels: Sequence[str] = (),
-    ) -> None:
-        self._field = field
-        self._kinds = kinds
-        self._annotators = tuple(annotators)
-        self._values = values_of(field, labels)
-        self._groups: dict[str, list[_ItemRates]] = defaultdict(list)
-        self._unlabelled = 0
 
-    @property
-    def values(self) -> set[str]:
-        """The values of the field that were met, of items that somebody has finished."""
-        return set(self._groups)
+def _by_label(labels: Sequence[str]) -> Values:
+    """Return what parts a record into the spans of each label."""
 
-    def add(self, record: Record) -> None:
-        """Count one item."""
-        if _counted(record, self._annotators) is None:
-            self._unlabelled += 1
-            return
-        for value, part in self._values(record):
-            counted = _counted(part, self._annotators)
-            if counted is not None:
-                self._groups[value].append(counted)
+    def parts(record: Record) -> Iterable[tuple[str, Record]]:
+        for label in labels:
+            said = tuple(_only(annotation, label) for annotation in record.annotations)
+            yield label, record.model_copy(update={"annotations": said})
 
-    def result(self) -> RateReport:
-        """Return what was gathered."""
-        groups = [_group(value, counted) for value, counted in self._groups.items()]
-        groups.sort(key=lambda group: (group.rates.characters.mean, group.value))
-        paired_off = len(groups) <= _MOST_PAIRS and self._field != LABEL
-        machines = [name for name in self._annotators if self._is_machine(name)]
-        return RateReport(
-            field=self._field,
-            annotators=self._annotators,
-            groups=tuple(groups),
-            pairs=tuple(_pairs(self._groups)) if paired_off else (),
-            unlabelled=self._unlabelled,
-            is_raw=bool(machines),
-            remarks=(
-                *((f"{_NO_RATE} {sampling_alone(machines)}",) if machines else ()),
-                *((ONE_ITEM,) if any(group.n == 1 for group in groups) else ()),
-            ),
+    return parts
+
+
+def _only(annotation: Annotation, label: str) -> Annotation:
+    spans = tuple(span for span in annotation.spans if span.label == label)
+    hard = intersection(hard_of(annotation), spans)
+    kept = tuple(Interval(start=start, end=end) for start, end in hard)
+    return annotation.model_copy(update={"spans": spans, "hard": kept, "claims": ()})
+
+
+def _by_field(field: str) -> Values:
+    read = _reader(field)
+    return lambda record: [(read(record.item), record)]
+
+
+def _reader(field: str) -> Callable[[Item], str]:
+    if field == "lang":
+        return lambda item: item.lang
+    head, *path = field.split(".")
+    if head != "meta" or not path:
+        raise UsageError(
+            f"no field {field!r} to group by: it is lang, label or a path such as meta.model"
         )
 
-    def _is_machine(self, name: str) -> bool:
-        """Say whether a detector marked; a vote is of detectors where there are no people."""
-        kinds = set(self._kinds.values())
-        by_detectors = AnnotatorKind.DETECTOR in kinds and AnnotatorKind.PERSON not in kinds
-        return self._kinds[name] is AnnotatorKind.DETECTOR or (
-            self._kinds[name] is AnnotatorKind.VOTE and by_detectors
-        )
+    def read(item: Item) -> str:
+        value: object = item.meta
+        for part in path:
+            value = value.get(part) if isinstance(value, dict) else None
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return NOTHING_THERE if value is None else text.strip() or NOTHING_THERE
+
+    return read
 
 
-def usual(kinds: Mapping[str, AnnotatorKind]) -> tuple[str, ...]:
-    """Return whose labels count unless people say so: the gold labels, else all people, ….
-
-    Returns:
-        … else the only vote or the only detector; empty where that is not clear.
-    """
-    for kind, single in (
-        (AnnotatorKind.GOLD, True),
-        (AnnotatorKind.PERSON, False),
-        (AnnotatorKind.VOTE, True),
-        (AnnotatorKind.DETECTOR, True),
-    ):
-        names = tuple(name for name in kinds if kinds[name] is kind)
-        if names and (not single or len(names) == 1):
-            return names
-    return ()
-
-
-def _counted(record: Record, names: Sequence[str]) -> _ItemRates | None:
-    item = record.item
-    found = [record.by(name) for name in names]
-    done = [
-        annotation
-        for annotation in found
-        if annotation is not None and annotation.status is Status.DONE
-    ]
-    if not done:
-        return None
-    length = max(len(item.answer), 1)
-    marked = [hard_of(annotation) for annotation in done]
-    claims = [_claims(annotation) for annotation in done if annotation.claims]
-    return _ItemRates(
-        question=(item.lang, item.question),
-        answers=fmean(bool(extents) for extents in marked),
-        characters=fmean(sum(end - start for start, end in extents) / length for extents in marked),
-        spans=fmean(1000 * len(extents) / length for extents in marked),
-        claims=fmean(claims) if claims else None,
-        labels=frozenset(
-            span.label for annotation in done for span in annotation.spans if span.label
-        ),
-    )
-
-
-def _claims(annotation: Annotation) -> float:
-    return fmean(claim.verdict in HALLUCINATED for claim in annotation.claims)
-
-
-def _group(value: str, counted: Sequence[_ItemRates]) -> RateGroup:
-    claims = [item_rates.claims for item_rates in counted if item_rates.claims is not None]
-    labels = Counter(label for item_rates in counted for label in sorted(item_rates.labels))
-    return RateGroup(
-        value=value,
-        n=len(counted),
-        rates=GroupRates(
-            mean_of([item_rates.answers for item_rates in counted]),
-            mean_of([item_rates.characters for item_rates in counted]),
-            mean_of([item_rates.spans for item_rates in counted]),
-            mean_of(claims) if claims else None,
-        ),
-        labels={label: count / len(counted) for label, count in labels.most_common()},
-    )
-
-
-def _pairs(groups: Mapping[str, Sequence[_ItemRates]]) -> Iterable[RateDifference]:
-    """Yield the comparisons of groups on questions that both answered, at least two of them."""
-    means: dict[str, dict[tuple[str, str], float]] = {}
-    for value, counted in groups.items():
-        asked: dict[tuple[str, str], list[float]] = defaultdict(list)
-        for item_rates in counted:
-            if item_rates.question[1]:
-                asked[item_rates.question].append(item_rates.characters)
-        means[value] = {question: fmean(shares) for question, shares in asked.items()}
-    for a, b in combinations(sorted(groups), 2):
-        both = [question for question in means[a] if question in means[b]]
-        if len(both) > 1:
-            difference = paired([means[a][q] for q in both], [means[b][q] for q in both])
-            yield RateDifference(a, b, len(both), difference)
+def _paths(meta: Mapping[str, object], head: str) -> Iterable[str]:
+    for name, value in meta.items():
+        if isinstance(value, dict):
+            yield from _paths(value, f"{head}.{name}")
+        elif isinstance(value, str | int | bool):
+            yield f"{head}.{name}"

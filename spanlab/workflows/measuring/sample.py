@@ -25,8 +25,8 @@ from spanlab.scorers.sampling import (
     uncertainty_sizes,
 )
 from spanlab.storage import Store
+from spanlab.workflows.analysis.rates import values_of
 from spanlab.workflows.datasets import check_annotators, summary_of
-from spanlab.workflows.item_fields import values_of
 
 Flags = NDArray[np.bool_]
 ALL: Final = "all"  # the group of all items
