@@ -18,8 +18,8 @@ from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, 
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.ui.span_editor import EditorMessage, ReviewQueue, exchange
+from spanlab.workflows.adjudication import AdjudicationQueue
 from spanlab.workflows.blind import ADJUDICATED
-from spanlab.workflows.review import AdjudicationQueue
 
 SECRET = "SECRET"
 ANSWER = "one two three four five"

@@ -21,9 +21,8 @@ from spanlab.schema import (
 )
 from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
-from spanlab.workflows.analysis.agreed_items import agreed_items, take_agreed, take_back
+from spanlab.workflows.adjudication import AdjudicationQueue, agreed_items, take_agreed, take_back
 from spanlab.workflows.blind import ADJUDICATED
-from spanlab.workflows.review import AdjudicationQueue
 
 ANSWER = "one two three"
 QUEUE = AdjudicationQueue()

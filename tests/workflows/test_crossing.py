@@ -39,8 +39,8 @@ from spanlab.schema import (
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.ui.span_editor import EditorMessage, ReviewQueue, exchange
-from spanlab.workflows import access, review, traces
-from spanlab.workflows.analysis.agreed_items import agreed_items, take_agreed
+from spanlab.workflows import access, adjudication, review, traces
+from spanlab.workflows.adjudication import agreed_items, take_agreed
 from spanlab.workflows.analysis.campaign import campaign
 from spanlab.workflows.analysis.comparison import compare_dataset, list_items, open_record
 from spanlab.workflows.analysis.rate_tally import rates
@@ -277,7 +277,7 @@ BLIND: dict[str, Attempt] = {  # beside these, an annotator who reviews blind
     "counts stages": lambda mine: error_stages(mine, "ours", ["vote"]),
     "counts reasonings": lambda mine: reasoning_results(mine, "ours"),
     "takes what all agree on": lambda mine: take_agreed(
-        mine, "ours", "gold", "Anna", agreed_items(mine, "ours", review.AdjudicationQueue())
+        mine, "ours", "gold", "Anna", agreed_items(mine, "ours", adjudication.AdjudicationQueue())
     ),
     "exports": _exports("ours"),
     "exports a table": _exports("ours", format="csv"),

@@ -12,9 +12,16 @@ from spanlab.ui.messages import errors_shown, show_error
 from spanlab.ui.views.review import answer_editor, entry_of
 from spanlab.ui.views.reviewer import ask_reviewer, may_review
 from spanlab.workflows import review
-from spanlab.workflows.analysis.agreed_items import TakenItems, agreed_items, take_agreed, take_back
+from spanlab.workflows.adjudication import (
+    STATES,
+    AdjudicationQueue,
+    TakenItems,
+    agreed_items,
+    check_adjudicator,
+    take_agreed,
+    take_back,
+)
 from spanlab.workflows.blind import ADJUDICATED
-from spanlab.workflows.review import STATES, AdjudicationQueue, check_adjudicator
 
 _PAGE = "adjudicate"
 
