@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from spanlab.listening import record
     from spanlab.recording import recorded
     from spanlab.schema import Annotation, Item, Passage, Record, Span
-    from spanlab.workflows.notebook import annotate, detect, load, reason, save, vote
+    from spanlab.workflows.notebook import annotate, detect, load, save, vote
     from spanlab.workflows.notebook_results import (
         agreement,
         compare,
         plot,
         rates,
+        reason,
         score,
         to_arrays,
         to_pandas,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from pydantic import Field, ValidationError
 from pydantic_core import to_json
@@ -17,9 +17,7 @@ from spanlab.datasets.hub import PREFIX, fetched
 from spanlab.datasets.reader import passages_of
 from spanlab.detectors import Detector, DetectorSpec, EnsembleSpec, LocalDetector, Spec
 from spanlab.errors import InputError, UsageError
-from spanlab.lm import Budget, ModelChoice
 from spanlab.options import problem
-from spanlab.retrievers import RetrieverSpec
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span, unique
 from spanlab.workflows.detection.file_run import FileRun
 from spanlab.workflows.detection.request import (
@@ -34,9 +32,14 @@ from spanlab.workflows.report import fragment_html, marked_text
 from spanlab.workflows.voting import Cleanup, vote_records
 
 SpanFunction: TypeAlias = Callable[[Item], Iterable[Span | tuple[int, int]]]
+
+
 AnyDetector: TypeAlias = str | DetectorSelection | Spec | Detector | LocalDetector | SpanFunction
 
+
 _CHOICES = DetectorSelection | DetectorSpec | EnsembleSpec
+
+
 _ROWS = "rows"  # what errors call rows in memory
 
 
@@ -266,51 +269,6 @@ def _annotated(run: FileRun, records: Iterable[Record]) -> Iterator[Record]:
         if run.spent is not None:
             raise run.spent
         yield record
-
-
-def reason(
-    records: Iterable[Record],
-    verification: Literal["none", "self", "safe"] = "safe",
-    *,
-    model: str | ModelChoice | None = None,
-    generator: str | ModelChoice | None = None,
-    retriever: RetrieverSpec | None = None,
-    budget: Budget | None = None,
-    **options: object,
-) -> list[Record]:
-    """Answer the questions of records step by step, with every step verified (SAFE).
-
-    Args:
-        records: items with a question, and the passages to answer it from.
-        verification: who verifies: nobody, the generator itself, or the verifier.
-        model: the model that verifies and reasons; None takes SPANLAB_MODEL.
-        generator: the model that reasons, if it is another one.
-        retriever: searched for evidence that the passages lack; None for nobody.
-        budget: limits on the model calls.
-        options: ``steps``, ``retries``, ``feedback`` and ``judge``, see ``ReasonOptions``.
-
-    Returns:
-        A record for each: its answer is the steps, ``meta["reasoning"]`` has the final answer, and
-        steps that stayed wrong are marked.
-
-    Raises:
-        UsageError: there is no such option, or something that is needed is missing.
-        BudgetError: the budget is used up; what was paid for is in the cache of answers.
-        ConfigurationError: key, address or name of the model is wrong.
-    """
-    from spanlab.detectors.safe.reasoner import ReasonOptions
-    from spanlab.workflows.reasoning import QuestionReasoner
-
-    choice = DetectorSelection(detectors=("safe",), model=model or "", retriever=retriever)
-    try:
-        way = ReasonOptions.model_validate({"verification": verification, **options})
-    except ValidationError as error:
-        raise UsageError(f"reason: {problem(error)}") from None
-    work = QuestionReasoner(choice, [way], generator=generator, budget=budget)
-    found = list(work.answered(records))
-    if work.spent is not None:
-        raise work.spent
-    return found
 
 
 def vote(
