@@ -13,7 +13,7 @@ from dbos import DBOS, error
 from spanlab.errors import StoreError, UsageError
 from spanlab.jobs import worker
 from spanlab.lm.secrets import KEY_IS_GONE, is_lent, lent_names
-from spanlab.workflows.webhooks import notify
+from spanlab.workflows.notices import notify
 
 P = ParamSpec("P")
 

@@ -25,7 +25,7 @@ from spanlab.schema import (
 from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
 from spanlab.workflows.campaigns import check_begun
-from spanlab.workflows.webhooks import notify
+from spanlab.workflows.notices import notify
 
 _LARGEST = 2**53 - 1  # of the numbers that JavaScript counts without gaps
 

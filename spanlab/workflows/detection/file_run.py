@@ -15,8 +15,8 @@ from spanlab.processes import executor_of
 from spanlab.runtime import ahead
 from spanlab.schema import AnnotatorKind, Record, Status
 from spanlab.settings import Settings
-from spanlab.workflows.detection.events import event_sender
 from spanlab.workflows.detection.request import AHEAD, CONCURRENCY, RunRequest, ensemble_of
+from spanlab.workflows.notices import event_sender
 
 _BEFORE_QUOTE = ": “"  # failures of one cause differ in what they quote
 

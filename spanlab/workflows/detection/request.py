@@ -17,9 +17,9 @@ from spanlab.lm import CallLimits, Meter, Usage
 from spanlab.options import option, problem
 from spanlab.schema import AnnotatorKind, Name, Status, unique
 from spanlab.workflows.datasets import summary_of
-from spanlab.workflows.detection.events import event_sender
 from spanlab.workflows.detection.selection import DetectorSelection, repeated
 from spanlab.workflows.detection.specifications import specifications
+from spanlab.workflows.notices import event_sender
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
