@@ -9,7 +9,7 @@ from itertools import groupby
 
 from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Status
 from spanlab.storage.assignment import PlanProgress
-from spanlab.ui.chart_style import DONE, FAILED, NEUTRAL
+from spanlab.ui.results.dots import DONE, FAILED, NEUTRAL
 from spanlab.workflows.wording import progress_in_words
 
 _WORDS = {

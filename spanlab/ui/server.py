@@ -21,7 +21,7 @@ from starlette.websockets import WebSocketClose
 from streamlit import config
 
 from spanlab.redaction import bound_logs
-from spanlab.ui.chart_style import DARK, LIGHT
+from spanlab.ui.results.dots import DARK, LIGHT
 from spanlab.ui.visitor import GUARDED, ReturnAfterLogin, routes
 from spanlab.workflows.access import has_login, login_secrets
 from spanlab.workflows.datasets import open_store

@@ -19,7 +19,7 @@ from spanlab.datasets import read
 from spanlab.oplog import SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, SearchTrial, Span, Status
 from spanlab.storage import SentOperation, Store
-from spanlab.ui.chart_style import DARK, DONE, FAILED, HEAT, INK, LIGHT, NEUTRAL, scale_of
+from spanlab.ui.results.dots import DARK, DONE, FAILED, HEAT, INK, LIGHT, NEUTRAL, scale_of
 from spanlab.ui.views.optimise import curve
 
 OpenPage = Callable[..., AppTest]

@@ -11,26 +11,24 @@ import pandas as pd
 from spanlab.results import (
     ResultTable,
 )
-from spanlab.ui.chart_style import (
+from spanlab.ui.results.dots import (
+    AXES,
     HEAT,
     INK,
     LIGHT,
     NEUTRAL,
     Chart,
     axis_of,
-    colour_of,
-    names_axis,
-    scale_of,
-)
-from spanlab.ui.results.dots import (
-    AXES,
     chart_frame,
+    colour_of,
     column_of,
     dots,
     grouped_base,
     interval_ends,
     mean_of,
+    names_axis,
     place_of,
+    scale_of,
 )
 
 if TYPE_CHECKING:

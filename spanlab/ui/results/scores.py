@@ -11,10 +11,9 @@ from spanlab.results import ONE_ITEM, MeanInterval, ResultTable, counted, figure
 from spanlab.schema import AnnotatorKind
 from spanlab.scorers.agreement import clustered
 from spanlab.scorers.spans import METRICS
-from spanlab.ui.chart_style import HEAT, INK
 from spanlab.ui.common import plain
 from spanlab.ui.results.charts import pair_chart
-from spanlab.ui.results.dots import best, ranked
+from spanlab.ui.results.dots import HEAT, INK, best, ranked
 from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_table
 from spanlab.workflows.analysis.calibration import Confusion
 from spanlab.workflows.analysis.comparison import DatasetComparison

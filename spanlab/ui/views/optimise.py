@@ -14,10 +14,10 @@ from spanlab import jobs
 from spanlab.jobs import JobState, JobView
 from spanlab.results import counted, figure, money
 from spanlab.schema import DatasetSummary, Permission, SearchTrial
-from spanlab.ui.chart_style import Chart, axis_of, scale_of
 from spanlab.ui.common import actor, choose_dataset, datasets_for, page_link, plain, store, title
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_setup import is_set_up
+from spanlab.ui.results.dots import Chart, axis_of, scale_of
 from spanlab.ui.views.detect_form import start_job
 from spanlab.ui.views.job_views import (
     EVERY,
