@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from spanlab.schema import DatasetSettings, Question
 from spanlab.ui.common import plain
-from spanlab.ui.views.edited_rows import EditedRows
+from spanlab.ui.views.label_editor import EditedRows
 
 _OF: Final = {"span": "Each span", "answer": "Each answer"}
 
