@@ -11,7 +11,7 @@ from modules import FOLDER, open_modules
 from playwright.sync_api import Page
 
 from spanlab.schema import Item, Record
-from spanlab.ui.span_editor.modules import script
+from spanlab.ui.span_editor import script
 
 pytestmark = pytest.mark.browser
 
