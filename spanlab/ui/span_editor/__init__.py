@@ -31,9 +31,9 @@ from pydantic import JsonValue
 from streamlit.components.v2.types import ComponentRenderer
 
 from spanlab.schema import DatasetSettings, SpanLabel
-from spanlab.ui.span_editor.exchange import EditorMessage, EditorReply, ReviewQueue, exchange
+from spanlab.ui.span_editor.exchange import EditorReply, ReviewQueue, exchange
 from spanlab.ui.span_editor.keys import ADJUDICATION_KEYS, KEYS, EditorKey
-from spanlab.ui.span_editor.payload import PALETTE
+from spanlab.ui.span_editor.payload import PALETTE, EditorMessage
 
 _IMPORT = re.compile(r'^import .* from "\./(.+)";$', re.MULTILINE)
 _LOADER = """\

@@ -1,15 +1,105 @@
-"""An item as the editor receives it: the texts once, everything else as offsets into them."""
+"""What goes between editor and Python: its messages, and an item's texts once with offsets into them."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Final
+from typing import Any, Final
 
-from pydantic import JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
+from spanlab.errors import UsageError
 from spanlab.oplog.operations import Review
-from spanlab.schema import Annotation, Claim, Evidence, QueueRow, RevisionStep, Span, Step
+from spanlab.schema import (
+    Annotation,
+    Claim,
+    Evidence,
+    Order,
+    QueueCursor,
+    QueueRow,
+    RevisionStep,
+    Span,
+    Status,
+    Step,
+)
 from spanlab.workflows.traces import TracedAnnotation, revision_pieces, suggestions, trails
+
+
+class TraceWanted(BaseModel):
+    """Whose trace of which item the editor asks for."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", str_min_length=0)  # no half an emoji
+
+    item: str
+    annotator: str
+
+
+class EvidenceSent(BaseModel):
+    """A passage that somebody adds to an item; ``number`` counts what the editor has sent."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", str_min_length=0)  # no half an emoji
+
+    number: int
+    item: str
+    url: str = Field("", max_length=4000)
+    text: str = ""
+    title: str = Field("", max_length=1000)
+
+
+class ItemsWanted(BaseModel):
+    """Which rows of the table of items the editor asks for; ``number`` counts what it asked."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", str_min_length=0)  # no half an emoji
+
+    number: int
+    text: str = Field("", max_length=1000)
+    status: Status | None = None
+    label: str | None = None
+    order: Order | None = None
+    reverse: bool = False
+    after: QueueCursor | None = None
+    before: QueueCursor | None = None
+
+
+class EditorMessage(BaseModel):
+    """What the editor says: unacknowledged writes, where it is, what it has."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", str_min_length=0)
+
+    writes: tuple[dict[str, Any], ...] = ()  # looked at one by one: each is refused for itself
+    attempt: int = 0
+    place: str | None = None
+    open: str | None = None
+    have: tuple[str, ...] = ()
+    near: bool = True
+    ahead: str | None = None
+    check: bool = False
+    trace: TraceWanted | None = None
+    items: ItemsWanted | None = None
+    evidence: EvidenceSent | None = None
+    confirmed: int = Field(0, ge=0, le=2**31 - 1)  # version of the guidelines
+    standing: bool = True
+
+    @property
+    def decided(self) -> set[str]:
+        """The items that are finished, skipped or reopened by this."""
+        return {str(write.get("item")) for write in self.writes if _is_status(write)}
+
+    @classmethod
+    def read(cls, message: object) -> EditorMessage:
+        """Return a message of the editor as it arrived; nothing in it is trusted.
+
+        Raises:
+            UsageError: it is no such message.
+        """
+        try:
+            return cls.model_validate(message)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise UsageError(
+                f"a message of the editor cannot be read: {where}: {first['msg']}; reload the page"
+            ) from error
+
 
 # Of labels without a colour of their own, by their places; the colour-blind tell them apart, too.
 PALETTE: Final = ("#aa3377", "#228833", "#3399cc", "#bb9900", "#ee6677", "#4477aa", "#888888")
