@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TypedDict
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -13,39 +12,16 @@ from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.runtime import leave_imports_uncollected
 from spanlab.schema import (
     AnnotatorKind,
-    AssignedShare,
-    DatasetSettings,
     DatasetSummary,
-    MeasurementPlan,
     Permission,
     QueueQuery,
-    Status,
 )
-from spanlab.storage.store import Store
 from spanlab.ui import common, span_editor
 from spanlab.ui.messages import errors_shown, show_error, show_news, tell_after_rerun
 from spanlab.ui.views.reviewer import ask_reviewer, may_review, show_completion
 from spanlab.workflows import review
-from spanlab.workflows.blind import reviewed_by
 from spanlab.workflows.campaigns import EntranceState, begin_test, entrance_of, test_in_words
-from spanlab.workflows.measuring.sample import MeasuredItems, read_measured
-
-_ALL = "All"
-
-
-_STATES = {
-    _ALL: None,
-    "Not annotated": Status.NOT_ANNOTATED,
-    "Done": Status.DONE,
-    "Skipped": Status.SKIPPED,
-}
-
-
-_IMPORTED = "As imported"
-
-
-_SPLIT = "Most disagreement first"
-
+from spanlab.workflows.measuring.sample import MeasuredItems
 
 _ITEM = "item"  # query parameter: the URL leads back to the same item
 
@@ -150,11 +126,6 @@ def _say_unknown(dataset: str, item: str) -> None:
     common.link("review", "Go on with the queue", icon=":material/edit_note:", dataset=dataset)
 
 
-def review_store(dataset: str, *, many: bool = False) -> Store:
-    """Return the database as who is here is to review a dataset in it; see ``reviewed_by``."""
-    return reviewed_by(common.store(), dataset, many=many)
-
-
 @st.cache_resource
 def _leave_imports_uncollected() -> None:
     """Do it once, when the first page has imported all that it needs."""
@@ -243,10 +214,6 @@ def _at(page_name: str) -> str:
     return f"spanlab.{page_name}.at"
 
 
-def _kept(name: str) -> common.WidgetKey:
-    return common.kept(f"review.{name}")
-
-
 def choose_measurement(summary: DatasetSummary) -> MeasuredItems | None:
     """Ask whether to review the sample of the dataset's measurement; None if not, or for none."""
     plan = summary.settings.measurement
@@ -292,20 +259,6 @@ def measured_sample(dataset: str, query: QueueQuery, measured: MeasuredItems) ->
         return tuple(names)
     positions = review_store(dataset).positions_of(dataset, names)
     return tuple(name for name, at in zip(names, positions, strict=True) if query.share.has(at))
-
-
-def _seen(summary: DatasetSummary, store: Store) -> tuple[object, ...]:
-    """Return what tells that a dataset has changed, or who reviews it where."""
-    counts = tuple((who.name, tuple(sorted(who.counts.items()))) for who in summary.annotators)
-    return summary.created, counts, store.reader, store.n_operations(summary.name)
-
-
-@st.cache_resource(max_entries=16, show_spinner="Drawing the sample …")
-def _read_measured(
-    dataset: str, plan: str, seen: tuple[object, ...], _store: Store
-) -> MeasuredItems:
-    """Read the sample now, or return what any session has read; ``seen`` tells changes."""
-    return read_measured(_store, dataset, MeasurementPlan.model_validate_json(plan))
 
 
 def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
@@ -364,50 +317,6 @@ def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
         min_disagreement=split if split > 0.0 else None,
         order="disagreement" if order == _SPLIT else "import",
     )
-
-
-class _QueuePlan(TypedDict, total=False):
-    """The fields of a queue by which it offers each person what they are to finish."""
-
-    unfinished: bool
-    min_annotators: int
-    max_annotators: int
-    reserve: bool
-    share: AssignedShare
-
-
-def _plan(settings: DatasetSettings, reviewer: str) -> _QueuePlan:
-    """Ask whether to go by the dataset's plan, which is what its reviewers do unless they say no.
-
-    Without a plan, what one person has finished may wait for a second one.
-    """
-    if not settings.overlap:
-        second = st.checkbox("Needs a second annotator", **_kept("second"))
-        return {"unfinished": True, "min_annotators": 1, "max_annotators": 1} if second else {}
-    people = settings.assigned_to
-    each = "1 person" if settings.overlap == 1 else f"{settings.overlap} people"
-    planned = st.checkbox(
-        "Assigned to you" if people else f"Needed from you ({each} per item)",
-        value=True,
-        **_kept("planned"),
-        help=f"The settings of this dataset ask for {each} per item. Items that you have finished "
-        "are left out.",
-    )
-    if not planned:
-        return {}
-    if not people:
-        return {"unfinished": True, "max_annotators": settings.overlap - 1, "reserve": True}
-    share = settings.share_of(reviewer)
-    if share is None:
-        st.caption(f"Items of this dataset are assigned to {len(people)} others.")
-        return {}
-    # Reserved, too: after people left or came back, more than these may be asked for an item.
-    return {
-        "unfinished": True,
-        "max_annotators": settings.overlap - 1,
-        "reserve": True,
-        "share": share,
-    }
 
 
 def describe_queue(dataset: str, query: QueueQuery) -> str:
