@@ -1,15 +1,16 @@
-"""The app's pages and their order."""
+"""The app's pages and their order, and the Help menu."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import version
 from typing import NamedTuple
 
 import streamlit as st
 
 from spanlab import jobs as work
 from spanlab.schema import OWNER, Actor, Permission
-from spanlab.ui import common, help_menu, model_setup, tour
+from spanlab.ui import common, guide, model_setup, tour
 from spanlab.ui.views import (
     access,
     adjudicate,
@@ -25,6 +26,39 @@ from spanlab.ui.views import (
     review,
 )
 from spanlab.ui.visitor import GUARDED, ask_to_log_in, log_out
+
+
+def pages() -> list[st.Page]:
+    """Return the pages of the menu."""
+    return [
+        st.Page(guide.page, title="Guide", icon=":material/menu_book:", url_path="guide"),
+        st.Page(tour.start, title="Tour", icon=":material/explore:", url_path="tour"),
+        st.Page(_guidelines, title="Guidelines", icon=":material/rule:", url_path="guidelines"),
+        st.Page(_version, title="Version", icon=":material/info:", url_path="version"),
+    ]
+
+
+def _guidelines() -> None:
+    common.title("Guidelines")
+    summaries = common.datasets_for("read guidelines of", Permission.SEE)
+    if not summaries:
+        return
+    summary = common.choose_dataset(summaries)
+    texts = summary.settings.guidelines
+    if not texts:
+        st.info("This dataset has no guidelines. Write them in its settings on the Datasets page.")
+        common.page_link("datasets", "Go to Datasets", icon=":material/database:")
+        return
+    st.caption(f"Version {len(texts)}")
+    with st.container(border=True):
+        st.markdown(texts[-1])
+
+
+def _version() -> None:
+    common.title("Version")
+    st.markdown(f"spanlab {version('spanlab')}")
+    st.markdown("`spanlab --help` lists the commands; the guide has each with all its options.")
+
 
 # A marked line of text. Streamlit's emoji and material icons would be fetched from other hosts.
 _ICON = (
@@ -84,7 +118,7 @@ def run() -> None:
     if not pages:
         ask_to_log_in(who)
         return
-    helping = help_menu.pages()
+    helping = pages()
     common.register_pages([*pages, *helping])
     model_setup.watch()
     groups = {"": pages, "Help": helping}
