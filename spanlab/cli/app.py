@@ -126,7 +126,7 @@ COMMANDS: Final = {
     ),
     "memory": _CommandPlace("memory:app", "The evidence that detectors keep for later claims."),
     "programs": _CommandPlace(
-        "programs:app", "Tuned prompts: list, show, compare, use, export, import."
+        "optimize:app", "Tuned prompts: list, show, compare, use, export, import."
     ),
     "jobs": _CommandPlace("jobs:app", "List and steer jobs."),
 }
