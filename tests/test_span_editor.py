@@ -24,7 +24,7 @@ from spanlab.schema import (
 )
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.ui.span_editor import KEYS, EditorMessage, EditorReply, ReviewQueue
+from spanlab.ui.span_editor import KEYS, EditorMessage, EditorReply, ReviewQueue, exchange
 from spanlab.workflows.review import QueueProgress
 
 ANSWER = "one two 🎉 three"

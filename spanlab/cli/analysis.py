@@ -150,10 +150,11 @@ def rates(
     """
     from spanlab.cli import console
     from spanlab.storage import Store
+    from spanlab.workflows.analysis.rate_tally import rates as count_rates
 
     names = [name for name in (annotators or "").split(",") if name]
     with Store.open() as store, console.bar("reading", unit="items") as advance:
-        report = workflow.rates(store, dataset, by, names, advance)
+        report = count_rates(store, dataset, by, names, advance)
     console.write_result(report, json=as_json)
 
 

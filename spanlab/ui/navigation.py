@@ -28,7 +28,7 @@ from spanlab.ui.views import (
 from spanlab.ui.visitor import GUARDED, ask_to_log_in, log_out
 
 
-def pages() -> list[st.Page]:
+def help_pages() -> list[st.Page]:
     """Return the pages of the menu."""
     return [
         st.Page(guide.page, title="Guide", icon=":material/menu_book:", url_path="guide"),
@@ -118,7 +118,7 @@ def run() -> None:
     if not pages:
         ask_to_log_in(who)
         return
-    helping = pages()
+    helping = help_pages()
     common.register_pages([*pages, *helping])
     model_setup.watch()
     groups = {"": pages, "Help": helping}

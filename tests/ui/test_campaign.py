@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from spanlab.oplog import FinishItem
 from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Span
 from spanlab.storage import SentOperation, Store
-from spanlab.ui.span_editor import EditorMessage, ReviewQueue
+from spanlab.ui.span_editor import EditorMessage, ReviewQueue, exchange
 from spanlab.workflows.campaigns import begin_test, change_known, entrance_of
 
 OpenPage = Callable[..., AppTest]

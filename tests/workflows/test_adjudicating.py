@@ -17,7 +17,7 @@ from spanlab.oplog import in_force
 from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Span, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.ui.span_editor import EditorMessage, ReviewQueue
+from spanlab.ui.span_editor import EditorMessage, ReviewQueue, exchange
 from spanlab.workflows.adjudication import AdjudicationQueue
 from spanlab.workflows.blind import ADJUDICATED
 

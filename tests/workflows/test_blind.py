@@ -17,7 +17,7 @@ import pytest
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, QueueQuery, Record, Span, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.ui.span_editor import EditorMessage, EditorReply, ReviewQueue
+from spanlab.ui.span_editor import EditorMessage, EditorReply, ReviewQueue, exchange
 from spanlab.workflows.review import first_item
 from spanlab.workflows.review_writes import WriteOutcome
 

@@ -38,7 +38,7 @@ from spanlab.schema import (
 )
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.ui.span_editor import EditorMessage, ReviewQueue
+from spanlab.ui.span_editor import EditorMessage, ReviewQueue, exchange
 from spanlab.workflows import access, adjudication, review, traces
 from spanlab.workflows.adjudication import agreed_items, take_agreed
 from spanlab.workflows.analysis.campaign import campaign

@@ -8,7 +8,6 @@ a round that is lost on the way costs nothing: the editor asks again.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -20,7 +19,16 @@ from spanlab.errors import NotFoundError, SpanlabError
 from spanlab.oplog.operations import Review
 from spanlab.schema import QueueQuery, Status
 from spanlab.storage.store import Store
-from spanlab.ui.span_editor.payload import item_payload, item_row, trace_payload
+from spanlab.ui.span_editor.payload import (
+    EditorMessage,
+    EvidenceSent,
+    ItemsWanted,
+    TraceWanted,
+    is_status,
+    item_payload,
+    item_row,
+    trace_payload,
+)
 from spanlab.workflows import review, traces
 from spanlab.workflows.review_writes import AddedEvidence, add_evidence, apply_writes
 
@@ -123,7 +131,7 @@ def exchange(store: Store, place: ReviewQueue, sent: EditorMessage) -> EditorRep
         answer["items"] = [*cast("list[JsonValue]", answer["items"]), *again]
     # A refusal may mean that the whole dataset is gone; asking how far it is finds out.
     refused = not all(outcome.stored for outcome in outcomes)
-    if not here or sent.near or refused or any(map(_is_status, sent.writes)):
+    if not here or sent.near or refused or any(map(is_status, sent.writes)):
         how_far = review.progress(
             store, place.dataset, place.reviewer, adjudicating=place.adjudicating
         )
@@ -270,13 +278,3 @@ def _nothing(store: Store, place: ReviewQueue) -> str:
             "choose another state under Queue."
         )
     return "No item fits this filter. Widen it under Queue."
-
-
-def _is_status(write: Mapping[str, JsonValue]) -> bool:
-    operation = write.get("op")
-    return isinstance(operation, Mapping) and operation.get("kind") in {
-        "status",
-        "finish",
-        "undo",
-        "redo",
-    }

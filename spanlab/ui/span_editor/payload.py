@@ -1,7 +1,8 @@
-"""What goes between editor and Python: its messages, and an item's texts once with offsets into them."""
+"""What goes between editor and Python: messages, and an item's texts with offsets into them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -82,7 +83,7 @@ class EditorMessage(BaseModel):
     @property
     def decided(self) -> set[str]:
         """The items that are finished, skipped or reopened by this."""
-        return {str(write.get("item")) for write in self.writes if _is_status(write)}
+        return {str(write.get("item")) for write in self.writes if is_status(write)}
 
     @classmethod
     def read(cls, message: object) -> EditorMessage:
@@ -243,3 +244,14 @@ def _claim(claim: Claim) -> dict[str, JsonValue]:
 
 def _evidence(quote: Evidence) -> dict[str, JsonValue]:
     return quote.model_dump(exclude={"text"})
+
+
+def is_status(write: Mapping[str, JsonValue]) -> bool:
+    """Say whether a write from the browser sets an item's state."""
+    operation = write.get("op")
+    return isinstance(operation, Mapping) and operation.get("kind") in {
+        "status",
+        "finish",
+        "undo",
+        "redo",
+    }

@@ -11,13 +11,20 @@ from streamlit.delta_generator import DeltaGenerator
 from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.runtime import leave_imports_uncollected
 from spanlab.schema import (
-    AnnotatorKind,
     DatasetSummary,
     Permission,
     QueueQuery,
 )
 from spanlab.ui import common, span_editor
 from spanlab.ui.messages import errors_shown, show_error, show_news, tell_after_rerun
+from spanlab.ui.views.review_queue import (
+    choose_measurement,
+    choose_queue,
+    choose_sample,
+    describe_queue,
+    measured_sample,
+    review_store,
+)
 from spanlab.ui.views.reviewer import ask_reviewer, may_review, show_completion
 from spanlab.workflows import review
 from spanlab.workflows.campaigns import EntranceState, begin_test, entrance_of, test_in_words
@@ -212,131 +219,3 @@ def entry_of(dataset: str, query: QueueQuery, page_name: str) -> str | None:
 def _at(page_name: str) -> str:
     """Return where the item is kept that the editor of a page stood at last."""
     return f"spanlab.{page_name}.at"
-
-
-def choose_measurement(summary: DatasetSummary) -> MeasuredItems | None:
-    """Ask whether to review the sample of the dataset's measurement; None if not, or for none."""
-    plan = summary.settings.measurement
-    if plan is None:
-        return None
-    key = _kept(f"sample.{summary.name}")
-    asked = st.query_params.pop(common.QUEUE, None) == common.SAMPLE
-    if asked or key["key"] not in st.session_state:
-        st.session_state[key["key"]] = True
-    chosen = st.checkbox(
-        "The measurement's sample",
-        **key,
-        help="In the one order that its plan fixes: every beginning of it is a valid sample.",
-    )
-    if not chosen:
-        return None
-    with errors_shown():
-        store = review_store(summary.name, many=True)
-        return _read_measured(summary.name, plan.model_dump_json(), _seen(summary, store), store)
-    return None
-
-
-def choose_sample(summary: DatasetSummary, reviewer: str) -> QueueQuery:
-    """Return the queue of a measurement's sample, and say what of others is seen there."""
-    settings, plan = summary.settings, summary.settings.measurement
-    assert plan is not None
-    shown = "shown" if plan.show_suggestions else "hidden"
-    st.caption(f"Detectors' suggestions are {shown}, as the plan on the Measure page says.")
-    if plan.reviewers and reviewer not in plan.reviewers:
-        st.caption(common.plain(f"Only the reviews of {', '.join(plan.reviewers)} count."))
-    return QueueQuery(
-        **(_plan(settings, reviewer) if settings.overlap else {}),
-        reviewer=reviewer,
-        blind=True,
-        own_only=not plan.show_suggestions,
-    )
-
-
-def measured_sample(dataset: str, query: QueueQuery, measured: MeasuredItems) -> tuple[str, ...]:
-    """Return the sample's items, or of them those that are assigned to the reviewer."""
-    names = [item.item_id for item in measured.items]
-    if query.share is None:
-        return tuple(names)
-    positions = review_store(dataset).positions_of(dataset, names)
-    return tuple(name for name, at in zip(names, positions, strict=True) if query.share.has(at))
-
-
-def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
-    """Ask which items to go through, and in which order."""
-    searched = st.text_input(
-        "Search",
-        max_chars=200,
-        placeholder="Question, answer, comment or id",
-        **_kept("text"),
-        help="Words or beginnings of words; all of them must stand in one of these texts.",
-    )
-    left, right = st.columns(2)
-    with left:
-        state = st.selectbox("Your state", list(_STATES), **_kept("state"))
-        low, high = st.slider(
-            "Highest span probability",
-            *(0.0, 1.0, (0.0, 1.0), 0.05),
-            **_kept("prob"),
-            help="Of any detector, or of the one chosen beside.",
-        )
-        plan = _plan(summary.settings, reviewer)
-    with right:
-        lang = st.selectbox("Language", [_ALL, *sorted(summary.languages)], **_kept("lang"))
-        detectors = [who.name for who in summary.annotators if who.kind is AnnotatorKind.DETECTOR]
-        detector = st.selectbox("Detector", [_ALL, *detectors], **_kept("detector"))
-        split = st.slider("Disagreement at least", *(0.0, 1.0, 0.0, 0.05), **_kept("split"))
-    order = st.segmented_control(
-        "Order", [_IMPORTED, _SPLIT], default=_IMPORTED, required=True, **_kept("order")
-    )
-    locked = summary.settings.always_blind
-    people = st.checkbox(
-        "Show what other people marked",
-        **_kept("people"),
-        disabled=locked,
-        help="Other people's spans and comments, gold labels, and votes with people in them. "
-        "Without it you review blind: disagreement then means that of detectors.",
-    )
-    if locked:
-        later = " You see it once you have finished an item."
-        st.caption(
-            "Locked: this dataset is reviewed blind."
-            + (later if summary.settings.shown_when_done else "")
-        )
-    return QueueQuery(
-        **plan,
-        reviewer=reviewer,
-        known="given" if summary.settings.known else "all",
-        blind=locked or not people,
-        shown_when_done=locked and summary.settings.shown_when_done,
-        text=searched.strip() or None,
-        lang=None if lang == _ALL else lang,
-        status=_STATES[state],
-        detector=None if detector == _ALL else detector,
-        min_prob=low if low > 0.0 else None,
-        max_prob=high if high < 1.0 else None,
-        min_disagreement=split if split > 0.0 else None,
-        order="disagreement" if order == _SPLIT else "import",
-    )
-
-
-def describe_queue(dataset: str, query: QueueQuery) -> str:
-    """Say in one line what is being reviewed."""
-    parts = [
-        dataset,
-        f"as {query.reviewer}",
-        None if query.blind else "not blind",
-        "suggestions hidden" if query.own_only else None,
-        query.text and f"“{query.text}”",
-        query.lang,
-        query.status,
-        query.detector,
-    ]
-    if query.min_prob is not None or query.max_prob is not None:
-        parts.append(f"probability {query.min_prob or 0:g} to {query.max_prob or 1:g}")
-    if query.min_disagreement is not None:
-        parts.append(f"disagreement from {query.min_disagreement:g}")
-    if query.unfinished:
-        parts.append("needs a second annotator" if query.min_annotators else "needed from you")
-    if query.order == "disagreement":
-        parts.append("most disagreement first")
-    return " · ".join(part for part in parts if part)

@@ -18,9 +18,30 @@ from spanlab.results import (
 from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind, DatasetSummary, Record, Status
 from spanlab.scorers import mean_of, paired
 from spanlab.storage import Store
-from spanlab.workflows.analysis.rates import LABEL, NOTHING_THERE, fields_of, values_of
+from spanlab.workflows.analysis.rates import (
+    LABEL,
+    MOST_GROUPS,
+    NOTHING_THERE,
+    GroupRates,
+    RateDifference,
+    RateGroup,
+    RateReport,
+    fields_of,
+    values_of,
+)
 from spanlab.workflows.datasets import check_annotators, reported, summary_of
 from spanlab.workflows.measuring.measurement import measure
+
+_NO_RATE: Final = (
+    "What a detector marks is no rate of hallucinations: spanlab measure corrects it by reviews."
+)
+
+
+_UNEVEN: Final = (
+    "Reviews went to where the detector is unsure: means of what is reviewed are no rates; the "
+    "measurement's are."
+)
+
 
 _MOST_PAIRS: Final = 12  # groups up to which every two are compared
 

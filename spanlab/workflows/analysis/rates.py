@@ -39,17 +39,6 @@ MOST_GROUPS: Final = 200  # groups that a table can show
 _NAMED: Final = 5  # annotators in a title
 
 
-_NO_RATE: Final = (
-    "What a detector marks is no rate of hallucinations: spanlab measure corrects it by reviews."
-)
-
-
-_UNEVEN: Final = (
-    "Reviews went to where the detector is unsure: means of what is reviewed are no rates; the "
-    "measurement's are."
-)
-
-
 _MEASURES: Final[Mapping[str, tuple[str, Unit, str]]] = {
     "characters": ("Characters", "share", "Share of the answers' characters hallucinated."),
     "answers": ("Answers", "share", "Share of answers with at least one hallucination."),

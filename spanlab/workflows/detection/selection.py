@@ -10,13 +10,10 @@ from pydantic import BeforeValidator, JsonValue
 
 from spanlab.detectors import DetectorSpec, EnsembleSpec, Spec, asks_models, entry_of
 from spanlab.errors import UsageError
-from spanlab.lm import DetectorModelOptions, ModelChoice, ModelOptions
+from spanlab.lm import DetectorModelOptions, ModelChoice
 from spanlab.lm.choice import pairs
 from spanlab.options import OptionModel, option
 from spanlab.retrievers import GivenSpec, PassageSource, RetrieverSpec
-
-# How a member of an ensemble asks its model: it keeps that with another model, too.
-_MANNER = set(ModelOptions.model_fields) - {"structured", "window"}
 
 
 def _option_pairs(options: object) -> object:

@@ -10,13 +10,17 @@ from pydantic import JsonValue
 from spanlab.detectors import DetectorSpec, EnsembleSpec, Spec, asks_models, entry_of, spec_of
 from spanlab.detectors.entry import options_of
 from spanlab.errors import UnnamedModelError, UsageError
-from spanlab.lm import DetectorModelOptions, ModelChoice, TokenPrice
+from spanlab.lm import DetectorModelOptions, ModelChoice, ModelOptions, TokenPrice
 from spanlab.lm.building import dspy_has_model
 from spanlab.lm.choice import addressed, of_environment
 from spanlab.options import Option, options_in
 from spanlab.retrievers import GivenSpec, PassageSource, RetrieverSpec, WebSpec, specified
 from spanlab.retrievers.search_model import search_choice
 from spanlab.retrievers.spec import SEARCHER, WRITER
+from spanlab.workflows.detection.selection import DetectorSelection, is_ensemble, specs_in
+
+# How a member of an ensemble asks its model: it keeps that with another model, too.
+_MANNER = set(ModelOptions.model_fields) - {"structured", "window"}
 
 
 def specifications(

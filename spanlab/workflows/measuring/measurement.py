@@ -1,4 +1,4 @@
-"""How often answers are hallucinated: a detector's marks, corrected by reviews; and its pictures."""
+"""How often answers are hallucinated: a detector's marks, corrected by reviews, and pictures."""
 
 from __future__ import annotations
 
