@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -47,6 +47,7 @@ Person = Annotated[
     typer.Argument(help="An e-mail address, a name of somebody who has logged in, or a subject."),
 ]
 Dataset = Annotated[str | None, typer.Option(help="For this dataset alone; without it for all.")]
+TokenKind = Literal["key", "invitation"]
 TokenId = Annotated[str, typer.Argument(metavar="ID", help="As list shows it.")]
 
 
@@ -97,26 +98,6 @@ def create_key(
         typer.echo(store.access.make_token("key", role, dataset, label=label, expires=end))
 
 
-@keys.command("list")
-def list_keys() -> None:
-    """List the keys, without what opens the door."""
-    from spanlab.cli import console
-    from spanlab.storage import Store
-    from spanlab.workflows.access import token_table
-
-    with Store.open() as store:
-        console.write_tables([token_table(store.access.tokens("key"), "Keys")])
-
-
-@keys.command("revoke")
-def revoke_key(token_id: TokenId) -> None:
-    """Let a key open nothing any more."""
-    from spanlab.storage import Store
-
-    with Store.open() as store:
-        store.access.revoke_token("key", token_id)
-
-
 @invitations.command("create")
 def create_invitations(
     dataset: Annotated[str, typer.Argument(help="The dataset.")],
@@ -138,24 +119,29 @@ def create_invitations(
             typer.echo(invite(store, dataset, role, until(expires), label=label, code=code))
 
 
-@invitations.command("list")
-def list_invitations() -> None:
-    """List the invitations, who came by them, and their codes."""
-    from spanlab.cli import console
-    from spanlab.storage import Store
-    from spanlab.workflows.access import token_table
+def _list_and_revoke(commands: typer.Typer, kind: TokenKind) -> None:
+    """Add the commands that keys and invitations have alike."""
 
-    with Store.open() as store:
-        console.write_tables([token_table(store.access.tokens("invitation"), "Invitations")])
+    @commands.command("list", help=f"List the {kind}s, without what opens the door.")
+    def list_tokens() -> None:
+        from spanlab.cli import console
+        from spanlab.storage import Store
+        from spanlab.workflows.access import token_table
+
+        with Store.open() as store:
+            tokens = store.access.tokens(kind)
+            console.write_tables([token_table(tokens, f"{kind.capitalize()}s")])
+
+    @commands.command("revoke", help=f"Let {kind} ID open nothing any more, whoever has it.")
+    def revoke_token(token_id: TokenId) -> None:
+        from spanlab.storage import Store
+
+        with Store.open() as store:
+            store.access.revoke_token(kind, token_id)
 
 
-@invitations.command("revoke")
-def revoke_invitation(token_id: TokenId) -> None:
-    """Let a link open nothing any more, and shut out who came by it."""
-    from spanlab.storage import Store
-
-    with Store.open() as store:
-        store.access.revoke_token("invitation", token_id)
+_list_and_revoke(keys, "key")
+_list_and_revoke(invitations, "invitation")
 
 
 def log(

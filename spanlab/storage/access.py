@@ -1,50 +1,32 @@
-"""Who may do what: checks against roles, and the rows of people, roles, keys, invitations, the log.
-
-Of a key, of an invitation's link and of the cookie that it becomes the database has a hash alone:
-they are random, so that nobody can make one up, and a row that is revoked or too old opens nothing.
-"""
+"""Who may do what with which dataset: an actor's roles are checked, and what they do is noted."""
 
 from __future__ import annotations
 
-import secrets
-from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from hashlib import sha256
-from itertools import chain, count
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
+from sqlalchemy import Connection, insert, select, update
 
-from spanlab.errors import AccessError, NotFoundError, UsageError
+from spanlab.errors import AccessError
 from spanlab.schema import (
-    AccessToken,
     Actor,
     AnnotatorKind,
     DatasetSettings,
     DatasetSummary,
-    GrantedRole,
-    LogEntry,
     Permission,
-    Role,
 )
 from spanlab.storage import catalog
-from spanlab.storage.engine import Database, once
+from spanlab.storage.engine import once
 from spanlab.storage.tables import (
     READY,
     access_log,
-    access_tokens,
-    annotators,
     datasets,
     people,
     reviewer_names,
-    roles,
 )
 
-EMAIL: Final = "email:"  # before an address: a role for whoever proves to have it
-TokenKind = Literal["key", "invitation"]
-_SHOWN: Final = 12  # characters of a token that are its id
 _GONE: Final = "there is no dataset {!r} that you may work with"
 
 
@@ -142,7 +124,9 @@ def note(
 ) -> None:
     """Append to the log what ``actor`` does."""
     row = {"subject": actor.subject, "name": actor.name, "action": action, "about": about}
-    connection.execute(insert(access_log).values(row | {"at": _now(), "dataset": dataset}))
+    connection.execute(
+        insert(access_log).values(row | {"at": datetime.now(UTC).isoformat(), "dataset": dataset})
+    )
 
 
 def follow_name(connection: Connection, dataset: int, name: str, new: str) -> None:
@@ -155,374 +139,3 @@ def follow_name(connection: Connection, dataset: int, name: str, new: str) -> No
     for subject in connection.execute(theirs).scalars().all():
         row = {"dataset_id": dataset, "subject": subject, "name": new}
         connection.execute(insert(reviewer_names).values(row))
-
-
-class AccessRegister:
-    """The people, roles, keys and invitations of a database, changed by one actor.
-
-    Args:
-        database: the database.
-        actor: who asks; each method that others may not call checks that they may.
-    """
-
-    def __init__(self, database: Database, actor: Actor) -> None:
-        self._database, self._actor = database, actor
-
-    def sign_in(
-        self, subject: str, name: str, email: str | None = None, since: datetime | None = None
-    ) -> Actor:
-        """Return who has just proved to be ``subject``, entered with a name that is theirs alone.
-
-        Nobody takes over the name of another person, nor one under which a dataset was annotated
-        before they came: a lead merges these.
-
-        Args:
-            subject: see ``Actor``.
-            name: what they are called; another one is made of it where it is taken.
-            email: an address that the provider has verified.
-            since: when the provider said so: later sessions with the same word of it are no
-                login of their own in the log. None for now.
-        """
-        with self._database.writing() as connection:
-            here = people.c.subject == subject
-            seen = connection.execute(select(people.c.seen).where(here)).scalar_one_or_none()
-            now: dict[str, Any] = {"email": email, "seen": _now()}
-            changed = connection.execute(update(people).where(here).values(now))
-            if not changed.rowcount:
-                free = _free_name(connection, name)
-                connection.execute(insert(people).values({"subject": subject, "name": free} | now))
-            actor = _actor(connection, subject, email)
-            if since is None or seen is None or datetime.fromisoformat(seen) < since:
-                note(connection, actor, "login")
-        return actor
-
-    def actor(self, subject: str, email: str | None = None) -> Actor:
-        """Return who a subject is now, with the roles that they have at this moment."""
-        with self._database.reading() as connection:
-            return _actor(connection, subject, email)
-
-    def bearer(self, token: str, kind: TokenKind = "key") -> Actor | None:
-        """Return who brings a token: a program its key, a person the cookie of an invitation.
-
-        Args:
-            token: what they bring.
-            kind: what it has to be: neither opens the other's door.
-
-        Returns:
-            The actor with the token's role; None if it is unknown, revoked or too old, or a link
-            that nobody has accepted yet.
-        """
-        with self._database.reading() as connection:
-            row = _open_token(connection, token)
-            if row is None or row.kind != kind or (kind == "invitation" and row.used is None):
-                return None
-            subject = f"{row.kind}:{row.id}"
-            found = _actor(connection, subject) if row.kind == "invitation" else None
-        name = row.label if found is None else found.name
-        granted = {row.dataset_id: frozenset({Role(row.role)})}
-        return Actor(subject, name, granted, {} if found is None else found.names)
-
-    def accept(self, link: str, worker: str | None = None) -> str | None:
-        """Let one person have an invitation: its link opens nothing from now on.
-
-        Args:
-            link: the token of the link.
-            worker: what a crowd platform calls that person.
-
-        Returns:
-            The token of their browser; None if the link is unknown, revoked, too old or used.
-        """
-        token = secrets.token_urlsafe(32)
-        with self._database.writing() as connection:
-            row = _open_token(connection, link)
-            if row is None or row.kind != "invitation" or row.used is not None:
-                return None
-            values = {"hash": _hash(token), "used": _now(), "worker": worker}
-            still = (access_tokens.c.id == row.id, access_tokens.c.used.is_(None))
-            if not connection.execute(update(access_tokens).where(*still).values(values)).rowcount:
-                return None  # somebody else was quicker
-            subject, wanted = f"invitation:{row.id}", row.label or worker or f"guest {row.id[:4]}"
-            name = _free_name(connection, wanted)
-            connection.execute(
-                insert(people).values({"subject": subject, "name": name, "seen": _now()})
-            )
-            note(connection, Actor(subject, name), "invitation accepted", about=worker or "")
-        return token
-
-    def invitation(self, link: str) -> AccessToken | None:
-        """Return the invitation of a link that can still be accepted."""
-        with self._database.reading() as connection:
-            row = _open_token(connection, link)
-            names = _names_of(connection)
-            if row is None or row.kind != "invitation" or row.used is not None:
-                return None
-            return _token(row, names) if row.dataset_id in names else None
-
-    def own_invitation(self) -> AccessToken | None:
-        """Return the invitation that the actor came by; None for others."""
-        kind, _, number = self._actor.subject.partition(":")
-        if kind != "invitation":
-            return None
-        with self._database.reading() as connection:
-            query = select(access_tokens).where(access_tokens.c.id == number)
-            row = connection.execute(query).one_or_none()
-            names = _names_of(connection)
-            return None if row is None or row.dataset_id not in names else _token(row, names)
-
-    def grant(self, subject: str, role: Role, dataset: str | None = None) -> None:
-        """Give somebody a role, for a dataset or for all.
-
-        Args:
-            subject: a subject, a name of somebody who has logged in, or an e-mail address, which
-                counts once the provider has verified it.
-            role: the role.
-            dataset: None for all.
-
-        Raises:
-            AccessError: the actor does not lead there.
-            NotFoundError: there is no such dataset, or nobody of this name.
-        """
-        with self._database.writing() as connection:
-            who, number = self._place(connection, subject, dataset)
-            connection.execute(delete(roles).where(*_granted(who, role, number)))
-            row = {"subject": who, "dataset_id": number, "role": role.value}
-            row |= {"granted_by": self._actor.subject, "at": _now()}
-            connection.execute(insert(roles).values(row))
-            note(connection, self._actor, "role granted", dataset, f"{role.value} to {who}")
-
-    def revoke(self, subject: str, role: Role, dataset: str | None = None) -> None:
-        """Take a role back; raises as ``grant`` does, and NotFoundError if they do not have it."""
-        with self._database.writing() as connection:
-            who, number = self._place(connection, subject, dataset)
-            gone = connection.execute(delete(roles).where(*_granted(who, role, number)))
-            if not gone.rowcount:
-                where = "for all datasets" if dataset is None else f"in {dataset!r}"
-                raise NotFoundError(f"{subject!r} is no {role.value} {where}")
-            note(connection, self._actor, "role revoked", dataset, f"{role.value} of {who}")
-
-    def granted(self) -> list[GrantedRole]:
-        """Return the roles that the actor may give or take, those for all datasets first."""
-        query = select(roles, people.c.name).outerjoin(people, people.c.subject == roles.c.subject)
-        with self._database.reading() as connection:
-            names = _names_of(connection)
-            rows = connection.execute(query.order_by(roles.c.dataset_id, roles.c.subject)).all()
-        return [
-            GrantedRole(
-                subject=row.subject,
-                name=row.name,
-                role=Role(row.role),
-                dataset=names[row.dataset_id],
-                granted_by=row.granted_by,
-                at=datetime.fromisoformat(row.at),
-            )
-            for row in rows
-            if self._leads(row.dataset_id) and row.dataset_id in names
-        ]
-
-    def make_token(
-        self,
-        kind: TokenKind,
-        role: Role,
-        dataset: str | None,
-        *,
-        label: str = "",
-        expires: datetime | None = None,
-        code: str | None = None,
-    ) -> str:
-        """Make a key, or an invitation's link, and return what opens the door, this once.
-
-        Raises:
-            AccessError: the actor does not lead there; keys for all are made by leads of all.
-            UsageError: an invitation is for all datasets or for a lead, or its end has passed.
-        """
-        if expires is not None and expires <= datetime.now(UTC):
-            raise UsageError(f"the end {expires:%Y-%m-%d %H:%M} has passed")
-        if kind == "invitation" and (dataset is None or expires is None or role is Role.LEAD):
-            raise UsageError("an invitation is for one dataset, with an end, and for no lead")
-        token = f"sl-{secrets.token_urlsafe(32)}"
-        with self._database.writing() as connection:
-            number = self._number(connection, dataset)
-            values = {
-                "id": secrets.token_hex(_SHOWN // 2),
-                "hash": _hash(token),
-                "kind": kind,
-                "label": label or ("" if kind == "invitation" else role.value),
-                "role": role.value,
-                "made_by": self._actor.subject,
-                "at": _now(),
-                "dataset_id": number,
-                "expires": None if expires is None else expires.timestamp(),
-                "code": code,
-            }
-            connection.execute(insert(access_tokens).values(values))
-            note(connection, self._actor, f"{kind} made", dataset, f"{values['id']} {role.value}")
-        return token
-
-    def tokens(self, kind: TokenKind) -> list[AccessToken]:
-        """Return the keys or invitations that the actor may revoke, the newest first."""
-        query = select(access_tokens).where(access_tokens.c.kind == kind)
-        with self._database.reading() as connection:
-            names = _names_of(connection)
-            rows = connection.execute(query.order_by(access_tokens.c.at.desc())).all()
-        return [
-            _token(row, names)
-            for row in rows
-            if self._leads(row.dataset_id) and row.dataset_id in names
-        ]
-
-    def revoke_token(self, kind: TokenKind, token_id: str) -> None:
-        """Let a key or invitation open nothing any more, nor the cookie that it became.
-
-        Raises:
-            NotFoundError: there is none of this id that the actor may revoke.
-        """
-        here = (access_tokens.c.id == token_id, access_tokens.c.kind == kind)
-        with self._database.writing() as connection:
-            row = connection.execute(select(access_tokens).where(*here)).one_or_none()
-            if row is None or not self._leads(row.dataset_id):
-                raise NotFoundError(f"there is no {kind} {token_id!r}")
-            connection.execute(update(access_tokens).where(*here).values(revoked=_now()))
-            dataset = _names_of(connection).get(row.dataset_id)
-            note(connection, self._actor, f"{kind} revoked", dataset, token_id)
-
-    def note(self, action: str, dataset: str | None = None, about: str = "") -> None:
-        """Append to the log what the actor does."""
-        with self._database.writing() as connection:
-            note(connection, self._actor, action, dataset, about)
-
-    def log(self, limit: int = 1000) -> list[LogEntry]:
-        """Return who did what, the newest first.
-
-        Raises:
-            AccessError: the actor is no lead of all datasets.
-        """
-        query = select(access_log).order_by(access_log.c.id.desc()).limit(limit)
-        with self._database.reading() as connection:
-            require(connection, self._actor, Permission.ADMINISTER, None)
-            rows = connection.execute(query).all()
-        return [
-            LogEntry(
-                at=datetime.fromisoformat(row.at),
-                subject=row.subject,
-                name=row.name,
-                action=row.action,
-                dataset=row.dataset,
-                about=row.about,
-            )
-            for row in rows
-        ]
-
-    def _leads(self, dataset: int | None) -> bool:
-        if dataset is None:
-            return self._actor.may(Permission.ADMINISTER)
-        return self._actor.may(Permission.MANAGE, dataset)
-
-    def _number(self, connection: Connection, dataset: str | None) -> int | None:
-        needed = Permission.ADMINISTER if dataset is None else Permission.MANAGE
-        require(connection, self._actor, needed, dataset)
-        if dataset is None:
-            return None
-        query = select(datasets.c.version_of).where(datasets.c.name == dataset)
-        if connection.execute(query).scalar() is not None:
-            raise UsageError(f"{dataset!r} is a version: roles are for its dataset")
-        # Not `find`, which gives a version away by its error, and takes a connection that writes.
-        return catalog.find(connection, dataset).id
-
-    def _place(
-        self, connection: Connection, subject: str, dataset: str | None
-    ) -> tuple[str, int | None]:
-        number = self._number(connection, dataset)
-        if ":" in subject:
-            return subject, number
-        if "@" in subject:
-            return EMAIL + subject.casefold(), number
-        found = connection.execute(select(people.c.subject).where(people.c.name == subject))
-        who = found.scalar_one_or_none()
-        if who is None:
-            raise NotFoundError(
-                f"nobody called {subject!r} has logged in: name an e-mail address, or oidc: and "
-                "what the provider calls them"
-            )
-        return who, number
-
-
-def _actor(connection: Connection, subject: str, email: str | None = None) -> Actor:
-    found = connection.execute(select(people.c.name).where(people.c.subject == subject))
-    name = found.scalar_one_or_none() or "somebody"
-    mine = [subject] if email is None else [subject, EMAIL + email.casefold()]
-    granted: dict[int | None, set[Role]] = defaultdict(set)
-    columns = (roles.c.dataset_id, roles.c.role)
-    for row in connection.execute(select(*columns).where(roles.c.subject.in_(mine))):
-        granted[row.dataset_id].add(Role(row.role))
-    names = connection.execute(select(reviewer_names).where(reviewer_names.c.subject == subject))
-    return Actor(
-        subject,
-        name,
-        {number: frozenset(held) for number, held in granted.items()},
-        {row.dataset_id: row.name for row in names},
-    )
-
-
-def _free_name(connection: Connection, name: str) -> str:
-    """Return a name that no person has, nor anybody who annotated a dataset before they came."""
-    wanted = " ".join(name.split())[:100] or "somebody"
-    for called in chain((wanted,), (f"{wanted} ({number})" for number in count(2))):
-        taken = (
-            select(people.c.name).where(people.c.name == called),
-            select(annotators.c.name).where(annotators.c.name == called),
-        )
-        if not any(connection.execute(query).first() for query in taken):
-            return called
-    raise AssertionError
-
-
-def _open_token(connection: Connection, token: str) -> Any:
-    """Return the row of a token that is neither revoked nor too old."""
-    now = datetime.now(UTC).timestamp()
-    return connection.execute(
-        select(access_tokens).where(
-            access_tokens.c.hash == _hash(token),
-            access_tokens.c.revoked.is_(None),
-            or_(access_tokens.c.expires.is_(None), access_tokens.c.expires > now),
-        )
-    ).one_or_none()
-
-
-def _token(row: Any, names: dict[int | None, str | None]) -> AccessToken:
-    return AccessToken(
-        id=row.id,
-        kind=row.kind,
-        label=row.label,
-        role=Role(row.role),
-        dataset=names[row.dataset_id],
-        made_by=row.made_by,
-        at=datetime.fromisoformat(row.at),
-        expires=None if row.expires is None else datetime.fromtimestamp(row.expires, UTC),
-        revoked=row.revoked is not None,
-        used=None if row.used is None else datetime.fromisoformat(row.used),
-        worker=row.worker,
-        code=row.code,
-    )
-
-
-def _names_of(connection: Connection) -> dict[int | None, str | None]:
-    """Return what datasets are called that are not in the bin; None, for all, is called None."""
-    query = select(datasets.c.id, datasets.c.name).where(datasets.c.state == READY)
-    return {None: None} | {row.id: row.name for row in connection.execute(query)}
-
-
-def _granted(subject: str, role: Role, dataset: int | None) -> Collection[ColumnElement[bool]]:
-    return (
-        roles.c.subject == subject,
-        roles.c.role == role.value,
-        roles.c.dataset_id.is_(None) if dataset is None else roles.c.dataset_id == dataset,
-    )
-
-
-def _hash(token: str) -> str:
-    # Random and long: there is nothing to guess that a slow hash would protect.
-    return sha256(token.encode()).hexdigest()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat()

@@ -42,7 +42,7 @@ from spanlab.storage import (
     reviews,
     staging,
 )
-from spanlab.storage.access import AccessRegister
+from spanlab.storage.access_register import AccessRegister
 from spanlab.storage.annotations import save_annotations
 from spanlab.storage.api_jobs import StoredJob
 from spanlab.storage.assignment import FinishedItem, PersonProgress, PlanProgress

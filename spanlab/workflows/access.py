@@ -16,7 +16,7 @@ from spanlab.results import Cell, ResultTable, columns_of
 from spanlab.schema import NOBODY, AccessToken, Actor, GrantedRole, LogEntry, Role
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.storage.access import EMAIL
+from spanlab.storage.access_register import EMAIL
 
 INVITATION: Final = "/invitation"  # the path of links
 COOKIE: Final = "spanlab_invitation"  # what an accepted link becomes in the browser

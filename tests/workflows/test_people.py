@@ -13,8 +13,9 @@ from spanlab.oplog import AddSpan, FinishItem
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Role, Span
 from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
+from spanlab.workflows.analysis.campaign_tables import remind_table
 from spanlab.workflows.analysis.forecast import done_by, forecast
-from spanlab.workflows.analysis.people import oversee, remind_table
+from spanlab.workflows.analysis.people import oversee
 from spanlab.workflows.blind import seen_by
 from spanlab.workflows.campaigns import (
     begin_test,
@@ -200,5 +201,5 @@ def test_an_annotator_is_scored_by_what_they_may_not_see_and_leads_nothing(store
             refused()
     expires = datetime.now(UTC) + timedelta(days=1)
     store.access.make_token("invitation", Role.ANNOTATOR, "d", label="Cleo", expires=expires)
-    (table,) = [each for each in oversee(store, "d").tables() if each.key == "invitations"]
+    (table,) = [each for each in oversee(store, "d").tables() if each.key == "tokens"]
     assert table.rows[0][1:3] == ("Cleo", "annotator")
