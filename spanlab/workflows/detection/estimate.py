@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pydantic import JsonValue
+from pydantic import JsonValue, PydanticUserError
 
 from spanlab.detectors import DetectorEntry, installed
 from spanlab.detectors.building import program_name
@@ -28,6 +30,8 @@ from spanlab.workflows.detection.request import RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import dspy
 
     from spanlab.schema import Item
 
@@ -262,13 +266,55 @@ def changed_prompts(
 
 
 def prompt_hash(spec: DetectorSpec, settings: Settings) -> str:
-    """Return a hash of a detector's files, in which its prompts stand, and of its tuned one."""
+    """Return a hash of what a detector tells models, and of the tuned prompt that it uses.
+
+    Where a prompt stands makes no difference: instructions and fields of signatures count, other
+    texts of its package, and files of data beside its code, such as a trained model.
+    """
     entry = entry_of(spec.detector)
-    place = importlib.import_module(entry.module) if entry.module else None
-    files = sorted(Path(place.__file__).parent.glob("*")) if place and place.__file__ else []
+    module = importlib.import_module(entry.module) if entry.module else None
+    told = set(_prompts(module)) if module and entry.asks_models else set()
     program = settings.programs / f"{program_name(spec, settings)}.json"
-    code = sha256()
-    for path in (*files, program):
-        if path.is_file():
-            code.update(path.name.encode() + path.read_bytes())
-    return code.hexdigest()
+    beside = Path(module.__file__).parent.glob("*") if module and module.__file__ else ()
+    data = [path for path in beside if module and module.__package__ and path.suffix != ".py"]
+    told |= {path.read_bytes() for path in (*data, program) if path.is_file()}
+    digests = sorted(sha256(text).digest() for text in told)
+    return sha256(b"".join(digests)).hexdigest()
+
+
+def _prompts(module: ModuleType) -> Iterator[bytes]:
+    """Yield the signatures and texts of a module, and of what it imports from its package.
+
+    Of what it imports from elsewhere, such as the extraction of claims, the signatures count.
+    """
+    import dspy  # which takes a second to load, and detectors that ask models have loaded
+
+    package = module.__package__ or module.__name__
+    names = {module.__name__}
+    queue = [module.__name__]
+    while queue:
+        name = queue.pop()
+        ours = _is_in(name, package)
+        for key, value in vars(sys.modules[name]).items():
+            if isinstance(value, type) and issubclass(value, dspy.Signature):
+                yield _signature_text(value)
+            elif ours and isinstance(value, str) and " " in value and not key.startswith("__"):
+                yield value.encode()
+            origin = getattr(value, "__module__", None)
+            known = _is_in(str(origin), "spanlab") or _is_in(str(origin), package)
+            if ours and known and origin in sys.modules and origin not in names:
+                names.add(origin)
+                queue.append(origin)
+
+
+def _is_in(module: str, package: str) -> bool:
+    return f"{module}.".startswith(f"{package}.")
+
+
+def _signature_text(signature: type[dspy.Signature]) -> bytes:
+    fields: object
+    try:
+        fields = signature.model_json_schema()
+    except PydanticUserError:  # a type without a schema, which a detector of others may have
+        fields = list(signature.fields)
+    return json.dumps([signature.instructions, fields], sort_keys=True).encode()
