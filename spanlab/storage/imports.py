@@ -135,17 +135,18 @@ class _RunningImport:
     def new(self, records: list[Record], on_taken: OnTaken) -> Iterator[Record]:
         """Yield the records whose ids are new; each is to be added before the next is asked for."""
         ids = json.dumps([record.item.id for record in records])
+        unwritten = (self._before.ids, self._batch.ids)  # or just being written
         with self._database.reading() as connection:
             query = _STORED_IDS[connection.dialect.name]
             parameters = {"dataset": self._dataset.id, "ids": ids}
             stored = set(connection.execute(query, parameters).scalars())
         for record in records:
-            known = (stored, self._batch.ids, self._before.ids)
-            if any(record.item.id in ids for ids in known):
+            item_id = record.item.id
+            if item_id in stored or item_id in unwritten[0] or item_id in unwritten[1]:
                 on_taken(self._n_drawn, record)
             else:
                 yield record
-                stored.add(record.item.id)  # the batch may have been written by now
+                stored.add(item_id)
             self._n_drawn += 1
 
     def add(self, record: Record) -> None:

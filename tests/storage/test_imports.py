@@ -97,6 +97,23 @@ def test_an_id_that_stands_twice_is_refused(
     assert [each.item.id for each in store.records("d")] == ["there"]
 
 
+def test_ids_that_stand_twice_are_left_out_wherever_the_first_is(
+    settings: Settings, record: MakeRecord
+) -> None:
+    """The first may be in the same batch, in the one that is just being written, or before that."""
+    numbers = [number for n in range(2600) for number in (n, n - 1, n - 900, n - 1900)]
+    ids = [str(number) for number in numbers if number >= 0]
+    left_out: list[str] = []
+    with Store.open(settings) as store:
+        n_records = store.import_records(
+            "d",
+            (record(item_id) for item_id in ids),
+            on_taken=lambda _, taken: left_out.append(taken.item.id),
+        )
+        assert (n_records, len(left_out)) == (2600, len(ids) - 2600)
+        assert [stored.item.id for stored in store.records("d")] == [str(n) for n in range(2600)]
+
+
 def test_text_that_is_no_unicode_is_refused(store: Store) -> None:
     item = Item.model_construct(id="a", lang="en", question="", answer="\ud83d", meta={})
     with pytest.raises(InputError, match=r"item 'a' cannot be stored.*lone surrogates"):
