@@ -1,7 +1,4 @@
-"""Writing annotations: rows with the numbers that queues filter and order by, counts, labels.
-
-Those numbers stand in columns (see tables.py) and are worked out from the stored JSON here alone.
-"""
+"""Writing annotations: rows with the values of queues, counts, labels, the passages they quote."""
 
 from __future__ import annotations
 
@@ -9,13 +6,12 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection, bindparam, select, update
 
 from spanlab.errors import InputError, StoreError
-from spanlab.labels import disagreement
-from spanlab.schema import Annotation, AnnotatorKind, Item, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Status, merged, renumbered
 from spanlab.storage import catalog, search
 from spanlab.storage.catalog import (
     AnnotatorRow,
@@ -27,7 +23,13 @@ from spanlab.storage.catalog import (
 )
 from spanlab.storage.engine import Database, insert_or_replace
 from spanlab.storage.items import locked, to_json
-from spanlab.storage.tables import annotated, annotators, queue_values, reviews
+from spanlab.storage.queue_values import (
+    AnnotationValues,
+    annotation_values,
+    counted_values,
+    disputed_values,
+)
+from spanlab.storage.tables import annotated, annotators, items, queue_values, reviews
 
 Pairs = Sequence[tuple[str, Annotation]]  # item ids with their annotations
 _T = TypeVar("_T")
@@ -287,101 +289,70 @@ def _batches(things: Iterable[_T]) -> Iterator[list[_T]]:
         yield batch
 
 
-Values = dict[str, Any]  # by the name of the column
-
-
-class AnnotationValues(NamedTuple):
-    """The numbers of an annotation.
-
-    ``prob`` is its highest span probability, 0 without spans and None where it is not finished;
-    ``n_labels`` counts the different labels of its spans.
-    """
-
-    kind: AnnotatorKind
-    status: Status
-    prob: float | None
-    n_labels: int
-    n_claims: int
+class FoundAnnotations(Protocol):
+    """Annotations of an item, with the passages that their evidence points to."""
 
     @property
-    def decides(self) -> bool:
-        """Whether it can agree or disagree with others."""
-        # Not "in" a set: it would hash enums, which takes longer than all the rest.
-        return self.status is Status.DONE and (
-            self.kind is AnnotatorKind.PERSON or self.kind is AnnotatorKind.DETECTOR
-        )
+    def item(self) -> Item:
+        """The item with all passages that the detector saw."""
+        ...
 
-    def columns(self) -> Values:
-        """Return what stands beside the JSON of the annotation."""
-        return {
-            "status": self.status.value,
-            "prob": self.prob,
-            "n_labels": self.n_labels,
-            "n_claims": self.n_claims,
-        }
+    @property
+    def annotations(self) -> Sequence[Annotation]:
+        """Annotations of this item."""
+        ...
 
 
-def annotation_values(annotation: Annotation) -> AnnotationValues:
-    """Return the numbers of one annotation."""
-    spans, status = annotation.spans, annotation.status
-    highest = None
-    if status is Status.DONE:
-        highest = max([span.prob for span in spans]) if spans else 0.0
-    n_labels = len({span.label for span in spans} - {None}) if spans else 0
-    return AnnotationValues(annotation.kind, status, highest, n_labels, len(annotation.claims))
+def save_findings(database: Database, name: str, findings: Iterable[FoundAnnotations]) -> int:
+    """Write findings in any order, batch after batch, and return how many.
 
+    Passages and retrievals that the stored item lacks are appended to it. Its own passages keep
+    their numbers, so that the evidence of others stays right; the evidence of the new annotations
+    is renumbered where the stored item has other passages than the detector saw.
 
-def position_values(
-    item: Item, annotations: Sequence[Annotation], numbers: Sequence[AnnotationValues]
-) -> Values:
-    """Return the row of an item in ``queue_values``, but for its place, from all annotations."""
-    return {
-        "lang": item.lang,
-        "n_passages": len(item.passages),
-        **counted_values(numbers),
-        **disputed_values(
-            [
-                annotation
-                for annotation, own in zip(annotations, numbers, strict=True)
-                if own.decides
-            ]
-        ),
-    }
-
-
-def counted_values(numbers: Iterable[AnnotationValues]) -> Values:
-    """Return the columns of an item that follow from the numbers of all its annotations.
-
-    ``n_people`` counts the persons who have finished it, ``max_prob`` is the highest of finished
-    detectors, None without one. Labels and claims are the most of any annotator; of any detector
-    for those who review blind.
+    Raises:
+        NotFoundError: no such dataset or item.
+        InputError: an annotation quotes what its item does not have there, or the item was replaced
+            by one with another answer.
+        StoreError: it would overwrite a person's reviewed annotation, or its annotator is of
+            another kind here. Earlier batches stay written.
     """
-    n_people, max_prob = 0, None
-    n_labels = n_claims = detector_labels = detector_claims = 0
-    for kind, status, prob, labels, claims in numbers:
-        n_labels, n_claims = max(n_labels, labels), max(n_claims, claims)
-        if kind is AnnotatorKind.DETECTOR:
-            detector_labels = max(detector_labels, labels)
-            detector_claims = max(detector_claims, claims)
-            if prob is not None:
-                max_prob = prob if max_prob is None else max(max_prob, prob)
-        elif kind is AnnotatorKind.PERSON and status is Status.DONE:
-            n_people += 1
-    return {
-        "n_people": n_people,
-        "max_prob": max_prob,
-        "n_labels": n_labels,
-        "n_claims": n_claims,
-        "detector_labels": detector_labels,
-        "detector_claims": detector_claims,
+    return save_batches(database, name, findings, _grow)
+
+
+def _grow(
+    connection: Connection, dataset: DatasetRow, batch: Sequence[FoundAnnotations]
+) -> list[AnnotationRow]:
+    """Append to the stored items what is new, and return the annotations as they fit there."""
+    # Annotators before items: all writers lock in this order, so that none wait for each other.
+    kinds = {
+        annotation.annotator: annotation.kind
+        for finding in batch
+        for annotation in finding.annotations
     }
-
-
-def disputed_values(deciding: Sequence[Annotation]) -> Values:
-    """Return how much those who decided disagree, and detectors alone; None for less than two."""
-    detectors = [annotation for annotation in deciding if annotation.kind is AnnotatorKind.DETECTOR]
-    score = disagreement(deciding) if len(deciding) > 1 else None
-    alone = score
-    if len(detectors) < len(deciding):
-        alone = disagreement(detectors) if len(detectors) > 1 else None
-    return {"disagreement": score, "detector_disagreement": alone}
+    who = {name: register(connection, dataset, name, kind) for name, kind in kinds.items()}
+    stored = locked(connection, dataset, dict.fromkeys(finding.item.id for finding in batch))
+    grown: dict[str, Item] = {}
+    pairs: list[tuple[str, Annotation]] = []
+    for finding in batch:
+        item_id = finding.item.id
+        position, before = stored[item_id]
+        if before.answer != finding.item.answer:
+            raise InputError(
+                f"item {item_id!r} has another answer now than the one that was judged"
+            )
+        now, moved = merged(before, finding.item)
+        if now is not before:
+            stored[item_id], grown[item_id] = (position, now), now
+        for annotation in finding.annotations:
+            with fitting(annotation, item_id):
+                pairs.append((item_id, renumbered(annotation, moved)))
+    if grown:
+        rows = [
+            {"at": stored[item_id][0], "text": to_json(item), "n": len(item.passages)}
+            for item_id, item in grown.items()
+        ]
+        for table, column, value in ((items, "json", "text"), (queue_values, "n_passages", "n")):
+            here = (table.c.dataset_id == dataset.id, table.c.position == bindparam("at"))
+            connection.execute(update(table).where(*here).values({column: bindparam(value)}), rows)
+    return checked_rows(connection, dataset, pairs, stored, who)

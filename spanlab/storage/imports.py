@@ -14,11 +14,6 @@ from sqlalchemy import text
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Record, Status
 from spanlab.storage import catalog, search
-from spanlab.storage.annotations import (
-    AnnotationValues,
-    annotation_values,
-    position_values,
-)
 from spanlab.storage.catalog import (
     AnnotatorRow,
     DatasetRow,
@@ -29,6 +24,11 @@ from spanlab.storage.catalog import (
 )
 from spanlab.storage.engine import Database, insert_rows
 from spanlab.storage.items import ProcessWriter, to_json
+from spanlab.storage.queue_values import (
+    AnnotationValues,
+    annotation_values,
+    position_values,
+)
 from spanlab.storage.staging import publish, stage
 from spanlab.storage.tables import annotated, items, queue_values
 

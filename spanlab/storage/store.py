@@ -43,14 +43,13 @@ from spanlab.storage import (
     staging,
 )
 from spanlab.storage.access_register import AccessRegister
-from spanlab.storage.annotations import save_annotations
+from spanlab.storage.annotations import FoundAnnotations, save_annotations, save_findings
 from spanlab.storage.api_jobs import StoredJob
 from spanlab.storage.assignment import FinishedItem, PersonProgress, PlanProgress
 from spanlab.storage.campaigns import Entrance, KnownItems, ReadGuidelines
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.dataset_bin import BinnedDataset
 from spanlab.storage.engine import Database
-from spanlab.storage.findings import FoundAnnotations, save_findings
 from spanlab.storage.items import StoredRecord
 from spanlab.storage.selection import Selection
 from spanlab.storage.upgrade import opened

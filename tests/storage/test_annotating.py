@@ -10,7 +10,7 @@ from spanlab.errors import InputError, NotFoundError, StoreError
 from spanlab.oplog import AcceptSpan, AddSpan, SetStatus, SuggestionMark
 from spanlab.schema import Annotation, AnnotatorKind, Claim, QueueQuery, Record, Status
 from spanlab.storage import SentOperation, Store
-from spanlab.storage.annotations import annotation_values, position_values
+from spanlab.storage.queue_values import annotation_values, position_values
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
