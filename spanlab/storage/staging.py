@@ -1,4 +1,4 @@
-"""Imports, copies and deletions of datasets: short transactions that readers see all at once.
+"""Imports and deletions of datasets: short transactions that readers see all at once.
 
 One transaction over a long import would keep every reviewer's write waiting on SQLite. So an
 import writes batches above ``datasets.n_items``, where no reader looks, and raises that number at
@@ -9,32 +9,26 @@ row in ``loads`` without that lock belongs to an import that died, and its rows 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import (
     Connection,
-    Row,
-    Select,
-    Table,
     delete,
     exists,
     func,
     insert,
-    literal,
     select,
     text,
     update,
 )
 
 from spanlab.errors import StoreError
-from spanlab.schema import Annotation, Item
 from spanlab.storage import catalog, search, tables
 from spanlab.storage.catalog import DatasetRow
-from spanlab.storage.engine import Database, in_words, insert_rows, is_lock
+from spanlab.storage.engine import Database, in_words, is_lock
 from spanlab.storage.items import lock, remove_processes
 from spanlab.storage.tables import (
     DELETING,
@@ -54,17 +48,6 @@ from spanlab.storage.tables import (
 )
 
 _PIECE = 2000  # positions deleted in one transaction
-_ROWS = 1000  # copied in one transaction, of any table
-_COPIED = (  # parents first
-    annotators,
-    languages,
-    labels,
-    tables.processes,
-    tables.process_nodes,
-    items,
-    annotated,
-    queue_values,
-)
 
 
 @contextmanager
@@ -120,61 +103,6 @@ def remove(database: Database, find: Callable[[Connection], DatasetRow | None]) 
             _hide(connection, dataset.id)
         _clear(database, dataset.id)
     return True
-
-
-def duplicate(database: Database, name: str, new: str, *, version: bool = False) -> int:
-    """Copy the dataset ``name`` as it is now to the new dataset ``new``; return the item count.
-
-    Review logs are not copied: a log in the copy starts from the person's annotation so far. With
-    ``version`` the copy is one of its versions, and never changes.
-
-    Raises:
-        NotFoundError: there is no dataset ``name``.
-        StoreError: ``new`` is taken.
-        UsageError: ``new`` cannot name a dataset.
-    """
-    with stage(database, new, create=True) as copy, database.reading() as snapshot:
-        source = catalog.find(snapshot, name)
-        seen = select(tables.processes.c.id).where(
-            tables.processes.c.dataset_id == source.id,
-            tables.processes.c.first_position < source.n_items,
-        )
-        for table in _COPIED:
-            columns = [literal(copy.id) if c.name == "dataset_id" else c for c in table.c]
-            query: Select[Any] = select(*columns).where(table.c.dataset_id == source.id)
-            for column in ("position", "first_position"):  # an import may be under way above
-                if column in table.c:
-                    query = query.where(table.c[column] < source.n_items)
-            if table is tables.process_nodes:
-                query = query.where(tables.process_nodes.c.process_id.in_(seen))
-            query = query.execution_options(yield_per=_ROWS)
-            for rows in snapshot.execute(query).partitions():
-                with database.writing() as connection:
-                    copies = [tuple(row) for row in rows]
-                    insert_rows(connection, table.name, table.c.keys(), copies)
-                    search.add(connection, copy.id, _found_by(table, rows))
-        with database.writing() as connection:
-            publish(connection, copy.id, source.n_items)
-            setting = select(datasets.c.settings).where(datasets.c.id == source.id)
-            connection.execute(
-                update(datasets)
-                .where(datasets.c.id == copy.id)
-                .values(
-                    settings=setting.scalar_subquery(),
-                    version_of=source.id if version else None,
-                    digest="" if version else None,
-                )
-            )
-        return source.n_items
-
-
-def _found_by(table: Table, rows: Sequence[Row[Any]]) -> Iterator[search.SearchEntry]:
-    for row in rows:
-        if table is items:
-            yield search.of_item(row.position, Item.model_validate_json(row.json))
-        elif table is annotated and search.may_find(row.json):
-            annotation = Annotation.model_validate_json(row.json)
-            yield search.of_annotation(row.position, row.annotator_id, annotation)
 
 
 def sweep(database: Database) -> None:

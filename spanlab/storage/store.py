@@ -35,6 +35,7 @@ from spanlab.storage import (
     assignment,
     campaigns,
     catalog,
+    copies,
     dataset_bin,
     imports,
     items,
@@ -248,12 +249,12 @@ class Store:
     def duplicate_dataset(self, name: str, new: str) -> int:
         """Copy a dataset and return its number of items; its review logs begin anew."""
         self.require(Permission.ADMINISTER)
-        return staging.duplicate(self._database, name, new)
+        return copies.duplicate(self._database, name, new)
 
     def freeze_dataset(self, name: str, version: str) -> int:
         """Copy a dataset to a version that never changes; return its number of items."""
         self.require(Permission.MANAGE, name)
-        return staging.duplicate(self._database, name, version, version=True)
+        return copies.duplicate(self._database, name, version, version=True)
 
     def seal_version(self, version: str, digest: str) -> None:
         """Store the SHA-256 of a version's export, once."""

@@ -1,6 +1,6 @@
 """Backups: a database and the tuned programs in one file, checked by hash when it is read back.
 
-The file is a zip: ``spanlab.db`` (see ``storage.backup``), ``programs/*.json``, ``tools.json``
+The file is a zip: ``spanlab.db`` (see ``storage.copies``), ``programs/*.json``, ``tools.json``
 (which names keys by their variables alone), and ``manifest.json`` with the SHA-256 of each. Keys
 are in none of these: they are read from the environment when they are needed.
 """
@@ -26,7 +26,7 @@ from spanlab.datasets.files import replacing
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import FrozenModel
 from spanlab.settings import LARGEST, Settings
-from spanlab.storage.backup import read_copy, write_copy
+from spanlab.storage.copies import read_copy, write_copy
 from spanlab.storage.upgrade import opened
 
 _DATABASE: Final = "spanlab.db"

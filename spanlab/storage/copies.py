@@ -1,4 +1,4 @@
-"""A whole database as one SQLite file, and back into one of either kind.
+"""Copies: a dataset as a new one, and a whole database as one SQLite file, and back from it.
 
 The file is a database of spanlab like any other: one that an earlier version wrote is brought up
 to date when it is opened. What is left out can be had again or was not finished: answers of models,
@@ -8,23 +8,115 @@ and invitations stay where they were made, and so does the log of access, which 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, delete, func, or_, select, text, update
+from sqlalchemy import (
+    Connection,
+    Row,
+    Select,
+    Table,
+    delete,
+    func,
+    literal,
+    or_,
+    select,
+    text,
+    update,
+)
 
 from spanlab.errors import StoreError
-from spanlab.storage import search, tables
+from spanlab.schema import Annotation, Item
+from spanlab.storage import catalog, search, tables
 from spanlab.storage.engine import Database, insert_rows
-from spanlab.storage.tables import DELETING, READY, datasets, memories, processes
+from spanlab.storage.staging import publish, stage
+from spanlab.storage.tables import (
+    DELETING,
+    READY,
+    annotated,
+    annotators,
+    datasets,
+    items,
+    labels,
+    languages,
+    memories,
+    processes,
+    queue_values,
+)
 from spanlab.storage.upgrade import create
 
 _ROWS = 2000  # copied at once
+_OF_DATASET = (  # parents first
+    annotators,
+    languages,
+    labels,
+    tables.processes,
+    tables.process_nodes,
+    items,
+    annotated,
+    queue_values,
+)
 # Of whatever the database was asked before, and what was done with it.
 _KEPT = {tables.answers, tables.tool_calls, tables.access_log}
 _LEFT_OUT = _KEPT | {tables.access_tokens, tables.api_jobs, tables.loads, tables.reservations}
 _ALL = tables.metadata.sorted_tables  # parents first
 _NUMBERED = (datasets, memories)  # PostgreSQL counts their rows by itself
+
+
+def duplicate(database: Database, name: str, new: str, *, version: bool = False) -> int:
+    """Copy the dataset ``name`` as it is now to the new dataset ``new``; return the item count.
+
+    Review logs are not copied: a log in the copy starts from the person's annotation so far. With
+    ``version`` the copy is one of its versions, and never changes.
+
+    Raises:
+        NotFoundError: there is no dataset ``name``.
+        StoreError: ``new`` is taken.
+        UsageError: ``new`` cannot name a dataset.
+    """
+    with stage(database, new, create=True) as copy, database.reading() as snapshot:
+        source = catalog.find(snapshot, name)
+        visible = select(tables.processes.c.id).where(
+            tables.processes.c.dataset_id == source.id,
+            tables.processes.c.first_position < source.n_items,
+        )
+        for table in _OF_DATASET:
+            columns = [literal(copy.id) if c.name == "dataset_id" else c for c in table.c]
+            query: Select[Any] = select(*columns).where(table.c.dataset_id == source.id)
+            for column in ("position", "first_position"):  # an import may be under way above
+                if column in table.c:
+                    query = query.where(table.c[column] < source.n_items)
+            if table is tables.process_nodes:
+                query = query.where(tables.process_nodes.c.process_id.in_(visible))
+            query = query.execution_options(yield_per=_ROWS)
+            for rows in snapshot.execute(query).partitions():
+                with database.writing() as connection:
+                    copies = [tuple(row) for row in rows]
+                    insert_rows(connection, table.name, table.c.keys(), copies)
+                    search.add(connection, copy.id, _search_entries(table, rows))
+        with database.writing() as connection:
+            publish(connection, copy.id, source.n_items)
+            setting = select(datasets.c.settings).where(datasets.c.id == source.id)
+            connection.execute(
+                update(datasets)
+                .where(datasets.c.id == copy.id)
+                .values(
+                    settings=setting.scalar_subquery(),
+                    version_of=source.id if version else None,
+                    digest="" if version else None,
+                )
+            )
+        return source.n_items
+
+
+def _search_entries(table: Table, rows: Sequence[Row[Any]]) -> Iterator[search.SearchEntry]:
+    for row in rows:
+        if table is items:
+            yield search.of_item(row.position, Item.model_validate_json(row.json))
+        elif table is annotated and search.may_find(row.json):
+            annotation = Annotation.model_validate_json(row.json)
+            yield search.of_annotation(row.position, row.annotator_id, annotation)
 
 
 def write_copy(database: Database, target: Path) -> None:
