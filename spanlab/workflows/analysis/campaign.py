@@ -27,6 +27,7 @@ from spanlab.scorers.agreement import AlphaInterval, ItemMarks, alpha_interval, 
 from spanlab.storage import FinishedItem, Store
 from spanlab.workflows.analysis.calibration import UNLABELLED
 from spanlab.workflows.analysis.comparison import sample_records
+from spanlab.workflows.analysis.responses import QuestionAgreement, ResponseTally
 from spanlab.workflows.datasets import reported, summary_of
 
 _REPORT_EVERY = 100  # items between two calls of `on_progress`
@@ -71,6 +72,7 @@ class CampaignReport:
     """What people said of ``looked_at`` of a dataset's items, by person and by item id.
 
     ``known`` is about the items with gold labels, by person; these items are ``gold``, by id.
+    ``responses`` are what people agree on of what the dataset asks.
     """
 
     looked_at: int
@@ -78,6 +80,7 @@ class CampaignReport:
     marks: Mapping[str, ItemMarks]
     known: Mapping[str, KnownMarks] = field(default_factory=dict)
     gold: frozenset[str] = frozenset()
+    responses: tuple[QuestionAgreement, ...] = ()
 
 
 class AgreementOn(NamedTuple):
@@ -116,11 +119,9 @@ def campaign(
     Raises:
         NotFoundError: there is no such dataset.
     """
-    people = [
-        who.name
-        for who in summary_of(store, dataset).annotators
-        if who.kind is AnnotatorKind.PERSON
-    ]
+    summary = summary_of(store, dataset)
+    people = [who.name for who in summary.annotators if who.kind is AnnotatorKind.PERSON]
+    responses = ResponseTally(dict.fromkeys(people, AnnotatorKind.PERSON), summary.settings)
     labels: dict[str, PersonLabels] = defaultdict(PersonLabels)
     marks: dict[str, ItemMarks] = {}
     compared: dict[str, list[tuple[float, int, int, int, int]]] = defaultdict(list)
@@ -130,12 +131,15 @@ def campaign(
         looked_at += 1
         marks[record.item.id] = rated(record, people)
         _count(labels, record, marks[record.item.id])
+        responses.add(record)
         if any(each.kind is AnnotatorKind.GOLD for each in record.annotations):
             gold.add(record.item.id)
         for name, against in against_gold(record, marks[record.item.id]).items():
             compared[name].append(against)
     known = {name: _summed(rows) for name, rows in compared.items()}
-    return CampaignReport(looked_at, labels, marks, known, frozenset(gold))
+    return CampaignReport(
+        looked_at, labels, marks, known, frozenset(gold), responses=responses.result()
+    )
 
 
 def against_gold(record: Record, item: ItemMarks) -> dict[str, tuple[float, int, int, int, int]]:

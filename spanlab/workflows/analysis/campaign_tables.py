@@ -24,6 +24,7 @@ from spanlab.storage.campaigns import Entrance, ReadGuidelines
 from spanlab.workflows.access import token_table
 from spanlab.workflows.analysis.campaign import KnownMarks
 from spanlab.workflows.analysis.forecast import WINDOW, Forecast
+from spanlab.workflows.analysis.responses import ALPHAS, MATCHED, QuestionAgreement
 from spanlab.workflows.wording import plan_in_words
 
 _POINTS: Final = 60  # of a forecast in a picture
@@ -67,6 +68,7 @@ class CampaignOverview(ResultViews):
     readings: tuple[ReadGuidelines, ...]
     entrances: tuple[Entrance, ...]
     invitations: tuple[AccessToken, ...] = ()
+    responses: tuple[QuestionAgreement, ...] = ()
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return people, progress, known answers, and who read and tested what."""
@@ -78,6 +80,8 @@ class CampaignOverview(ResultViews):
             found.append(entrance_table(self))
         if settings.guidelines:
             found.append(readings_table(self))
+        if self.responses:
+            found.append(responses_table(self))
         if self.invitations:
             found.append(token_table(self.invitations, "Invitations that nobody has accepted yet"))
         return tuple(found)
@@ -212,6 +216,25 @@ def known_table(found: CampaignOverview) -> ResultTable:
         ),
         empty="Nobody has finished an item with gold labels yet.",
         tones=tuple("yellow" if least and known.iou < least else "" for _, known in marks),
+    )
+
+
+def responses_table(found: CampaignOverview) -> ResultTable:
+    """Return how far people agree on what the dataset asks, question by question."""
+    spans = any(response.of_spans for response in found.responses)
+    return ResultTable(
+        key="responses",
+        title="Agreement on questions",
+        columns=(
+            Column(key="asked", title="Asked"),
+            *columns_of("count", "Answered by two"),
+            *columns_of("score", "Alpha"),
+        ),
+        rows=tuple(
+            (response.line, response.persons.n, response.persons.alpha)
+            for response in found.responses
+        ),
+        remarks=(ALPHAS, MATCHED) if spans else (ALPHAS,),
     )
 
 

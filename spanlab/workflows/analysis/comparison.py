@@ -101,7 +101,7 @@ class DatasetComparison(ResultViews):
             ("characters", self.persons, self.independent),
             ("verdicts on claims", self.claims.persons, self.claims.independent),
             *(
-                (_line(response), response.persons, response.independent)
+                (response.line, response.persons, response.independent)
                 for response in self.responses
             ),
         ]
@@ -140,11 +140,6 @@ class DatasetComparison(ResultViews):
             for item in self.marks
         )
         return agreement(chosen, with_pairs=False)
-
-
-def _line(agreed: QuestionAgreement) -> str:
-    asked = agreed.question
-    return f"{'attribute' if agreed.of_spans else 'question'}: {asked.shown} ({asked.kind})"
 
 
 def compare_dataset(

@@ -66,6 +66,7 @@ def oversee(
         plan=plan,
         people=tuple(map(sources.person, names)),
         days=tuple(sorted(days.items())),
+        responses=report.responses,
         forecast=forecast(days, left, now.date()) if left > 0 else None,
         readings=readings,
         entrances=entrances,

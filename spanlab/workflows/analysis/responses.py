@@ -30,6 +30,12 @@ class QuestionAgreement:
     persons: ResponseAgreement
     independent: ResponseAgreement
 
+    @property
+    def line(self) -> str:
+        """What is agreed on, in words."""
+        what = "attribute" if self.of_spans else "question"
+        return f"{what}: {self.question.shown} ({self.question.kind})"
+
 
 class ResponseTally:
     """Collects responses item by item: of choices and scales, by those who finished."""
