@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from paid import again_after_kills, killed, signed
 from working_jobs import (
@@ -23,9 +25,11 @@ from spanlab import jobs
 from spanlab.jobs import JobState, job_store
 from spanlab.schema import Status
 from spanlab.settings import Settings
+from spanlab.storage import Store
 from spanlab.testing import ModelServer, say
 
 Start = Callable[..., Process]
+STORED = Path(__file__).parent / "stored"  # what 1.0.0 left of a job that was paused
 
 
 def repeated(model: ModelServer) -> int:
@@ -95,3 +99,28 @@ def test_a_worker_that_is_told_to_end_hands_its_work_back(
         done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
     assert (done.state, done.progress.done) == (JobState.DONE, 80)
     assert repeated(model) == 0
+
+
+def offline_annotations(settings: Settings) -> dict[str, str]:
+    """Return what ``offline`` has said of items, as JSON by their ids."""
+    with Store.open(settings) as store:
+        pairs = [(record.item.id, record.by("offline")) for record in store.records("d")]
+    return {name: said.model_dump_json() for name, said in pairs if said is not None}
+
+
+def test_a_job_that_1_0_0_stored_is_resumed_where_it_was_paused(
+    settings: Settings, worker: Start
+) -> None:
+    """Its files: 80 items, of which ``offline`` had done 24 in three parts when it was paused."""
+    for file in STORED.iterdir():
+        (settings.home / file.stem).write_bytes(gzip.decompress(file.read_bytes()))
+    before = offline_annotations(settings)
+    assert len(before) == 24
+    (paused,) = jobs.jobs(settings=settings)
+    assert (paused.state, paused.progress.done, paused.progress.total) == (JobState.PAUSED, 24, 80)
+    worker(settings)
+    jobs.resume(paused.id, settings)
+    done = jobs.wait(paused.id, timeout=SECONDS, settings=settings)
+    assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 80, 0)
+    assert states(settings, "offline") == {Status.DONE: 80}
+    assert before.items() <= offline_annotations(settings).items()
