@@ -126,9 +126,9 @@ def put(connection: Connection, dataset: DatasetRow, entries: Sequence[Annotatio
         others[annotator.id] = StoredAnnotation(place, values, row["json"])
         tally.move(annotator.id, before.values.status if before else None, annotation.status)
         used |= dict.fromkeys(labels_of(annotation))
-        found = search.of_annotation(position, annotator.id, annotation)
-        if found.terms or (before and search.may_find(before.json)):
-            found_by.append(found)
+        search_entry = search.of_annotation(position, annotator.id, annotation)
+        if search_entry.terms or (before and search.may_find(before.json)):
+            found_by.append(search_entry)
         if values.decides or (before and before.values.decides):
             disputed.add(position)
     if rows:

@@ -47,15 +47,15 @@ def rename(connection: Connection, dataset: DatasetRow, name: str, new: str) -> 
         UsageError: ``new`` cannot name an annotator.
         StoreError: it is taken, or an import is under way.
     """
-    known = _open(connection, dataset)
-    who = _named(known, dataset, name)
+    by_name = _open(connection, dataset)
+    who = _named(by_name, dataset, name)
     try:
         _NAME.validate_python(new)
     except ValidationError as error:
         raise UsageError(
             f"{new!r} cannot name an annotator: 1 to 200 characters without control characters"
         ) from error
-    if new in known:
+    if new in by_name:
         raise StoreError(
             f"{dataset.name!r} has an annotator {new!r} already: merge the two instead"
         )
@@ -78,8 +78,8 @@ def merge(connection: Connection, dataset: DatasetRow, name: str, into: str) -> 
         UsageError: it is the same annotator twice.
         StoreError: they are of two kinds, or an import is under way.
     """
-    known = _open(connection, dataset)
-    who, other = _named(known, dataset, name), _named(known, dataset, into)
+    by_name = _open(connection, dataset)
+    who, other = _named(by_name, dataset, name), _named(by_name, dataset, into)
     if who == other:
         raise UsageError(f"{name!r} cannot be merged into itself")
     if who.kind is not other.kind:
@@ -159,11 +159,11 @@ def _open(connection: Connection, dataset: DatasetRow) -> dict[str, AnnotatorRow
     return annotators_of(connection, dataset.id)
 
 
-def _named(known: dict[str, AnnotatorRow], dataset: DatasetRow, name: str) -> AnnotatorRow:
-    if name not in known:
-        there = ", ".join(map(repr, known)) or "nobody"
+def _named(by_name: dict[str, AnnotatorRow], dataset: DatasetRow, name: str) -> AnnotatorRow:
+    if name not in by_name:
+        there = ", ".join(map(repr, by_name)) or "nobody"
         raise NotFoundError(f"{dataset.name!r} has no annotator {name!r}; it has: {there}")
-    return known[name]
+    return by_name[name]
 
 
 def _is(column: Any, dataset: DatasetRow, who: AnnotatorRow) -> list[ColumnElement[bool]]:
@@ -254,8 +254,8 @@ def rename_mentions(connection: Connection, dataset: DatasetRow, name: str, new:
             (annotator,), reviewers = renamed([plan.annotator]), renamed(plan.reviewers)
             plan = plan.model_copy(update={"annotator": annotator, "reviewers": reviewers})
         setups = [
-            one.model_copy(update={"annotator": renamed([one.annotator])[0]})
-            for one in settings.setups
+            setup.model_copy(update={"annotator": renamed([setup.annotator])[0]})
+            for setup in settings.setups
         ]
         update = {
             "assigned_to": renamed(settings.assigned_to),

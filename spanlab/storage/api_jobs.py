@@ -54,16 +54,16 @@ def forget(connection: Connection, job_id: str) -> DatasetRow | None:
     if row is None:
         raise NotFoundError(f"there is no job {job_id!r}")
     owned = (datasets.c.id == row.dataset_id, datasets.c.state == READY)
-    found = connection.execute(select(datasets).where(*owned)).one_or_none()
-    if found is None:
+    dataset = connection.execute(select(datasets).where(*owned)).one_or_none()
+    if dataset is None:
         return None
-    lock(connection, found.id, 0, found.n_items)  # whoever reviews now comes first
+    lock(connection, dataset.id, 0, dataset.n_items)  # whoever reviews now comes first
     people = annotators.c.kind.in_([AnnotatorKind.PERSON.value, AnnotatorKind.GOLD.value])
     touched = or_(
-        exists().where(annotators.c.dataset_id == found.id, people),
-        exists().where(operations.c.dataset_id == found.id),
-        exists().where(loads.c.dataset_id == found.id),  # somebody imports more into it
+        exists().where(annotators.c.dataset_id == dataset.id, people),
+        exists().where(operations.c.dataset_id == dataset.id),
+        exists().where(loads.c.dataset_id == dataset.id),  # somebody imports more into it
     )
-    if found.n_items != row.total or connection.execute(select(touched)).scalar():
+    if dataset.n_items != row.total or connection.execute(select(touched)).scalar():
         return None
-    return DatasetRow(found.id, found.name, found.n_items)
+    return DatasetRow(dataset.id, dataset.name, dataset.n_items)

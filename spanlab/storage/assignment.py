@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -333,10 +334,10 @@ def finished(connection: Connection, dataset: DatasetRow) -> tuple[FinishedItem,
         .group_by(annotators.c.name, items.c.item_id)
         .having(at.is_not(None))
     )
-    found = [
+    finished_items = [
         FinishedItem(who, item, datetime.fromisoformat(on), spent) for who, item, on, spent in rows
     ]
-    return tuple(sorted(found, key=lambda each: (each.at, each.annotator, each.item_id)))
+    return tuple(sorted(finished_items, key=attrgetter("at", "annotator", "item_id")))
 
 
 def is_of_share(dataset: DatasetRow, share: AssignedShare) -> ColumnElement[bool]:

@@ -60,8 +60,8 @@ def find(connection: Connection, name: str, *, delete: bool = False) -> DatasetR
     row = ready(connection, name)
     if row is None:
         query = select(datasets.c.name).where(datasets.c.state == READY)
-        known = connection.execute(query.order_by(datasets.c.id).limit(20)).all()
-        there = ", ".join(repr(dataset.name) for dataset in known) or "none yet"
+        others = connection.execute(query.order_by(datasets.c.id).limit(20)).all()
+        there = ", ".join(repr(dataset.name) for dataset in others) or "none yet"
         raise NotFoundError(f"there is no dataset {name!r}; there are: {there}")
     if row.digest is not None and not delete and writes(connection):
         raise version_stays(name)
@@ -159,10 +159,10 @@ def annotators_of(connection: Connection, dataset: int) -> dict[str, AnnotatorRo
 def add_languages(connection: Connection, dataset: DatasetRow, more: Mapping[str, int]) -> None:
     """Count ``more`` items per language, entering those languages that are new."""
     query = select(languages.c.lang).where(languages.c.dataset_id == dataset.id)
-    known = set(connection.execute(query).scalars())
+    entered = set(connection.execute(query).scalars())
     new = [
         {"dataset_id": dataset.id, "code": code, "lang": lang, "n_items": 0}
-        for code, lang in enumerate((lang for lang in more if lang not in known), len(known))
+        for code, lang in enumerate((lang for lang in more if lang not in entered), len(entered))
     ]
     if new:
         connection.execute(insert(languages), new)
@@ -307,8 +307,11 @@ class StatusTally:
         ]
         if rows:
             more = {name: annotators.c[name] + bindparam(f"more_{name}") for name in _COUNTS}
-            one = (annotators.c.dataset_id == bindparam("of"), annotators.c.id == bindparam("who"))
-            connection.execute(update(annotators).where(*one).values(more), rows)
+            of, who = (
+                annotators.c.dataset_id == bindparam("of"),
+                annotators.c.id == bindparam("who"),
+            )
+            connection.execute(update(annotators).where(of, who).values(more), rows)
 
 
 def register(
@@ -319,24 +322,24 @@ def register(
     Raises:
         StoreError: the name belongs to an annotator of another kind.
     """
-    known = annotators_of(connection, dataset.id).get(name)
-    if known is None:
+    annotator = annotators_of(connection, dataset.id).get(name)
+    if annotator is None:
         # Numbers are given out one at a time: whoever holds the dataset's row gives the next.
         held = select(datasets.c.id).where(datasets.c.id == dataset.id)
         connection.execute(held.with_for_update(key_share=True))
-        known = annotators_of(connection, dataset.id).get(name)
-    if known is None:
+        annotator = annotators_of(connection, dataset.id).get(name)
+    if annotator is None:
         query = select(func.coalesce(func.max(annotators.c.id) + 1, 0))
         number = connection.execute(query.where(annotators.c.dataset_id == dataset.id)).scalar_one()
         row = {"dataset_id": dataset.id, "id": number, "name": name, "kind": kind.value}
         connection.execute(insert(annotators).values(row | dict.fromkeys(_COUNTS, 0)))
         return AnnotatorRow(number, name, kind)
-    if known.kind is not kind:
+    if annotator.kind is not kind:
         raise StoreError(
-            f"{name!r} is a {known.kind.value} in {dataset.name!r} and cannot be a {kind.value} "
-            "too: choose another annotator name"
+            f"{name!r} is a {annotator.kind.value} in {dataset.name!r} and cannot be a "
+            f"{kind.value} too: choose another annotator name"
         )
-    return known
+    return annotator
 
 
 def labels_of(annotation: Annotation) -> list[str]:
@@ -349,10 +352,10 @@ def add_labels(connection: Connection, dataset: int, names: Iterable[str]) -> No
     if not (names := tuple(names)):
         return
     used = labels.c.dataset_id == dataset
-    known = set(connection.execute(select(labels.c.label).where(used)).scalars())
+    entered = set(connection.execute(select(labels.c.label).where(used)).scalars())
     rows = [
-        {"dataset_id": dataset, "label": name, "place": len(known) + more}
-        for more, name in enumerate(name for name in dict.fromkeys(names) if name not in known)
+        {"dataset_id": dataset, "label": name, "place": len(entered) + more}
+        for more, name in enumerate(name for name in dict.fromkeys(names) if name not in entered)
     ]
     if rows:
         connection.execute(insert_new(connection, labels), rows)

@@ -96,8 +96,8 @@ def find(connection: Connection, name: str) -> BinnedDataset:
     for dataset in there:
         if dataset.name == name:
             return dataset
-    known = ", ".join(repr(dataset.name) for dataset in there[:20]) or "nothing"
-    raise NotFoundError(f"the bin has no dataset {name!r}; it has: {known}")
+    in_bin = ", ".join(repr(dataset.name) for dataset in there[:20]) or "nothing"
+    raise NotFoundError(f"the bin has no dataset {name!r}; it has: {in_bin}")
 
 
 def remove(database: Database, name: str) -> None:

@@ -201,12 +201,12 @@ def writes(connection: Connection) -> bool:
 
 def once(connection: Connection, key: Hashable, look_up: Callable[[], _T]) -> _T:
     """Return what ``look_up`` finds; of a connection that reads, it is asked once for each key."""
-    found = connection.get_execution_options().get(_FOUND)
-    if found is None:
+    looked_up = connection.get_execution_options().get(_FOUND)
+    if looked_up is None:
         return look_up()
-    if key not in found:
-        found[key] = look_up()
-    return cast("_T", found[key])
+    if key not in looked_up:
+        looked_up[key] = look_up()
+    return cast("_T", looked_up[key])
 
 
 def _postgresql(url: URL) -> Engine:
@@ -250,8 +250,8 @@ def database_url(text: str) -> URL:
     try:
         url = make_url(text)
     except ArgumentError:
-        said = "a text that may hold a password" if set(text) & _MARKS else repr(text)
-        raise UsageError(f"{said} is not a database URL: {_KINDS}") from None
+        shown_text = "a text that may hold a password" if set(text) & _MARKS else repr(text)
+        raise UsageError(f"{shown_text} is not a database URL: {_KINDS}") from None
     except ValueError:  # repeats what stands where the port would be
         raise UsageError(f"the port in the database URL is not a number; {_HOSTS}") from None
     if (given := url.query.get("password")) is not None:
@@ -287,8 +287,8 @@ def watchful(url: URL) -> URL:
     """
     own = dict(url.query)
     options = own.pop("options", "")
-    said = options if isinstance(options, str) else " ".join(options)
-    return url.update_query_dict({**_CLIENT, **own, "options": f"{_SERVER} {said}".strip()})
+    own_options = options if isinstance(options, str) else " ".join(options)
+    return url.update_query_dict({**_CLIENT, **own, "options": f"{_SERVER} {own_options}".strip()})
 
 
 FULL = (

@@ -185,14 +185,14 @@ def _ids(connection: Connection, dataset: DatasetRow, names: Sequence[str]) -> s
             annotators.c.dataset_id == dataset.id, annotators.c.n_annotations > 0
         )
     )
-    known = {row.name: row.id for row in rows}
+    ids = {row.name: row.id for row in rows}
     for name in names:
-        if name not in known:
-            there = ", ".join(repr(name) for name in known) or "nobody"
+        if name not in ids:
+            there = ", ".join(repr(name) for name in ids) or "nobody"
             raise NotFoundError(
                 f"{name!r} has annotated nothing in {dataset.name!r}; who has: {there}"
             )
-    return {known[name] for name in names}
+    return {ids[name] for name in names}
 
 
 _NODES = 4096  # written in one transaction: a reviewer's write waits for one at most …
@@ -211,17 +211,17 @@ class StoredNodes:
         """Return how many nodes each stage has, earliest stage first."""
         query = select(processes.c.stages).where(*_called(self._dataset, self._name))
         with self._database.reading() as connection:
-            found: str = connection.execute(query).scalar_one()
-        return dict(json.loads(found))
+            stages: str = connection.execute(query).scalar_one()
+        return dict(json.loads(stages))
 
     def find(self, nodes: Collection[str]) -> list[ProcessNode]:
         """Return the nodes with these ids that there are."""
-        asked, found = list(nodes), list[str]()
+        ids, texts = list(nodes), list[str]()
         with self._database.reading() as connection:
-            for first in range(0, len(asked), _ASKED):
-                some = process_nodes.c.node.in_(asked[first : first + _ASKED])
-                found += connection.execute(self._nodes().where(some)).scalars()
-        return [ProcessNode.model_validate_json(text) for text in found]
+            for first in range(0, len(ids), _ASKED):
+                some = process_nodes.c.node.in_(ids[first : first + _ASKED])
+                texts += connection.execute(self._nodes().where(some)).scalars()
+        return [ProcessNode.model_validate_json(text) for text in texts]
 
     def all(self) -> Iterator[ProcessNode]:
         """Yield all nodes, in the order in which they came."""
@@ -309,8 +309,8 @@ class ProcessWriter:
     def _enter(self, name: str, source: NodeSource, first: int) -> dict[str, int]:
         dataset = self._dataset.id
         with self._database.writing() as connection:
-            known = select(processes.c.id).where(*_called(dataset, name))
-            if connection.execute(known).one_or_none() is not None:
+            same_name = select(processes.c.id).where(*_called(dataset, name))
+            if connection.execute(same_name).one_or_none() is not None:
                 raise InputError(
                     "the dataset has a process of this id already",
                     field="process.id",

@@ -184,12 +184,12 @@ class MemoryStore:
             f"WHERE scope = :scope AND gram = :{name} LIMIT {_COMMON}) x"
             for name in given
         )
-        asked = text(
+        query = text(
             f"SELECT key FROM ({' UNION ALL '.join(condition)}) y "  # noqa: S608 - our words
             f"GROUP BY key ORDER BY count(*) DESC, key LIMIT {_CANDIDATES}"
         )
         with self._database.reading() as connection:
-            return list(connection.execute(asked, given | {"scope": scope}).scalars())
+            return list(connection.execute(query, given | {"scope": scope}).scalars())
 
     def learn(self, alias: str, key: str) -> None:
         """Let one key stand for another, as a redirect says."""
@@ -258,9 +258,9 @@ class MemoryStore:
 
     def scopes(self) -> dict[str, int]:
         """Return how many entries each scope has; empty if nothing is kept."""
-        asked = text("SELECT scope, count(*) AS n FROM memories GROUP BY scope ORDER BY scope")
+        query = text("SELECT scope, count(*) AS n FROM memories GROUP BY scope ORDER BY scope")
         with self._database.reading() as connection:
-            return {row.scope: row.n for row in connection.execute(asked)}
+            return {row.scope: row.n for row in connection.execute(query)}
 
     def pin(self, number: int, *, pinned: bool) -> None:
         """Let an entry be recalled before all others of its entities, or no longer.

@@ -32,13 +32,13 @@ def page(connection: Connection, dataset: DatasetRow, query: QueueQuery) -> Queu
     selection = Selection(connection, dataset, query)
     forward = query.before is None
     place = query.after or query.before
-    found = selection.search(place, query.limit + 1, forward=forward)
-    shown = found[: query.limit] if forward else found[query.limit - 1 :: -1]
+    positions = selection.search(place, query.limit + 1, forward=forward)
+    shown = positions[: query.limit] if forward else positions[query.limit - 1 :: -1]
     rows = _rows(selection, shown)
     if not rows:
         return QueuePage((), None, None)
     first, last = rows[0].cursor, rows[-1].cursor
-    more_ahead = len(found) > query.limit
+    more_ahead = len(positions) > query.limit
     behind = first if forward else last
     more_behind = place is not None and bool(selection.search(behind, 1, forward=not forward))
     before, after = (more_behind, more_ahead) if forward else (more_ahead, more_behind)
@@ -67,11 +67,11 @@ def neighbour(
     place = query.after
     if place is None or place.position != position:
         place = _place(selection, position)
-    found = selection.search(place, 1, forward=step == 1)
-    if not found:
+    positions = selection.search(place, 1, forward=step == 1)
+    if not positions:
         return None
     named = select(items.c.item_id).where(
-        items.c.dataset_id == dataset.id, items.c.position == found[0]
+        items.c.dataset_id == dataset.id, items.c.position == positions[0]
     )
     return str(connection.execute(named).scalar_one())
 

@@ -90,8 +90,8 @@ def rebuild(
     kind: AnnotatorKind = AnnotatorKind.PERSON,
 ) -> ReviewState:
     """Return what the snapshot and the log alone lead to; raises as ``review`` does."""
-    found = review(connection, dataset, item_id, reviewer, kind)
-    return replay(found.record.item, found.snapshot, found.operations)
+    stored = review(connection, dataset, item_id, reviewer, kind)
+    return replay(stored.record.item, stored.snapshot, stored.operations)
 
 
 def apply(
@@ -281,10 +281,10 @@ class ReviewLog:
             raise OperationError(problem)
         if after.status is Status.DONE and isinstance(operation, SetStatus | FinishItem):
             settings = self._settings
-            said = after.annotation(self._who.name, self._who.kind)
-            if settings.label_required and any(span.label is None for span in said.spans):
+            annotation = after.annotation(self._who.name, self._who.kind)
+            if settings.label_required and any(span.label is None for span in annotation.spans):
                 raise OperationError("not done: every span needs a label")
-            missing = settings.missing(said)
+            missing = settings.missing(annotation)
             if missing and settings.unanswered == "refused":
                 raise OperationError(f"not done: {', '.join(missing)} is required")
 

@@ -152,17 +152,17 @@ def _having(
 ) -> Select[int]:
     rowid = _SEARCH.c.rowid
     position = rowid // 2**_AUTHOR % 2**_POSITION
-    found = select(cast(position, Integer)).where(rowid >= within[0], rowid < within[1])
+    matching = select(cast(position, Integer)).where(rowid >= within[0], rowid < within[1])
     if not words:
-        return found.where(false())
+        return matching.where(false())
     terms = _AND[dialect].join(words)
     if dialect == "sqlite":
-        found = found.where(literal_column("item_search").op("MATCH")(terms))
+        matching = matching.where(literal_column("item_search").op("MATCH")(terms))
     else:
-        found = found.where(_SEARCH.c.words.op("@@")(cast(terms, TSQUERY)))
+        matching = matching.where(_SEARCH.c.words.op("@@")(cast(terms, TSQUERY)))
     if authors is not None:
-        found = found.where((rowid % 2**_AUTHOR - 1).in_(sorted(authors)))
-    return found
+        matching = matching.where((rowid % 2**_AUTHOR - 1).in_(sorted(authors)))
+    return matching
 
 
 def _row(dataset: int, position: int, author: int) -> int:

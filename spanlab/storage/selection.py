@@ -70,7 +70,7 @@ class Selection:
 
         Without a place it begins at the start (backward: at the end).
         """
-        found: list[int] = []
+        positions: list[int] = []
         ahead = self._goes_ahead(forward=forward)
         for segment in self._segments if forward else reversed(self._segments):
             start, stop, beyond = self._reach(segment, place, forward=forward)
@@ -82,10 +82,10 @@ class Selection:
                 order.insert(0, segment.value.asc() if rising else segment.value.desc())
                 windows = iter([(start, stop)])
             for window in windows:
-                if len(found) < limit:
-                    left = limit - len(found)
-                    found += self._run(rows.order_by(*order).limit(left), *window)
-        return found
+                if len(positions) < limit:
+                    left = limit - len(positions)
+                    positions += self._run(rows.order_by(*order).limit(left), *window)
+        return positions
 
     def standing(self, place: QueueCursor) -> QueuePlace:
         """Return which of the selected items the one at ``place`` is, and of how many."""
@@ -183,10 +183,10 @@ class Selection:
     def _lacks(self, name: str, what: _Condition) -> _Condition:
         if name not in self._annotators:
             return true()
-        said = self._said(name, what)
+        positions = self._said(name, what)
         if self.connection.dialect.name == "sqlite":  # lists them once: looking for each is slower
-            return _position.not_in(said)
-        return ~said.where(annotated.c.position == _position).correlate(queue_values).exists()
+            return _position.not_in(positions)
+        return ~positions.where(annotated.c.position == _position).correlate(queue_values).exists()
 
     def _said(self, name: str, what: _Condition) -> Select[int]:
         return select(annotated.c.position).where(

@@ -120,18 +120,18 @@ def sweep(database: Database) -> None:
 
 
 def _open(connection: Connection, name: str, *, create: bool) -> DatasetRow:
-    found = connection.execute(
+    row = connection.execute(
         select(datasets.c.id, datasets.c.state, datasets.c.n_items, datasets.c.digest)
         .where(datasets.c.name == name)
         .with_for_update(key_share=True)
     ).one_or_none()
-    if found is None or create:
+    if row is None or create:
         return DatasetRow(catalog.create(connection, name, LOADING), name, 0)
-    if found.state != READY:
+    if row.state != READY:
         raise busy(name)
-    if found.digest is not None:
+    if row.digest is not None:
         raise catalog.version_stays(name)
-    return DatasetRow(found.id, name, found.n_items)
+    return DatasetRow(row.id, name, row.n_items)
 
 
 def _claim(
@@ -161,14 +161,14 @@ def _hide(connection: Connection, dataset: int) -> None:
 def _clear(database: Database, dataset: int) -> None:
     """Delete the rows of ``dataset`` that readers do not see, in short transactions."""
     with database.writing() as connection:
-        found = connection.execute(
+        row = connection.execute(
             select(datasets.c.state, datasets.c.n_items).join(loads).where(datasets.c.id == dataset)
         ).one_or_none()
-        if found is None:  # it came to its end, or another process has swept it
+        if row is None:  # it came to its end, or another process has swept it
             return
-        if found.state != READY:
+        if row.state != READY:
             _hide(connection, dataset)
-        keep = found.n_items if found.state == READY else 0
+        keep = row.n_items if row.state == READY else 0
         query = select(func.max(items.c.position)).where(items.c.dataset_id == dataset)
         last = connection.execute(query).scalar()
     for stop in range(keep if last is None else last + 1, keep, -_PIECE):
@@ -176,7 +176,7 @@ def _clear(database: Database, dataset: int) -> None:
             _delete_items(connection, dataset, max(keep, stop - _PIECE), stop)
     remove_processes(database, dataset, keep)
     with database.writing() as connection:
-        if found.state == READY:
+        if row.state == READY:
             _forget_failed_append(connection, dataset)
         else:
             people = (tables.entrances, tables.guidelines_read)
@@ -200,12 +200,12 @@ def _delete_items(connection: Connection, dataset: int, start: int, stop: int) -
 
 
 def _forget_failed_append(connection: Connection, dataset: int) -> None:
-    said = exists().where(
+    has_annotations = exists().where(
         annotated.c.dataset_id == dataset, annotated.c.annotator_id == annotators.c.id
     )
     connection.execute(
         delete(annotators).where(
-            annotators.c.dataset_id == dataset, annotators.c.n_annotations == 0, ~said
+            annotators.c.dataset_id == dataset, annotators.c.n_annotations == 0, ~has_annotations
         )
     )
     connection.execute(delete(loads).where(loads.c.dataset_id == dataset))

@@ -125,12 +125,12 @@ class Store:
         blind, and ``many`` records of any, they see in a class of store that hides it.
         """
         with self._database.reading() as connection:
-            found = access.require(connection, self.actor, Permission.SEE, dataset)
-            if found is not None and not self.actor.may(Permission.READ, found.number):
-                own = (self.actor.name_in(found.number), found.shown_when_done)
-                if (found.always_blind or many) and self.reader != own:
+            checked = access.require(connection, self.actor, Permission.SEE, dataset)
+            if checked is not None and not self.actor.may(Permission.READ, checked.number):
+                own = (self.actor.name_in(checked.number), checked.shown_when_done)
+                if (checked.always_blind or many) and self.reader != own:
                     raise AccessError(f"{dataset!r} is read blind here: what others said is hidden")
-                self._check_own(found.number, reviewer)
+                self._check_own(checked.number, reviewer)
             yield connection, catalog.find(connection, dataset)
 
     @contextmanager
@@ -171,8 +171,8 @@ class Store:
         if self.actor.is_owner:
             return None
         with self._database.reading() as connection:
-            found = access.require(connection, self.actor, Permission.SEE, dataset)
-            number = catalog.find(connection, dataset).id if found is None else found.number
+            checked = access.require(connection, self.actor, Permission.SEE, dataset)
+            number = catalog.find(connection, dataset).id if checked is None else checked.number
         return self.actor.name_in(number)
 
     def ping(self) -> None:
@@ -185,8 +185,8 @@ class Store:
     def datasets(self, *, versions: bool = False) -> list[DatasetSummary]:
         """Return all datasets, oldest first, with their versions if asked; see ``summaries``."""
         with self._database.reading() as connection:
-            found = catalog.summaries(connection, versions=versions)
-            return access.visible(connection, self.actor, found)
+            summaries = catalog.summaries(connection, versions=versions)
+            return access.visible(connection, self.actor, summaries)
 
     def import_records(
         self,
@@ -305,8 +305,8 @@ class Store:
     def api_jobs(self, ids: Collection[str] | None = None, limit: int = 1) -> list[StoredJob]:
         """Return those of some jobs that are the API's, the newest first; see ``api_jobs.find``."""
         with self._database.reading() as connection:
-            found = api_jobs.find(connection, ids, limit)
-            return [job for job in found if access.owns_job(connection, self.actor, job.dataset)]
+            jobs = api_jobs.find(connection, ids, limit)
+            return [job for job in jobs if access.owns_job(connection, self.actor, job.dataset)]
 
     def forget_api_job(self, job_id: str) -> bool:
         """Forget a job, and delete its dataset unless people worked on it; return if it stays."""
@@ -352,16 +352,16 @@ class Store:
         self.require(Permission.MANAGE, dataset)
         return save_annotations(self._database, dataset, pairs, whole=whole)
 
-    def save_findings(self, dataset: str, found: Iterable[FoundAnnotations]) -> int:
+    def save_findings(self, dataset: str, findings: Iterable[FoundAnnotations]) -> int:
         """Insert or replace annotations and the passages they quote; see ``save_findings``.
 
         Who reviews may add passages alone.
         """
         if not self.actor.may(Permission.ADMINISTER):
-            found = tuple(found)
-            said = any(finding.annotations for finding in found)
-            self.require(Permission.MANAGE if said else Permission.REVIEW, dataset)
-        return save_findings(self._database, dataset, found)
+            findings = tuple(findings)
+            annotates = any(finding.annotations for finding in findings)
+            self.require(Permission.MANAGE if annotates else Permission.REVIEW, dataset)
+        return save_findings(self._database, dataset, findings)
 
     # Queues
 
@@ -383,10 +383,10 @@ class Store:
             if assignment.has_reserved(*place, position, reviewer):
                 return ()
         with self._writing(Permission.REVIEW, dataset) as connection:
-            found = catalog.find(connection, dataset)
-            self._check_own(found.id, reviewer)
-            position = items.position_of(connection, found, item_id)
-            return assignment.reserve(connection, found, position, reviewer, people)
+            row = catalog.find(connection, dataset)
+            self._check_own(row.id, reviewer)
+            position = items.position_of(connection, row, item_id)
+            return assignment.reserve(connection, row, position, reviewer, people)
 
     def standing(self, dataset: str, query: QueueQuery, item_id: str) -> QueuePlace:
         """Return which item of a queue one is, and of how many; see ``paging.standing``."""
@@ -467,53 +467,55 @@ class Store:
     def give_known(self, dataset: str, person: str, after: str, share: float) -> None:
         """Give a person a known item after another one if it is due; see ``give_after``."""
         with self._writing(Permission.REVIEW, dataset) as connection:
-            found = catalog.find(connection, dataset)
-            self._check_own(found.id, person)
-            position = items.position_of(connection, found, after)
-            campaigns.give_after(connection, found, person, position, share)
+            row = catalog.find(connection, dataset)
+            self._check_own(row.id, person)
+            position = items.position_of(connection, row, after)
+            campaigns.give_after(connection, row, person, position, share)
 
     def give_test(self, dataset: str, person: str, attempt: int, n_items: int) -> None:
         """Give a person the items of a test; see ``campaigns.give_test``."""
         with self._writing(Permission.REVIEW, dataset) as connection:
-            found = catalog.find(connection, dataset)
-            self._check_own(found.id, person)
-            campaigns.give_test(connection, found, person, attempt, n_items)
+            row = catalog.find(connection, dataset)
+            self._check_own(row.id, person)
+            campaigns.give_test(connection, row, person, attempt, n_items)
 
     def enter(self, dataset: str, entrance: Entrance) -> None:
         """Store that somebody has done a test, or was let in, which is for a lead to do."""
         needed = Permission.REVIEW if entrance.attempt else Permission.MANAGE
         with self._writing(needed, dataset) as connection:
-            found = catalog.find(connection, dataset)
+            row = catalog.find(connection, dataset)
             if entrance.attempt:
-                self._check_own(found.id, entrance.reviewer)
+                self._check_own(row.id, entrance.reviewer)
             else:
                 access.note(connection, self.actor, "let in", dataset, entrance.reviewer)
-            campaigns.enter(connection, found, entrance)
+            campaigns.enter(connection, row, entrance)
 
     def entered(self, dataset: str) -> tuple[Entrance, ...]:
         """Return who has done a test or was let in."""
         with self._reading(dataset) as place:
-            found = campaigns.entered(*place)
-            return tuple(each for each in found if self._concerns(place, each.reviewer))
+            entrances = campaigns.entered(*place)
+            return tuple(
+                entrance for entrance in entrances if self._concerns(place, entrance.reviewer)
+            )
 
     def confirm_read(self, dataset: str, person: str, version: int) -> None:
         """Store that a person has read a version of the guidelines; the first time counts."""
         with self._writing(Permission.REVIEW, dataset) as connection:
-            found = catalog.find(connection, dataset)
-            self._check_own(found.id, person)
-            campaigns.confirm_read(connection, found, person, version)
+            row = catalog.find(connection, dataset)
+            self._check_own(row.id, person)
+            campaigns.confirm_read(connection, row, person, version)
 
     def readings(self, dataset: str) -> tuple[ReadGuidelines, ...]:
         """Return who has confirmed having read which version of the guidelines, and when."""
         with self._reading(dataset) as place:
-            found = campaigns.readings(*place)
-            return tuple(each for each in found if self._concerns(place, each.reviewer))
+            readings = campaigns.readings(*place)
+            return tuple(reading for reading in readings if self._concerns(place, reading.reviewer))
 
     def last_active(self, dataset: str) -> dict[str, datetime]:
         """Return when each person has last done anything to an item."""
         with self._reading(dataset) as place:
-            found = campaigns.last_active(*place)
-            return {who: at for who, at in found.items() if self._concerns(place, who)}
+            times = campaigns.last_active(*place)
+            return {who: at for who, at in times.items() if self._concerns(place, who)}
 
     def n_operations(self, dataset: str) -> int:
         """Return how many operations all reviews of a dataset hold; it grows with every edit."""
@@ -523,8 +525,8 @@ class Store:
     def finished(self, dataset: str) -> tuple[FinishedItem, ...]:
         """Return which items each person finished, when and how fast; see ``assignment``."""
         with self._reading(dataset) as place:
-            found = assignment.finished(*place)
-            return tuple(each for each in found if self._concerns(place, each.annotator))
+            finished_items = assignment.finished(*place)
+            return tuple(item for item in finished_items if self._concerns(place, item.annotator))
 
     def labels(self, dataset: str, reviewer: str | None = None) -> tuple[str, ...]:
         """Return the span labels in use in a dataset, or in one person's reviews of it.
@@ -552,11 +554,11 @@ class Store:
         authors = {write.author for write in writes if write.author is not None}
         needed = Permission.ADJUDICATE if authors else Permission.REVIEW
         with self._writing(needed, dataset) as connection:
-            found = catalog.find(connection, dataset)
+            row = catalog.find(connection, dataset)
             for who in authors or {reviewer}:
-                self._check_own(found.id, who)
+                self._check_own(row.id, who)
             subject = None if self.actor.is_owner else self.actor.subject
-            return reviews.apply(connection, found, item_id, reviewer, writes, subject)
+            return reviews.apply(connection, row, item_id, reviewer, writes, subject)
 
     def rebuild(
         self, dataset: str, item_id: str, reviewer: str, kind: AnnotatorKind = AnnotatorKind.PERSON

@@ -99,13 +99,13 @@ def _upgraded(database: Database, backups: Path) -> Path | None:
     with database.writing() as connection:
         if not database.is_sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-        found = _revision(connection)
-        if found == REVISIONS[-1]:
+        revision = _revision(connection)
+        if revision == REVISIONS[-1]:
             return None
-        if found is None:
+        if revision is None:
             create(connection)
             return None
-        backup = None if database.path is None else _back_up(database.path, backups, found)
+        backup = None if database.path is None else _back_up(database.path, backups, revision)
         migrate(connection)
         return backup
 
@@ -158,8 +158,8 @@ def _revision(connection: Connection) -> str | None:
                 "not spanlab's: choose another database"
             )
         return None
-    asked = text(f"SELECT version_num FROM {VERSION_TABLE}")  # noqa: S608 - our own name
-    revision = connection.execute(asked).scalar()
+    query = text(f"SELECT version_num FROM {VERSION_TABLE}")  # noqa: S608 - our own name
+    revision = connection.execute(query).scalar()
     if revision is None or revision in REVISIONS:
         return None if revision is None else str(revision)
     if revision < REVISIONS[-1]:
