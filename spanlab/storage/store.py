@@ -139,6 +139,14 @@ class Store:
             access.require(connection, self.actor, permission, dataset)
             yield connection
 
+    @contextmanager
+    def _reviewing(self, dataset: str, person: str) -> Iterator[_Place]:
+        """Give a dataset to write what a person does in it, who has to be the actor."""
+        with self._writing(Permission.REVIEW, dataset) as connection:
+            row = catalog.find(connection, dataset)
+            self._check_own(row.id, person)
+            yield connection, row
+
     def require(self, permission: Permission, dataset: str | None = None) -> None:
         """Check that the actor may do something with a dataset, or with the whole database.
 
@@ -382,11 +390,9 @@ class Store:
             position = items.position_of(*place, item_id)
             if assignment.has_reserved(*place, position, reviewer):
                 return ()
-        with self._writing(Permission.REVIEW, dataset) as connection:
-            row = catalog.find(connection, dataset)
-            self._check_own(row.id, reviewer)
-            position = items.position_of(connection, row, item_id)
-            return assignment.reserve(connection, row, position, reviewer, people)
+        with self._reviewing(dataset, reviewer) as place:
+            position = items.position_of(*place, item_id)
+            return assignment.reserve(*place, position, reviewer, people)
 
     def standing(self, dataset: str, query: QueueQuery, item_id: str) -> QueuePlace:
         """Return which item of a queue one is, and of how many; see ``paging.standing``."""
@@ -466,18 +472,13 @@ class Store:
 
     def give_known(self, dataset: str, person: str, after: str, share: float) -> None:
         """Give a person a known item after another one if it is due; see ``give_after``."""
-        with self._writing(Permission.REVIEW, dataset) as connection:
-            row = catalog.find(connection, dataset)
-            self._check_own(row.id, person)
-            position = items.position_of(connection, row, after)
-            campaigns.give_after(connection, row, person, position, share)
+        with self._reviewing(dataset, person) as place:
+            campaigns.give_after(*place, person, items.position_of(*place, after), share)
 
     def give_test(self, dataset: str, person: str, attempt: int, n_items: int) -> None:
         """Give a person the items of a test; see ``campaigns.give_test``."""
-        with self._writing(Permission.REVIEW, dataset) as connection:
-            row = catalog.find(connection, dataset)
-            self._check_own(row.id, person)
-            campaigns.give_test(connection, row, person, attempt, n_items)
+        with self._reviewing(dataset, person) as place:
+            campaigns.give_test(*place, person, attempt, n_items)
 
     def enter(self, dataset: str, entrance: Entrance) -> None:
         """Store that somebody has done a test, or was let in, which is for a lead to do."""
@@ -500,10 +501,8 @@ class Store:
 
     def confirm_read(self, dataset: str, person: str, version: int) -> None:
         """Store that a person has read a version of the guidelines; the first time counts."""
-        with self._writing(Permission.REVIEW, dataset) as connection:
-            row = catalog.find(connection, dataset)
-            self._check_own(row.id, person)
-            campaigns.confirm_read(connection, row, person, version)
+        with self._reviewing(dataset, person) as place:
+            campaigns.confirm_read(*place, person, version)
 
     def readings(self, dataset: str) -> tuple[ReadGuidelines, ...]:
         """Return who has confirmed having read which version of the guidelines, and when."""
