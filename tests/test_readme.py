@@ -98,10 +98,12 @@ def test_every_file_and_page_that_it_names_is_there() -> None:
 
 
 def test_the_layout_names_only_what_is_there() -> None:
-    pages = ("README.md", "guide/house.md", "guide/adding.md")
+    pages = ("README.md", "guide/house.md", "guide/adding.md", "guide/security.md")
     layout = "".join((ROOT / "spanlab" / page).read_text(encoding="utf-8") for page in pages)
     names = set(re.findall(r"`?\b((?:spanlab|optimizers|tests)/[\w/]*(?:\.\w+)?|app\.py)", layout))
-    packages = r"cli|ui|jobs|workflows|detectors|retrievers|datasets|storage|oplog|programs"
+    packages = (
+        r"cli|ui|services|jobs|workflows|detectors|retrievers|lm|tools|datasets|storage|oplog"
+    )
     inside = set(re.findall(rf"`((?:{packages})(?:/[\w/]*)?(?:\.py)?)[`:]", layout))
     assert len(names) >= 15
     assert len(inside) >= 15
