@@ -163,7 +163,7 @@ def _written(result: Any) -> list[str]:
     return [choice.message.content for choice in choices if choice.message.content]
 
 
-class _Pieces:
+class _StreamedTexts:
     """What came of a stream so far."""
 
     def __init__(self) -> None:
@@ -185,7 +185,7 @@ class _Pieces:
 def _streamed(
     events: Iterator[Any], recorder: Recorder, messages: Sequence[tuple[str, str]], stage: str
 ) -> Iterator[Any]:
-    pieces = _Pieces()
+    pieces = _StreamedTexts()
     try:
         for event in events:
             pieces.add(event)
@@ -197,7 +197,7 @@ def _streamed(
 async def _streamed_async(
     events: AsyncIterator[Any], recorder: Recorder, messages: Sequence[tuple[str, str]], stage: str
 ) -> AsyncIterator[Any]:
-    pieces = _Pieces()
+    pieces = _StreamedTexts()
     try:
         async for event in events:
             pieces.add(event)

@@ -277,7 +277,7 @@ def _backend(allowed: frozenset[str]) -> httpcore.AsyncNetworkBackend:
     """Return what connects to public addresses alone, and to the very address it checked."""
     import httpcore
 
-    class Checked(httpcore.AsyncNetworkBackend):
+    class CheckedBackend(httpcore.AsyncNetworkBackend):
         _inner = httpcore.AnyIOBackend()
 
         async def connect_tcp(
@@ -289,7 +289,7 @@ def _backend(allowed: frozenset[str]) -> httpcore.AsyncNetworkBackend:
         async def sleep(self, seconds: float) -> None:
             await asyncio.sleep(seconds)
 
-    return Checked()
+    return CheckedBackend()
 
 
 def _host(url: str) -> str:

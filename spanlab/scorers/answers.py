@@ -116,7 +116,7 @@ def _parting() -> _Words:
     from nltk.tokenize import NLTKWordTokenizer
     from nltk.tokenize.punkt import PunktLanguageVars, PunktSentenceTokenizer, load_punkt_params
 
-    class Words(NLTKWordTokenizer):
+    class QuotedWords(NLTKWordTokenizer):
         STARTING_QUOTES: ClassVar = [
             *(
                 rule
@@ -129,13 +129,13 @@ def _parting() -> _Words:
             rule for rule in NLTKWordTokenizer.PUNCTUATION if not rule[0].fullmatch(_DASH)
         ]
 
-    class Marks(PunktLanguageVars):
+    class SentenceMarks(PunktLanguageVars):
         re_boundary_realignment = _CLOSING
         _re_non_word_chars = r"(?:[)\";}\]\*:@\'\({\[!?])"
 
     model = load_punkt_params(find("tokenizers/punkt_tab/english/"))
-    sentences = PunktSentenceTokenizer(model, lang_vars=Marks())
-    tokenizer = Words()
+    sentences = PunktSentenceTokenizer(model, lang_vars=SentenceMarks())
+    tokenizer = QuotedWords()
 
     @cache
     def words(text: str) -> tuple[str, ...]:

@@ -22,38 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-_Z: Final = NormalDist().inv_cdf(0.975)
 METHOD: Final = (
     "prediction-powered (PPI++, λ tuned; Hájek weights); Wilson interval with the effective number "
     "of reviews and Student's t"
 )
-
-
-class MeanEstimate(NamedTuple):
-    """An estimate of PPI and its variance."""
-
-    theta: float
-    variance: float
-    lam: float
-
-
-def ppi_mean(Y: Array, f: Array, f_unlabelled: Array, lam: float | None = None) -> MeanEstimate:  # noqa: N803 - the paper's Y
-    """Return the PPI++ mean for evenly drawn reviews, as the papers define it.
-
-    Args:
-        Y: what people said of n items.
-        f: what the detector said of the same items.
-        f_unlabelled: what it said of the N others.
-        lam: the weight of the detector; tuned (PPI++, example 6.1) and in [0, 1] by default.
-    """
-    n, others = len(Y), len(f_unlabelled)
-    if lam is None:
-        spread = np.concatenate((f, f_unlabelled)).var(ddof=1)
-        covariance = np.mean((Y - Y.mean()) * (f - f.mean()))
-        lam = float(np.clip(covariance / ((1 + n / others) * spread), 0, 1)) if spread else 0.0
-    theta = lam * f_unlabelled.mean() + (Y - lam * f).mean()
-    variance = (lam * f_unlabelled).var() / others + (Y - lam * f).var() / n
-    return MeanEstimate(float(theta), float(variance), lam)
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,12 @@ from collections.abc import Sequence
 from hashlib import sha256
 from math import ceil
 from statistics import NormalDist
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-Design = Literal["uniform", "stratified", "uncertainty"]
 _SURE: Final = 0.5  # of the reviews are spread evenly where others go to the detector's doubts
 _Z: Final = NormalDist().inv_cdf(0.975)
 
