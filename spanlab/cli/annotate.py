@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,8 +26,10 @@ from spanlab.workflows.detection.request import (
     request_of,
     requested,
 )
-from spanlab.workflows.voting import Cleanup, vote_records
 from spanlab.workflows.wording import usage_in_words
+
+if TYPE_CHECKING:
+    from spanlab.workflows.voting import Cleanup
 
 
 @takes_options
@@ -188,6 +190,8 @@ def _say_failures(outcomes: FileRunCounts) -> None:
 
 def vote_files(job: FileJob, name: str, *, cleanup: Cleanup) -> None:
     """Let the persons that files name vote; the output keeps the input's format."""
+    from spanlab.workflows.voting import vote_records
+
     records = _read(job.files, ReadOptions(on_warning=console.say))
     voted = _UnannotatedCount(name)
     votes = vote_records(records, name=name, cleanup=cleanup)

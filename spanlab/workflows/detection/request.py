@@ -16,7 +16,6 @@ from spanlab.errors import UsageError
 from spanlab.lm import CallLimits, Meter, Usage
 from spanlab.options import option, problem
 from spanlab.schema import AnnotatorKind, Name, Status, unique
-from spanlab.workflows.datasets import summary_of
 from spanlab.workflows.detection.selection import DetectorSelection, repeated
 from spanlab.workflows.detection.specifications import specifications
 from spanlab.workflows.notices import event_sender
@@ -297,6 +296,8 @@ def check(store: Store, request: RunRequest) -> None:
         UsageError: no detector is called like that, or somebody else in the dataset has a name
             under which the run would sign; or it is a version.
     """
+    from spanlab.workflows.datasets import summary_of  # with the database: files are run without
+
     for spec in request.specs:
         entry_of(spec.detector)  # says so if there is none
     votes = {vote.name for vote in request.votes}
