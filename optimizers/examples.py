@@ -200,13 +200,13 @@ def targets(labels: ItemLabels, answer: str) -> tuple[TargetSpan, ...]:
 def fingerprint(examples: Iterable[LabelledItem]) -> str:
     """Return 64 hexadecimal digits that change with any item, answer or label, not with order."""
     lines = sorted(
-        repr((example.item.id, example.item.question, example.item.answer, *_said(example)))
+        repr((example.item.id, example.item.question, example.item.answer, *_label_key(example)))
         for example in examples
     )
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _said(example: LabelledItem) -> tuple[object, ...]:
+def _label_key(example: LabelledItem) -> tuple[object, ...]:
     if example.part is not None:
         return (example.part.number, example.part.text, example.part.verdict)
     return (example.labels.soft, example.labels.hard)

@@ -124,8 +124,8 @@ class PromptTuner:
             languages=tuple(example.item.lang for example in part.held_out),
             before=tuple(score for score, _ in before),
             after=tuple(score for score, _ in after),
-            judged_before=self._judged(part.held_out, before),
-            judged_after=self._judged(part.held_out, after),
+            judged_before=self._claims_judged(part.held_out, before),
+            judged_after=self._claims_judged(part.held_out, after),
         )
 
     def finish(
@@ -210,7 +210,7 @@ class PromptTuner:
 
         return judged
 
-    def _judged(
+    def _claims_judged(
         self, examples: Sequence[LabelledItem], scored: Sequence[tuple[float, dspy.Prediction]]
     ) -> tuple[JudgedClaim, ...]:
         """Return the verdicts on held-out claims or steps, none where one failed; else nothing."""

@@ -160,7 +160,7 @@ class ArrowReader(SchemaReader):
         with self._opened() as reader:
             kinds = str(reader.schema.types)
         grows = any(kind in kinds for kind in _GROWING)
-        with self._told(), pa.memory_map(str(self._file.path)) as stream:
+        with self._translate_errors(), pa.memory_map(str(self._file.path)) as stream:
             for message in pa.ipc.MessageReader.open_stream(stream):
                 if grows or _is_compressed(message.metadata.to_pybytes()):
                     raise self._unreadable("it is compressed")
@@ -170,11 +170,15 @@ class ArrowReader(SchemaReader):
         import pyarrow as pa
 
         path = str(self._file.path)
-        with self._told(), pa.memory_map(path) as stream, pa.ipc.open_stream(stream) as reader:
+        with (
+            self._translate_errors(),
+            pa.memory_map(path) as stream,
+            pa.ipc.open_stream(stream) as reader,
+        ):
             yield reader
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Have what pyarrow raises told in our words."""
         import pyarrow as pa
 

@@ -212,7 +212,7 @@ def turn_of(value: Any, field: str, number: int | None = None) -> ChatTurn:
             expected="a message of the role assistant",
         )
     at = answers[-1 if number is None else number]
-    before = [line for turn in value[:at] for line in _said(turn)]
+    before = [line for turn in value[:at] for line in _chat_messages(turn)]
     talk = [line for line in before if line.role in (_USER, _MODEL) and line.text]
     passages = tuple(line.text for line in before if line.role == _TOOL and line.text.strip())
     is_whole = len(value) == 1 + len(talk) <= 2
@@ -226,7 +226,7 @@ def asked_in(value: Any) -> ChatTurn:
 
 def text_of_message(message: Mapping[str, Any]) -> str:
     """Return the text of a message; empty if it has none, as one that only calls tools."""
-    return "".join(line.text for line in _said(message) if line.role == _role(message))
+    return "".join(line.text for line in _chat_messages(message) if line.role == _role(message))
 
 
 def _question(talk: Sequence[_ChatMessage]) -> str:
@@ -236,7 +236,7 @@ def _question(talk: Sequence[_ChatMessage]) -> str:
     return "\n\n".join(f"{line.role}: {line.text}" for line in talk)
 
 
-def _said(message: Mapping[str, Any]) -> Iterator[_ChatMessage]:
+def _chat_messages(message: Mapping[str, Any]) -> Iterator[_ChatMessage]:
     """Yield what a message says, and what tools say in it, which some put into the user's."""
     role = _role(message)
     content = next((message[name] for name in _HOLDS if message.get(name) is not None), None)

@@ -36,7 +36,7 @@ _PASSAGES: Final = (
 )
 
 
-def _of(whose: Sequence[str], what: Sequence[str]) -> tuple[str, ...]:
+def _cross(whose: Sequence[str], what: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{one} {other}" for other in what for one in whose)
 
 
@@ -50,18 +50,18 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         *("user input", "input"),
     ),
     "question": (
-        *_of(_PERSON, _QUESTIONS),
+        *_cross(_PERSON, _QUESTIONS),
         *("question", "query", "prompt", "instruction", "model input", "input"),
         *("dialogue history", "prompt raw"),
     ),
     "answer": (
         "model output text",
-        *_of(_MODEL, _ANSWERS),
+        *_cross(_MODEL, _ANSWERS),
         *("answer", "response", "output", "reply", "hypothesis", "generation", "completion"),
         *("summary", "prediction", "choices message content", "text"),
     ),
     "passages": (
-        *_of(_FOUND, _PASSAGES),
+        *_cross(_FOUND, _PASSAGES),
         *("passages", "passage", "contexts", "context", "documents", "document", "docs"),
         *("source", "sources", "evidence", "knowledge", "article", "reference contexts"),
     ),

@@ -117,14 +117,14 @@ class _ContextLines:
     """A JSON Lines file of contexts."""
 
     def __init__(self, path: Path) -> None:
-        self._index = RecordIndex(InputFile(path, str(path)), lambda row: _given(row).id)
+        self._index = RecordIndex(InputFile(path, str(path)), lambda row: _context_row(row).id)
 
     def passages(self, item_id: str) -> tuple[Passage, ...]:
         """Return the passages of every line with this id, in the file's order."""
-        return tuple(p for row in self._index.rows(item_id) for p in _given(row).all())
+        return tuple(p for row in self._index.rows(item_id) for p in _context_row(row).all())
 
 
-def _given(row: FileRow) -> _ContextRow:
+def _context_row(row: FileRow) -> _ContextRow:
     return _ContextRow.model_validate_json(row.raw)
 
 

@@ -106,16 +106,16 @@ def detector(chosen: str | DetectorSpec) -> LocalDetector:
     if spec.signs != spec.detector:
         raise UsageError(f"{spec.detector!r} signs with its own name, not {spec.name!r}")
     if entry_of(spec.detector).required:
-        return _made(spec)
+        return _build_local(spec)
     return _local(spec.model_dump_json())
 
 
 @cache
 def _local(spec: str) -> LocalDetector:
-    return _made(DetectorSpec.model_validate_json(spec))
+    return _build_local(DetectorSpec.model_validate_json(spec))
 
 
-def _made(spec: DetectorSpec) -> LocalDetector:
+def _build_local(spec: DetectorSpec) -> LocalDetector:
     kit = DetectorKit(spec, GivenPassages(), {}, Meter())
     with _making(spec):
         return cast(LocalDetector, _create(spec.detector)(kit))

@@ -106,7 +106,7 @@ class Ensemble:
         """
         open_states = _OPEN if retry_failed else _OPEN - {Status.FAILED}
         work = [
-            self._one(detector, record.item)
+            self._annotate_by(detector, record.item)
             for detector in self.detectors
             if again
             or (annotation := record.by(detector.name)) is None
@@ -127,7 +127,7 @@ class Ensemble:
                     self.report(finding.item, annotation)
         return ItemOutcome((*findings, *votes), errors[0] if errors else None)
 
-    async def _one(
+    async def _annotate_by(
         self, detector: Detector, item: Item
     ) -> DetectorResult | BudgetError | ConfigurationError:
         async with self._slots:

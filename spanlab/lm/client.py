@@ -116,7 +116,7 @@ class EndpointClient(SharedObject):
 
     async def answer(self, body: bytes) -> Response:
         """Return the answer to what a request is written as; see ``complete``."""
-        response = await (self._ask(body) if self._cache is None else self._kept(body))
+        response = await (self._ask(body) if self._cache is None else self._answer_once(body))
         self.meter.think(thoughts_of(response))
         return response
 
@@ -139,7 +139,7 @@ class EndpointClient(SharedObject):
         sizes = (model.get(name) for name in _WINDOWS)
         return next((size for size in sizes if isinstance(size, int) and size > 0), None)
 
-    async def _kept(self, body: bytes) -> Response:
+    async def _answer_once(self, body: bytes) -> Response:
         """Return an answer that is in the cache, is being asked for, or is put there."""
         assert self._cache is not None
         cache, call = self._cache, current_call()

@@ -64,7 +64,9 @@ class AcceptClaim(BaseEdit):
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
         suggested = _suggested(item, self.mark)
         return _with(
-            _without(state, suggested), self.claim, _judged(_taken(suggested), self.verdict)
+            _without(state, suggested),
+            self.claim,
+            _set_verdict(_take_over(suggested), self.verdict),
         )
 
 
@@ -82,7 +84,7 @@ class ReplaceClaims(BaseEdit):
         state = _put(state, {})
         for name, mark in named(self.kind, self.claims, self.marks):
             suggested = _suggested(item, mark)
-            state = _with(_without(state, suggested), name, _taken(suggested))
+            state = _with(_without(state, suggested), name, _take_over(suggested))
         return state
 
 
@@ -124,7 +126,7 @@ class EditClaim(BaseEdit):
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
         own = _own(state, self.claim)
         rewritten = own.model_copy(update={"text": self.text, "note": self.note or None})
-        return _put(state, {**state.claims, self.claim: _judged(rewritten, self.verdict)})
+        return _put(state, {**state.claims, self.claim: _set_verdict(rewritten, self.verdict)})
 
 
 class RemoveClaim(BaseEdit):
@@ -138,7 +140,7 @@ class RemoveClaim(BaseEdit):
         return _put(state, {k: claim for k, claim in state.claims.items() if k != self.claim})
 
 
-def _judged(claim: Claim, verdict: Verdict | None) -> Claim:
+def _set_verdict(claim: Claim, verdict: Verdict | None) -> Claim:
     """Return the claim with a verdict; what spoke for another one goes."""
     if verdict is None or verdict == claim.verdict:
         return claim
@@ -146,7 +148,7 @@ def _judged(claim: Claim, verdict: Verdict | None) -> Claim:
     return claim.model_copy(update=changed)
 
 
-def _taken(suggested: Claim) -> Claim:
+def _take_over(suggested: Claim) -> Claim:
     """Return the claim as it is once a person has decided: how sure a detector was goes."""
     return suggested.model_copy(update={"prob": None})
 

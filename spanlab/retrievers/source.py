@@ -81,7 +81,7 @@ def source_kinds() -> Mapping[str, SourceKind]:
     return {**SOURCE_KINDS, **{name: SourceKind(name, about, _SEARCHED) for name in names}}
 
 
-def _known(kind: str) -> str:
+def _check_kind(kind: str) -> str:
     if kind not in source_kinds():
         raise ValueError(f"passages cannot come from {kind!r} (known: {', '.join(source_kinds())})")
     return kind
@@ -92,7 +92,7 @@ class _KindSchema:
         return {"type": "string", "enum": list(source_kinds())}
 
 
-KindName = Annotated[str, AfterValidator(_known), _KindSchema()]
+KindName = Annotated[str, AfterValidator(_check_kind), _KindSchema()]
 
 
 class PassageSource(OptionModel):

@@ -47,7 +47,7 @@ def score_answer(answer: str, right: Sequence[str]) -> AnswerScore:
     Returns:
         The best of each score; zeros without right answers.
     """
-    scores = [_one(_words(answer), _words(gold)) for gold in right]
+    scores = [_score_one(_words(answer), _words(gold)) for gold in right]
     return AnswerScore(
         max((score.exact for score in scores), default=0.0),
         max((score.f1 for score in scores), default=0.0),
@@ -58,7 +58,7 @@ def _words(text: str) -> list[str]:
     return _ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split()
 
 
-def _one(answer: list[str], right: list[str]) -> AnswerScore:
+def _score_one(answer: list[str], right: list[str]) -> AnswerScore:
     exact = float(answer == right)
     whole = {" ".join(answer), " ".join(right)} & _WHOLE
     shared = (Counter(answer) & Counter(right)).total()

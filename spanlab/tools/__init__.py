@@ -6,6 +6,6 @@ Toolbox ─── the tools of one claim: checks names, arguments, time and size
 
 from __future__ import annotations
 
-from spanlab.tools.toolbox import Tool, Toolbox, asked
+from spanlab.tools.toolbox import Tool, Toolbox, query_text
 
-__all__ = ["Tool", "Toolbox", "asked"]
+__all__ = ["Tool", "Toolbox", "query_text"]

@@ -185,7 +185,7 @@ def _check(tool: Tool, given: Mapping[str, JsonValue]) -> None:
             raise ToolError(f"{name!r} is {str(value)[:100]!r}, which is no {wanted}: {takes}")
 
 
-def asked(tool: Tool, arguments: Mapping[str, JsonValue]) -> str:
+def query_text(tool: Tool, arguments: Mapping[str, JsonValue]) -> str:
     """Return what a call asks, in one line: its only argument, or all of them as JSON."""
     given = dict(arguments)
     (only, *others) = given.values() if given else ("",)

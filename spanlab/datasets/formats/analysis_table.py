@@ -165,7 +165,7 @@ def record_of(cells: Mapping[str, Any]) -> Record:
                 span["attributes"] = _nested("attributes", span.get("attributes"))
         if isinstance(annotation["claims"], list):
             annotation["claims"] = [_claim(claim, item["answer"]) for claim in annotation["claims"]]
-    return jsonl.loads(to_json({**_said(item), "annotations": _said(rows)}))
+    return jsonl.loads(to_json({**_without_nones(item), "annotations": _without_nones(rows)}))
 
 
 def _nested(name: str, value: Any) -> Any:
@@ -191,14 +191,16 @@ def _claim(claim: Any, answer: Any) -> Any:
     return {**rest, "source": source}
 
 
-def _said(value: Any) -> Any:
+def _without_nones(value: Any) -> Any:
     """Return a value without the fields that are None, at any depth but in ``meta``."""
     if isinstance(value, list):
-        return [_said(inner) for inner in value]
+        return [_without_nones(inner) for inner in value]
     if not isinstance(value, dict):
         return value
     kept = {name: inner for name, inner in value.items() if inner is not None}
-    return {name: _said(inner) if name != "meta" else inner for name, inner in kept.items()}
+    return {
+        name: _without_nones(inner) if name != "meta" else inner for name, inner in kept.items()
+    }
 
 
 class _CountedRecords:

@@ -111,16 +111,18 @@ class GraphRagReader(reader.FormatReader):
         queries = part(self._file, QUERIES)
         questions_field = self._options.asked
         rows = (
-            list(queries.rows()) if questions_field is None else [_asked(*questions_field, nodes)]
+            list(queries.rows())
+            if questions_field is None
+            else [_question_row(*questions_field, nodes)]
         )
         self._problems: dict[int, InputError] = {}
         for row in rows:
             try:
-                nodes |= {node.id: node for node in _made(parsed(_Query, row), nodes)}
+                nodes |= {node.id: node for node in _query_nodes(parsed(_Query, row), nodes)}
             except InputError as error:
                 self._problems[row.line] = error.at(file=queries.name, line=row.line)
         self._source = NodesInMemory(NodeTable(nodes.values()))
-        self._claims = list(_judged(self._file))
+        self._claims = list(_read_judged_claims(self._file))
         yield from rows
 
     def _record(self, row: FileRow) -> Record:
@@ -145,7 +147,7 @@ class GraphRagReader(reader.FormatReader):
         return Record(item=item, annotations=(gold,))
 
 
-def _asked(question: str, answer: str, nodes: Mapping[str, ProcessNode]) -> FileRow:
+def _question_row(question: str, answer: str, nodes: Mapping[str, ProcessNode]) -> FileRow:
     """Return the line that ``queries.jsonl`` would have, if an answer was made from all reports."""
     reports = [node.removeprefix("report ") for node in nodes if node.startswith("report ")]
     line = {
@@ -157,7 +159,7 @@ def _asked(question: str, answer: str, nodes: Mapping[str, ProcessNode]) -> File
     return FileRow(1, json.dumps(line).encode())
 
 
-def _made(query: _Query, nodes: Mapping[str, ProcessNode]) -> Iterator[ProcessNode]:
+def _query_nodes(query: _Query, nodes: Mapping[str, ProcessNode]) -> Iterator[ProcessNode]:
     """Yield the nodes of an answer: what a global search made of the reports, and the answer."""
     sources: list[str] = []
     if len(query.map_contexts) != len(query.map_answers):
@@ -214,7 +216,7 @@ def _node(name: str, nodes: Mapping[str, ProcessNode], field: str) -> str:
     return name
 
 
-def _judged(folder: InputFile) -> Iterator[_JudgedClaim]:
+def _read_judged_claims(folder: InputFile) -> Iterator[_JudgedClaim]:
     if (folder.path / _JUDGED).exists():
         file = part(folder, _JUDGED)
         for row in file.rows():

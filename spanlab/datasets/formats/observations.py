@@ -72,7 +72,10 @@ def _span(observation: Mapping[str, Any], trace: str) -> dict[str, Any]:
 def _attributes(observation: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield what an observation says as OpenInference would say it."""
     kind = str(observation.get("type", "")).upper()
-    read, written = _held(observation.get("input")), _held(observation.get("output"))
+    read, written = (
+        _parsed_content(observation.get("input")),
+        _parsed_content(observation.get("output")),
+    )
     yield "metadata", observation.get("metadata")
     yield "input.value", text_of(read) or ""
     if kind in _SOURCES:
@@ -114,7 +117,7 @@ def parsed(value: Any) -> Any:
         return None
 
 
-def _held(value: Any) -> Any:
+def _parsed_content(value: Any) -> Any:
     """Return a value, or the object, list or text that its text is in JSON."""
     inner = parsed(value)
     return inner if isinstance(inner, dict | list | str) else value

@@ -272,7 +272,7 @@ def _question(spans: Sequence[Mapping[str, Any]]) -> str:
     for span in spans:
         value = span["attributes"].get("input.value")
         if isinstance(value, str) and value.strip():
-            return _asked(parsed(value)) or value
+            return _question_in(parsed(value)) or value
         messages = [
             message
             for message in _messages(span["attributes"], read=True)
@@ -283,10 +283,10 @@ def _question(spans: Sequence[Mapping[str, Any]]) -> str:
     return ""
 
 
-def _asked(value: Any) -> str:
+def _question_in(value: Any) -> str:
     """Return the question in an input that is JSON; empty if it has none."""
     if isinstance(value, list) and value:
-        return _asked(value[-1])
+        return _question_in(value[-1])
     if isinstance(value, dict):
-        return next((text for key in _ASKED if (text := _asked(value.get(key)))), "")
+        return next((text for key in _ASKED if (text := _question_in(value.get(key)))), "")
     return value if isinstance(value, str) else ""

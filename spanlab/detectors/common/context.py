@@ -94,7 +94,7 @@ def _closest(item: Item, indices: Sequence[int], budget: int) -> PromptContext:
     return PromptContext("\n\n".join(blocks), tuple(indices[text] for text in shown), remark)
 
 
-def asked(item: Item, retriever: str) -> tuple[QueryStep, ...]:
+def query_steps(item: Item, retriever: str) -> tuple[QueryStep, ...]:
     """Return what was asked for an item's context, as steps of a trace."""
     retrieval = _retrieval(item, retriever)
     passages = readable(item, retriever)

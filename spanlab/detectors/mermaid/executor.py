@@ -127,7 +127,7 @@ async def _turn(
     if action is None:
         return AgentTurn(thought.text, None, None)
     for number, earlier in enumerate(history, start=1):
-        if earlier.action is not None and _asked(earlier.action) == _asked(action):
+        if earlier.action is not None and _call_key(earlier.action) == _call_key(action):
             first = earlier.repeats or number
             return AgentTurn(thought.text, action, earlier.observation, repeats=first)
     try:
@@ -141,6 +141,6 @@ async def _turn(
     return AgentTurn(thought.text, action, observation)
 
 
-def _asked(action: ToolAction) -> tuple[str, str]:
+def _call_key(action: ToolAction) -> tuple[str, str]:
     """Return the same for two calls that ask the same, in whatever order their arguments come."""
     return action.tool, json.dumps(dict(action.arguments), sort_keys=True)

@@ -47,7 +47,7 @@ from spanlab.inbound import ABOUT, one_line
 from spanlab.memory import EvidenceMemory
 from spanlab.retrievers import SearchQuery
 from spanlab.schema import Evidence, Item, Passage, RemarkStep, Step, ThoughtStep, Verdict
-from spanlab.tools import Tool, Toolbox, asked
+from spanlab.tools import Tool, Toolbox, query_text
 from spanlab.tools.toolbox import OfItem
 
 _SHOWN: Final = 4_000  # characters of an observation in the prompt
@@ -133,7 +133,7 @@ class ClaimInquiry:
             seen = passages_of(turn)
             if turn.action is not None and turn.repeats is None and seen:
                 tool = self._tools.tools[turn.action.tool]
-                query = asked(tool, turn.action.arguments)
+                query = query_text(tool, turn.action.arguments)
                 for index in seen:
                     yield ObservedPassage(
                         self.case.item.passages[index], query, tool.name, tool.kind
@@ -178,12 +178,12 @@ class ClaimInquiry:
             "claim": self._about,
             "background": background(self.parts),
             "known": self._listed(recalled) or "nothing",
-            "history": self._told(history) or "no steps yet",
+            "history": self._show_history(history) or "no steps yet",
         }
 
     async def _call(self, name: str, arguments: Mapping[str, JsonValue]) -> ToolObservation:
         tool = self._tools.checked(name, arguments)
-        query = asked(tool, arguments)
+        query = query_text(tool, arguments)
         if tool.kind == GIVEN:  # of another item the same call finds something else
             return ToolObservation(
                 noted(self.case, tool.name, query, await self._tools.call(name, arguments))
@@ -201,7 +201,7 @@ class ClaimInquiry:
             await self._memory.learn(title, passages[0].title or title)
         return ToolObservation(noted(self.case, tool.source or name, query, passages))
 
-    def _told(self, history: Sequence[AgentTurn[ToolObservation]]) -> str:
+    def _show_history(self, history: Sequence[AgentTurn[ToolObservation]]) -> str:
         return "\n\n".join(
             f"Step {number}\nThought: {turn.thought}\n{self._observed(turn)}"
             for number, turn in enumerate(history, start=1)

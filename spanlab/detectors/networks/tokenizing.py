@@ -204,10 +204,10 @@ class CheckpointTokenizer:
         begin, room = 0, self.limit - used
         while True:
             end = min(begin + max(room, 1), len(tokens))
-            row = self.pair(prompt(_said(passages, tokens[begin:end])), text)
+            row = self.pair(prompt(_parts_of_passages(passages, tokens[begin:end])), text)
             while len(row.ids) > self.limit and end > begin + 1:
                 end = max(end - (len(row.ids) - self.limit), begin + 1)
-                row = self.pair(prompt(_said(passages, tokens[begin:end])), text)
+                row = self.pair(prompt(_parts_of_passages(passages, tokens[begin:end])), text)
             if len(row.ids) > self.limit:
                 raise InputError(
                     "what surrounds a passage leaves no room for it",
@@ -271,7 +271,7 @@ def _whole(text: str, places: list[Extent]) -> list[Extent]:
     return places
 
 
-def _said(passages: Sequence[str], tokens: Sequence[tuple[int, Extent]]) -> list[str]:
+def _parts_of_passages(passages: Sequence[str], tokens: Sequence[tuple[int, Extent]]) -> list[str]:
     """Return the parts of the passages that some tokens in a row stand for."""
     bounds: dict[int, Extent] = {}
     for number, place in tokens:

@@ -67,7 +67,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spanlab.detectors.base import DetectorKit
-from spanlab.detectors.offline.features import AnswerFeatures, asked, describe
+from spanlab.detectors.offline.features import AnswerFeatures, describe, question_of
 from spanlab.detectors.offline.lexicon import base
 from spanlab.detectors.offline.model import SHIPPED, OfflineModel, load
 from spanlab.detectors.offline.passages import CopiedRuns, PassageTexts, read_passages
@@ -125,7 +125,7 @@ class OfflineDetector:
         """Judge the characters ``[begin, end)`` of an answer as an answer of their own."""
         begin, end = part
         answer = item.answer[begin:end]
-        described = describe(asked(item), answer, texts, item.lang, self._model.background)
+        described = describe(question_of(item), answer, texts, item.lang, self._model.background)
         rated = self._model.rate(described)
         copied = passed.words(described.answer)
         share, anyone = (np.where(copied, 0.0, together(described, probs)) for probs in rated)

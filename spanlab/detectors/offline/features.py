@@ -82,7 +82,7 @@ class AnswerFeatures:
         return cast("list[float]", self.table[:, self.names.index("near_any")].tolist())
 
 
-def asked(item: Item) -> str:
+def question_of(item: Item) -> str:
     """Return an item's question and its passages' titles, which support an answer alike."""
     titles = dict.fromkeys(passage.title for passage in item.passages if passage.title)
     return "\n".join((item.question, *titles))
@@ -205,7 +205,7 @@ class _FeatureBuilder:
     def _add_alignment(self) -> None:
         """Add how the answer aligns with the passages, and the slots."""
         forms = tuple(self._asked.places)
-        question_text = QuestionText(
+        question_of = QuestionText(
             tuple(tuple(self._given.places.get(form, ())) for form in forms),
             np.array([max(0.1, 1 - 1.5 * self._often(form)) for form in forms]),
             frozenset(forms),
@@ -213,7 +213,7 @@ class _FeatureBuilder:
         weighted = WeightedAnswer(
             self._words, self._links.places, self._weight, 1 - self._asks.linked
         )
-        aligned = align(weighted, question_text, self._given)
+        aligned = align(weighted, question_of, self._given)
         self._columns.update(aligned.columns)
         self._best = aligned.best
         self._slots = slots(self._words, self._links.places, self._given)

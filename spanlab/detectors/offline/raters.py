@@ -150,12 +150,12 @@ class PerceptronRater:
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def _mean(self, seen: NDArray[np.float64]) -> NDArray[np.float64]:
-        inner, inner_bias, outer, outer_bias = self._each
+        inner, inner_bias, outer, outer_bias = self._add_members
         hidden = np.tanh(seen @ inner + inner_bias)
         return np.asarray((hidden @ outer + outer_bias)[:, :, 0].mean(axis=0), dtype=np.float64)
 
     @cached_property
-    def _each(self) -> tuple[NDArray[np.float64], ...]:
+    def _add_members(self) -> tuple[NDArray[np.float64], ...]:
         """The weights, perceptron by perceptron."""
         members, columns = len(self.outer_bias), len(self.names)
         inner = self.inner.astype(np.float64).reshape(columns, members, -1).transpose(1, 0, 2)

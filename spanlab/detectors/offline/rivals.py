@@ -202,7 +202,9 @@ class RivalFinder:
             ours = range(unit.start, last + 1)
             beside = _MOST_BESIDE if date else min(self._beside(ours, stands), _MOST_BESIDE)
             same_kind = self._same_number if self._answer.number(unit.start) else self._same_name
-            if not date and (self._said.issuperset(stands) or not same_kind(ours, stands, beside)):
+            if not date and (
+                self._stated_positions.issuperset(stands) or not same_kind(ours, stands, beside)
+            ):
                 continue
             shares = self._shared(ours, stands), self._shared_there(stands)
             fit = sum(shares) + beside / 5
@@ -225,7 +227,7 @@ class RivalFinder:
         return 0 <= at < len(self._places) and place in self._places[at]
 
     @cached_property
-    def _said(self) -> frozenset[int]:
+    def _stated_positions(self) -> frozenset[int]:
         """Positions of words that answer or question say somewhere."""
         by_form = self._described.passages.places
         return frozenset(place for places in self._places for place in places).union(
@@ -314,7 +316,7 @@ class RivalFinder:
 
     def _shared_there(self, stands: range) -> float:
         """Return the share of the words around it in the passage that answer or question say."""
-        passages, said = self._passages, self._said
+        passages, said = self._passages, self._stated_positions
 
         def weight(place: int) -> float:
             light = _LIGHT if passages.light(place) else 1.0

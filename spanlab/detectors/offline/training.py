@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.detectors.offline.features import AnswerFeatures, asked, describe
+from spanlab.detectors.offline.features import AnswerFeatures, describe, question_of
 from spanlab.detectors.offline.learners import (
     BoostingSettings,
     PerceptronSettings,
@@ -292,14 +292,13 @@ class _Examples:
     def _example(
         self, item: Item, passages: tuple[str, ...], labels: ItemLabels, draw: _WordSampler
     ) -> _Example:
-        background = self.counting.without(item.lang, self._own[item.id])
-        seen = describe(asked(item), item.answer, read_passages(passages), item.lang, background)
+        common = self.counting.without(item.lang, self._own[item.id])
+        seen = describe(question_of(item), item.answer, read_passages(passages), item.lang, common)
         soft = [SoftLabel(start, end, 1.0) for start, end in draw.wrong] or labels.soft
         share = _shares(seen, soft)
         anyone = _shares(seen, [part._replace(prob=float(part.prob > 0)) for part in soft])
         rows = draw.choose(share, self._random(item, item.answer))
-        size = len(seen.answer)
-        weight = np.full(len(rows), draw.weight * size**_LENGTH / max(len(rows), 1))
+        weight = np.full(len(rows), draw.weight * len(share) ** _LENGTH / max(len(rows), 1))
         table = seen.table[rows]
         return _Example(item.id, seen.names, table, share[rows], anyone[rows], weight)
 

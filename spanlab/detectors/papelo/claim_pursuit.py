@@ -12,7 +12,7 @@ from spanlab.detectors.common.evidence import ClaimMemory, about, published_befo
 from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
 from spanlab.detectors.networks.rewriter import TextRewriter
 from spanlab.detectors.papelo import PapeloOptions
-from spanlab.detectors.papelo.prompts import PapeloProgram, asked
+from spanlab.detectors.papelo.prompts import PapeloProgram, question_in
 from spanlab.detectors.papelo.pursuit import (
     HITS,
     SNIPPET,
@@ -153,7 +153,7 @@ class ClaimPursuit:
             text = f"{_PREFIX}{self._claim}"
             return await asyncio.to_thread(self._rewriter.rewrite, text) or self._claim
         prediction = await self._detector.ask(self._program.first, claim=self._about)
-        return asked(prediction.question or "", self._case.item.lang) or self._claim
+        return question_in(prediction.question or "", self._case.item.lang) or self._claim
 
     async def _follow(
         self, _claim: str, pairs: Sequence[QuestionAnswer[SourcedAnswer]]
@@ -163,7 +163,7 @@ class ClaimPursuit:
         )
         if (settled := _SETTLED.get(prediction.next.claim_is)) is not None:
             return settled
-        return asked(prediction.next.question, self._case.item.lang) or pairs[-1].question
+        return question_in(prediction.next.question, self._case.item.lang) or pairs[-1].question
 
     async def _paraphrases(self, question: str) -> list[str]:
         prediction = await self._detector.ask(self._program.paraphrase, question=question)
@@ -185,10 +185,10 @@ class ClaimPursuit:
     async def _answer(self, claim: str, question: str) -> SourcedAnswer:
         """Answer a question; one that was asked in the same words is not asked again."""
         if question not in self._answers:
-            self._answers[question] = await self._found(claim, question)
+            self._answers[question] = await self._answer_anew(claim, question)
         return self._answers[question]
 
-    async def _found(self, claim: str, question: str) -> SourcedAnswer:
+    async def _answer_anew(self, claim: str, question: str) -> SourcedAnswer:
         searched = f"{claim} {question}"
         recalled = tuple(self._known.notes)
         if recalled and self._options.documents == "one":

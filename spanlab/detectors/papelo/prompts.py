@@ -154,7 +154,7 @@ class JudgeClaimOfFour(dspy.Signature):
     ruling: FourClasses = dspy.OutputField(desc="the reason, then the verdict")
 
 
-def asked(reply: str, lang: str) -> str:
+def question_in(reply: str, lang: str) -> str:
     """Return the question in a reply: its first sentence with a question mark, else all of it."""
     texts = (reply[slice(*place)] for place in sentences(reply, lang))
     marked = (sentence for sentence in texts if any(mark in sentence for mark in _QUESTION_MARKS))

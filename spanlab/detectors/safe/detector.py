@@ -32,7 +32,7 @@ from typing import Final
 import dspy
 
 from spanlab.detectors.base import DetectorKit
-from spanlab.detectors.common.context import PromptContext, asked, context
+from spanlab.detectors.common.context import PromptContext, context, query_steps
 from spanlab.detectors.common.evidence import evidence
 from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector, strongest
 from spanlab.detectors.safe import ENTRY, SafeOptions
@@ -122,7 +122,7 @@ class Safe(ModelDetector):
             return self.annotation(note=NO_STEPS)
         await case.retrieve(self.kit.retriever)
         item, shown = case.item, self._context(case.item)
-        case.trace.extend(asked(item, self.kit.retriever.name))
+        case.trace.extend(query_steps(item, self.kit.retriever.name))
         # 2. and 3. Verdicts.
         work = (self._verdict(item, shown, steps[: number + 1]) for number in range(len(steps)))
         verdicts: list[VerifiedStep | SpanlabError] = await together(*work, at_once=STEPS_AT_ONCE)

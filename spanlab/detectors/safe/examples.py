@@ -92,13 +92,13 @@ def examples_of(
     """
     item = record.item
     steps = steps_in(item.answer, item.lang)
-    judged_steps = _said(record)
+    judged_steps = _steps_traced(record)
     for annotation in _counted(record, annotators):
         ideal = annotation.annotator == IDEAL
         right: list[ReasoningStep] = []
         for at, step in enumerate(steps):
             verifier = judged_steps.get(step.start)
-            judged = _judged(step, annotation, verifier, taught)
+            judged = _judge_steps(step, annotation, verifier, taught)
             differs = verifier is not None and verifier.error != judged.error
             origin: Origin = "ideal" if ideal else "corrected" if differs else "reviewed"
             yield _example(item, steps[: at + 1], judged, origin)
@@ -127,7 +127,7 @@ def hard_cases(record: Record, annotators: Sequence[str] = ()) -> Iterator[HardC
     A step that is wrong and that no verifier has judged is one, too: nobody has said why.
     """
     steps = steps_in(record.item.answer, record.item.lang)
-    judged_steps = _said(record)
+    judged_steps = _steps_traced(record)
     for annotation in _counted(record, annotators):
         for at, step in enumerate(steps):
             spans = spans_on(step, annotation.spans)
@@ -166,7 +166,7 @@ def _counted(record: Record, annotators: Sequence[str]) -> list[Annotation]:
     return judged or [annotation for annotation in done if annotation.annotator == IDEAL]
 
 
-def _said(record: Record) -> dict[int, ReasoningTraceStep]:
+def _steps_traced(record: Record) -> dict[int, ReasoningTraceStep]:
     """Return what the verifier said of the steps, by where they begin."""
     return {
         step.places[0].start: step
@@ -176,7 +176,7 @@ def _said(record: Record) -> dict[int, ReasoningTraceStep]:
     }
 
 
-def _judged(
+def _judge_steps(
     step: ReasoningStep,
     annotation: Annotation,
     verifier: ReasoningTraceStep | None,

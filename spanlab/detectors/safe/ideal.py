@@ -255,7 +255,7 @@ class IdealTrajectories(ModelDetector):
             raise UnparsableAnswerError(f"no ideal reasoning: {trajectory.flaw}")
         answer, places = written(trajectory.steps)
         case.item = item.model_copy(update={"answer": answer})
-        return self.annotation(trace=list(_told(trajectory.plan, places)))
+        return self.annotation(trace=list(_trace_steps(trajectory.plan, places)))
 
     async def _trajectory(self, item: Item) -> IdealTrajectory:
         gold = supporting(item)
@@ -315,7 +315,7 @@ def _fields(value: JsonValue, *names: str) -> list[str]:
     return [" – ".join(str(row.get(name, "")) for name in names) for row in rows]
 
 
-def _told(
+def _trace_steps(
     plan: Sequence[ReasoningStep], steps: Sequence[ReasoningStep]
 ) -> Iterator[ReasoningTraceStep]:
     """Yield what a verifier is to say of right steps: what each adds, and what is due next."""

@@ -113,7 +113,7 @@ class StepReasoner(ModelDetector):
         case.item = case.item.model_copy(
             update={"meta": {**case.item.meta, "reasoning": await self._outcome(case, trajectory)}}
         )
-        return self._told(case, thinking, trajectory)
+        return self._write_annotation(case, thinking, trajectory)
 
     async def try_with(
         self, item: Item, _: str, predictors: Mapping[str, dspy.Module]
@@ -186,7 +186,7 @@ class StepReasoner(ModelDetector):
         case.trace.append(QueryStep(text=text, retriever=self.kit.retriever.name, passages=new))
         return new
 
-    def _told(
+    def _write_annotation(
         self,
         case: DetectionCase,
         thinking: _ReasoningCalls,
@@ -300,10 +300,10 @@ class _ReasoningCalls:
         if verdict is None or verdict is _UNVERIFIED:
             return NO_FEEDBACK
         refused = self.tried[len(accepted) + 1]
-        blocks = [f"Wrong: {text}\n{self._said(of_it)}" for text, of_it in refused]
-        return "\n\n".join(blocks) or self._said(verdict)
+        blocks = [f"Wrong: {text}\n{self._describe(of_it)}" for text, of_it in refused]
+        return "\n\n".join(blocks) or self._describe(verdict)
 
-    def _said(self, verdict: VerifiedStep) -> str:
+    def _describe(self, verdict: VerifiedStep) -> str:
         shown = self.reasoner.options.feedback
         lines: list[str] = []
         if verdict.error is not None and shown != "guidance":

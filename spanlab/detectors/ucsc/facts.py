@@ -237,7 +237,7 @@ class FactVerifier(dspy.Module):
         return [fact for fact in facts if fact.fact.strip()]
 
     async def _checked(self, fact: AtomicFact, asking: CheckContext) -> CheckedFact:
-        judgement, looked_up = await self._judged(fact, asking)
+        judgement, looked_up = await self._judge_fact(fact, asking)
         wrong = {"refuted", "not-enough-evidence"} if self.unverified else {"refuted"}
         if judgement.verdict not in wrong:
             return keep(CheckedFact(fact, judgement, looked_up))
@@ -250,7 +250,7 @@ class FactVerifier(dspy.Module):
         )
         return keep(CheckedFact(fact, judgement, looked_up, wrong_words(named)))
 
-    async def _judged(
+    async def _judge_fact(
         self, fact: AtomicFact, asking: CheckContext
     ) -> tuple[FactJudgement, tuple[str, ...]]:
         seen: dict[EntityEdge, None] = {}
@@ -261,7 +261,7 @@ class FactVerifier(dspy.Module):
                 question=asking.question,
                 entities=asking.entities,
                 fact=fact.fact,
-                seen=_seen(seen, names) if asking.graph.edges else NOTHING_FOUND,
+                seen=_list_relations(seen, names) if asking.graph.edges else NOTHING_FOUND,
                 rule=asking.rule,
                 rounds_left=rounds_left,
             )
@@ -289,7 +289,7 @@ class CheckContext:
         return "; ".join(self.graph.entities[:MAX_NAMES]) or NOTHING_FOUND
 
 
-def _seen(edges: Iterable[EntityEdge], names: Iterable[str]) -> str:
+def _list_relations(edges: Iterable[EntityEdge], names: Iterable[str]) -> str:
     listed = "\n".join(f"- {edge}" for edge in edges)
     several = ", ".join(names)
     if listed:

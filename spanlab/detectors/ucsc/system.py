@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 import dspy
 from pydantic import Field
 
-from spanlab.detectors.common.context import PromptContext, asked, context
+from spanlab.detectors.common.context import PromptContext, context, query_steps
 from spanlab.detectors.common.evidence import explained
 from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
 from spanlab.lm.values import Judged, Prob, ReplyModel, Text, Texts, has, named
@@ -44,7 +44,7 @@ class UcscDetector(ModelDetector):
         # 1. Context retrieval.
         await case.retrieve(self.kit.retriever)
         read = self._context(case.item)
-        case.trace.extend(asked(case.item, self.kit.retriever.name))
+        case.trace.extend(query_steps(case.item, self.kit.retriever.name))
         case.trace.extend([RemarkStep(text=read.remark)] if read.remark else [])
         # 2. Hallucinated content detection.
         prediction = await self.ask(**self._inputs(case.item, read))

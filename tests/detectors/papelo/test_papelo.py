@@ -24,7 +24,7 @@ from pursuit_answers import (
 
 from spanlab.detectors import Detector, DetectorSpec, build
 from spanlab.detectors.common.evidence import published_before
-from spanlab.detectors.papelo.prompts import asked
+from spanlab.detectors.papelo.prompts import question_in
 from spanlab.detectors.papelo.pursuit import names_in
 from spanlab.lm import Meter, ModelChoice
 from spanlab.retrievers import SearchSpec
@@ -474,7 +474,7 @@ def test_names_in_a_text(text: str, names: str) -> None:
     ],
 )
 def test_of_a_talkative_reply_the_question_counts(reply: str, question: str) -> None:
-    assert asked(reply, "en") == question
+    assert question_in(reply, "en") == question
 
 
 @pytest.mark.parametrize(
