@@ -214,12 +214,16 @@ def test_exit_status_tells_wrong_input_from_wrong_usage(
     assert done.stdout == ""
 
 
-def test_help_loads_nothing_that_is_slow() -> None:
-    code = (
-        "import sys; from spanlab.cli.app import app; app(['--help'], standalone_mode=False); "
-        "print(sorted({'streamlit', 'pandas', 'spacy', 'numpy', 'sqlalchemy', 'rich'} "
-        "& sys.modules.keys()))"
-    )
+@pytest.mark.parametrize(
+    "work",
+    [
+        "from spanlab.cli.app import app; app(['--help'], standalone_mode=False)",
+        "import spanlab.cli.annotate",  # of files: without the database
+    ],
+)
+def test_nothing_that_is_slow_is_loaded_before_it_is_asked_for(work: str) -> None:
+    slow = "{'streamlit', 'pandas', 'spacy', 'numpy', 'sqlalchemy', 'dspy', 'rich'}"
+    code = f"import sys; {work}; print(sorted({slow} & sys.modules.keys()))"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
