@@ -131,7 +131,7 @@ AnyProcess = Annotated[
 
 
 class Item(FrozenModel):
-    """One LLM output under review. ``meta`` keeps what a dataset says beyond our own fields."""
+    """One LLM output under review. ``meta`` keeps further fields of the dataset."""
 
     id: Name
     lang: Language = UNDETERMINED

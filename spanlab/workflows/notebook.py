@@ -91,7 +91,7 @@ def load(
 
     Raises:
         InputError: names file, line or row, field, what was found and what would be right.
-        UsageError: there is no such format, an address is none, or ``huggingface_hub`` lacks.
+        UsageError: there is no such format, an address is wrong, or ``huggingface_hub`` is missing.
     """
     reading = ReadOptions.checked(options)
     return [record for source in sources for record in _read(source, reading)]
