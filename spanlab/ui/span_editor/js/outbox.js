@@ -14,6 +14,7 @@ export class Outbox {
         this.attempt = 0;
         this.waiting = false;
         this.sentAt = 0;
+        this.patience = PATIENCE;
         this.offline = false;
         this.place = null;
         this.onChange = () => {};
@@ -78,14 +79,19 @@ export class Outbox {
         if (attempt !== this.attempt) return;
         this.waiting = false;
         this.offline = false;
+        this.patience = PATIENCE;
         this.store();
         this.onChange();
     }
 
-    /** No answer in time: the server is gone or the message was lost; send again. */
+    /**
+     * No answer in time: the server is gone or the message was lost; send again. Each time later than
+     * before: a message may end the run that was to answer the last one, which a busy server never ends.
+     */
     retry() {
-        if (!this.waiting || performance.now() - this.sentAt < PATIENCE) return;
+        if (!this.waiting || performance.now() - this.sentAt < this.patience) return;
         this.offline = true;
+        this.patience = Math.min(2 * this.patience, LONGEST_PATIENCE);
         this.waiting = false;
         this.send();
     }
@@ -160,4 +166,5 @@ function parsed(text) {
 
 const STORED = "spanlab.outbox.";
 const LAST = "spanlab.session";
-const PATIENCE = 2500;
+const PATIENCE = 2500; // milliseconds
+const LONGEST_PATIENCE = 10_000;
