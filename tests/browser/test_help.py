@@ -47,7 +47,7 @@ def test_the_help_menu_has_guide_guidelines_and_version(desk: Sit) -> None:
     here = desk([Record(item=Item(id="one", answer="One."))])
     expect(here.page.get_by_alt_text("Logo")).to_be_visible()
     for name, title, text in (
-        ("Guide", "Quick start", "You need no API key."),
+        ("Guide", "Quick start", "You need no API key"),
         ("Guidelines", "Guidelines", "no guidelines"),
         ("Version", "Version", f"spanlab {version('spanlab')}"),
     ):
