@@ -131,7 +131,10 @@ AnyProcess = Annotated[
 
 
 class Item(FrozenModel):
-    """One LLM output under review. ``meta`` keeps further fields of the dataset."""
+    """One LLM output under review: an answer, its question and language, and the passages given.
+
+    ``meta`` keeps further fields of the dataset.
+    """
 
     id: Name
     lang: Language = UNDETERMINED
