@@ -84,10 +84,10 @@ def _open(page: Page) -> str:
     return str(page.evaluate("spanlab.editor.navigation.at"))
 
 
-def _finish(page: Page, end: str) -> None:
+def _finish(page: Page, end: str) -> str:
     """Accept the first suggestion, which is right where the answer is known, and no other one.
 
-    It waits for the next item, or for what is said at the end.
+    It waits for the next item, or for what is said at the end, and returns the item finished.
     """
     before = _open(page)
     page.keyboard.press("a")
@@ -98,6 +98,7 @@ def _finish(page: Page, end: str) -> None:
             || document.body.innerText.includes(end)""",
         arg=[before, end],
     )
+    return before
 
 
 def test_a_campaign_from_its_plan_to_its_end(server: Server, browser: Browser) -> None:
@@ -181,5 +182,9 @@ def _pass_the_test(page: Page) -> None:
     page.get_by_text(f"0 of {N_TEST} items decided").wait_for()
     page.get_by_role("button", name="I have read them").click()
     for _ in range(N_TEST):
-        _finish(page, "You may begin")
+        last = _finish(page, "You may begin")
     page.get_by_text("You may begin").wait_for()
+    # What is said may come before the first item does.
+    page.wait_for_function(
+        "last => ![last, null, ''].includes(spanlab.editor.navigation.at)", arg=last
+    )

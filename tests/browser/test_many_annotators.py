@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import ceil
 
 import pytest
 from crowd import crowd
@@ -138,7 +139,7 @@ def test_export_has_its_action_on_the_first_screen_and_the_report_in_a_frame(
         formats = page.locator(".st-key-export-format [role=radiogroup] > *")
         boxes = [box_of(each) for each in formats.all()]
         assert len({round(box["x"]) for box in boxes}) == 3, "not three columns"
-        assert len({round(box["y"]) for box in boxes}) == len(boxes) / 3
+        assert len({round(box["y"]) for box in boxes}) == ceil(len(boxes) / 3)
     page.get_by_text("HTML report", exact=True).click()
     report = page.frame_locator(f"iframe[title='The report on {many}']")
     expect(report.get_by_role("heading", name=many, level=1)).to_be_visible(timeout=WAIT)

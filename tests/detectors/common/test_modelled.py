@@ -30,7 +30,8 @@ from spanlab.detectors.common.model_detector import ModelDetector
 from spanlab.detectors.entry import DetectorEntry
 from spanlab.retrievers import SearchQuery
 from spanlab.schema.trace import QueryStep, RemarkStep
-from spanlab.workflows.detection.selection import DetectorSelection, specifications
+from spanlab.workflows.detection.selection import DetectorSelection
+from spanlab.workflows.detection.specifications import specifications
 
 
 class Program(dspy.Module):
