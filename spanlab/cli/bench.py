@@ -10,7 +10,7 @@ import typer
 
 from spanlab.cli import console, working
 from spanlab.cli.inputs import OptionsWithout, takes_options
-from spanlab.datasets.reader import mapping_in
+from spanlab.datasets.read_options import mapping_in
 from spanlab.errors import UsageError
 from spanlab.results import counted, money
 from spanlab.settings import Settings

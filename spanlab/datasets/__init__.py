@@ -22,7 +22,7 @@ from spanlab.datasets.columns import FIELDS
 from spanlab.datasets.detect import detect
 from spanlab.datasets.formats.jsonl import dumps
 from spanlab.datasets.formats.tabular import RecordLayout
-from spanlab.datasets.reader import ReadOptions, RejectedRecord
+from spanlab.datasets.read_options import ReadOptions, RejectedRecord
 from spanlab.datasets.readers import (
     FORMATS,
     PlacedRecord,

@@ -17,7 +17,7 @@ from spanlab.datasets.files import InputFile
 from spanlab.datasets.formats.analysis_table import CellsRow
 from spanlab.datasets.formats.tabular import CELL, TableReader
 from spanlab.datasets.limits import too_large
-from spanlab.datasets.reader import ReadOptions
+from spanlab.datasets.read_options import ReadOptions
 from spanlab.errors import InputError
 
 _ELEMENT = 100  # bytes of memory for an element of a list in a cell

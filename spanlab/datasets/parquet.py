@@ -16,7 +16,7 @@ from spanlab.datasets.arrow import SchemaReader, plain, rows_of
 from spanlab.datasets.files import InputFile
 from spanlab.datasets.formats.analysis_table import CellsRow
 from spanlab.datasets.limits import UNPACKED, most_unpacked, too_large
-from spanlab.datasets.reader import ReadOptions
+from spanlab.datasets.read_options import ReadOptions
 from spanlab.errors import InputError
 
 _BATCH = 1000  # rows held at a time, if that is safe

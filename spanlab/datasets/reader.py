@@ -1,32 +1,28 @@
-"""What a format is: its options, fields that may be given, and errors by line."""
+"""What a format is: its reader, fields that may be given, and errors by line."""
 
 from __future__ import annotations
 
 import ast
 import math
 import re
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
-    Field,
     JsonValue,
     TypeAdapter,
     ValidationError,
 )
-from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from spanlab.datasets.files import FileRow, InputFile
-from spanlab.errors import InputError, UsageError
-from spanlab.options import OptionModel, option
+from spanlab.datasets.read_options import ReadOptions
+from spanlab.errors import InputError
 from spanlab.schema import UNDETERMINED, Item, Passage, Record
 
 
@@ -65,143 +61,6 @@ class FormatReader(ABC):
 
     def _problem(self, error: ValidationError) -> InputError:
         return input_error(error)
-
-
-@dataclass(frozen=True)
-class RejectedRecord:
-    """A record that could not be read.
-
-    ``line`` is the 1-based line (JSON Lines, CSV) or record number (other formats); ``reason`` is
-    the whole message of the error that a strict read would have raised; ``raw`` is the record as
-    text.
-    """
-
-    file: str
-    line: int
-    reason: str
-    raw: str
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, stacklevel=2)
-
-
-FORMAT_TITLES = {
-    "auto": "Detect automatically",
-    "spanlab": "spanlab JSONL",
-    "mushroom": "Mu-SHROOM",
-    "ragtruth": "RAGTruth",
-    "faithbench": "FaithBench",
-    "labelstudio": "Label Studio",
-    "claims": "Claims with labels (AVeriTeC)",
-    "averitec": "AVeriTeC predictions",
-    "multihop": "Questions of HotpotQA, 2WikiMultihopQA or MuSiQue",
-    "graphrag": "GraphRAG's output, with queries.jsonl",
-    "summaries": "Hierarchical summaries (BooookScore)",
-    "traces": "OpenTelemetry traces",
-    "json": "JSON or JSON Lines of other fields",
-    "csv": "CSV",
-    "parquet": "Parquet",
-    "arrow": "Arrow (Hugging Face datasets)",
-}
-
-
-def mapping_in(pairs: Iterable[str], wanted: str) -> dict[str, str]:
-    """Return ``name=value`` pairs as a dict.
-
-    Raises:
-        UsageError: one is none; says what is ``wanted``.
-    """
-    parts = {pair: pair.partition("=") for pair in pairs}
-    for pair, (name, sign, value) in parts.items():
-        if not (name and sign and value):
-            raise UsageError(f"{wanted}, not {pair!r}")
-    return {name: value for name, _, value in parts.values()}
-
-
-def _columns(value: Any) -> Any:
-    if not isinstance(value, list | tuple):
-        return value or None
-    return mapping_in(value, "--column wants field=column, such as answer=response") or None
-
-
-class ReadOptions(OptionModel):
-    """How to read a file: what people can set, and where remarks and rejects go.
-
-    Args:
-        on_warning: called with each remark on something that was read otherwise than it stands.
-        on_reject: called with each record that is wrong, and reading goes on; None is strict, the
-            first wrong record raises ``InputError``.
-        name: what to call the file in messages, such as the name of an upload.
-    """
-
-    format: str = option(
-        "auto",
-        title="Format",
-        help=f"How the files are written: {', '.join(FORMAT_TITLES)}; auto looks at the content.",
-        titles=FORMAT_TITLES,
-    )
-    contexts: Path | None = option(
-        None,
-        title="Passages",
-        help="Passages for the items: a directory of <id>.context.txt files, or a JSONL with id "
-        "and passages.",
-        placeholder="/data/contexts",
-    )
-    columns: Annotated[Mapping[str, str] | None, BeforeValidator(_columns)] = option(
-        None,
-        title="Columns",
-        help="Names a column of a table, or a field of JSON: answer=output.text, messages=chat, "
-        "passages=docs.content. Repeatable.",
-        flags="--column",
-    )
-    records: str | None = option(
-        None,
-        title="Records",
-        help="If a JSON file is one object: where its list of records is, such as results.items. "
-        "By default the list that looks most like records is read.",
-        titles={".": "the file as one record"},
-    )
-    turns: Literal["last", "all"] = option(
-        "last",
-        title="Items of a chat",
-        help="Which answers of a chat become items: the last one, or all. What came before is the "
-        "question, what tools returned are passages.",
-        titles={"last": "The last answer", "all": "Each answer"},
-    )
-    sources: Path | None = option(
-        None,
-        title="Sources of RAGTruth",
-        help="RAGTruth's source_info.jsonl, if it lies elsewhere.",
-        sides={"command", "python"},
-    )
-    query: str | None = option(
-        None,
-        title="Question",
-        help="For GraphRAG's output without queries.jsonl: the question asked.",
-        sides={"command", "python"},
-    )
-    answer: str | None = option(
-        None, title="Answer", help="… and the answer that it gave.", sides={"command", "python"}
-    )
-    on_warning: SkipJsonSchema[Callable[[str], None]] = Field(_warn, exclude=True)
-    on_reject: SkipJsonSchema[Callable[[RejectedRecord], None] | None] = Field(None, exclude=True)
-    name: SkipJsonSchema[str | None] = Field(None, exclude=True)
-
-    @property
-    def asked(self) -> tuple[str, str] | None:
-        """The question and the answer that are given for GraphRAG's output.
-
-        Raises:
-            UsageError: there is only one of them.
-        """
-        if self.query is None and self.answer is None:
-            return None
-        if self.query is None or self.answer is None:
-            raise UsageError(
-                "--query and --answer go together: the question asked, and what came of it"
-            )
-        return self.query, self.answer
 
 
 GROUP = "spanlab.formats"  # of entry points; each is a ``FormatEntry``

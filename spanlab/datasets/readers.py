@@ -27,7 +27,8 @@ from spanlab.datasets.formats.csv_table import CsvReader
 from spanlab.datasets.formats.json_table import JsonReader
 from spanlab.datasets.formats.tabular import MappedReader, RecordLayout
 from spanlab.datasets.parquet import ParquetReader
-from spanlab.datasets.reader import GROUP, FormatReader, ReadOptions, RejectedRecord
+from spanlab.datasets.read_options import ReadOptions, RejectedRecord
+from spanlab.datasets.reader import GROUP, FormatReader
 from spanlab.errors import InputError, UsageError
 from spanlab.inbound import brought, offered
 from spanlab.schema import Record

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from spanlab.datasets.detect import detect
 from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.formats.mushroom import Place, PublishedLabel
-from spanlab.datasets.reader import ReadOptions, input_error, language
+from spanlab.datasets.read_options import ReadOptions
+from spanlab.datasets.reader import input_error, language
 from spanlab.datasets.readers import read_placed
 from spanlab.errors import InputError
 from spanlab.extents import Extent, merge

@@ -45,7 +45,8 @@ from pydantic_core import PydanticSerializationError, to_json
 from spanlab.datasets import reader
 from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.limits import TOGETHER, too_many
-from spanlab.datasets.reader import ReadOptions, check_meta, input_error
+from spanlab.datasets.read_options import ReadOptions
+from spanlab.datasets.reader import check_meta, input_error
 from spanlab.errors import InputError
 from spanlab.schema import (
     Annotation,

@@ -23,7 +23,8 @@ from spanlab.datasets import reader
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.quotes import OffsetReader, OffsetUnit, RegionPlace, span_at
-from spanlab.datasets.reader import ReadOptions, checked, language, passages_of, text_of
+from spanlab.datasets.read_options import ReadOptions
+from spanlab.datasets.reader import checked, language, passages_of, text_of
 from spanlab.errors import InputError
 from spanlab.schema import (
     Annotation,

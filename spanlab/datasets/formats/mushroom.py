@@ -16,7 +16,8 @@ from pydantic_core import to_json
 from spanlab.datasets import reader
 from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.quotes import interval_at, span_at
-from spanlab.datasets.reader import ReadOptions, checked, language
+from spanlab.datasets.read_options import ReadOptions
+from spanlab.datasets.reader import checked, language
 from spanlab.labels import flatten, hard_of
 from spanlab.schema import Annotation, AnnotatorKind, Item, Probability, Record, Span
 

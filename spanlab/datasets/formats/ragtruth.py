@@ -22,7 +22,8 @@ from spanlab.datasets import reader
 from spanlab.datasets.contexts import RecordIndex
 from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.quotes import find_quote, span_at
-from spanlab.datasets.reader import ReadOptions, checked
+from spanlab.datasets.read_options import ReadOptions
+from spanlab.datasets.reader import checked
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record
 

@@ -35,7 +35,8 @@ from spanlab.datasets.columns import map_columns, value_at, without
 from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.formats.analysis_table import CellsRow, by_item, is_own, is_table, record_of
 from spanlab.datasets.formats.ragtruth import taken_apart
-from spanlab.datasets.reader import ReadOptions, checked, language, listed, text_of, within
+from spanlab.datasets.read_options import ReadOptions
+from spanlab.datasets.reader import checked, language, listed, text_of, within
 from spanlab.errors import InputError
 from spanlab.schema import Item, Passage, Record
 

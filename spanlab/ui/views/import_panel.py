@@ -8,7 +8,7 @@ from html import escape
 
 import streamlit as st
 
-from spanlab.datasets.reader import FORMAT_TITLES, RejectedRecord
+from spanlab.datasets.read_options import FORMAT_TITLES, RejectedRecord
 from spanlab.errors import UsageError
 from spanlab.results import counted
 from spanlab.schema import Item
