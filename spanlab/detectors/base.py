@@ -243,15 +243,15 @@ _ENDED = (
 )
 
 
-_TELL_SECONDS = 0.01  # between two looks that the event loop has to have at a thread's results
+_TELL_SECONDS = 0.01  # for which a thread keeps results before it wakes the event loop
 
 
 @dataclass
 class BatchCollector:
     """A detector that computes in a thread: what is asked for meanwhile is its next batch.
 
-    Results come back together, but at most a hundredth of a second after they are there: to wake
-    an event loop takes longer than a quick detector does for an item.
+    Results of a hundredth of a second come back together: to wake an event loop takes longer than
+    a quick detector does for an item. None waits for more than the batch after its own.
     """
 
     name: str
@@ -294,7 +294,7 @@ class BatchCollector:
             answers: Sequence[Annotation | BaseException]
             try:
                 answers = self._attempt([item for item, _ in wanted])
-            except BaseException as error:  # noqa: BLE001 - an end, which is for who waits
+            except BaseException as error:  # noqa: BLE001 - raised where it is awaited
                 answers = [error] * len(wanted)
             results += zip((future for _, future in wanted), answers, strict=True)
             if time.monotonic() - told > _TELL_SECONDS:
