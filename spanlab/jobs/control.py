@@ -19,8 +19,8 @@ from spanlab.jobs.steps import queue_for
 from spanlab.jobs.summary import progress_in_words
 from spanlab.jobs.views import KINDS, JobState, JobView, Kind
 from spanlab.settings import Settings
-from spanlab.workflows.detection.estimate import covers, differences, settings_of
 from spanlab.workflows.detection.request import RunRequest
+from spanlab.workflows.detection.setup import covers, differences, settings_of
 
 _EVERY = 0.4  # seconds between two looks at a job that is waited for
 

@@ -28,8 +28,8 @@ from spanlab.jobs.steps import interrupted, queue_for, step, told_when_done
 from spanlab.jobs.views import KINDS, JobState, progress_of, summed
 from spanlab.settings import Settings
 from spanlab.workflows.detection.dataset_run import unfinished_positions
-from spanlab.workflows.detection.estimate import note_setups
 from spanlab.workflows.detection.request import RunProgress, RunRequest
+from spanlab.workflows.detection.setup import note_setups
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,7 +11,7 @@ import pytest
 from spanlab.detectors import DetectorSpec
 from spanlab.detectors.entry import entries, installed
 from spanlab.settings import Settings
-from spanlab.workflows.detection.estimate import prompt_hash
+from spanlab.workflows.detection.setup import prompt_hash
 
 ENTRY = """
 from spanlab.detectors.entry import DetectorEntry

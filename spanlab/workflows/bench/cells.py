@@ -28,10 +28,10 @@ from spanlab.settings import Settings
 from spanlab.workflows.bench.cards import BenchItem, DatasetCard, FoundDataset
 from spanlab.workflows.bench.plan import BenchCell, BenchPlan, altered, cells_of, concurrency_of
 from spanlab.workflows.bench.scoring import best_annotators, score_predictions, write_predictions
-from spanlab.workflows.detection.estimate import prompt_hash, settings_of, setup_changes
 from spanlab.workflows.detection.file_run import FileRun
 from spanlab.workflows.detection.request import request_of
 from spanlab.workflows.detection.selection import specs_in
+from spanlab.workflows.detection.setup import prompt_hash, settings_of, setup_changes
 from spanlab.workflows.measuring.certificates import read_certificate
 
 _REASONS: Final = 20  # of failures, that a cell keeps

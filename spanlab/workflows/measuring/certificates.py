@@ -24,7 +24,7 @@ from spanlab.scorers.powered import Array, ReviewedSample, estimate_rate
 from spanlab.storage import Store
 from spanlab.workflows.analysis.calibration import CalibrationTally
 from spanlab.workflows.datasets import summary_of
-from spanlab.workflows.detection.estimate import changed_prompts, model_checks, option_hash
+from spanlab.workflows.detection.setup import changed_prompts, model_checks, option_hash
 from spanlab.workflows.measuring.measurement import measure
 from spanlab.workflows.measuring.sample import (
     MeasuredItems,

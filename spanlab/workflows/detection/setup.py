@@ -1,0 +1,217 @@
+"""With which settings a run is made, and how its detectors are set up: models, prompts, options."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from pydantic import JsonValue, PydanticUserError
+
+from spanlab.detectors import DetectorEntry, installed
+from spanlab.detectors.building import program_name
+from spanlab.detectors.entry import entries, entry_of
+from spanlab.detectors.spec import DetectorSpec
+from spanlab.lm.choice import OPENAI
+from spanlab.lm.refusals import recall
+from spanlab.schema import DatasetSettings, DetectorSetup
+from spanlab.settings import Settings
+from spanlab.storage import Store
+from spanlab.workflows.detection.request import RunRequest
+
+if TYPE_CHECKING:
+    import dspy
+
+
+# How endpoints are reached, and what they cost: no finding depends on it.
+_REACHING = frozenset({"api_key_env", "base_url_env", "retries", "timeout", "price"})
+
+
+_NONE = "none"
+
+
+def settings_of(spec: DetectorSpec) -> dict[str, JsonValue]:
+    """Return all that a detector's findings depend on by dotted names, with its defaults."""
+    entry = installed().get(spec.detector)
+    written = spec.model_dump(mode="json")
+    if isinstance(entry, DetectorEntry):
+        read = entry.options.model_validate(spec.options)
+        written["options"] = read.model_dump(mode="json")
+    return dict(_flat(written, ""))
+
+
+def differences(before: DetectorSpec, now: DetectorSpec) -> tuple[str, ...]:
+    """Say in what two specifications of a detector differ.
+
+    Args:
+        before: with which something was done.
+        now: with which it is asked for.
+
+    Returns:
+        A clause for each setting, such as "calibration learnt.json (it was none)"; empty if
+        findings do not depend on the difference.
+    """
+    was, is_now = settings_of(before), settings_of(now)
+    return tuple(
+        f"{name.removeprefix('options.')} {_shown(is_now.get(name))} (it was "
+        f"{_shown(was.get(name))})"
+        for name in dict.fromkeys((*is_now, *was))
+        if is_now.get(name) != was.get(name)
+    )
+
+
+def covers(under_way: RunRequest, asked: RunRequest) -> bool:
+    """Say whether a run does all that another is asked, whatever their pace and budgets."""
+    if asked.again and not under_way.again:
+        return False
+    if under_way.limit not in {None, asked.limit} or under_way.items not in {None, asked.items}:
+        return False
+    return _asked(under_way) == _asked(asked)
+
+
+def _asked(request: RunRequest) -> tuple[JsonValue, ...]:
+    specs: list[JsonValue] = [settings_of(spec) for spec in request.specs]
+    return request.dataset, list(request.annotators), request.retry_failed, specs
+
+
+def _flat(value: JsonValue, name: str) -> Iterator[tuple[str, JsonValue]]:
+    if not isinstance(value, dict):
+        yield name, value
+        return
+    for key, inner in value.items():
+        if key not in _REACHING:
+            yield from _flat(inner, f"{name}.{key}".strip("."))
+
+
+def _shown(value: JsonValue) -> str:
+    return _NONE if value in (None, "") else str(value)
+
+
+def note_setups(store: Store, request: RunRequest, settings: Settings) -> None:
+    """Keep with a dataset how the detectors of a run are set up.
+
+    What is there already stays, unless the run annotates every item anew.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    made = [setup_of(spec, settings) for spec in request.specs]
+    anew = request.again and request.items is None and request.limit is None
+
+    def noted(old: DatasetSettings) -> DatasetSettings:
+        kept = [one for one in old.setups if not (anew and one.annotator in request.annotators)]
+        return old.model_copy(update={"setups": (*kept, *(one for one in made if one not in kept))})
+
+    store.change_settings(request.dataset, noted)
+
+
+def setup_of(spec: DetectorSpec, settings: Settings) -> DetectorSetup:
+    """Return how a detector is set up."""
+    return DetectorSetup(
+        annotator=spec.signs,
+        version=version("spanlab"),
+        settings={key: value for key, value in settings_of(spec).items() if key != "metric"},
+        prompts=prompt_hash(spec, settings),
+    )
+
+
+def option_hash(setup: DetectorSetup) -> str:
+    """Return a hash of a detector's options; they may name places that are nobody's business."""
+    return sha256(json.dumps(setup.options, sort_keys=True).encode()).hexdigest()
+
+
+def setup_changes(
+    binding: Mapping[str, Any], spec: DetectorSpec, settings: Settings
+) -> tuple[str, ...]:
+    """Return in what a detector differs from the one that a certificate is bound to."""
+    now = setup_of(spec, settings)
+    values = {"models": now.models, "prompts": now.prompts, "options": option_hash(now)}
+    then = {key: binding.get(key, {}).get(spec.signs) for key in values}
+    return tuple(key for key in values if then[key] not in (None, [values[key]]))
+
+
+def model_checks(setups: Iterable[DetectorSetup]) -> list[dict[str, Any]]:
+    """Return what ``check-model`` found last of each model that detectors were set up with."""
+    endpoints = {
+        (one.settings.get(f"{key[:-5]}base_url") or OPENAI, name): None
+        for one in setups
+        for key, name in one.models.items()
+        if key.endswith(".model") and not key.startswith("options.")
+    }
+    checks = ((model, recall(str(endpoint), str(model))) for endpoint, model in endpoints)
+    return [{"model": model, "check": check and check.model_dump()} for model, check in checks]
+
+
+def changed_prompts(
+    setups: Iterable[DetectorSetup], settings: Settings | None = None
+) -> tuple[str, ...]:
+    """Return whose prompts differ from those that are in use now, such as by another default."""
+    settings = settings or Settings.read()
+    changed, known = [], {entry.name for entry in entries()}
+    for one in setups:
+        named = {key: one.settings.get(key) for key in ("detector", "name", "program", "guidance")}
+        spec = DetectorSpec.model_validate(named)
+        if spec.detector in known and one.prompts != prompt_hash(spec, settings):
+            changed.append(one.annotator)
+    return tuple(dict.fromkeys(changed))
+
+
+def prompt_hash(spec: DetectorSpec, settings: Settings) -> str:
+    """Return a hash of what a detector tells models, and of the tuned prompt that it uses.
+
+    Where a prompt stands makes no difference: instructions and fields of signatures count, other
+    texts of its package, and files of data beside its code, such as a trained model.
+    """
+    entry = entry_of(spec.detector)
+    module = importlib.import_module(entry.module) if entry.module else None
+    told = set(_prompts(module)) if module and entry.asks_models else set()
+    program = settings.programs / f"{program_name(spec, settings)}.json"
+    beside = Path(module.__file__).parent.glob("*") if module and module.__file__ else ()
+    data = [path for path in beside if module and module.__package__ and path.suffix != ".py"]
+    told |= {path.read_bytes() for path in (*data, program) if path.is_file()}
+    digests = sorted(sha256(text).digest() for text in told)
+    return sha256(b"".join(digests)).hexdigest()
+
+
+def _prompts(module: ModuleType) -> Iterator[bytes]:
+    """Yield the signatures and texts of a module, and of what it imports from its package.
+
+    Of what it imports from elsewhere, such as the extraction of claims, the signatures count.
+    """
+    import dspy  # which takes a second to load, and detectors that ask models have loaded
+
+    package = module.__package__ or module.__name__
+    names = {module.__name__}
+    queue = [module.__name__]
+    while queue:
+        name = queue.pop()
+        ours = _is_in(name, package)
+        for key, value in vars(sys.modules[name]).items():
+            if isinstance(value, type) and issubclass(value, dspy.Signature):
+                yield _signature_text(value)
+            elif ours and isinstance(value, str) and " " in value and not key.startswith("__"):
+                yield value.encode()
+            origin = getattr(value, "__module__", None)
+            known = _is_in(str(origin), "spanlab") or _is_in(str(origin), package)
+            if ours and known and origin in sys.modules and origin not in names:
+                names.add(origin)
+                queue.append(origin)
+
+
+def _is_in(module: str, package: str) -> bool:
+    return f"{module}.".startswith(f"{package}.")
+
+
+def _signature_text(signature: type[dspy.Signature]) -> bytes:
+    fields: object
+    try:
+        fields = signature.model_json_schema()
+    except PydanticUserError:  # a type without a schema, which a detector of others may have
+        fields = list(signature.fields)
+    return json.dumps([signature.instructions, fields], sort_keys=True).encode()
