@@ -272,13 +272,13 @@ class Store:
     def delete_dataset(self, name: str) -> None:
         """Delete a dataset with all annotations and logs, for good; see ``staging.remove``."""
 
-        def found(connection: Connection) -> DatasetRow:
+        def doomed(connection: Connection) -> DatasetRow:
             access.require(connection, self.actor, Permission.MANAGE, name)
             row = catalog.find(connection, name, delete=True)
             access.note(connection, self.actor, "dataset deleted for good", name)
             return row
 
-        staging.remove(self._database, found)
+        staging.remove(self._database, doomed)
 
     def bin_dataset(self, name: str) -> None:
         """Put a dataset and its versions into the bin for 30 days; see ``dataset_bin.put``."""

@@ -153,12 +153,14 @@ def changed_prompts(
 ) -> tuple[str, ...]:
     """Return whose prompts differ from those that are in use now, such as by another default."""
     settings = settings or Settings.read()
-    changed, known = [], {entry.name for entry in entries()}
-    for one in setups:
-        named = {key: one.settings.get(key) for key in ("detector", "name", "program", "guidance")}
+    changed, installed_names = [], {entry.name for entry in entries()}
+    for setup in setups:
+        named = {
+            key: setup.settings.get(key) for key in ("detector", "name", "program", "guidance")
+        }
         spec = DetectorSpec.model_validate(named)
-        if spec.detector in known and one.prompts != prompt_hash(spec, settings):
-            changed.append(one.annotator)
+        if spec.detector in installed_names and setup.prompts != prompt_hash(spec, settings):
+            changed.append(setup.annotator)
     return tuple(dict.fromkeys(changed))
 
 
@@ -198,8 +200,8 @@ def _prompts(module: ModuleType) -> Iterator[bytes]:
             elif ours and isinstance(value, str) and " " in value and not key.startswith("__"):
                 yield value.encode()
             origin = getattr(value, "__module__", None)
-            known = _is_in(str(origin), "spanlab") or _is_in(str(origin), package)
-            if ours and known and origin in sys.modules and origin not in names:
+            counts = _is_in(str(origin), "spanlab") or _is_in(str(origin), package)
+            if ours and counts and origin in sys.modules and origin not in names:
                 names.add(origin)
                 queue.append(origin)
 
