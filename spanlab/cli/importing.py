@@ -27,6 +27,15 @@ def import_command(
     rejects: Annotated[
         Path | None, typer.Option(help="Where --skip-bad writes (default DATASET.rejects.jsonl).")
     ] = None,
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            help="What a dataset asks that asks nothing yet: a labelling configuration of Label "
+            "Studio (XML), or JSON as for `spanlab datasets --questions`. Without it, what "
+            "responses in an export of Label Studio show.",
+            dir_okay=False,
+        ),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Show the first records as they would be; store nothing."),
@@ -48,6 +57,7 @@ def import_command(
     spanlab import ragtest/output --dataset rag --query "Who paid?" --answer "Ada paid Bo."
     spanlab import saved_dataset/ --dataset hub --column answer=response
     spanlab import hf://ORGANISATION/NAME --dataset hub
+    spanlab import project.json --dataset labels --questions config.xml
     spanlab import submission.jsonl --dataset val --as my-system
     """
     if options.system is not None:
@@ -57,6 +67,7 @@ def import_command(
         return
     from spanlab.cli import console, inputs
     from spanlab.storage import Store
+    from spanlab.workflows.datasets import questions_of
     from spanlab.workflows.import_files import in_folders
     from spanlab.workflows.import_preview import preview_import
     from spanlab.workflows.importing import RejectsFile, import_files
@@ -69,12 +80,15 @@ def import_command(
         console.write_tables(preview.tables())
         _warn(preview.warning)
         return
+    asked = None if questions is None else questions_of(inputs.text_of(questions))
     target = rejects or Path(f"{dataset.replace('/', '_')}.rejects.jsonl")
     with RejectsFile(target) as left_out:
         reading = options.model_copy(update={"on_reject": left_out.add})
         try:
             with Store.open() as store, console.bar("importing", unit="items") as advance:
-                done = import_files(store, found, dataset, reading, on_progress=advance)
+                done = import_files(
+                    store, found, dataset, reading, asked=asked, on_progress=advance
+                )
         finally:
             if left_out.count:
                 console.say(f"left out {counted(left_out.count, 'bad record')}; see {target}")

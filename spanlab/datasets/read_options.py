@@ -6,13 +6,14 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from spanlab.errors import UsageError
 from spanlab.options import OptionModel, option
+from spanlab.schema import Response
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,15 @@ class RejectedRecord:
     line: int
     reason: str
     raw: str
+
+
+class ControlResponse(NamedTuple):
+    """What somebody responded in a control of another tool's form, and of what kind that is."""
+
+    name: str
+    control: str  # "choices", "rating", "number" or "textarea"
+    of_span: bool
+    response: Response
 
 
 def _warn(message: str) -> None:
@@ -80,6 +90,7 @@ class ReadOptions(OptionModel):
         on_warning: called with each remark on something that was read otherwise than it stands.
         on_reject: called with each record that is wrong, and reading goes on; None is strict, the
             first wrong record raises ``InputError``.
+        on_response: called with each response to something that a dataset may ask.
         name: what to call the file in messages, such as the name of an upload.
     """
 
@@ -134,6 +145,9 @@ class ReadOptions(OptionModel):
     )
     on_warning: SkipJsonSchema[Callable[[str], None]] = Field(_warn, exclude=True)
     on_reject: SkipJsonSchema[Callable[[RejectedRecord], None] | None] = Field(None, exclude=True)
+    on_response: SkipJsonSchema[Callable[[ControlResponse], None] | None] = Field(
+        None, exclude=True
+    )
     name: SkipJsonSchema[str | None] = Field(None, exclude=True)
 
     @property

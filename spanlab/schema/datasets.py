@@ -230,12 +230,12 @@ class DatasetSettings(FrozenModel):
             for attribute in self.attributes
             if attribute.required
             and attribute.is_asked_of(span.label)
-            and attribute.name not in span.attributes
+            and not attribute.is_answered_in(span.attributes)
         )
         whole = (
             question.shown
             for question in self.questions
-            if question.required and question.name not in annotation.responses
+            if question.required and not question.is_answered_in(annotation.responses)
         )
         return (*spans, *whole)
 

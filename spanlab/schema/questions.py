@@ -61,6 +61,11 @@ class Question(FrozenModel):
         """Say whether the attribute is asked of spans with this label."""
         return not self.labels or label in self.labels
 
+    def is_answered_in(self, responses: Responses) -> bool:
+        """Say whether one of these is a response to this question that it allows."""
+        given = responses.get(self.name)
+        return given is not None and self.problem(given) is None
+
     def problem(self, response: Response) -> str | None:
         """Say what is wrong with a response to this question and what would be right, if it is."""
         if self.kind == "choice" and response not in self.options:

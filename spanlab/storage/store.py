@@ -422,7 +422,11 @@ class Store:
             return catalog.counts(*place, reviewer)
 
     def plan(self, dataset: str) -> PlanProgress | None:
-        """Return how far a dataset's plan is, for all; None without one."""
+        """Return how far a dataset's plan is, for all people; None without one.
+
+        Who may not read what others said is told of their own part alone: see ``part``.
+        """
+        self.require(Permission.READ, dataset)
         with self._reading(dataset) as place:
             return assignment.progress(*place, catalog.settings_of(place[0], dataset))
 

@@ -263,8 +263,7 @@ def _given(responses: Responses, questions: Sequence[Question]) -> _Given:
     return tuple(
         (asked.name, responses[asked.name])
         for asked in questions
-        if asked.kind != "text" and asked.name in responses
-        if asked.problem(responses[asked.name]) is None
+        if asked.kind != "text" and asked.is_answered_in(responses)
     )
 
 

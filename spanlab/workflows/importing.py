@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple, Self
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
 from spanlab.datasets import ReadOptions, RejectedRecord, dumps, read_placed
+from spanlab.datasets.formats.labelstudio_writer import ControlTally
 from spanlab.datasets.limits import longest, record_limit, too_large
 from spanlab.detectors import spec_of
 from spanlab.errors import InputError
 from spanlab.options import option
 from spanlab.results import counted
 from spanlab.runtime import rarely_collected
-from spanlab.schema import Item, Record
+from spanlab.schema import DatasetSettings, Item, Question, Record
 from spanlab.workflows.detection.request import RunRequest, request_of
 from spanlab.workflows.voting import vote_dataset
 
@@ -130,9 +131,12 @@ def import_files(
     dataset: str,
     options: ImportOptions | None = None,
     *,
+    asked: Mapping[str, Any] | None = None,
     on_progress: Progress | None = None,
 ) -> ImportResult:
     """Read files into a dataset, which is made if it does not exist.
+
+    Where it asks nothing yet, it asks from now on what the files have responses to.
 
     Args:
         store: the annotation database.
@@ -140,16 +144,18 @@ def import_files(
         dataset: the dataset's name; items are added behind those it has.
         options: how to read them, and whether to leave wrong records out, instead of importing
             nothing at all. They go to ``on_reject``; without it they are in the result.
+        asked: what it is to ask instead, as settings of a dataset; see ``questions_of``.
         on_progress: called now and then with the number of items read.
 
     Raises:
         InputError: a record is wrong or an id is repeated (strict), no record is left when the
             wrong ones are, or these are too many to be returned; nothing was imported.
     """
-    log = _ImportLog()
+    log, tally = _ImportLog(), ControlTally()
     given = options or ImportOptions()
     on_reject = log.counting(given.on_reject or log.keep) if given.skip_bad else None
-    chosen = given.model_copy(update={"on_warning": log.warnings.append, "on_reject": on_reject})
+    told = {"on_warning": log.warnings.append, "on_reject": on_reject, "on_response": tally.add}
+    chosen = given.model_copy(update=told)
     places = _RecordPositions(files, chosen)
 
     def on_taken(index: int, record: Record) -> None:
@@ -167,8 +173,30 @@ def import_files(
     records = _some(places.records(), log)
     with rarely_collected():
         count = store.import_records(dataset, records, on_progress, on_taken)
+    shown, unclear = tally.asked()
+    _ask(store, dataset, asked or shown, log)
+    if unclear and not asked:
+        log.warnings.append(
+            f"its responses do not show what these ask: {', '.join(unclear)}; the labelling "
+            f"configuration does: spanlab datasets {dataset} --questions FILE"
+        )
     missing = without_passages(min(places.without_passages, count), count)
     return ImportResult(count, tuple(log.warnings), tuple(log.rejects), missing)
+
+
+def _ask(store: Store, dataset: str, asked: Mapping[str, Any], log: _ImportLog) -> None:
+    """Let a dataset ask something, if it asks nothing yet."""
+    questions: tuple[Question, ...] = (*asked["attributes"], *asked["questions"])
+    names = [question.name for question in questions]
+
+    def change(now: DatasetSettings) -> DatasetSettings:
+        if now.attributes or now.questions:
+            return now
+        log.warnings.append(f"{dataset!r} now asks: {', '.join(names)}")
+        return now.model_copy(update=dict(asked))
+
+    if names:
+        store.change_settings(dataset, change)
 
 
 def _some(records: Iterator[Record], log: _ImportLog) -> Iterator[Record]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -156,3 +157,27 @@ def test_a_click_responds_and_another_one_takes_it_back(desk: Sit) -> None:
     expect(two).to_have_attribute("aria-pressed", "false")
     here.settle()
     assert here.state("a").responses == {}
+
+
+def test_attributes_that_the_dataset_does_not_ask_are_shown_and_not_offered(desk: Sit) -> None:
+    """A detector's own words stand beside its span; a required one of them counts as none."""
+    (span,) = suggested(ITEMS[0], [("two", 0.9)]).spans
+    given = {"severity": "catastrophic", "mood": "<b>grim"}
+    said = suggested(ITEMS[0], [("two", 0.9)]).model_copy(
+        update={"spans": (span.model_copy(update={"attributes": given}),)}
+    )
+    here = desk([Record(item=ITEMS[0], annotations=(said,))], attributes=(SEVERITY,))
+    card = here.page.locator(".sl-card")
+    expect(card).to_contain_text("severity: catastrophic, mood: <b>grim")
+    form = here.page.get_by_role("group", name="Attributes of the span")
+    expect(form.get_by_role("button")).to_have_text([re.compile("minor"), re.compile("major")])
+    expect(form.locator("[aria-pressed=true]")).to_have_count(0)
+    here.press("a", "Enter")
+    here.hears("Not done: severity of “two” without a response")
+    here.press("2", "Escape", "Enter")
+    here.settle()
+    state = here.state("a")
+    assert state.status is Status.DONE
+    assert [own.attributes for own in state.spans.values()] == [
+        {"severity": "major", "mood": "<b>grim"}
+    ]

@@ -50,7 +50,7 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "positions": (_SEE, lambda store, name: store.positions(name, _ANNA)),
     "positions_of": (_SEE, lambda store, name: store.positions_of(name, ["a"])),
     "counts": (_SEE, lambda store, name: store.counts(name, "Anna")),
-    "plan": (_SEE, lambda store, name: store.plan(name)),
+    "plan": (_READ, lambda store, name: store.plan(name)),
     "part": (_SEE, lambda store, name: store.part(name, "Anna")),
     "n_operations": (_SEE, lambda store, name: store.n_operations(name)),
     "finished": (_SEE, lambda store, name: store.finished(name)),

@@ -266,6 +266,7 @@ BLIND: dict[str, Attempt] = {  # beside these, an annotator who reviews blind
     "reads as if shown once done": _disguised("Anna", shown=True),
     "reads labels": lambda mine: review.labels(mine, "ours", QueueQuery(reviewer="Anna")),
     "reads who has finished what": lambda mine: mine.finished("ours"),
+    "reads how far others are with the plan": lambda mine: mine.plan("ours"),
     "reads the list of datasets": lambda mine: mine.datasets(versions=True),
     "reads a measurement": lambda mine: read_measured(mine, "ours"),
     "measures": lambda mine: measure(mine, "ours"),

@@ -23,7 +23,7 @@ from spanlab.datasets import reader
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.quotes import OffsetReader, OffsetUnit, RegionPlace, span_at
-from spanlab.datasets.read_options import ReadOptions
+from spanlab.datasets.read_options import ControlResponse, ReadOptions
 from spanlab.datasets.reader import checked, language, passages_of, text_of
 from spanlab.errors import InputError
 from spanlab.schema import (
@@ -236,6 +236,9 @@ class LabelStudioReader(reader.FormatReader):
                 self._other[region.type] = self._other.get(region.type, 0) + 1
                 continue
             responses.setdefault(None if whole else region.id, {})[region.from_name] = response
+            if self._options.on_response is not None:
+                shown = ControlResponse(region.from_name, region.type, not whole, response)
+                self._options.on_response(shown)
         return responses
 
 

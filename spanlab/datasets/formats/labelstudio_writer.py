@@ -30,6 +30,7 @@ from xml.etree import ElementTree as ET
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
+from spanlab.datasets.read_options import ControlResponse
 from spanlab.datasets.reader import check_meta
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import (
@@ -135,9 +136,8 @@ def _responses(
     questions: Sequence[Question], responses: Responses, place: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     for question in questions:
-        given = responses.get(question.name)
-        if given is not None and question.problem(given) is None:
-            type_, value = _value(question, given)
+        if question.is_answered_in(responses):
+            type_, value = _value(question, responses[question.name])
             head = {"from_name": question.name, "to_name": "answer", "type": type_}
             yield {**head, "value": {**place, **value}}
 
@@ -224,6 +224,47 @@ def asked_in(config: str) -> dict[str, tuple[Question, ...]]:
             by_scope[where].append(_question(element, title))
             title = ""
     return {where: tuple(questions) for where, questions in by_scope.items()}
+
+
+class ControlTally:
+    """What responses show of the controls that they were given in, for want of a configuration."""
+
+    def __init__(self) -> None:
+        self._shown: dict[str, tuple[ControlResponse, dict[Response, None]]] = {}
+
+    def add(self, given: ControlResponse) -> None:
+        """Take in a response; what its name was first seen as, it stays."""
+        first, values = self._shown.setdefault(given.name, (given, {}))
+        if given.control == first.control != "textarea":
+            values[given.response] = None
+
+    def asked(self) -> tuple[dict[str, tuple[Question, ...]], tuple[str, ...]]:
+        """Return what is asked, as ``asked_in`` does, and the names of which too little shows.
+
+        Options are those that somebody chose, a rating goes to 5 at least, and another scale from
+        the least to the greatest value. One option is no choice, and one value no scale.
+        """
+        by_scope: dict[str, list[Question]] = {"attributes": [], "questions": []}
+        unclear = []
+        for name, (first, values) in self._shown.items():
+            numbers = [value for value in values if isinstance(value, int)]
+            kinds: dict[str, dict[str, Any]] = {
+                "choices": {"options": tuple(values)},
+                "rating": {"kind": "scale", "high": max((5, *numbers))},
+                "number": {
+                    "kind": "scale",
+                    "low": min(numbers, default=0),
+                    "high": max(numbers, default=0),
+                },
+                "textarea": {"kind": "text"},
+            }
+            try:
+                question = Question(name=name, **kinds[first.control])
+            except ValidationError:
+                unclear.append(name)
+            else:
+                by_scope["attributes" if first.of_span else "questions"].append(question)
+        return {where: tuple(asked) for where, asked in by_scope.items()}, tuple(unclear)
 
 
 def _control(question: Question) -> tuple[str, Mapping[str, str]]:

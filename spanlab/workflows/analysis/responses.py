@@ -66,7 +66,7 @@ class ResponseTally:
                 fitting = {
                     name: responses[asked.name]
                     for name, responses in given.items()
-                    if asked.name in responses and asked.problem(responses[asked.name]) is None
+                    if asked.is_answered_in(responses)
                 }
                 if len(fitting) > 1:
                     self._units[asked.name].append(fitting)

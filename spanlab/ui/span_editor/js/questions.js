@@ -201,8 +201,11 @@ function titleOf({ title, name }) {
     return title || name;
 }
 
-function responseTo(responses, { name }) {
-    return responses && Object.hasOwn(responses, name) ? responses[name] : null;
+/** What is responded to a question; what it does not allow, such as an option that is gone, is none. */
+function responseTo(responses, question) {
+    const given = responses && Object.hasOwn(responses, question.name) ? responses[question.name] : null;
+    if (question.kind === "text") return typeof given === "string" ? given : null;
+    return optionsOf(question).some(({ response }) => response === given) ? given : null;
 }
 
 /** What can be responded, with the digits that choose it: values of a scale are their own. */
