@@ -66,7 +66,7 @@ class Column(FrozenModel):
 class Chart(FrozenModel):
     """How a table is drawn: ``x`` and ``y`` are columns by key; ``group`` tells series apart."""
 
-    kind: Literal["dots", "bars", "stack", "days", "line", "progress", "matrix", "calibration"]
+    kind: Literal["dots", "bars", "stack", "days", "line", "matrix", "calibration"]
     x: str
     y: str
     group: str | None = None

@@ -77,7 +77,7 @@ def _within(
     whole = Store(store.database)  # with the gold labels, which the person may not see
     for name in names:
         record = whole.record(dataset, name)
-        shares.append(against_gold(record, rated(record, [person])).get(person, (0.0,))[0])
+        shares.append(against_gold(record, rated(record, [person])).get(person, 0.0))
     score = sum(shares) / len(shares)
     known = store.settings(dataset).known
     passed = known is None or score >= known.pass_at

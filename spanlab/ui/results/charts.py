@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -159,34 +158,6 @@ def _line(table: ResultTable) -> Chart:
     return alt.layer(*layers)
 
 
-def _progress(table: ResultTable) -> Chart:
-    """Return a sum that grows by day, and how it is expected to go on, with the range of that."""
-    import altair as alt
-
-    data = chart_frame(table)
-    first, last = (date.fromisoformat(end(data["name"])) for end in (min, max))
-    ticks = alt.TimeIntervalStep(interval="day", step=max(1, (last - first).days // 6))
-    base = alt.Chart(data).encode(
-        x=alt.X("name:T", title=None, axis=alt.Axis(format="%d %b", tickCount=ticks)),
-        tooltip=[
-            alt.Tooltip("name:T", title="Day", format="%Y-%m-%d"),
-            alt.Tooltip("shown:N", title=column_of(table, "annotations").title),
-            alt.Tooltip("interval:N", title="Eight of ten"),
-        ],
-    )
-    y = alt.Y("mean:Q", title="Annotations", scale=scale_of(interval_ends(data)), axis=axis_of())
-    dashes = alt.StrokeDash(
-        "group:N",
-        scale=alt.Scale(domain=["done", "expected"], range=[[1, 0], [5, 4]]),
-        legend=alt.Legend(orient="top", title=None),
-    )
-    layers = [base.mark_line(point=len(data) < _DAYS).encode(y=y, strokeDash=dashes)]
-    if data["low"].notna().any():
-        range_ = base.transform_filter("isValid(datum.low)").mark_area(opacity=0.2, color=NEUTRAL)
-        layers.insert(0, range_.encode(y=alt.Y("low:Q"), y2="high:Q"))
-    return alt.layer(*layers).properties(height=260)
-
-
 def pair_chart(pairs: ResultTable, which: str, order: Sequence[str]) -> Chart:
     """Return the matrix of pairs as a heat map: the figure, and below it the common items.
 
@@ -326,7 +297,6 @@ _KINDS: dict[str, Callable[[ResultTable], Chart]] = {
     "stack": _stack,
     "days": _days,
     "line": _line,
-    "progress": _progress,
     "matrix": _confusion,
     "calibration": _calibration,
 }

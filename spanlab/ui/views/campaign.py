@@ -10,7 +10,7 @@ from spanlab.schema import Permission
 from spanlab.ui.common import choose_dataset, datasets_for, page_link, plain, store, title
 from spanlab.ui.comparisons import campaign_of
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
-from spanlab.ui.results.tables import csv_button, show_chart, show_table
+from spanlab.ui.results.tables import csv_button, show_table
 from spanlab.workflows.analysis.campaign_tables import CampaignOverview, remind_table
 from spanlab.workflows.analysis.people import oversee
 from spanlab.workflows.campaigns import leaving, let_in
@@ -34,7 +34,7 @@ def page() -> None:
 
 
 def _draw(found: CampaignOverview) -> None:
-    people, progress, *others = found.tables()
+    people, *others = found.tables()
     if found.people:
         _head(found)
         _acts(found)
@@ -43,32 +43,22 @@ def _draw(found: CampaignOverview) -> None:
         st.caption("The dataset's settings say who is to finish what, on the Datasets page.")
         page_link("datasets", "Go to Datasets", icon=":material/database:")
         return
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        st.markdown(f"**{plain(progress.title)}**")
-        if progress.rows:
-            show_chart(progress, "Annotations done by day, with the forecast")
-            csv_button(progress, " ".join(progress.remarks))
-        else:
-            st.info(progress.empty, icon=":material/event_available:")
-    for at, table in enumerate(others):
-        with left if at % 2 else right:
-            show_table(table)
+    for table in others:
+        show_table(table)
     page_link("compare", "More of what people marked, on Compare", icon=":material/compare:")
 
 
 def _head(found: CampaignOverview) -> None:
     """Say the four figures that a lead looks for first, and whom to look at."""
-    plan, ahead = found.plan, found.forecast
+    plan, until = found.plan, found.until
     since = datetime.now(UTC) - _RECENT
     active = sum(bool(who.last_active and who.last_active > since) for who in found.people)
-    done = f"{plan.done:,} of {plan.needed:,}" if plan else f"{sum(d for _, d in found.days):,}"
     figures = {
-        "Annotations done": (done, None),
+        "Annotations done": (f"{found.done:,}{f' of {plan.needed:,}' if plan else ''}", None),
         "Left": (f"{plan.needed - plan.done:,}" if plan else "no plan", None),
         "Done by": (
-            f"{ahead.half:%d %b %Y}" if ahead else "–",
-            f"Between {ahead.early} and {ahead.late} in eight of ten draws" if ahead else None,
+            f"{until:%d %b %Y}" if until else "–",
+            "If days go on to be like the last fourteen" if until else None,
         ),
         "Active this week": (f"{active} of {len(found.people)}", "People, in the last seven days"),
     }
@@ -126,10 +116,9 @@ def _give_back(dataset: str, people: list[str]) -> None:
 
 
 def _let_in(found: CampaignOverview) -> None:
-    passed = {each.reviewer for each in found.entrances if each.passed}
     who = st.selectbox(
         "Whom",
-        [who.name for who in found.people if who.name not in passed],
+        [who.name for who in found.people if not who.has_begun],
         index=None,
         accept_new_options=True,
         placeholder="A name",

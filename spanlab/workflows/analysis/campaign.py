@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import NamedTuple
 
 import numpy as np
 
-from spanlab.extents import iou, overlap, size
+from spanlab.extents import iou, size
 from spanlab.labels import hard_of
 from spanlab.results import (
     ITEMS,
@@ -55,16 +55,10 @@ class PersonLabels:
 
 
 class KnownMarks(NamedTuple):
-    """How a person marked ``items`` items with gold labels: mean IoU, and per character.
-
-    ``sensitivity`` is the share of what is hallucinated that they marked, ``specificity`` that of
-    the rest that they left; None of nothing.
-    """
+    """How a person marked ``items`` items with gold labels: mean IoU."""
 
     items: int
     iou: float
-    sensitivity: float | None
-    specificity: float | None
 
 
 @dataclass(frozen=True)
@@ -124,7 +118,7 @@ def campaign(
     responses = ResponseTally(dict.fromkeys(people, AnnotatorKind.PERSON), summary.settings)
     labels: dict[str, PersonLabels] = defaultdict(PersonLabels)
     marks: dict[str, ItemMarks] = {}
-    compared: dict[str, list[tuple[float, int, int, int, int]]] = defaultdict(list)
+    compared: dict[str, list[float]] = defaultdict(list)
     gold: set[str] = set()
     looked_at = 0
     for record in reported(sample_records(store, dataset, limit), on_progress, _REPORT_EVERY):
@@ -134,39 +128,21 @@ def campaign(
         responses.add(record)
         if any(each.kind is AnnotatorKind.GOLD for each in record.annotations):
             gold.add(record.item.id)
-        for name, against in against_gold(record, marks[record.item.id]).items():
-            compared[name].append(against)
-    known = {name: _summed(rows) for name, rows in compared.items()}
+        for name, share in against_gold(record, marks[record.item.id]).items():
+            compared[name].append(share)
+    known = {who: KnownMarks(len(ious), sum(ious) / len(ious)) for who, ious in compared.items()}
     return CampaignReport(
         looked_at, labels, marks, known, frozenset(gold), responses=responses.result()
     )
 
 
-def against_gold(record: Record, item: ItemMarks) -> dict[str, tuple[float, int, int, int, int]]:
-    """Compare what people marked with the gold labels of a record.
-
-    Returns:
-        By person, where there are gold labels: IoU, and characters that are marked and
-        hallucinated, hallucinated, left and not hallucinated, not hallucinated.
-    """
+def against_gold(record: Record, item: ItemMarks) -> dict[str, float]:
+    """Return the IoU of what people marked with the gold labels of a record; empty without any."""
     gold = next((each for each in record.annotations if each.kind is AnnotatorKind.GOLD), None)
     if gold is None or gold.status is not Status.DONE:
         return {}
     right = hard_of(gold)
-    found = {}
-    for name, marked in item.marks.items():
-        both, wrong = overlap(marked, right), item.length - size(right)
-        left = item.length - size(marked) - size(right) + both
-        found[name] = (iou(marked, right), both, size(right), left, wrong)
-    return found
-
-
-def _summed(rows: Sequence[tuple[float, int, int, int, int]]) -> KnownMarks:
-    share, hits, right, left, wrong = np.sum(rows, axis=0).tolist()
-    n = len(rows)
-    return KnownMarks(
-        n, share / n, hits / right if right else None, left / wrong if wrong else None
-    )
+    return {name: iou(marked, right) for name, marked in item.marks.items()}
 
 
 def agreement_over_time(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import Final
 
@@ -13,12 +14,15 @@ from spanlab.results import figure
 from spanlab.schema import AnnotatorKind, DatasetSummary, Permission, Status
 from spanlab.scorers.agreement import agreement
 from spanlab.storage import FinishedItem, PersonProgress, PlanProgress, Store
-from spanlab.workflows.analysis.campaign import CampaignReport, KnownMarks, campaign
+from spanlab.storage.campaigns import Entrance
+from spanlab.workflows.access import state_of
+from spanlab.workflows.analysis.campaign import CampaignReport, campaign
 from spanlab.workflows.analysis.campaign_tables import CampaignOverview, CampaignPerson
-from spanlab.workflows.analysis.forecast import done_by, forecast
 from spanlab.workflows.datasets import summary_of
 
 _ENOUGH: Final = 3  # known items before anybody is warned of
+_WINDOW: Final = 14  # days that tell how much a day may bring
+_FURTHEST: Final = 730  # days ahead that anything is foreseen
 
 
 def oversee(
@@ -49,34 +53,48 @@ def oversee(
     if summary.settings.known:  # which count for no plan
         finished = tuple(each for each in finished if each.item_id not in report.gold)
     days = Counter(each.at.date() for each in finished)
-    left = 0 if plan is None else plan.needed - plan.done
-    readings, entrances = store.readings(dataset), store.entered(dataset)
+    readings = store.readings(dataset)
     sources = _Sources(
-        *(summary, plan, report, finished),
+        *(summary, plan, report, finished, store.entered(dataset)),
         last_active=store.last_active(dataset),
         read={each.reviewer: each.version for each in readings},  # the newest comes last
         today=now.date(),
     )
     people = (who.name for who in summary.annotators if who.kind is AnnotatorKind.PERSON)
-    read = [each.reviewer for each in readings]
-    tested = [each.reviewer for each in entrances]
-    names = dict.fromkeys((*summary.settings.assigned_to, *people, *read, *tested))
+    tested = (entrance.reviewer for entrance in sources.entrances)
+    names = dict.fromkeys((*summary.settings.assigned_to, *people, *sources.read, *tested))
     return CampaignOverview(
         summary=summary,
         plan=plan,
         people=tuple(map(sources.person, names)),
-        days=tuple(sorted(days.items())),
+        done=len(finished) if plan is None else plan.done,
+        until=None if plan is None else done_by(days, plan.needed - plan.done, now.date()),
         responses=report.responses,
-        forecast=forecast(days, left, now.date()) if left > 0 else None,
-        readings=readings,
-        entrances=entrances,
         invitations=tuple(
-            each
-            for each in store.access.tokens("invitation")
-            if each.dataset == dataset and not (each.revoked or each.used)
-            if each.expires is None or each.expires > now
+            token
+            for token in store.access.tokens("invitation")
+            if token.dataset == dataset and state_of(token) == "open"
         ),
     )
+
+
+def done_by(days: Mapping[date, int], left: int, today: date) -> date | None:
+    """Return when so much is done, if days to come bring what the last fourteen did on average.
+
+    Args:
+        days: how much was finished on each day (UTC).
+        left: how much is to be done.
+        today: no day that counts, unless it is the first.
+
+    Returns:
+        The day; None where nothing is left or came in these days, or the end is too far away.
+    """
+    first = max(min(days, default=today), today - timedelta(days=_WINDOW))
+    window = [first + timedelta(days=n) for n in range((today - first).days)] or [today]
+    mean = sum(days.get(day, 0) for day in window) / len(window)
+    if left <= 0 or not mean or left / mean > _FURTHEST:
+        return None
+    return today + timedelta(days=math.ceil(left / mean))
 
 
 @dataclass(frozen=True)
@@ -87,6 +105,7 @@ class _Sources:
     plan: PlanProgress | None
     report: CampaignReport
     finished: Sequence[FinishedItem]
+    entrances: Sequence[Entrance]
     last_active: Mapping[str, datetime]
     read: Mapping[str, int]
     today: date
@@ -100,6 +119,8 @@ class _Sources:
         is_shared = not settings.assigned_to  # what is left to one is left to others, too
         days = Counter(each.at.date() for each in mine)
         known = self.report.known.get(name)
+        tests = [entrance for entrance in self.entrances if entrance.reviewer == name]
+        has_begun = any(entrance.passed for entrance in tests)
         return CampaignPerson(
             name=name,
             assigned=part.assigned,
@@ -109,10 +130,14 @@ class _Sources:
             last_active=self.last_active.get(name),
             agreement=self._agreement.get(name),
             until=None if is_shared else done_by(days, part.left, self.today),
-            known=known,
+            known=known and known.iou,
+            test=next(
+                (_in_words(test) for test in reversed(tests) if test.passed is has_begun), ""
+            ),
+            has_begun=has_begun,
             read=self.read.get(name, 0),
             away=name in settings.away,
-            warning="; ".join(self._warnings(name, known)),
+            warning="; ".join(self._warnings(name)),
         )
 
     def _done(self, name: str, part: PersonProgress) -> int:
@@ -121,8 +146,8 @@ class _Sources:
         counts = (who.counts for who in self.summary.annotators if who.name == name)
         return next(counts, {}).get(Status.DONE, 0)
 
-    def _warnings(self, name: str, known: KnownMarks | None) -> Iterable[str]:
-        settings = self.summary.settings
+    def _warnings(self, name: str) -> Iterable[str]:
+        settings, known = self.summary.settings, self.report.known.get(name)
         least = 0.5 if settings.known is None else settings.known.warn_below
         if name in settings.away:
             yield "left"
@@ -141,3 +166,9 @@ class _Sources:
                 sums[name][0] += pair.n * pair.iou
                 sums[name][1] += pair.n
         return {name: total / n for name, (total, n) in sums.items()}
+
+
+def _in_words(test: Entrance) -> str:
+    if not test.attempt:
+        return "let in"
+    return f"{'passed' if test.passed else 'not passed'}: IoU {figure(test.score or 0.0, 2)}"
