@@ -1,8 +1,8 @@
-"""`spanlab roles`, `keys`, `invitations` and `log`: who may do what, and who did what."""
+"""`spanlab roles`, `keys` and `log`: who may do what, and who did what."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -25,30 +25,16 @@ keys = typer.Typer(
 
     \b
     spanlab keys create --role viewer --label dashboard
-    spanlab keys create --role lead --expires 90d
+    spanlab keys create --role lead --days 90
     spanlab keys list
     spanlab keys revoke 1f2e3d4c5b6a
     """,
 )
-invitations = typer.Typer(
-    no_args_is_help=True,
-    help="""Links for people without an account at the provider: one person each.
-
-    \b
-    spanlab invitations create mine --expires 7d
-    spanlab invitations create mine --expires 7d --count 50 --code C1X2Y3   for a crowd platform
-    spanlab invitations list
-    spanlab invitations revoke 1f2e3d4c5b6a
-    """,
-)
-
 Person = Annotated[
     str,
     typer.Argument(help="An e-mail address, a name of somebody who has logged in, or a subject."),
 ]
 Dataset = Annotated[str | None, typer.Option(help="For this dataset alone; without it for all.")]
-TokenKind = Literal["key", "invitation"]
-TokenId = Annotated[str, typer.Argument(metavar="ID", help="As list shows it.")]
 
 
 @roles.command("grant")
@@ -84,64 +70,40 @@ def list_roles() -> None:
 def create_key(
     role: Annotated[Role, typer.Option(help="A viewer looks; a lead detects, too.")],
     dataset: Dataset = None,
-    expires: Annotated[
-        str | None, typer.Option(help="Such as 12h, 90d, 2w or 2026-12-24; without it never.")
+    days: Annotated[
+        int | None, typer.Option(min=1, max=3650, help="For how long; without it for ever.")
     ] = None,
     label: Annotated[str, typer.Option(help="What it is for.")] = "",
 ) -> None:
     """Make a key and write it to standard output, this once: it is stored as a hash."""
     from spanlab.storage import Store
-    from spanlab.workflows.access import until
+    from spanlab.workflows.access import in_days
 
-    end = None if expires is None else until(expires)
+    end = None if days is None else in_days(days)
     with Store.open() as store:
         typer.echo(store.access.make_token("key", role, dataset, label=label, expires=end))
 
 
-@invitations.command("create")
-def create_invitations(
-    dataset: Annotated[str, typer.Argument(help="The dataset.")],
-    expires: Annotated[str, typer.Option(help="Such as 12h, 7d, 2w or 2026-12-24.")],
-    role: Annotated[Role, typer.Option(help="The role; it cannot be lead.")] = Role.ANNOTATOR,
-    count: Annotated[int, typer.Option(min=1, max=1000, help="How many links.")] = 1,
-    label: Annotated[str, typer.Option(help="What the person is called.")] = "",
-    code: Annotated[str, typer.Option(help="Code that is shown to people who have finished.")] = "",
-) -> None:
-    """Make links, a line each. The first who opens one and says yes is its person.
-
-    A crowd platform adds what it calls the worker: `&worker=…`.
-    """
+@keys.command("list")
+def list_keys() -> None:
+    """List the keys, without what opens the door."""
+    from spanlab.cli import console
     from spanlab.storage import Store
-    from spanlab.workflows.access import invite, until
+    from spanlab.workflows.access import token_table
 
     with Store.open() as store:
-        for _ in range(count):
-            typer.echo(invite(store, dataset, role, until(expires), label=label, code=code))
+        console.write_tables([token_table(store.access.tokens("key"), "Keys")])
 
 
-def _list_and_revoke(commands: typer.Typer, kind: TokenKind) -> None:
-    """Add the commands that keys and invitations have alike."""
+@keys.command("revoke")
+def revoke_key(
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="As list shows it.")],
+) -> None:
+    """Let key ID open nothing any more, whoever has it."""
+    from spanlab.storage import Store
 
-    @commands.command("list", help=f"List the {kind}s, without what opens the door.")
-    def list_tokens() -> None:
-        from spanlab.cli import console
-        from spanlab.storage import Store
-        from spanlab.workflows.access import token_table
-
-        with Store.open() as store:
-            tokens = store.access.tokens(kind)
-            console.write_tables([token_table(tokens, f"{kind.capitalize()}s")])
-
-    @commands.command("revoke", help=f"Let {kind} ID open nothing any more, whoever has it.")
-    def revoke_token(token_id: TokenId) -> None:
-        from spanlab.storage import Store
-
-        with Store.open() as store:
-            store.access.revoke_token(kind, token_id)
-
-
-_list_and_revoke(keys, "key")
-_list_and_revoke(invitations, "invitation")
+    with Store.open() as store:
+        store.access.revoke_token("key", key_id)
 
 
 def log(

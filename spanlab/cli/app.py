@@ -83,9 +83,6 @@ COMMANDS: Final = {
     "guide": _CommandPlace("guide:guide", "Read the guide, page by page, or search it."),
     "roles": _CommandPlace("access:roles", "What people may do: grant, revoke, list."),
     "keys": _CommandPlace("access:keys", "Keys of programs: create, list, revoke."),
-    "invitations": _CommandPlace(
-        "access:invitations", "Links for people without an account: create, list, revoke."
-    ),
     "log": _CommandPlace("access:log", "Say who did what, the newest first."),
     "serve": _CommandPlace("serving:serve", "Serve the app on this machine until Ctrl+C."),
     "demo": _CommandPlace(

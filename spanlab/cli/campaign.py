@@ -21,32 +21,15 @@ def campaign(
     as_csv: Annotated[
         bool, typer.Option("--csv", help="The table of people, or of whom to remind, as CSV.")
     ] = False,
-    known_share: Annotated[
-        float | None,
+    known: Annotated[
+        list[str] | None,
         typer.Option(
-            min=0,
-            max=0.5,
-            help="Hide items with gold labels among others: .1 for one in ten; others' marks are "
-            "always hidden then.",
+            metavar="NAME=VALUE",
+            help="How items with gold labels tell how well people mark: share=.1 hides one in ten "
+            "among others, warn_below=.5 is an IoU, test_items=5 are a test before people begin, "
+            "passed at pass_at=.5, again with retry=yes; none for not at all. Repeatable.",
         ),
     ] = None,
-    warn_below: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Warn if a person's IoU on these items is lower."),
-    ] = None,
-    test_items: Annotated[
-        int | None,
-        typer.Option(min=0, max=50, help="How many of them make a test before people begin."),
-    ] = None,
-    pass_at: Annotated[
-        float | None, typer.Option(min=0, max=1, help="The IoU that passes this test.")
-    ] = None,
-    retry: Annotated[
-        bool | None, typer.Option("--retry/--no-retry", help="Whether there is another try.")
-    ] = None,
-    no_known: Annotated[
-        bool, typer.Option("--no-known", help="Items with gold labels are like any other again.")
-    ] = False,
     take_back: Annotated[
         str | None, typer.Option(help="Give the unfinished items of this person to others.")
     ] = None,
@@ -64,10 +47,11 @@ def campaign(
     \b
     spanlab campaign mine
     spanlab campaign mine --remind --csv
-    spanlab campaign mine --known-share .1 --test-items 5 --pass-at .6
+    spanlab campaign mine --known share=.1 --known test_items=5 --known pass_at=.6
     spanlab campaign mine --take-back Ben --yes
     """
     from spanlab.cli import console
+    from spanlab.datasets.read_options import mapping_in
     from spanlab.results import as_csv as csv_of
     from spanlab.workflows.analysis.campaign_tables import remind_table
     from spanlab.workflows.analysis.people import oversee
@@ -77,22 +61,15 @@ def campaign(
 
     if as_csv and as_json:
         raise UsageError("--csv and --json exclude each other")
-    named = {
-        "share": known_share,
-        "warn_below": warn_below,
-        "test_items": test_items,
-        "pass_at": pass_at,
-        "retry": retry,
-    }
-    changed = {name: value for name, value in named.items() if value is not None}
+    chosen = None if known == ["none"] else mapping_in(known or (), "--known wants NAME=VALUE")
     with open_store() as store:
-        if changed or no_known:
-            change_known(store, dataset, None if no_known else changed)
+        if known:
+            change_known(store, dataset, chosen)
         if take_back is not None:
             before = leaving(store, dataset, take_back)
             if not yes:
-                raise UsageError(f"{before.in_words} Add --yes to do it.")
-            console.say(before.in_words)
+                raise UsageError(f"{before} Add --yes to do it.")
+            console.say(before)
             store.take_back(dataset, take_back)
         if give_back is not None:
             store.give_back(dataset, give_back)

@@ -61,8 +61,8 @@ def datasets(
     """List the datasets with their settings and annotators, or show one and change its settings.
 
     Each annotator stands with the number of items per state: not annotated, done (possibly
-    without spans), failed or skipped. Of one dataset with a plan (--overlap, --assign) it is said,
-    too, how many items each person is to finish, has finished, and has left.
+    without spans), failed or skipped. How far people are with a plan (--overlap, --assign) is what
+    `spanlab campaign` says.
 
     \b
     spanlab datasets
@@ -80,8 +80,6 @@ def datasets(
         label_set,
         label_studio_config,
         open_store,
-        plan_of,
-        plan_table,
         questions_of,
         summary_of,
     )
@@ -113,10 +111,7 @@ def datasets(
         if config:
             typer.echo(label_studio_config(store, name), nl=False)
             return
-        summary = summary_of(store, name)
-        plan = plan_of(store, summary)
-        plans = [] if plan is None else [plan_table(summary, plan)]
-        console.write_tables([*dataset_tables([summary]), *plans])
+        console.write_tables(dataset_tables([summary_of(store, name)]))
 
 
 app = typer.Typer(

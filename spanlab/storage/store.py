@@ -498,9 +498,8 @@ class Store:
     def entered(self, dataset: str) -> tuple[Entrance, ...]:
         """Return who has done a test or was let in."""
         with self._reading(dataset) as place:
-            entrances = campaigns.entered(*place)
             return tuple(
-                entrance for entrance in entrances if self._concerns(place, entrance.reviewer)
+                row for row in campaigns.entered(*place) if self._concerns(place, row.reviewer)
             )
 
     def confirm_read(self, dataset: str, person: str, version: int) -> None:
@@ -511,8 +510,9 @@ class Store:
     def readings(self, dataset: str) -> tuple[ReadGuidelines, ...]:
         """Return who has confirmed having read which version of the guidelines, and when."""
         with self._reading(dataset) as place:
-            readings = campaigns.readings(*place)
-            return tuple(reading for reading in readings if self._concerns(place, reading.reviewer))
+            return tuple(
+                row for row in campaigns.readings(*place) if self._concerns(place, row.reviewer)
+            )
 
     def last_active(self, dataset: str) -> dict[str, datetime]:
         """Return when each person has last done anything to an item."""
@@ -528,8 +528,8 @@ class Store:
     def finished(self, dataset: str) -> tuple[FinishedItem, ...]:
         """Return which items each person finished, when and how fast; see ``assignment``."""
         with self._reading(dataset) as place:
-            finished_items = assignment.finished(*place)
-            return tuple(item for item in finished_items if self._concerns(place, item.annotator))
+            rows = assignment.finished(*place)
+            return tuple(row for row in rows if self._concerns(place, row.annotator))
 
     def labels(self, dataset: str, reviewer: str | None = None) -> tuple[str, ...]:
         """Return the span labels in use in a dataset, or in one person's reviews of it.

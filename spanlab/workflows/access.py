@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -29,8 +28,6 @@ button { font: inherit; padding: .5rem 1.5rem; border: 0; border-radius: .5rem;
   background: #b85500; color: #fff; }
 </style><main>"""
 _ALL: Final = "all datasets"
-_SPAN: Final = re.compile(r"(\d{1,4})\s*([hdw])")
-_UNITS: Final = {"h": "hours", "d": "days", "w": "weeks"}
 
 
 def visitor(
@@ -156,20 +153,9 @@ def invitation_page(invitation: AccessToken | None, link: str, worker: str) -> s
     return f"{_HEAD}{said}</main>"
 
 
-def until(text: str) -> datetime:
-    """Return when something ends: in ``12h``, ``7d`` or ``2w``, or a day such as ``2026-12-24``.
-
-    Raises:
-        UsageError: it is neither.
-    """
-    span = _SPAN.fullmatch(text.strip())
-    if span:
-        return datetime.now(UTC) + timedelta(**{_UNITS[span[2]]: int(span[1])})
-    try:
-        day = datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise UsageError(f"{text!r} is no end: such as 12h, 7d, 2w or 2026-12-24") from None
-    return day.astimezone(UTC)
+def in_days(days: int) -> datetime:
+    """Return when something ends that lasts so many days."""
+    return datetime.now(UTC) + timedelta(days=days)
 
 
 def role_table(roles: Sequence[GrantedRole]) -> ResultTable:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+from pydantic import ValidationError
+
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.results import counted, figure
 from spanlab.schema import AnnotatorKind, DatasetSettings, KnownAnswers, Status
@@ -130,52 +132,34 @@ def check_begun(store: Store, dataset: str, person: str, item: str) -> None:
         raise UsageError("this dataset has a test before anybody begins: open Review to do it")
 
 
-@dataclass(frozen=True)
-class Leaving:
-    """What somebody who leaves has not finished: items reserved for them, or assigned to them."""
-
-    person: str
-    left: int
-    done: int
-    assigned: bool
-
-    @property
-    def in_words(self) -> str:
-        """What happens to their items when they are taken back."""
-        which, where = (
-            ("assigned and not finished", "to those who come next in the plan")
-            if self.assigned
-            else ("reserved and not finished", "back to the queue, for whoever comes first")
-        )
-        return (
-            f"{counted(self.left, 'item')} of {self.person}, {which}, will go {where}. What "
-            f"{self.person} has finished stays and counts ({counted(self.done, 'item')}). By the "
-            "plan, Review offers them nothing any more. Giving back undoes this, but for what "
-            "others have finished by then."
-        )
-
-
-def leaving(store: Store, dataset: str, person: str) -> Leaving:
-    """Return what taking items back from a person would do.
+def leaving(store: Store, dataset: str, person: str) -> str:
+    """Say what taking items back from a person would do.
 
     Raises:
         NotFoundError: there is no such dataset, or nobody of this name in its plan.
         UsageError: the dataset has no plan.
     """
     summary = summary_of(store, dataset)
-    if not summary.settings.overlap:
+    part, reserved = store.part(dataset, person), store.n_held(dataset, person)
+    if part is None:
         raise UsageError(f"{dataset!r} has no plan: nothing is assigned or reserved")
-    part = store.part(dataset, person)
     people = [w.name for w in summary.annotators if w.kind is AnnotatorKind.PERSON]
     known = dict.fromkeys((*summary.settings.assigned_to, *people))
-    reserved = store.n_held(dataset, person)
-    if part is None or not (person in known or reserved):
+    if not (person in known or reserved):
         raise NotFoundError(
             f"nobody called {person!r} works on {dataset!r}; there are: "
             f"{', '.join(map(repr, known)) or 'nobody yet'}"
         )
-    assigned = person in summary.settings.assigned_to
-    return Leaving(person, part.left if assigned else reserved, part.done, assigned)
+    if person in summary.settings.assigned_to:
+        left, which, where = part.left, "assigned", "to those who come next in the plan"
+    else:
+        left, which, where = reserved, "reserved", "back to the queue, for whoever comes first"
+    return (
+        f"{counted(left, 'item')} of {person}, {which} and not finished, will go {where}. What "
+        f"{person} has finished stays and counts ({counted(part.done, 'item')}). By the plan, "
+        "Review offers them nothing any more. Giving back undoes this, but for what others have "
+        "finished by then."
+    )
 
 
 def test_in_words(state: EntranceState, known: KnownAnswers) -> str:
@@ -203,7 +187,7 @@ def test_in_words(state: EntranceState, known: KnownAnswers) -> str:
     )
 
 
-def change_known(store: Store, dataset: str, changed: Mapping[str, float | bool] | None) -> None:
+def change_known(store: Store, dataset: str, changed: Mapping[str, object] | None) -> None:
     """Change how items with known answers are used, or use them no more.
 
     Where they are, reviewers never see what others marked: it would tell the answers.
@@ -211,17 +195,23 @@ def change_known(store: Store, dataset: str, changed: Mapping[str, float | bool]
     Args:
         store: the annotation database.
         dataset: an existing dataset.
-        changed: fields of ``KnownAnswers``, others stay as they are; None for no use.
+        changed: fields of ``KnownAnswers``, also as text; others stay as they are. None for no use.
 
     Raises:
         NotFoundError: there is no such dataset.
-        UsageError: a value is out of range.
+        UsageError: there is no such field, or its value is out of range.
     """
 
     def change(now: DatasetSettings) -> DatasetSettings:
         if changed is None:
             return now.model_copy(update={"known": None})
-        known = (now.known or KnownAnswers()).model_copy(update=dict(changed))
+        before = (now.known or KnownAnswers()).model_dump()
+        try:
+            known = KnownAnswers.model_validate({**before, **changed})
+        except ValidationError as error:
+            first = error.errors()[0]
+            names = ", ".join(KnownAnswers.model_fields)
+            raise UsageError(f"{first['loc'][0]}: {first['msg']}; there are {names}") from error
         blind = {"always_blind": True, "shown_when_done": False}
         return now.model_copy(update={"known": known, **blind})
 

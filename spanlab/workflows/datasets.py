@@ -25,7 +25,6 @@ from spanlab.schema import (
     storable_json,
 )
 from spanlab.storage import PlanProgress, Store
-from spanlab.workflows.wording import plan_in_words
 
 _DATASET = Column(key="dataset", title="Dataset")
 
@@ -120,23 +119,6 @@ def colour_of(text: str) -> str | None:
             f"“{text}” is no colour: type #rrggbb, such as #008080, or a name such as teal"
         )
     return f"#{digits}"
-
-
-def plan_table(summary: DatasetSummary, plan: PlanProgress) -> ResultTable:
-    """Return how far each person is with a dataset's plan."""
-    head = plan_in_words(summary.settings)
-    return ResultTable(
-        key="plan",
-        title=f"{head}: {plan.done:,} of {plan.needed:,} annotations done",
-        columns=(
-            *columns_of("text", "Person"),
-            *columns_of("count", "Assigned", "Done", "Skipped", "Left", "Done beyond"),
-        ),
-        rows=tuple(
-            (who.annotator, who.assigned, who.done, who.skipped, who.left, who.beyond)
-            for who in plan.people
-        ),
-    )
 
 
 def dataset_tables(summaries: Sequence[DatasetSummary]) -> tuple[ResultTable, ...]:

@@ -30,7 +30,7 @@ def test_a_campaign_is_shown_and_steered(
     assert "This dataset has no plan" in spanlab("campaign", "mine").stdout
     plan = ("--overlap", "1", "--assign", "anna", "--assign", "Ben")
     assert spanlab("datasets", "mine", *plan).returncode == 0
-    known = ("--known-share", ".25", "--test-items", "2", "--no-retry")
+    known = ("--known", "share=.25", "--known", "test_items=2", "--known", "retry=no")
     found = spanlab("campaign", "mine", *known, "--json")
     figures = json.loads(found.stdout)
     assert (figures["needed"], figures["done"]) == (4, 0)
@@ -54,6 +54,16 @@ def test_a_campaign_is_shown_and_steered(
     back = spanlab("campaign", "mine", "--give-back", "Ben", "--let-in", "Ben", "--json")
     assert [who["left"] for who in json.loads(back.stdout)["people"]] == [2, 2]
     assert json.loads(back.stdout)["people"][1]["test"] == "let in"
+    for value, said in (
+        ("share=.9", "share: Input should be less than or equal to 0.5"),
+        ("shares=.1", "shares: Extra inputs are not permitted; there are share, warn_below"),
+        ("share", "--known wants NAME=VALUE, not 'share'"),
+    ):
+        wrong = spanlab("campaign", "mine", "--known", value)
+        assert (wrong.returncode, said in wrong.stderr) == (2, True), wrong.stderr
+    assert spanlab("campaign", "mine", "--known", "none").returncode == 0
+    assert spanlab("export", "mine", "-o", "all.jsonl").returncode == 0
+    assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 6
     wrong = spanlab("campaign", "mine", "--csv", "--json")
     assert (wrong.returncode, "exclude each other" in wrong.stderr) == (2, True)
     assert "there is no dataset" in spanlab("campaign", "yours").stderr

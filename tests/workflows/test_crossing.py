@@ -450,3 +450,22 @@ def test_cookies_of_invitations_cannot_be_made_up_and_end(store: Store) -> None:
     while datetime.now(UTC) < end:
         pass
     assert access.visitor(store, {}, cookie) is NOBODY
+
+
+def test_an_invitation_is_a_link_for_a_person_and_never_for_a_lead(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = datetime.now(UTC) + timedelta(days=7)
+    with pytest.raises(UsageError, match="invitations need a login"):
+        access.invite(store, "ours", Role.ANNOTATOR, end)
+    for variable, value in (_LOGIN | {"SPANLAB_URL": ""}).items():
+        monkeypatch.setenv(variable, value)
+    with pytest.raises(UsageError, match="a login needs SPANLAB_URL, too"):
+        access.invite(store, "ours", Role.ANNOTATOR, end)
+    monkeypatch.setenv("SPANLAB_URL", "https://lab.example.org/")
+    links = {access.invite(store, "ours", Role.ANNOTATOR, end) for _ in range(2)}
+    assert len(links) == 2
+    assert all(link.startswith("https://lab.example.org/invitation?to=sl-") for link in links)
+    with pytest.raises(UsageError, match="for no lead"):
+        access.invite(store, "ours", Role.LEAD, end)
+    assert [access.state_of(token) for token in store.access.tokens("invitation")] == ["open"] * 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal
 
 import streamlit as st
@@ -11,13 +10,12 @@ from spanlab.schema import AccessToken, Permission, Role
 from spanlab.ui.common import actor, datasets_with, kept, plain, store, title
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.ui.results.tables import show_grid
-from spanlab.workflows.access import invite, log_table, role_table, state_of, token_table
+from spanlab.workflows.access import in_days, invite, log_table, role_table, state_of, token_table
 
 _ALL = "All datasets"
 _MADE = "spanlab.access.made"  # what opens a door, to be shown once
 _GUESTS = [role for role in Role if role is not Role.LEAD]
 _MOST = 200  # links at once
-_USUAL = timedelta(days=14)
 
 Kind = Literal["key", "invitation"]
 
@@ -82,7 +80,7 @@ def _invitations(names: list[str]) -> None:
         one, two, three, four = st.columns(4, vertical_alignment="bottom")
         dataset = one.selectbox("Dataset", names)
         role = two.selectbox("Role", _GUESTS, format_func=str.capitalize)
-        ends = three.date_input("Ends after", date.today() + _USUAL)
+        days = three.number_input("Days", 1, 3650, 14, help="After so many it opens nothing more.")
         count = four.number_input("Links", 1, _MOST)
         one, two, three = st.columns([2, 2, 1], vertical_alignment="bottom")
         label = one.text_input(
@@ -92,8 +90,7 @@ def _invitations(names: list[str]) -> None:
             "Completion code", max_chars=100, help="Shown to who has finished all their items."
         )
         if three.form_submit_button("Make", type="primary"):
-            end = datetime.combine(ends, time.max).astimezone(UTC)
-            who = (store(), str(dataset), role, end)
+            who = (store(), str(dataset), role, in_days(int(days)))
             links = [
                 invite(*who, label=label.strip(), code=code.strip()) for _ in range(int(count))
             ]
@@ -111,8 +108,7 @@ def _keys(places: list[str]) -> None:
         place = three.selectbox("For", places)
         days = four.number_input("Days", 1, 3650, 90, help="After so many it opens nothing more.")
         if five.form_submit_button("Make", type="primary"):
-            end = datetime.now(UTC) + timedelta(days=int(days))
-            where = None if place == _ALL else place
+            where, end = None if place == _ALL else place, in_days(int(days))
             made = store().access.make_token("key", role, where, label=label.strip(), expires=end)
             st.session_state[_MADE] = made
     _show_made("Copy it now: it is stored as a hash, and cannot be shown again.")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
 import streamlit as st
 
 from spanlab.schema import Permission
@@ -14,8 +12,6 @@ from spanlab.ui.results.tables import csv_button, show_table
 from spanlab.workflows.analysis.campaign_tables import CampaignOverview, remind_table
 from spanlab.workflows.analysis.people import oversee
 from spanlab.workflows.campaigns import leaving, let_in
-
-_RECENT = timedelta(days=7)
 
 
 def page() -> None:
@@ -49,28 +45,14 @@ def _draw(found: CampaignOverview) -> None:
 
 
 def _head(found: CampaignOverview) -> None:
-    """Say the four figures that a lead looks for first, and whom to look at."""
+    """Say the figures that a lead looks for first."""
     plan, until = found.plan, found.until
-    since = datetime.now(UTC) - _RECENT
-    active = sum(bool(who.last_active and who.last_active > since) for who in found.people)
-    figures = {
-        "Annotations done": (f"{found.done:,}{f' of {plan.needed:,}' if plan else ''}", None),
-        "Left": (f"{plan.needed - plan.done:,}" if plan else "no plan", None),
-        "Done by": (
-            f"{until:%d %b %Y}" if until else "–",
-            "If days go on to be like the last fourteen" if until else None,
-        ),
-        "Active this week": (f"{active} of {len(found.people)}", "People, in the last seven days"),
-    }
-    for column, (name, (value, about)) in zip(st.columns(4), figures.items(), strict=True):
-        column.metric(name, value, help=about, border=True)
-    low = [who.name for who in found.people if "known answers" in who.warning]
-    if low:
-        st.warning(
-            f"{plain(', '.join(low))}: what they mark on items with known answers differs too much "
-            "from these. Talk to them before they go on.",
-            icon=":material/warning:",
-        )
+    about = "If days go on to be like the last fourteen" if until else None
+    one, two, three = st.columns(3)
+    of = f" of {plan.needed:,}" if plan else ""
+    one.metric("Annotations done", f"{found.done:,}{of}", border=True)
+    two.metric("Left", f"{plan.needed - plan.done:,}" if plan else "no plan", border=True)
+    three.metric("Done by", f"{until:%d %b %Y}" if until else "–", help=about, border=True)
 
 
 def _acts(found: CampaignOverview) -> None:
@@ -98,10 +80,10 @@ def _take_back(dataset: str, people: list[str]) -> None:
     who = st.selectbox("From whom", people, key="taken-from")
     with errors_shown():
         before = leaving(store(), dataset, who)
-        st.write(plain(before.in_words))
-        if st.button("Take them back", type="primary", disabled=not before.left):
+        st.write(plain(before))
+        if st.button("Take them back", type="primary"):
             store().take_back(dataset, who)
-            tell_after_rerun(f"{before.in_words} “Give back” undoes it.")
+            tell_after_rerun(f"{before} “Give back” undoes it.")
             st.rerun()
 
 
