@@ -196,11 +196,11 @@ def log_table(entries: Sequence[LogEntry]) -> ResultTable:
     return ResultTable(
         key="log",
         title="Who did what",
-        columns=columns_of("text", "When", "Who", "Subject", "What", "Dataset", "About"),
+        columns=columns_of("text", "When", "Who", "What", "Dataset", "About", "Subject"),
         rows=tuple(
             (
                 f"{entry.at:%Y-%m-%d %H:%M:%S}",
-                *(entry.name, entry.subject, entry.action, entry.dataset or "", entry.about),
+                *(entry.name, entry.action, entry.dataset or "", entry.about, entry.subject),
             )
             for entry in entries
         ),

@@ -309,7 +309,7 @@ def test_the_settings_of_a_dataset_are_set_by_command(
     assert "people per item: 2; assigned to: Ada, Ben, Cleo" in done.stdout
     shown = spanlab("campaign", "towers").stdout
     assert "2 people per item, assigned to Ada, Ben and Cleo: 0 of" in shown
-    assert re.search(r"^Ben +2 +0 +2 ", shown, re.MULTILINE)
+    assert re.search(r"^Ben +– +2 +0 +2 ", shown, re.MULTILINE)
     nobody = spanlab("datasets", "towers", "--overlap", "0")
     assert "to how many each is not said" in nobody.stderr
     done = spanlab("datasets", "towers", "--assign", "")

@@ -100,19 +100,19 @@ def people_table(found: CampaignOverview) -> ResultTable:
 
     def row(who: CampaignPerson) -> tuple[Cell, ...]:
         return (
-            *(who.name, who.assigned, who.done, who.left, who.per_hour),
+            *(who.name, who.warning or None),
+            *(who.assigned, who.done, who.left, who.per_hour),
             who.last_active and f"{who.last_active:%Y-%m-%d %H:%M}",
             *(who.agreement, who.until and who.until.isoformat(), who.known),
             *((who.test or None,) if has_test else ()),
             *((f"version {who.read}" if who.read else None,) if settings.guidelines else ()),
-            who.warning or None,
         )
 
     return ResultTable(
         key="people",
         title=head + done,
         columns=(
-            _PERSON,
+            *(_PERSON, Column(key="look", title="To look at")),
             *columns_of("count", "Assigned", "Done", "Left"),
             Column(key="per-hour", title="Items an hour", unit="count", digits=1),
             Column(key="last-active", title="Last active"),
@@ -121,7 +121,6 @@ def people_table(found: CampaignOverview) -> ResultTable:
             Column(key="known", title="Known answers", unit="score", digits=2, about=_KNOWN),
             *(columns_of("text", "Test") if has_test else ()),
             *(columns_of("text", "Guidelines read") if settings.guidelines else ()),
-            Column(key="look", title="To look at"),
         ),
         rows=tuple(map(row, found.people)),
         remarks=tuple(remarks),

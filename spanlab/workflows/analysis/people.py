@@ -152,10 +152,9 @@ class _Sources:
         if name in settings.away:
             yield "left"
         if known is not None and known.items >= _ENOUGH and known.iou < least:
-            yield f"known answers: IoU {figure(known.iou)}, below {figure(least)}"
-        newest = len(settings.guidelines)
-        if settings.guidelines_now and self.read.get(name, 0) < newest:
-            yield f"has not confirmed version {newest} of the guidelines"
+            yield f"known answers below {figure(least, 2)}"
+        if settings.guidelines_now and self.read.get(name, 0) < len(settings.guidelines):
+            yield "guidelines not read"
 
     @cached_property
     def _agreement(self) -> Mapping[str, float]:
