@@ -22,7 +22,6 @@ from spanlab.schema import (
     Record,
     SpanLabel,
     Status,
-    storable_json,
 )
 from spanlab.storage import PlanProgress, Store
 
@@ -80,14 +79,11 @@ def questions_of(text: str) -> dict[str, Any]:
     if text.lstrip().startswith("<"):
         return dict(asked_in(text))
     try:
-        read = _QuestionFile.model_validate(storable_json(text))
+        return dict(_QuestionFile.model_validate_json(text))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
         raise UsageError(f"questions: {where}: {first['msg']}") from error
-    except ValueError as error:
-        raise UsageError(f"questions: not valid JSON: {error}") from error
-    return dict(read)
 
 
 def label_studio_config(store: Store, dataset: str) -> str:

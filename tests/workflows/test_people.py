@@ -99,7 +99,7 @@ def test_the_lead_sees_what_each_has_left_how_well_they_mark_and_whom_to_remind(
     assert ada.warning == ""
     assert ben.warning == "known answers below .60; guidelines not read"
     (table,) = found.tables()
-    read = [column.title for column in table.columns].index("Guidelines read")
+    read = [column.title for column in table.columns].index("Guidelines read (now 1)")
     assert [row[read] for row in table.rows] == ["version 1", None, None]
     later = datetime.now(UTC) + timedelta(days=3)
     assert [row[0] for row in remind_table(found, later).rows] == ["Cleo", "Ben", "Ada"]

@@ -18,23 +18,8 @@ _OF: Final = {"span": "Each span", "answer": "Each answer"}
 _KINDS: Final = {"choice": "Choice", "scale": "Scale", "text": "Text"}
 
 
-ROWS: Final = EditedRows(
-    "question",
-    "question",
-    {
-        "name": "",
-        "title": "",
-        "of": "answer",
-        "kind": "choice",
-        "options": [],
-        "low": 1,
-        "high": 5,
-        "low_title": "",
-        "high_title": "",
-        "required": False,
-        "labels": [],
-    },
-)
+_NEW: Final = Question.model_construct(name="").model_dump(mode="json")
+ROWS: Final = EditedRows("question", "question", {**_NEW, "of": "answer"})
 
 
 def edit_questions(now: DatasetSettings, labels: Sequence[str]) -> dict[str, Any] | None:

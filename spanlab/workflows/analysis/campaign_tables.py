@@ -84,6 +84,7 @@ def people_table(found: CampaignOverview) -> ResultTable:
     """Return a row per person: what they have done and left, how fast, how well, and until when."""
     settings = found.summary.settings
     has_test = bool(settings.known and settings.known.test_items)
+    read = f"Guidelines read (now {len(settings.guidelines)})"
     remarks = [
         "Items an hour are of work as the browser measured it; agreement is the mean IoU with "
         "others on items that both have finished. Days and times are UTC."
@@ -120,7 +121,7 @@ def people_table(found: CampaignOverview) -> ResultTable:
             Column(key="until", title="Done by"),
             Column(key="known", title="Known answers", unit="score", digits=2, about=_KNOWN),
             *(columns_of("text", "Test") if has_test else ()),
-            *(columns_of("text", "Guidelines read") if settings.guidelines else ()),
+            *(columns_of("text", read) if settings.guidelines else ()),
         ),
         rows=tuple(map(row, found.people)),
         remarks=tuple(remarks),
