@@ -13,6 +13,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from pydantic import BaseModel, ConfigDict
+
 from spanlab.errors import AccessError
 
 
@@ -95,8 +97,11 @@ OWNER: Final = Actor("owner", "owner", {None: frozenset({Role.LEAD})})
 NOBODY: Final = Actor("", "nobody")
 
 
-@dataclass(frozen=True)
-class GrantedRole:
+class _StoredRow(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class GrantedRole(_StoredRow):
     """A role that somebody has; ``dataset`` is None for all."""
 
     subject: str
@@ -107,8 +112,7 @@ class GrantedRole:
     at: datetime
 
 
-@dataclass(frozen=True)
-class AccessToken:
+class AccessToken(_StoredRow):
     """A key of a program, or the invitation of a person, without what opens the door.
 
     ``used`` is when an invitation was accepted, ``code`` what its person gets at the end and
@@ -123,7 +127,7 @@ class AccessToken:
     made_by: str
     at: datetime
     expires: datetime | None
-    revoked: bool
+    revoked: datetime | None
     used: datetime | None
     worker: str | None
     code: str | None

@@ -183,14 +183,7 @@ class AccessRegister:
             names = names_of(connection)
             rows = connection.execute(query.order_by(roles.c.dataset_id, roles.c.subject)).all()
         return [
-            GrantedRole(
-                subject=row.subject,
-                name=row.name,
-                role=Role(row.role),
-                dataset=names[row.dataset_id],
-                granted_by=row.granted_by,
-                at=datetime.fromisoformat(row.at),
-            )
+            GrantedRole.model_validate({**row._mapping, "dataset": names[row.dataset_id]})
             for row in rows
             if self._leads(row.dataset_id) and row.dataset_id in names
         ]

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, or_, select
 
-from spanlab.schema import AccessToken, Role
+from spanlab.schema import AccessToken
 from spanlab.storage.tables import READY, access_tokens, datasets
 
 
@@ -40,17 +40,7 @@ def described(connection: Connection, rows: Iterable[Any]) -> Iterator[AccessTok
     names = names_of(connection)
     for row in filter(None, rows):
         if row.dataset_id in names:
-            yield AccessToken(
-                *(row.id, row.kind, row.label, Role(row.role)),
-                dataset=names[row.dataset_id],
-                made_by=row.made_by,
-                at=datetime.fromisoformat(row.at),
-                expires=None if row.expires is None else datetime.fromtimestamp(row.expires, UTC),
-                revoked=row.revoked is not None,
-                used=None if row.used is None else datetime.fromisoformat(row.used),
-                worker=row.worker,
-                code=row.code,
-            )
+            yield AccessToken.model_validate({**row._mapping, "dataset": names[row.dataset_id]})
 
 
 def names_of(connection: Connection) -> dict[int | None, str | None]:

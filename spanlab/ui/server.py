@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
@@ -22,7 +23,7 @@ from streamlit import config
 
 from spanlab.redaction import bound_logs
 from spanlab.ui.results.dots import DARK, LIGHT
-from spanlab.ui.visitor import GUARDED, ReturnAfterLogin, routes
+from spanlab.ui.visitor import GUARDED, return_after_login, routes
 from spanlab.workflows.access import has_login, login_secrets
 from spanlab.workflows.datasets import open_store
 from spanlab.workflows.import_files import LOOPBACK, allowed_hosts
@@ -107,7 +108,7 @@ def guards() -> list[Middleware]:
     """Return what stands before Streamlit, however the app is started, and bound its logs."""
     bound_logs()
     guard = Middleware(RequestGuard, hosts=allowed_hosts(), has_login=has_login())
-    back = [Middleware(ReturnAfterLogin)] if has_login() else []
+    back = [Middleware(BaseHTTPMiddleware, dispatch=return_after_login)] if has_login() else []
     return [Middleware(RequestLog), Middleware(HealthPaths), guard, *back]
 
 

@@ -11,11 +11,10 @@ from urllib.parse import quote, unquote
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import MutableHeaders
+from starlette.middleware.base import RequestResponseEndpoint
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from spanlab.schema import NOBODY, OWNER, Actor
 from spanlab.storage.store import Store
@@ -73,38 +72,23 @@ def ask_to_log_in(who: Actor) -> None:
             st.button("Log out", icon=":material/logout:", on_click=st.logout)
 
 
-class ReturnAfterLogin:
-    """Leads whoever has logged in to the page that they asked for; Streamlit leads to the first."""
+async def return_after_login(request: Request, answer: RequestResponseEndpoint) -> Response:
+    """Lead whoever has logged in to the page that they asked for; Streamlit leads to the first.
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Note the address of a page in a cookie, and lead back to it after the login."""
-        if scope["type"] != "http":
-            return await self._app(scope, receive, send)
-        request, note = Request(scope), Response()
-        path, back = request.url.path, unquote(request.cookies.get(_ASKED, ""))
-        is_page = request.method == "GET" and "text/html" in request.headers.get("accept", "")
-        if path == "/auth/logout":
-            note.delete_cookie(_ASKED)
-        elif is_page and not path.startswith(_NO_PAGES):
-            asked = path + ("?" + request.url.query if request.url.query else "")
-            if len(asked) < _LONGEST_ADDRESS:
-                note.set_cookie(
-                    _ASKED, quote(asked, safe=""), max_age=3600, httponly=True, samesite="lax"
-                )
-
-        async def answer(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for cookie in note.headers.getlist("set-cookie"):
-                    headers.append("set-cookie", cookie)
-                if path == "/oauth2callback" and "location" in headers and _is_own(back):
-                    headers["location"] = back
-            await send(message)
-
-        return await self._app(scope, receive, answer)
+    Until then a cookie holds the page's address.
+    """
+    response = await answer(request)
+    path, back = request.url.path, unquote(request.cookies.get(_ASKED, ""))
+    asked = path + ("?" + request.url.query if request.url.query else "")
+    is_page = request.method == "GET" and "text/html" in request.headers.get("accept", "")
+    if path == "/auth/logout":
+        response.delete_cookie(_ASKED)
+    elif path == "/oauth2callback" and "location" in response.headers and _is_own(back):
+        response.headers["location"] = back
+    elif is_page and not path.startswith(_NO_PAGES) and len(asked) < _LONGEST_ADDRESS:
+        noted = quote(asked, safe="")
+        response.set_cookie(_ASKED, noted, max_age=3600, httponly=True, samesite="lax")
+    return response
 
 
 def _is_own(address: str) -> bool:

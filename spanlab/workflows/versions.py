@@ -104,7 +104,7 @@ class DatasetDiff:
     annotations: tuple[AnnotationChange, ...]
 
     def tables(self) -> tuple[ResultTable, ...]:
-        """Return counts of items, then of annotations by who made them, then the changes."""
+        """Return counts of items, then who has annotated which otherwise, and with which spans."""
         changes = self.annotations
         counts = {
             f"only in {self.a}": len(self.only_a),
@@ -118,19 +118,6 @@ class DatasetDiff:
             title=f"Items of {self.a} and {self.b}",
             columns=(Column(key="what", title="Items"), *columns_of("count", "Number")),
             rows=tuple(counts.items()),
-        )
-        who = dict.fromkeys(change.annotator for change in changes)
-        people = ResultTable(
-            key="annotators",
-            title="Annotations that differ, by who made them",
-            columns=(
-                *columns_of("text", "Annotator"),
-                *columns_of(
-                    "count", "Only in A", "Only in B", "Changed", "Spans gone", "New spans"
-                ),
-            ),
-            rows=tuple(self._counts(name) for name in who),
-            empty="all annotations are the same",
         )
         more = len(changes) - _SHOWN
         listed = ResultTable(
@@ -147,23 +134,13 @@ class DatasetDiff:
                 for change in changes[:_SHOWN]
             ),
             remarks=(f"and {more:,} more: --json has all of them",) if more > 0 else (),
+            empty="all annotations are the same",
         )
-        return (items, people, listed) if changes else (items, people)
+        return (items, listed)
 
     def figures(self) -> dict[str, Any]:
         """Return everything that differs."""
         return asdict(self)
-
-    def _counts(self, name: str) -> tuple[str | int, ...]:
-        own = [change for change in self.annotations if change.annotator == name]
-        return (
-            name,
-            sum(change.b is None for change in own),
-            sum(change.a is None for change in own),
-            sum(change.a is not None and change.b is not None for change in own),
-            sum(len(change.only_a) for change in own),
-            sum(len(change.only_b) for change in own),
-        )
 
 
 def diff_datasets(store: Store, a: str, b: str) -> DatasetDiff:

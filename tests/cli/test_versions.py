@@ -53,7 +53,9 @@ def test_a_version_stays_as_it_was_and_is_exported_scored_and_compared(
     assert len(found["only_b"]) == 1
     assert [(each["annotator"], each["b"]) for each in found["annotations"]] == [("anna", None)] * 2
     assert found["annotations"][0]["only_a"] == ["4–9 “tower” 1"]
-    assert "Spans gone" in spanlab("diff", "mine@v1", "mine").stdout
+    assert "nothing" in (shown := spanlab("diff", "mine@v1", "mine").stdout)
+    assert "anna" in shown
+    assert "4–9 “tower” 1" in shown
     for refused in (
         ("import", more, "--dataset", "mine@v1"),
         ("annotators", "remove", "mine@v1", "anna", "--yes"),

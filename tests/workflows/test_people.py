@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from spanlab.errors import AccessError, NotFoundError, UsageError
-from spanlab.oplog import AddSpan, FinishItem, Respond
-from spanlab.schema import Annotation, AnnotatorKind, Item, Question, Record, Role, Span
+from spanlab.oplog import AddSpan, FinishItem
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Role, Span
 from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
 from spanlab.workflows.analysis.campaign_tables import remind_table
@@ -191,20 +191,3 @@ def test_an_annotator_is_scored_by_what_they_may_not_see_and_leads_nothing(store
     store.access.make_token("invitation", Role.ANNOTATOR, "d", label="Cleo", expires=expires)
     (table,) = [each for each in oversee(store, "d").tables() if each.key == "tokens"]
     assert table.rows[0][1:3] == ("Cleo", "annotator")
-
-
-def test_people_agree_on_questions_and_the_campaign_says_how_far(store: Store) -> None:
-    fluency = Question(name="fluency", kind="scale", low=1, high=5)
-    store.change_settings("d", lambda now: now.model_copy(update={"questions": (fluency,)}))
-    for n in range(4):
-        for person, points in (("Ada", 1 + n), ("Ben", 1 + n if n else 5)):
-            name = f"item {n}"
-            answered = Respond(question="fluency", response=points)
-            write = SentOperation(f"{name} {person}", 1, 0, answered)
-            assert not store.apply("d", name, person, [write]).refused
-            _mark(store, name, person, 0, 1)
-    (table,) = [table for table in oversee(store, "d").tables() if table.key == "responses"]
-    ((asked, n_answered, alpha),) = table.rows
-    assert (asked, n_answered) == ("question: fluency (scale)", 4)
-    assert isinstance(alpha, float)
-    assert alpha < 1

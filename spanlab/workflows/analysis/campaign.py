@@ -27,7 +27,6 @@ from spanlab.scorers.agreement import AlphaInterval, ItemMarks, alpha_interval, 
 from spanlab.storage import FinishedItem, Store
 from spanlab.workflows.analysis.calibration import UNLABELLED
 from spanlab.workflows.analysis.comparison import sample_records
-from spanlab.workflows.analysis.responses import QuestionAgreement, ResponseTally
 from spanlab.workflows.datasets import reported, summary_of
 
 _REPORT_EVERY = 100  # items between two calls of `on_progress`
@@ -66,7 +65,6 @@ class CampaignReport:
     """What people said of ``looked_at`` of a dataset's items, by person and by item id.
 
     ``known`` is about the items with gold labels, by person; these items are ``gold``, by id.
-    ``responses`` are what people agree on of what the dataset asks.
     """
 
     looked_at: int
@@ -74,7 +72,6 @@ class CampaignReport:
     marks: Mapping[str, ItemMarks]
     known: Mapping[str, KnownMarks] = field(default_factory=dict)
     gold: frozenset[str] = frozenset()
-    responses: tuple[QuestionAgreement, ...] = ()
 
 
 class AgreementOn(NamedTuple):
@@ -115,7 +112,6 @@ def campaign(
     """
     summary = summary_of(store, dataset)
     people = [who.name for who in summary.annotators if who.kind is AnnotatorKind.PERSON]
-    responses = ResponseTally(dict.fromkeys(people, AnnotatorKind.PERSON), summary.settings)
     labels: dict[str, PersonLabels] = defaultdict(PersonLabels)
     marks: dict[str, ItemMarks] = {}
     compared: dict[str, list[float]] = defaultdict(list)
@@ -125,15 +121,12 @@ def campaign(
         looked_at += 1
         marks[record.item.id] = rated(record, people)
         _count(labels, record, marks[record.item.id])
-        responses.add(record)
         if any(each.kind is AnnotatorKind.GOLD for each in record.annotations):
             gold.add(record.item.id)
         for name, share in against_gold(record, marks[record.item.id]).items():
             compared[name].append(share)
     known = {who: KnownMarks(len(ious), sum(ious) / len(ious)) for who, ious in compared.items()}
-    return CampaignReport(
-        looked_at, labels, marks, known, frozenset(gold), responses=responses.result()
-    )
+    return CampaignReport(looked_at, labels, marks, known, frozenset(gold))
 
 
 def against_gold(record: Record, item: ItemMarks) -> dict[str, float]:

@@ -12,7 +12,6 @@ from spanlab.results import Cell, Column, ResultTable, ResultViews, columns_of
 from spanlab.schema import AccessToken, DatasetSummary
 from spanlab.storage import PlanProgress
 from spanlab.workflows.access import token_table
-from spanlab.workflows.analysis.responses import ALPHAS, MATCHED, QuestionAgreement
 from spanlab.workflows.wording import plan_in_words
 
 _PERSON: Final = Column(key="person", title="Person")
@@ -57,13 +56,10 @@ class CampaignOverview(ResultViews):
     done: int
     until: date | None
     invitations: tuple[AccessToken, ...] = ()
-    responses: tuple[QuestionAgreement, ...] = ()
 
     def tables(self) -> tuple[ResultTable, ...]:
-        """Return people, agreement on what the dataset asks, and links that nobody has used."""
+        """Return people, and links that nobody has used."""
         found = [people_table(self)]
-        if self.responses:
-            found.append(responses_table(self))
         if self.invitations:
             found.append(token_table(self.invitations, "Invitations that nobody has accepted yet"))
         return tuple(found)
@@ -127,25 +123,6 @@ def people_table(found: CampaignOverview) -> ResultTable:
         remarks=tuple(remarks),
         empty="Nobody is assigned anything or has annotated anything yet.",
         tones=tuple("yellow" if who.warning else "" for who in found.people),
-    )
-
-
-def responses_table(found: CampaignOverview) -> ResultTable:
-    """Return how far people agree on what the dataset asks, question by question."""
-    spans = any(response.of_spans for response in found.responses)
-    return ResultTable(
-        key="responses",
-        title="Agreement on questions",
-        columns=(
-            Column(key="asked", title="Asked"),
-            *columns_of("count", "Answered by two"),
-            *columns_of("score", "Alpha"),
-        ),
-        rows=tuple(
-            (response.line, response.persons.n, response.persons.alpha)
-            for response in found.responses
-        ),
-        remarks=(ALPHAS, MATCHED) if spans else (ALPHAS,),
     )
 
 

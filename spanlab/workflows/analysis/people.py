@@ -69,7 +69,6 @@ def oversee(
         people=tuple(map(sources.person, names)),
         done=len(finished) if plan is None else plan.done,
         until=None if plan is None else done_by(days, plan.needed - plan.done, now.date()),
-        responses=report.responses,
         invitations=tuple(
             token
             for token in store.access.tokens("invitation")
