@@ -14,13 +14,11 @@ def campaign(
     remind: Annotated[
         bool,
         typer.Option(
-            "--remind", help="List only people with items left, and how long they were inactive."
+            "--remind",
+            help="Write who has items left, and for how long they were inactive, as CSV.",
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
-    as_csv: Annotated[
-        bool, typer.Option("--csv", help="The table of people, or of whom to remind, as CSV.")
-    ] = False,
     known: Annotated[
         list[str] | None,
         typer.Option(
@@ -46,21 +44,19 @@ def campaign(
 
     \b
     spanlab campaign mine
-    spanlab campaign mine --remind --csv
+    spanlab campaign mine --remind > remind.csv
     spanlab campaign mine --known share=.1 --known test_items=5 --known pass_at=.6
     spanlab campaign mine --take-back Ben --yes
     """
     from spanlab.cli import console
     from spanlab.datasets.read_options import mapping_in
-    from spanlab.results import as_csv as csv_of
+    from spanlab.results import as_csv
     from spanlab.workflows.analysis.campaign_tables import remind_table
     from spanlab.workflows.analysis.people import oversee
     from spanlab.workflows.campaigns import change_known, leaving
     from spanlab.workflows.campaigns import let_in as let_person_in
     from spanlab.workflows.datasets import open_store
 
-    if as_csv and as_json:
-        raise UsageError("--csv and --json exclude each other")
     chosen = None if known == ["none"] else mapping_in(known or (), "--known wants NAME=VALUE")
     with open_store() as store:
         if known:
@@ -76,10 +72,7 @@ def campaign(
         if let_in is not None:
             let_person_in(store, dataset, let_in)
         oversight = oversee(store, dataset)
-    if as_csv:
-        table = remind_table(oversight) if remind else oversight.tables()[0]
-        typer.echo(csv_of(table), nl=False)
-    elif remind and not as_json:
-        console.write_tables([remind_table(oversight)])
+    if remind:
+        typer.echo(as_csv(remind_table(oversight)), nl=False)
     else:
         console.write_result(oversight, json=as_json)

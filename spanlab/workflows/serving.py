@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from spanlab.errors import SpanlabError
@@ -25,8 +26,6 @@ from spanlab.workflows.datasets import open_store
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from spanlab.storage import Store
 
 _SECONDS: Final = 10.0  # for the database to answer
 _KEPT: Final = 1.0  # seconds that an answer of the database counts: callers need no key
@@ -46,7 +45,8 @@ class HealthPaths:
     """
 
     def __init__(self, app: ASGIApp, ping: Callable[[], object] | None = None) -> None:
-        self._app, self._ping = app, ping or _DatabasePing()
+        opened = cache(open_store)  # brought up to date once
+        self._app, self._ping = app, ping or (lambda: opened().ping())
         self._until, self._problem = 0.0, ""
         self._asking = asyncio.Lock()
 
@@ -72,17 +72,6 @@ class HealthPaths:
                     self._problem = "the database does not answer: the log says more"
                 self._until = time.monotonic() + _KEPT
             return self._problem
-
-
-class _DatabasePing:
-    """Asks the database of the environment, which it opens (and brings up to date) once."""
-
-    def __init__(self) -> None:
-        self._store: Store | None = None
-
-    def __call__(self) -> None:
-        self._store = self._store or open_store()
-        self._store.ping()
 
 
 async def _answer(send: Send, status: int, words: str) -> None:

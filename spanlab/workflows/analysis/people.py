@@ -25,28 +25,20 @@ _WINDOW: Final = 14  # days that tell how much a day may bring
 _FURTHEST: Final = 730  # days ahead that anything is foreseen
 
 
-def oversee(
-    store: Store,
-    dataset: str,
-    *,
-    report: CampaignReport | None = None,
-    now: datetime | None = None,
-) -> CampaignOverview:
+def oversee(store: Store, dataset: str, report: CampaignReport | None = None) -> CampaignOverview:
     """Return how far a campaign is, for its lead.
 
     Args:
         store: the annotation database.
         dataset: an existing dataset.
         report: what people marked, if it is known already; None reads all items.
-        now: the time to count from; None for now.
 
     Raises:
         NotFoundError: there is no such dataset.
         AccessError: who asks does not lead it.
     """
     store.require(Permission.MANAGE, dataset)
-    now = now or datetime.now(UTC)
-    summary = summary_of(store, dataset)
+    summary, today = summary_of(store, dataset), datetime.now(UTC).date()
     report = report or campaign(store, dataset)
     plan = store.plan(dataset) if summary.settings.overlap else None
     finished = store.finished(dataset)
@@ -58,7 +50,7 @@ def oversee(
         *(summary, plan, report, finished, store.entered(dataset)),
         last_active=store.last_active(dataset),
         read={each.reviewer: each.version for each in readings},  # the newest comes last
-        today=now.date(),
+        today=today,
     )
     people = (who.name for who in summary.annotators if who.kind is AnnotatorKind.PERSON)
     tested = (entrance.reviewer for entrance in sources.entrances)
@@ -68,7 +60,7 @@ def oversee(
         plan=plan,
         people=tuple(map(sources.person, names)),
         done=len(finished) if plan is None else plan.done,
-        until=None if plan is None else done_by(days, plan.needed - plan.done, now.date()),
+        until=None if plan is None else done_by(days, plan.needed - plan.done, today),
         invitations=tuple(
             token
             for token in store.access.tokens("invitation")
