@@ -50,6 +50,7 @@ class Api(NamedTuple):
         try:
             return await self.client.post(url, cast_to=httpx2.Response, content=body)
         finally:
+            self.http.written.set()
             _MADE.set(None)
 
 
@@ -119,6 +120,8 @@ class BoundedClient(openai.DefaultAioHttpClient):
         self._limit = reply_limit()
         self._parameters = dialect_of(choice.endpoint, choice.model)
         self._pattern: httpx2.Request | None = None  # of all calls, but for the body
+        self._writing = False
+        self.written = asyncio.Event()  # openai has written a call, or failed to
 
     async def begin(self, body: bytes) -> httpx2.Response | None:
         """Make the first attempt at a call, if openai has written one before.
@@ -130,6 +133,10 @@ class BoundedClient(openai.DefaultAioHttpClient):
             BudgetError: no attempt is wanted any more.
             UnparsableAnswerError: the reply is too long, or no JSON.
         """
+        if not self._writing:
+            self._writing = True
+            return None
+        await self.written.wait()  # a moment: calls that start together need not all be written
         if self._pattern is None:
             return None
         try:
@@ -158,6 +165,7 @@ class BoundedClient(openai.DefaultAioHttpClient):
         if made is None:
             if self._pattern is None and request.method == "POST":
                 self._pattern = _with_body(request, b"")
+                self.written.set()
             return await self._attempt(request)
         _MADE.set(None)
         if isinstance(made, httpx2.RequestError):
