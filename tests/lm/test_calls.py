@@ -19,6 +19,7 @@ from model_task import Task, marked, signature
 
 from spanlab.errors import StoreError
 from spanlab.lm import Meter, ModelChoice, TokenPrice, Usage, language_model, predicting, translate
+from spanlab.lm.building import endpoint_client
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, in_turn, say
 
 Choose = Callable[..., ModelChoice]
@@ -66,6 +67,26 @@ def test_later_calls_are_sent_as_openai_wrote_the_first_and_it_repeats_those_tha
     assert third == [first] * 3
     bodies = [ask.body for ask in model_server.requests]
     assert bodies[2] == bodies[3] == bodies[4] != bodies[1] != bodies[0]
+
+
+def test_a_first_call_that_is_given_up_holds_up_none_that_came_with_it(
+    model_server: ModelServer, choose: Choose
+) -> None:
+    """The others wait until openai has written it, for as long as it is about to."""
+    client = endpoint_client(choose(), Meter())
+    prompts = [
+        json.dumps({"model": "m", "messages": [{"role": "user", "content": f"{number}?"}]}).encode()
+        for number in range(3)
+    ]
+
+    async def calls() -> list[str | None]:
+        tasks = [asyncio.create_task(client.answer(prompt)) for prompt in prompts]
+        await asyncio.sleep(0)
+        tasks[0].cancel()
+        return [(await task).text for task in tasks[1:]]
+
+    assert all("4" in str(text) for text in asyncio.run(asyncio.wait_for(calls(), 20)))
+    assert {ask.text for ask in model_server.requests} == {"1?", "2?"}
 
 
 @pytest.mark.parametrize("model", ["o1", "gpt-5.2-mini", "deployment-7"])
