@@ -51,8 +51,7 @@ def campaign(
     from spanlab.cli import console
     from spanlab.datasets.read_options import mapping_in
     from spanlab.results import as_csv
-    from spanlab.workflows.analysis.campaign_tables import remind_table
-    from spanlab.workflows.analysis.people import oversee
+    from spanlab.workflows.analysis.people import oversee, remind_table
     from spanlab.workflows.campaigns import change_known, leaving
     from spanlab.workflows.campaigns import let_in as let_person_in
     from spanlab.workflows.datasets import open_store

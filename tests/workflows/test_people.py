@@ -13,8 +13,7 @@ from spanlab.oplog import AddSpan, FinishItem
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Role, Span
 from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
-from spanlab.workflows.analysis.campaign_tables import remind_table
-from spanlab.workflows.analysis.people import done_by, oversee
+from spanlab.workflows.analysis.people import done_by, oversee, remind_table
 from spanlab.workflows.blind import seen_by
 from spanlab.workflows.campaigns import (
     begin_test,

@@ -9,8 +9,7 @@ from spanlab.ui.common import choose_dataset, datasets_for, page_link, plain, st
 from spanlab.ui.comparisons import campaign_of
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.ui.results.tables import csv_button, show_table
-from spanlab.workflows.analysis.campaign_tables import CampaignOverview, remind_table
-from spanlab.workflows.analysis.people import oversee
+from spanlab.workflows.analysis.people import CampaignOverview, oversee, remind_table
 from spanlab.workflows.campaigns import leaving, let_in
 
 
