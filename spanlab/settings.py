@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, ClassVar, Final, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -31,15 +32,42 @@ def _listed(value: object) -> object:
 
 
 _SECRET: Final = 16  # characters
+_SHOWN: Final = 40  # characters of a wrong value
 
 
-class Settings(BaseModel):
-    """What the environment says: each field by the variable ``SPANLAB_`` and its name.
+class EnvironmentVariables(BaseModel):
+    """What the environment says: each field by the variable of ``prefix`` and its name.
 
-    A field's title says what its variable holds.
+    A field's title says what its variable holds, in errors; its description what that is for.
     """
 
     model_config = ConfigDict(frozen=True)
+    prefix: ClassVar[str] = "SPANLAB_"
+
+    @classmethod
+    def variable(cls, field: str) -> str:
+        """Return the environment variable of a field."""
+        return f"{cls.prefix}{field.upper()}"
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str] = os.environ) -> Self:
+        """Read the variables; an empty one counts as not set.
+
+        Raises:
+            UsageError: one holds what it cannot; says what would be right.
+        """
+        given = {name: environ.get(cls.variable(name), "").strip() for name in cls.model_fields}
+        try:
+            return cls.model_validate({name: text for name, text in given.items() if text})
+        except ValidationError as error:
+            name = str(error.errors()[0]["loc"][0])
+            right = cls.model_fields[name].title
+            shown = given[name][:_SHOWN] if cls.model_fields[name].repr else "…"
+            raise UsageError(f"{cls.variable(name)}={shown}: it is {right}") from None
+
+
+class Settings(EnvironmentVariables):
+    """Where this process keeps its work, who may reach it, and what it takes."""
 
     home: Path = Field(
         Path(".spanlab"),
@@ -90,6 +118,15 @@ class Settings(BaseModel):
         frozenset(),
         title="e-mail addresses or subjects with commas between",
         description="Of people who lead all datasets from the start.",
+    )
+    api_key: str = Field(
+        "",
+        title="a key of 16 characters or more",
+        description="The key of the HTTP API and the MCP server.",
+        repr=False,
+    )
+    shared: Path | None = Field(
+        None, title="a directory", description="Holds the data that spanlab bench measures on."
     )
     record_limit: int = Field(
         128,
@@ -157,26 +194,107 @@ class Settings(BaseModel):
             raise UsageError(f"a login needs {' and '.join(missing)}, too")
         return not missing
 
-    @classmethod
-    def variable(cls, field: str) -> str:
-        """Return the environment variable of a field."""
-        return f"SPANLAB_{field.upper()}"
 
-    @classmethod
-    def read(cls) -> Settings:
-        """Read the variables; an empty one counts as not set.
+class EndpointSettings(EnvironmentVariables):
+    """The endpoint of language models."""
 
-        Raises:
-            UsageError: one holds what it cannot; says what would be right.
-        """
-        given = {name: os.environ.get(cls.variable(name)) for name in cls.model_fields}
-        try:
-            return cls.model_validate({name: text for name, text in given.items() if text})
-        except ValidationError as error:
-            name = str(error.errors()[0]["loc"][0])
-            right = cls.model_fields[name].title
-            shown = given[name] if cls.model_fields[name].repr else "…"
-            raise UsageError(f"{cls.variable(name)}={shown}: it is {right}") from None
+    prefix: ClassVar[str] = "OPENAI_"
+
+    api_key: str = Field("", title="a key", description="The endpoint's key.", repr=False)
+    base_url: str = Field(
+        "",
+        title="an address that begins with http:// or https://",
+        description="The endpoint's address, unless it is OpenAI's own.",
+        repr=False,
+    )
+    headers: str = Field(
+        "",
+        title="name=value,name=value",
+        description="Further headers that the endpoint is sent.",
+        repr=False,
+    )
+
+
+class ModelSettings(EnvironmentVariables):
+    """Which language model is asked, how and at what price.
+
+    ``SPANLAB_MODEL_JUDGE`` and ``SPANLAB_PRICE_JUDGE`` go before ``model`` and ``price`` for the
+    role "judge", and so on for every role and detector.
+    """
+
+    model: str = Field(
+        "",
+        title="a name that the endpoint knows",
+        description="The model. SPANLAB_MODEL_JUDGE, and so on, names another one for a role or "
+        "a detector.",
+    )
+    price: str = Field(
+        "",
+        title="US dollars per million tokens: input, cached input, output",
+        description="The model's price. SPANLAB_PRICE_JUDGE, and so on, is that of another one.",
+    )
+    model_options: str = Field(
+        "",
+        title="options with commas between, such as temperature=0,seed=1",
+        description="How models are asked.",
+    )
+
+
+class SearchSettings(EnvironmentVariables):
+    """Search services: one of your own, what searches cost, and the model that searches."""
+
+    search_url: str = Field(
+        "",
+        title="an address such as https://api.example.com/search?q={query}",
+        description="A search API of your own.",
+        repr=False,  # some services want the key in it
+    )
+    search_api_key: str = Field(
+        "",
+        title="a key",
+        description="The key of that API, and of the model that searches.",
+        repr=False,
+    )
+    search_key_header: str = Field(
+        "Authorization",
+        title="the name of a header",
+        description="How the search API wants its key.",
+    )
+    search_fields: str = Field(
+        "",
+        title="names with paths, such as results=data.items,text=body",
+        description="Where things stand in what the search API sends.",
+    )
+    price_per_search: float | None = Field(
+        None,
+        ge=0,
+        lt=1_000,
+        title="a price in US dollars, such as 0.005",
+        description="What a search costs, in place of the service's list price.",
+    )
+    searches_per_minute: float | None = Field(
+        None,
+        ge=0,
+        lt=1_000_000,
+        title="a number of searches, such as 60",
+        description="How many searches may begin in a minute; 0 for any number.",
+    )
+    search_model: str = Field(
+        "sonar-pro",
+        title="a name that the endpoint of SPANLAB_SEARCH_BASE_URL knows",
+        description="The model that searches and cites.",
+    )
+    search_base_url: str = Field(
+        "https://api.perplexity.ai",
+        title="an address that begins with http:// or https://",
+        description="Where the model that searches is.",
+        repr=False,
+    )
+    price_search: str = Field(
+        "",
+        title="US dollars per million tokens: input, cached input, output",
+        description="The price of the model that searches.",
+    )
 
 
 LARGEST: Final = 4_000_000  # bytes; a program of sixteen demonstrations with long passages: a tenth

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -98,8 +97,8 @@ def bench(
     from spanlab.workflows.bench.plan import planned, read_plan
     from spanlab.workflows.bench.table import check_folder
 
-    shared = os.environ.get("SPANLAB_SHARED")
-    roots = [path.resolve() for path in data or ([Path(shared)] if shared else [])]
+    shared = Settings.read().shared
+    roots = [path.resolve() for path in data or ([shared] if shared else [])]
     if list_only:
         all_cards = known.cards(cards or ()).values()
         out.write_tables([known.list_cards(all_cards, roots)])

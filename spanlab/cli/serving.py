@@ -162,7 +162,7 @@ def mcp(
     from spanlab.storage import Store
 
     try:
-        from spanlab.services.gate import KEY, Allowed, Gate, JsonBodies, check_key, serve
+        from spanlab.services.gate import Allowed, Gate, JsonBodies, check_key, serve
         from spanlab.services.mcp_server import mcp_server, serve_stdio
     except ModuleNotFoundError as error:
         raise missing_package("an MCP server", error.name, "mcp") from None
@@ -173,7 +173,7 @@ def mcp(
     if port is None:
         serve_stdio(server)
         return
-    key = os.environ.get(KEY, "")
+    key = Settings.read().api_key
     with Store.open() as store:
         has_keys = bool(store.access.tokens("key"))
         check_key(key, host, others=has_keys)
@@ -214,12 +214,13 @@ def api(
     """
     from spanlab.jobs import start_embedded_worker
     from spanlab.services.offers import ServiceOffers
+    from spanlab.settings import Settings
     from spanlab.storage import Store
     from spanlab.workflows import serving
 
     try:
         from spanlab.services.api_jobs import ApiJobs
-        from spanlab.services.gate import KEY, serve
+        from spanlab.services.gate import serve
         from spanlab.services.http_api import http_api
         from spanlab.services.traces import TraceInbox
     except ModuleNotFoundError as error:
@@ -227,7 +228,7 @@ def api(
     offers = ServiceOffers(_offered(selection, detector or ["offline"], corpus), corpus)
     with Store.open() as store:
         inbox = TraceInbox(store, traces) if traces else None
-        app = http_api(offers, ApiJobs(store, offers), os.environ.get(KEY, ""), rate, inbox)
+        app = http_api(offers, ApiJobs(store, offers), Settings.read().api_key, rate, inbox)
         start_embedded_worker()
         typer.echo(f"http://{host}:{port}/docs says what can be asked.", err=True)
         if log_json:

@@ -18,6 +18,7 @@ from pydantic import Field, JsonValue, ValidationError, field_validator
 
 from spanlab.errors import UnnamedModelError, UsageError
 from spanlab.schema import FrozenModel, Name
+from spanlab.settings import EndpointSettings, ModelSettings
 
 _PATH = "/chat/completions"
 _AZURE = (".openai.azure.com", ".cognitiveservices.azure.com")
@@ -64,7 +65,7 @@ class EndpointAddress:
         return f"{url}?{self.query}" if self.query else url
 
 
-VARIABLE = "SPANLAB_MODEL_OPTIONS"
+VARIABLE = ModelSettings.variable("model_options")
 Options = Mapping[str, JsonValue]  # by name, with or without what it is for
 _SENT = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort")  # as the protocol names
 
@@ -197,7 +198,9 @@ def _checked(options: Options, source: str) -> DetectorModelOptions:
 
 
 OPENAI = "https://api.openai.com/v1"
-_KEY = "OPENAI_API_KEY"
+_KEY = EndpointSettings.variable("api_key")
+_URL = EndpointSettings.variable("base_url")
+_MODEL = ModelSettings.variable("model")
 Dollars = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
@@ -309,17 +312,17 @@ class ModelChoice(ModelOptions):
             UnnamedModelError: nothing names a model.
             UsageError: a variable holds something unusable.
         """
-        named = model or _look_up(environ, "SPANLAB_MODEL", role)
+        named = model or _look_up(environ, _MODEL, role)
         if not named:
             raise UnnamedModelError(
                 "no language model is named: pass --model NAME or set SPANLAB_MODEL, "
                 "for example SPANLAB_MODEL=gpt-4o-mini"
             )
-        price = _look_up(environ, "SPANLAB_PRICE", role)
+        price = _look_up(environ, ModelSettings.variable("price"), role)
         try:
             return cls(
                 model=named,
-                base_url=environ.get("OPENAI_BASE_URL") or None,
+                base_url=environ.get(_URL) or None,
                 price=TokenPrice.parse(price) if price else None,
             )
         except ValueError as error:
@@ -342,6 +345,6 @@ def _first_problem(error: ValueError) -> str:
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors(include_input=False)[0]
-    names = {"base_url": "OPENAI_BASE_URL", "model": "SPANLAB_MODEL"}
+    names = {"base_url": _URL, "model": _MODEL}
     field = str(first["loc"][0])
     return f"{names.get(field, field)}: {first['msg'].removeprefix('Value error, ')}"

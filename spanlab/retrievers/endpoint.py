@@ -15,13 +15,9 @@ from spanlab.retrievers.base import SearchQuery
 from spanlab.retrievers.provider import FEWEST, ProviderName, SearchService, ServiceRequest
 from spanlab.retrievers.providers import PROVIDERS
 from spanlab.retrievers.results import ResultShape
+from spanlab.settings import SearchSettings
 
-KEY = "SPANLAB_SEARCH_API_KEY"
-PRICE = "SPANLAB_PRICE_PER_SEARCH"
-RATE = "SPANLAB_SEARCHES_PER_MINUTE"
-_URL = "SPANLAB_SEARCH_URL"
-_MOST = 1_000.0  # US dollars of a search
-_FASTEST = 1_000_000.0  # searches a minute
+_URL = SearchSettings.variable("search_url")
 _LONGEST = 2_000  # characters of a query, URL-encoded up to 18,000
 _LOOKS_LIKE = "https://api.example.com/search?q={query}"
 
@@ -49,7 +45,8 @@ class SearchEndpoint:
     rate: float | None = None
     provider: SearchService | None = None
     named: Mapping[str, JsonValue] = field(default_factory=dict)
-    variables: tuple[str, str] = (_URL, KEY)  # that hold the address and the key, for messages
+    # That hold the address and the key, for messages.
+    variables: tuple[str, str] = (_URL, SearchSettings.variable("search_api_key"))
 
     def __post_init__(self) -> None:
         if urlsplit(self.url).scheme not in {"http", "https"} or not self.host:
@@ -93,11 +90,7 @@ class SearchEndpoint:
         url: str | None = None,
         shape: ResultShape | None = None,
     ) -> SearchEndpoint:
-        """Read the environment.
-
-        ``SPANLAB_SEARCH_URL``, ``SPANLAB_SEARCH_API_KEY``, ``SPANLAB_SEARCH_KEY_HEADER`` (default
-        Authorization), ``SPANLAB_SEARCH_FIELDS`` such as ``results=data.items,text=body``,
-        ``SPANLAB_PRICE_PER_SEARCH`` and ``SPANLAB_SEARCHES_PER_MINUTE``.
+        """Return the search API of the environment; see ``SearchSettings``.
 
         Args:
             environ: the environment variables.
@@ -107,20 +100,19 @@ class SearchEndpoint:
         Raises:
             UsageError: no address is named, or a variable holds something unusable.
         """
-        address = url or environ.get(_URL)
+        settings = SearchSettings.read(environ)
+        address = url or settings.search_url
         if not address:
-            raise UsageError(
-                f"no search API is named: set SPANLAB_SEARCH_URL, such as {_LOOKS_LIKE}"
-            )
-        key = environ.get(KEY, "").strip() if address == environ.get(_URL) else ""
+            raise UsageError(f"no search API is named: set {_URL}, such as {_LOOKS_LIKE}")
+        key = settings.search_api_key if address == settings.search_url else ""
         remember(key)
         return cls(
             url=address,
-            header=environ.get("SPANLAB_SEARCH_KEY_HEADER") or "Authorization",
+            header=settings.search_key_header,
             key=key,
-            shape=shape or _shape(environ.get("SPANLAB_SEARCH_FIELDS", "")),
-            price=price_per_search(None, environ),
-            rate=_rate(environ),
+            shape=shape or _shape(settings.search_fields),
+            price=settings.price_per_search or 0.0,
+            rate=settings.searches_per_minute or None,
         )
 
     @classmethod
@@ -167,7 +159,7 @@ class SearchEndpoint:
             key=key,
             shape=provider.shape,
             price=price_per_search(provider, environ),
-            rate=_rate(environ),
+            rate=SearchSettings.read(environ).searches_per_minute or None,
             provider=provider,
             named={field: value for field, value in named.items() if value},
             variables=(provider.variable, provider.key or provider.variable),
@@ -186,27 +178,9 @@ def price_per_search(
     Raises:
         UsageError: the variable holds no price.
     """
+    given = SearchSettings.read(environ).price_per_search
     listed = provider.price if provider is not None else 0.0
-    given = _number(PRICE, _MOST, "no price in US dollars, such as 0.005", environ)
     return listed if given is None else given
-
-
-def _rate(environ: Mapping[str, str]) -> float | None:
-    return _number(RATE, _FASTEST, "no number of searches, such as 60", environ) or None
-
-
-def _number(name: str, most: float, wrong: str, environ: Mapping[str, str]) -> float | None:
-    """Return the number from 0 to below ``most`` that a variable holds; None if it is not set."""
-    written = environ.get(name, "").strip()
-    if not written:
-        return None
-    try:
-        number = float(written)
-    except ValueError:
-        number = -1.0
-    if not 0.0 <= number < most:
-        raise UsageError(f"{name} is {wrong}: {written[:40]!r}")
-    return number
 
 
 def _shape(text: str) -> ResultShape:
@@ -215,8 +189,9 @@ def _shape(text: str) -> ResultShape:
     for pair in filter(None, (part.strip() for part in text.split(","))):
         name, sign, path = (part.strip() for part in pair.partition("="))
         if name not in ResultShape.model_fields or not sign or not path:
+            variable = SearchSettings.variable("search_fields")
             raise UsageError(
-                f"SPANLAB_SEARCH_FIELDS wants {', '.join(ResultShape.model_fields)} with paths, "
+                f"{variable} wants {', '.join(ResultShape.model_fields)} with paths, "
                 f"such as results=data.items,text=body, not {pair!r}"
             )
         fields[name] = path

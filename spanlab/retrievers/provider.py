@@ -110,6 +110,17 @@ class SearchService:
     price: float = 0.0
     quota: str = ""
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """Its environment variables, each with what it holds."""
+        return {
+            **({self.key: "a key"} if self.key else {}),
+            **{variable: f"its `{name}`" for name, variable in self.environment.items()},
+            self.variable: "another address of its API"
+            if self.address
+            else "the address of its API",
+        }
+
     def asked(self, k: int) -> int:
         """Return how many results to ask for where ``k`` are wanted."""
         return min(max(k, FEWEST), self.most)

@@ -23,6 +23,7 @@ from spanlab.lm.meter import Meter
 from spanlab.retrievers.base import PER_SEARCH, RetrievedPassages, SearchQuery
 from spanlab.retrievers.search import RetrievalCache
 from spanlab.schema import Passage
+from spanlab.settings import EndpointSettings, ModelSettings, SearchSettings
 
 if TYPE_CHECKING:
     from dspy.lm15 import Response
@@ -117,10 +118,11 @@ def _passage(source: CitedSource) -> list[Passage]:
     return [Passage(text=text, title=source.title, url=source.url, date=source.date)]
 
 
-ENDPOINT = "https://api.perplexity.ai"
-MODEL = "sonar-pro"
-KEY = "SPANLAB_SEARCH_API_KEY"
-_NAMES = {"OPENAI_BASE_URL": "SPANLAB_SEARCH_BASE_URL", "SPANLAB_MODEL": "SPANLAB_SEARCH_MODEL"}
+ENDPOINT = SearchSettings().search_base_url
+_NAMES = {
+    EndpointSettings.variable("base_url"): SearchSettings.variable("search_base_url"),
+    ModelSettings.variable("model"): SearchSettings.variable("search_model"),
+}
 
 
 @dataclass(frozen=True)
@@ -142,19 +144,20 @@ class SearchAnswer:
 
 
 def search_choice(environ: Mapping[str, str] = os.environ) -> ModelChoice:
-    """Read ``SPANLAB_SEARCH_MODEL``, ``SPANLAB_SEARCH_BASE_URL`` and ``SPANLAB_PRICE_SEARCH``.
+    """Return the search model of the environment; see ``SearchSettings``.
 
-    Without them it is Perplexity's sonar-pro. The key is in ``SPANLAB_SEARCH_API_KEY``.
+    Without variables it is Perplexity's sonar-pro.
 
     Raises:
         UsageError: a variable holds something unusable.
     """
-    price = environ.get("SPANLAB_PRICE_SEARCH")
+    settings = SearchSettings.read(environ)
+    price = settings.price_search
     try:
         return ModelChoice(
-            model=environ.get("SPANLAB_SEARCH_MODEL") or MODEL,
-            base_url=environ.get("SPANLAB_SEARCH_BASE_URL") or ENDPOINT,
-            api_key_env=KEY,
+            model=settings.search_model,
+            base_url=settings.search_base_url,
+            api_key_env=SearchSettings.variable("search_api_key"),
             price=TokenPrice.parse(price) if price else None,
         )
     except ValueError:
@@ -179,7 +182,8 @@ class SearchModel:
     def __init__(self, choice: ModelChoice, meter: Meter) -> None:
         if choice.base_url == ENDPOINT and not os.environ.get(choice.api_key_env, "").strip():
             raise MissingKeyError(f"no key for {choice.host}: set {choice.api_key_env}")
-        self._client = endpoint_client(choice, meter, price_variable="SPANLAB_PRICE_SEARCH")
+        price = SearchSettings.variable("price_search")
+        self._client = endpoint_client(choice, meter, price_variable=price)
         self.choice = choice
 
     def __repr__(self) -> str:

@@ -17,12 +17,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from spanlab.errors import StoreError, UsageError
 from spanlab.schema import OWNER, Actor, Permission, storable_escapes
+from spanlab.settings import Settings
 from spanlab.workflows.import_files import LOOPBACK
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-KEY: Final = "SPANLAB_API_KEY"  # the environment variable that holds the key of all services
+KEY: Final = Settings.variable("api_key")  # holds the key of all services
 PATIENCE: Final = 10.0  # seconds for the head of a request, and as many for its body
 LARGEST: Final = 4 * 2**20  # bytes of a request
 _REASON: Final = 300  # characters

@@ -10,6 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import typer.main
@@ -22,6 +23,13 @@ from spanlab.detectors import DetectorEntry, entries, entry_of, spec_of
 from spanlab.detectors.costs import typical_cost
 from spanlab.detectors.entry import options_of
 from spanlab.options import Option
+from spanlab.retrievers.providers import PROVIDERS
+from spanlab.settings import (
+    EndpointSettings,
+    ModelSettings,
+    SearchSettings,
+    Settings,
+)
 from spanlab.ui.span_editor.keys import ADJUDICATION_KEYS, KEYS, EditorKey
 from spanlab.workflows.guide import FOLDER
 
@@ -193,12 +201,32 @@ def _cell(text: object) -> str:
     return str(text).replace("|", "\\|").replace("\n", " ")
 
 
+def _variables() -> Iterator[str]:
+    yield "| variable | what it holds | what that is for |\n| --- | --- | --- |"
+    for variable, (holds, about) in variables().items():
+        yield f"| `{variable}` | {_cell(holds)} | {_cell(about)} |"
+
+
+def variables() -> dict[str, tuple[str, str]]:
+    """Return what every environment variable that is read holds, and what that is for."""
+    known: dict[str, tuple[str, str]] = {}
+    for settings in (Settings, EndpointSettings, ModelSettings, SearchSettings):
+        for name, field in settings.model_fields.items():
+            unset = field.default if isinstance(field.default, str | int | float | Path) else ""
+            holds = f"{field.title} (`{unset}`)" if unset != "" else str(field.title)
+            known[settings.variable(name)] = (holds, str(field.description))
+    for service in PROVIDERS.values():
+        known |= {name: (holds, service.title) for name, holds in service.variables.items()}
+    return known
+
+
 MAKERS: Mapping[str, Callable[..., Iterator[str]]] = {
     "commands": _commands,
     "detectors": _detectors,
     "entry": _entry,
     "keys": _keys,
     "python": _python,
+    "variables": _variables,
 }
 
 

@@ -28,7 +28,7 @@ from spanlab.results import Column, ResultTable
 from spanlab.retrievers.providers import PROVIDERS
 from spanlab.runtime import wait
 from spanlab.schema import OWNER, Actor, Permission
-from spanlab.settings import Settings
+from spanlab.settings import EndpointSettings, ModelSettings, SearchSettings, Settings
 from spanlab.tools.mcp_servers import ServerState, server_states
 from spanlab.tools.toolbox import chosen_servers, tool_servers
 from spanlab.workflows.detection.selection import DetectorSelection, specs_in
@@ -234,10 +234,10 @@ def check_table(check: ModelCheck) -> ResultTable:
 _OPENAI = "https://api.openai.com/v1"
 
 
-_KEY = "OPENAI_API_KEY"
+_KEY = EndpointSettings.variable("api_key")
 
 
-_SEARCH_KEY = "SPANLAB_SEARCH_API_KEY"
+_SEARCH_KEY = SearchSettings.variable("search_api_key")
 
 
 @dataclass(frozen=True)
@@ -270,8 +270,8 @@ def model_environment(
         environ: the environment variables.
         set_up: whether somebody has given an endpoint or a key elsewhere.
     """
-    url = environ.get("OPENAI_BASE_URL", "").strip()
-    has_key = bool(environ.get(_KEY, "").strip())
+    endpoint, models = EndpointSettings.read(environ), ModelSettings.read(environ)
+    url, has_key = endpoint.base_url, bool(endpoint.api_key)
     problem = None
     if not has_key and not url and not set_up:
         problem = (
@@ -279,8 +279,8 @@ def model_environment(
             "OPENAI_BASE_URL to another endpoint of the same protocol, and start the app again."
         )
     return ModelEnvironment(
-        model=environ.get("SPANLAB_MODEL", "").strip(),
-        price=environ.get("SPANLAB_PRICE", "").strip(),
+        model=models.model,
+        price=models.price,
         endpoint=_bare(url) if url else _OPENAI,
         key_name=_KEY,
         has_key=has_key,
@@ -289,8 +289,8 @@ def model_environment(
         search_variables=frozenset(
             name
             for provider in PROVIDERS.values()
-            for name in (provider.key, provider.variable, *provider.environment.values())
-            if name and environ.get(name, "").strip()
+            for name in provider.variables
+            if environ.get(name, "").strip()
         ),
     )
 
