@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import streamlit as st
 
 from optimizers.choosing import SearchOptions, metrics_of, tunable_members
 from optimizers.examples import LabelSource
+from optimizers.request import Auto
 from spanlab.detectors.entry import tunable
 from spanlab.options import options_in
 from spanlab.schema import DatasetSummary
@@ -136,7 +137,7 @@ def _how() -> dict[str, Any]:
     filled: dict[str, Any] = ask(SearchOptions, "optimise", "strategy")
     effort, number = st.columns([1.4, 1])
     with effort:
-        every = {"choices": ("light", "medium", "heavy", "")}
+        every = {"choices": (*get_args(Auto), "")}
         filled |= ask(SearchOptions, "optimise", "auto", auto=every)
     if not filled["auto"]:
         with number:

@@ -7,7 +7,6 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,13 +16,13 @@ from spanlab.datasets.files import replacing
 from spanlab.errors import UsageError
 from spanlab.results import (
     Column,
-    MeanInterval,
     ResultTable,
     as_html,
     flat_rows,
     write_cell,
 )
 from spanlab.workflows.bench.plan import BenchPlan
+from spanlab.workflows.drawing import draw
 
 _TABLES: Final = TypeAdapter(tuple[ResultTable, ...])
 _FILE: Final = "tables.json"
@@ -151,45 +150,11 @@ def _latex(table: ResultTable) -> str:
 
 
 def _html(tables: Sequence[ResultTable]) -> str:
-    body = "\n".join(as_html(table) + _forest(table) for table in tables)
+    body = "\n".join(as_html(table) + draw(table) for table in tables)
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>spanlab bench</title>"
         "<style>body{font:15px sans-serif;margin:2rem}td,th{padding:.2rem .6rem;text-align:left}"
-        f"svg{{display:block;margin:1rem 0}}</style></head><body>\n{body}\n</body></html>\n"
-    )
-
-
-def _forest(table: ResultTable) -> str:
-    """Return a picture of the tested metric: a point and its interval for each row."""
-    if table.chart is None:
-        return ""
-    at = next(n for n, column in enumerate(table.columns) if column.key == table.chart.x)
-    column, parts = table.columns[at], []
-    left, width, step = 260, 420, 24
-    means = [(str(row[0]), row[at]) for row in table.rows]
-    known = [(name, mean) for name, mean in means if isinstance(mean, MeanInterval)]
-    low = min([0.0, *(mean.low for _, mean in known)])
-
-    def place(value: float) -> float:
-        return round(left + width * (value - low) / (1 - low), 1)
-
-    for number, (name, mean) in enumerate(known):
-        y = step * number + 16
-        parts.append(
-            f"<text x='{left - 10}' y='{y + 4}' text-anchor='end'>{escape(name)}</text>"
-            f"<line x1='{place(mean.low)}' x2='{place(mean.high)}' y1='{y}' y2='{y}' "
-            f"stroke='#333'/><circle cx='{place(mean.mean)}' cy='{y}' r='4'/>"
-        )
-    bottom = step * len(known) + 8
-    parts += [
-        f"<line x1='{place(tick)}' x2='{place(tick)}' y1='4' y2='{bottom}' stroke='#ddd'/>"
-        f"<text x='{place(tick)}' y='{bottom + 16}' text-anchor='middle'>{tick}</text>"
-        for tick in (0, 0.25, 0.5, 0.75, 1)
-    ]
-    label = escape(f"{table.title}: {column.title} with 95 % intervals")
-    return (
-        f"<svg role='img' aria-label='{label}' width='{left + width + 40}' "
-        f"height='{bottom + 24}' font-size='13'>{''.join(parts)}</svg>"
+        f"</style></head><body>\n{body}\n</body></html>\n"
     )
 
 

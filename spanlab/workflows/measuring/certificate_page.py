@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 from spanlab.results import (
+    Chart,
     Column,
     MeanInterval,
     ResultTable,
@@ -18,31 +19,9 @@ from spanlab.results import (
     percent,
     write_cell,
 )
+from spanlab.workflows.drawing import draw
 from spanlab.workflows.measuring.certificates import Certificate, write_certificate
 from spanlab.workflows.report import page_head
-
-_WIDTH: Final = 640
-_LEFT: Final = 190  # pixels for names
-_EDGE: Final = 30
-_ROW: Final = 44
-_HEIGHT: Final = 260
-_STYLE: Final = """<style>
-svg { max-width: 100%; height: auto; display: block; margin: .5rem 0 1.5rem; }
-svg text { font: 13px system-ui, sans-serif; fill: currentColor; }
-svg line, svg path { stroke: currentColor; fill: none; }
-svg .grid { opacity: .2; } svg .raw { fill: rgb(var(--mark)); stroke: none; }
-svg .rate { fill: currentColor; stroke: none; } svg .wide { stroke-width: 2; }
-</style>
-"""
-
-
-class DrawnShare(NamedTuple):
-    """A share with its interval, where it has one, at a place of a picture's other axis."""
-
-    at: float
-    mean: float
-    low: float
-    high: float
 
 
 def certificate_html(certificate: Certificate) -> str:
@@ -50,27 +29,16 @@ def certificate_html(certificate: Certificate) -> str:
     content = certificate.content
     measured, bound = content["measurement"], content["binding"]
     title = f"Certificate of {bound['annotator']} on {bound['name']}"
-    history = [
-        DrawnShare(point["reviews"], point["mean"], point["low"], point["high"])
-        for point in measured["history"]
-    ]
-    reliability = [
-        DrawnShare(point["prob"], *3 * (point["share"],))
-        for point in (content["calibration"] or {"bins": ()})["bins"]
-    ]
     parts = [
         page_head(title),
-        _STYLE,
         f"<p>{escape(_headline(measured))}</p>\n",
         as_html(_facts(content)),
         as_html(_rates(measured)),
-        "<h2>What the detector marked (squares), and the corrected rate with its interval</h2>\n",
-        _groups_svg(measured["groups"]),
-        "<h2>The interval after each review</h2>\n" + _line_svg(history) if history else "",
-        "<h2>Reliability: probability, and share of people who mark as much</h2>\n"
-        + _line_svg(reliability, diagonal=True)
-        if reliability
-        else "",
+        *(
+            f"<h2>{escape(table.title)}</h2>\n{draw(table)}"
+            for table in _drawn(content)
+            if table.rows
+        ),
         as_html(_quality(content)),
         *(f"<p class='about'>{escape(remark)}</p>\n" for remark in measured["remarks"]),
         "<p class='about'>It holds for the detector, model, options, definition and items that it "
@@ -209,93 +177,39 @@ def _quality(content: Mapping[str, Any]) -> ResultTable:
 
 
 def _interval(figures: Mapping[str, float] | None) -> MeanInterval | None:
-    return None if figures is None else MeanInterval.model_validate(figures)
-
-
-def _groups_svg(groups: Sequence[Mapping[str, Any]]) -> str:
-    """Return a row per group: a square for what was marked, a dot for the rate."""
-    intervals = [group["finite"] or {} for group in groups]
-    most = max(
-        [group["marked"] for group in groups] + [rate.get("high", 0.0) for rate in intervals]
-    )
-    most = _round_up(most or 1)
-    x = _scale(0, most, _LEFT, _WIDTH - _EDGE)
-    rows = []
-    for row, (group, rate) in enumerate(zip(groups, intervals, strict=True)):
-        y = _EDGE + _ROW * row
-        rows.append(f"<text x='0' y='{y + 4}'>{escape(_short(group['value']))}</text>")
-        rows.append(
-            f"<rect class='raw' x='{x(group['marked']) - 4:.1f}' y='{y + 6}' width='8' height='8'/>"
-        )
-        if rate:
-            rows.append(_path([(x(rate["low"]), y), (x(rate["high"]), y)], "wide"))
-            rows.append(f"<circle class='rate' cx='{x(rate['mean']):.1f}' cy='{y}' r='5'/>")
-    bottom = _ROW * len(groups) + _EDGE
-    ticks = [
-        _path([(x(most * part / 4), 8), (x(most * part / 4), bottom - 16)], "grid")
-        + f"<text text-anchor='middle' x='{x(most * part / 4):.1f}' y='{bottom}'>"
-        f"{_percent(most * part / 4)}</text>"
-        for part in range(5)
-    ]
-    return _svg(
-        "Marked and corrected by group; the table has the figures", bottom + 8, rows + ticks
-    )
-
-
-def _line_svg(points: Sequence[DrawnShare], *, diagonal: bool = False) -> str:
-    """Return shares as dots on a line, with their intervals."""
-    most = 1.0 if diagonal else _round_up(max(point.high for point in points) or 1)
-    right = 1.0 if diagonal else max(point.at for point in points)
-    x = _scale(0, right, 60, _WIDTH - _EDGE)
-    y = _scale(0, most, _HEIGHT - 40, 12)
-    parts = [
-        _path([(60, y(most * part / 4)), (_WIDTH - _EDGE, y(most * part / 4))], "grid")
-        + f"<text x='0' y='{y(most * part / 4) + 4:.1f}'>{_percent(most * part / 4)}</text>"
-        for part in range(5)
-    ]
-    for part in range(5):
-        at = right * part / 4
-        text = f"{at:.0%}" if diagonal else f"{at:,.0f}"
-        parts.append(f"<text text-anchor='middle' x='{x(at):.1f}' y='{_HEIGHT - 16}'>{text}</text>")
-    if diagonal:
-        parts.append(_path([(x(0), y(0)), (x(1), y(1))], "grid"))
-    parts.append(_path([(x(point.at), y(point.mean)) for point in points], "wide"))
-    for point in points:
-        parts.append(_path([(x(point.at), y(point.low)), (x(point.at), y(point.high))], ""))
-        parts.append(
-            f"<circle class='rate' cx='{x(point.at):.1f}' cy='{y(point.mean):.1f}' r='4'/>"
-        )
-    about = "Reliability diagram" if diagonal else "The rate and its interval by reviews"
-    return _svg(about, _HEIGHT, parts)
-
-
-def _scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
-    return lambda value: start + (value - low) / (high - low) * (end - start)
-
-
-def _round_up(share: float) -> float:
-    """Return the next share that has round quarters."""
-    return next((end for end in (0.004, 0.02, 0.04, 0.08, 0.2, 0.4, 0.8) if end >= share), 1.0)
-
-
-def _percent(share: float) -> str:
-    return f"{round(100 * share, 2):g} %"
-
-
-def _path(points: Sequence[tuple[float, float]], css: str) -> str:
-    steps = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-    return f"<path class='{css}' d='M{steps}'/>"
-
-
-def _svg(about: str, height: float, parts: Sequence[str]) -> str:
     return (
-        f"<svg role='img' aria-label='{escape(about)}' viewBox='0 0 {_WIDTH} {height:.0f}' "
-        f"width='{_WIDTH}' height='{height:.0f}'>{''.join(parts)}</svg>\n"
+        None
+        if figures is None
+        else MeanInterval.model_validate({key: figures[key] for key in MeanInterval.model_fields})
     )
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= _NAME else name[: _NAME - 1] + "…"
-
-
-_NAME: Final = 24  # characters that have room
+def _drawn(content: Mapping[str, Any]) -> Iterator[ResultTable]:
+    """Yield what the page has as pictures: figures of the tables, and what has no table."""
+    measured, bins = content["measurement"], (content["calibration"] or {"bins": ()})["bins"]
+    names, share = columns_of("text", "Group"), columns_of("share", "Share")
+    yield ResultTable(
+        key="drawn",
+        title="What the detector marked (squares), and the corrected rate with its interval",
+        columns=(*names, *share),
+        rows=tuple(
+            (group["value"], cell)
+            for group in measured["groups"]
+            for cell in (group["marked"], _interval(group["finite"]))
+        ),
+        chart=Chart(kind="dots", x="share", y="group"),
+    )
+    yield ResultTable(
+        key="history",
+        title="The interval after each review",
+        columns=(*columns_of("count", "Reviews"), *share),
+        rows=tuple((point["reviews"], _interval(point)) for point in measured["history"]),
+        chart=Chart(kind="line", x="share", y="reviews"),
+    )
+    yield ResultTable(
+        key="reliability",
+        title="Reliability: probability, and share of people who mark as much",
+        columns=(*columns_of("share", "Probability"), *share),
+        rows=tuple((point["prob"], point["share"]) for point in bins),
+        chart=Chart(kind="calibration", x="probability", y="share"),
+    )
