@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -40,15 +41,9 @@ from spanlab.workflows.guide import FOLDER, INDEX, guide_page, guide_pages, sear
 ROOT = Path(__file__).resolve().parent.parent
 TOPICS = [page.topic for page in guide_pages()]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-JOB = "3f2a"  # stands for the newest job
+NEWEST = {"3f2a": "jobs", "1f2e3d4c5b6a": "keys"}  # stand for the first that a list has
 AT = "spanlab is at"
 SERVERS = {"serve": AT, "demo": AT, "api": "http", "mcp": "", "worker": "work"}
-LOGIN = {
-    "SPANLAB_OIDC_ISSUER": "https://login.example.org",
-    "SPANLAB_OIDC_CLIENT_ID": "spanlab",
-    "SPANLAB_OIDC_CLIENT_SECRET": "secret",
-    "SPANLAB_URL": "https://spans.example.org",
-}
 
 
 def text_of(topic: str) -> str:
@@ -113,6 +108,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "pages/oslo.txt": "Oslo is the capital of Norway.",
         "guidelines.md": "# Guidelines\n\nMark what no passage says.",
         "questions.json": blocks("campaigns", "text")[0],
+        "memory.jsonl": "".join(
+            f'{{"text": "It has {n} steps.", "entities": ["Eiffel Tower"], "at": {time.time()}}}\n'
+            for n in range(14)
+        ),
         "answers.csv": "asked,reply\nWhich capital?,Oslo.\n",
         "results.json": '{"results": {"items": [{"output": {"text": "Oslo."}}]}}',
         "plan.toml": 'controls = ["everything"]\n[[detector]]\nname = "offline"\n',
@@ -120,6 +119,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).write_text(text, "utf-8")
     people = ",".join(f"synthetic-annotator-{number}" for number in (1, 2, 3))
     for command in (
+        "memory import memory.jsonl",
         "import data/samples.jsonl --dataset mine",
         "annotate mine --detector offline",
         f"vote mine --annotators {people}",
@@ -197,11 +197,10 @@ def run(
     for before, after in pairwise(arguments):
         if before == "--port":
             arguments[arguments.index(after)] = ports[after]
-    if arguments[0] == "invitations":
-        given |= LOGIN
-    if arguments[-1] == JOB:
-        listed = run_here(["jobs", "list"], folder, around).stdout.splitlines()
-        arguments[-1] = listed[1].split()[0]
+    for at, word in enumerate(arguments):
+        if word in NEWEST:
+            listed = run_here([NEWEST[word], "list"], folder, around).stdout
+            arguments[at] = re.findall(r"^ *([0-9a-f]{8}\S*)", listed, re.MULTILINE)[0]
     if arguments[0] in SERVERS:
         servers.enter_context(serving(arguments, folder, around | given))
         return
@@ -256,14 +255,21 @@ def run_python(block: str, folder: Path, around: dict[str, str], ports: dict[str
     assert done.returncode == 0, f"{block}\n{done.stderr}"
 
 
-def test_every_command_that_it_names_is_run_by_one_of_its_pages() -> None:
+def test_every_command_and_what_belongs_to_it_is_run_by_one_of_its_pages() -> None:
     """But one that needs torch, which `make test-torch` installs."""
     lines = [command.rpartition("spanlab ")[2] for topic in TOPICS for command in commands(topic)]
     ran = {name for line in lines for name in names_of(line)}
-    text = "".join(BLOCK.sub("", text_of(topic)) for topic in [*TOPICS, INDEX])
-    named = {names_of(words)[-1] for words in re.findall(r"`spanlab\s([a-z][^`]+)`", text)}
-    assert len(named) > 20
-    assert named - ran <= {"encoder convert"}
+    assert {name for name, _ in helps()} - ran == {"encoder convert"}
+
+
+def helps() -> Iterator[tuple[str, str]]:
+    """Yield every command by its name, such as `jobs`, and `jobs list`, with its help."""
+    group: Any = get_command(app)
+    for name in group.commands:
+        command = group.get_command(None, name)
+        yield name, command.help or ""
+        for inner, of in getattr(command, "commands", {}).items():
+            yield f"{name} {inner}", of.help or ""
 
 
 def names_of(words: str) -> list[str]:
