@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -95,15 +95,101 @@ def test_a_page_is_written_as_forges_and_the_app_read_it(topic: str) -> None:
     assert "<" not in re.sub(r"`[^`]*`|<!--.*?-->", "", BLOCK.sub("", text))
 
 
+def helps() -> Iterator[tuple[str, str]]:
+    """Yield every command by its name, such as `jobs`, and `jobs list`, with its help."""
+    group: Any = get_command(app)
+    for name in group.commands:
+        command = group.get_command(None, name)
+        yield name, command.help or ""
+        for inner, of in getattr(command, "commands", {}).items():
+            yield f"{name} {inner}", of.help or ""
+
+
+EXAMPLE = re.compile(r"^\s*((?:[A-Z_]+=\S+ )*spanlab .+)$", re.MULTILINE)
+NEEDING_MORE = {  # than a third of the samples: other tools' files, judged steps, torch
+    "import",
+    "optimize",
+    "train-offline",
+    "encoder convert",
+}
+EXAMPLES = {
+    name: found
+    for name, text in helps()
+    if (found := EXAMPLE.findall(text)) and name not in NEEDING_MORE
+}
+MEASURED = ["spanlab measure mine --annotator offline --by lang --within .1"]
+PEOPLE = [
+    f"spanlab annotators rename mine synthetic-annotator-{number} {name}"
+    for number, name in enumerate(("anna", "ben", "ana"), 1)
+]
+TUNED = [
+    "spanlab optimize mine --detector ucsc-extract --trials 1 --folds 0 --name short-spans",
+    "spanlab programs export short-spans -o short-spans.json",
+    "spanlab programs import short-spans.json --name first-try",
+]
+TEST_RUN = [
+    "spanlab export mine --annotator offline --format mushroom -o submission.jsonl",
+    "spanlab import submission.jsonl --dataset mine --as test-run",
+]
+KEPT = ["spanlab snapshot mine v1", "spanlab snapshot mine v2"]
+JOB = ["spanlab jobs retry 3f2a --queue"]
+FETCHED = ["spanlab encoder fetch ORGANISATION/NAME"]
+OFFLINE = "spanlab export mine --annotator offline"
+REVIEWED = "spanlab export mine --annotator anna -o reviewed.jsonl"
+VERIFIED = "spanlab verify-benchmark questions.jsonl -o verified.jsonl"
+BEFORE = {
+    "campaign": ["spanlab datasets mine --overlap 2 --assign Ada --assign Ben"],
+    "gate": [
+        *MEASURED,
+        "spanlab import data/samples.jsonl --dataset last-week",
+        "spanlab annotate last-week --detector offline",
+        MEASURED[0].replace("mine", "last-week"),
+    ],
+    "ideal-trajectories": [VERIFIED],
+    "annotate": ["spanlab import data/claims.jsonl --dataset claims"],
+    "calibrate": FETCHED,
+    "encoder check": FETCHED,
+    "score": [
+        *(f"{OFFLINE} -o {name}.jsonl" for name in ("pred", "mine", "theirs", "pred/en")),
+        "spanlab annotate claims.jsonl --detector papelo --search searxng -o checked.jsonl",
+    ],
+    "reason": ["spanlab index wiki.jsonl -o wiki.index"],
+    "snapshot": PEOPLE,
+    "verifier-data": [*PEOPLE, REVIEWED],
+    "vote": PEOPLE,
+    "export": PEOPLE,
+    "annotators": [*PEOPLE, *TEST_RUN],
+    "annotators merge": PEOPLE,
+    "annotators rename": PEOPLE,
+    "annotators gold": PEOPLE,
+    "annotators remove": TEST_RUN,
+    "diff": KEPT,
+    "restore": ["spanlab backup spanlab.zip"],
+    "keys revoke": ["spanlab keys create --role viewer"],
+    "jobs pause": JOB,
+    "jobs resume": [*JOB, "spanlab jobs pause 3f2a"],
+    "jobs cancel": JOB,
+    **{f"programs {verb}".strip(): TUNED for verb in ("", "show", "compare", "use", "export")},
+    "programs import": [*TUNED[:2], "spanlab programs remove short-spans"],
+    "programs remove": TUNED,
+    "stages": ["spanlab annotate mine --detector veritrail --detector veritrail-vt-rag --limit 2"],
+}
+
+
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with what the pages name, and the dataset `mine`, annotated and voted on."""
     folder = tmp_path_factory.mktemp("guide")
-    for name in ("data", "pages"):
+    for name in ("data", "pages", "contexts", "pred"):
         (folder / name).mkdir()
     for name, step in (("samples", 3), ("questions", 1), ("claims", 1)):
         lines = (ROOT / "data" / f"{name}.jsonl").read_text("utf-8").splitlines(keepends=True)
         (folder / "data" / f"{name}.jsonl").write_text("".join(lines[::step]), "utf-8")
+    for copy in ("answers.jsonl", "gold.jsonl", "val.jsonl", "val/en.jsonl"):
+        (folder / copy).parent.mkdir(exist_ok=True)
+        shutil.copy(folder / "data" / "samples.jsonl", folder / copy)
+    for copy in ("claims.jsonl", "questions.jsonl"):
+        shutil.copy(folder / "data" / copy, folder / copy)
     for name, text in {
         "pages/oslo.txt": "Oslo is the capital of Norway.",
         "guidelines.md": "# Guidelines\n\nMark what no passage says.",
@@ -112,6 +198,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
             f'{{"text": "It has {n} steps.", "entities": ["Eiffel Tower"], "at": {time.time()}}}\n'
             for n in range(14)
         ),
+        "contexts/sample-en-1.context.txt": "Oslo is the capital of Norway.",
+        "wiki.jsonl": '{"text": "Oslo is the capital of Norway."}\n',
+        "outputs.csv": "id,reply\n1,Oslo.\n",
         "answers.csv": "asked,reply\nWhich capital?,Oslo.\n",
         "results.json": '{"results": {"items": [{"output": {"text": "Oslo."}}]}}',
         "plan.toml": 'controls = ["everything"]\n[[detector]]\nname = "offline"\n',
@@ -136,36 +225,57 @@ def environment(folder: Path) -> dict[str, str]:
 RUNNING = [topic for topic in TOPICS if blocks(topic, "sh") or blocks(topic, "python")]
 
 
-@pytest.mark.parametrize("topic", RUNNING)
-def test_every_command_and_python_block_of_a_page_runs_in_the_order_given(
-    topic: str, prepared: Path, tmp_path: Path, model_server: ModelServer, samples: Path
-) -> None:
-    """Whatever address of an endpoint a command names, the scripted server is there."""
+@pytest.fixture
+def run_all(
+    prepared: Path, tmp_path: Path, model_server: ModelServer, samples: Path
+) -> Callable[[list[str], list[str]], None]:
+    """Run commands in their order, then blocks of Python, beside the dataset `mine`.
+
+    Whatever address of an endpoint a command names, the scripted server is there.
+    """
     says = GoldAnswers(read(samples), noise=better_when_asked())
     found = ScriptedReply(body={"results": [{"title": "Oslo", "content": "So it is."}]})
     model_server.script(lambda ask: found if ask.path.startswith("/v1/search") else says(ask))
     folder = shutil.copytree(prepared, tmp_path / "here")
     around = environment(folder) | {"SPANLAB_SEARXNG_URL": f"{model_server.url}/search"}
-    ports = {port: str(free_port()) for port in re.findall(r"--port (\d+)", text_of(topic))}
-    with ExitStack() as servers:
-        around |= hub_of(topic, folder, servers)
-        for command in commands(topic):
-            if is_ours(command):
-                run(command, folder, around, ports, servers)
-            else:
-                check_other(command)
-        for block in blocks(topic, "python"):
-            run_python(block, folder, around, ports)
+
+    def run_in_order(lines: list[str], python: list[str]) -> None:
+        asked = "\n".join(lines)
+        ports = {port: str(free_port()) for port in re.findall(r"--port (\d+)", asked)}
+        with ExitStack() as servers:
+            variables = around | hub_of(asked, folder, servers)
+            for command in lines:
+                if is_ours(command):
+                    run(command, folder, variables, ports, servers)
+                else:
+                    check_other(command)
+            for block in python:
+                run_python(block, folder, variables, ports)
+
+    return run_in_order
 
 
-def hub_of(topic: str, folder: Path, servers: ExitStack) -> dict[str, str]:
-    """Start the hub that a page's commands ask, and return the variables that name it."""
-    asked = "\n".join(commands(topic))
+@pytest.mark.parametrize("topic", RUNNING)
+def test_every_command_and_python_block_of_a_page_runs_in_the_order_given(
+    topic: str, run_all: Callable[[list[str], list[str]], None]
+) -> None:
+    run_all(commands(topic), blocks(topic, "python"))
+
+
+@pytest.mark.parametrize("command", EXAMPLES)
+def test_the_examples_of_a_commands_help_run_in_the_order_given(
+    command: str, run_all: Callable[[list[str], list[str]], None]
+) -> None:
+    run_all([*BEFORE.get(command, ()), *EXAMPLES[command]], [])
+
+
+def hub_of(asked: str, folder: Path, servers: ExitStack) -> dict[str, str]:
+    """Start the hub that commands ask, and return the variables that name it."""
     if "encoder fetch" in asked:
         checkpoint = tiny_encoders.write(folder / "tiny", tiny_encoders.copied())
         hub = Hub("ORGANISATION/NAME", checkpoint)
         url = servers.enter_context(fake_hub.serving(hub)).url
-    elif "hf://" in asked:
+    elif "hf://" in asked or " push " in asked:
         url = servers.enter_context(dataset_hub.serving(DatasetHub({}))).url
     else:
         return {}
@@ -201,7 +311,7 @@ def run(
         if word in NEWEST:
             listed = run_here([NEWEST[word], "list"], folder, around).stdout
             arguments[at] = re.findall(r"^ *([0-9a-f]{8}\S*)", listed, re.MULTILINE)[0]
-    if arguments[0] in SERVERS:
+    if arguments[0] in SERVERS and "--prepare-only" not in arguments:
         servers.enter_context(serving(arguments, folder, around | given))
         return
     if re.search(r"hf://| (push|fetch) ", command):  # the hub's client reads variables once
@@ -260,16 +370,6 @@ def test_every_command_and_what_belongs_to_it_is_run_by_one_of_its_pages() -> No
     lines = [command.rpartition("spanlab ")[2] for topic in TOPICS for command in commands(topic)]
     ran = {name for line in lines for name in names_of(line)}
     assert {name for name, _ in helps()} - ran == {"encoder convert"}
-
-
-def helps() -> Iterator[tuple[str, str]]:
-    """Yield every command by its name, such as `jobs`, and `jobs list`, with its help."""
-    group: Any = get_command(app)
-    for name in group.commands:
-        command = group.get_command(None, name)
-        yield name, command.help or ""
-        for inner, of in getattr(command, "commands", {}).items():
-            yield f"{name} {inner}", of.help or ""
 
 
 def names_of(words: str) -> list[str]:

@@ -14,7 +14,7 @@ roles = typer.Typer(
 
     \b
     spanlab roles grant anna@example.org annotator --dataset mine
-    spanlab roles grant ben@example.org lead          for all datasets
+    spanlab roles grant ben@example.org lead  # for all datasets
     spanlab roles revoke anna@example.org annotator --dataset mine
     spanlab roles list
     """,

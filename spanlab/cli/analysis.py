@@ -63,7 +63,6 @@ def score(
     spanlab score 'pred/*.jsonl' 'val/*.jsonl' --json
     spanlab score mine.jsonl val.jsonl --against theirs.jsonl
     spanlab score checked.jsonl claims.jsonl --claims
-    spanlab score pred.json dev.json --averitec
     """
     from spanlab.cli import console, inputs
     from spanlab.workflows.analysis.averitec import score_averitec_files
@@ -145,7 +144,7 @@ def rates(
     compared pair by pair.
 
     \b
-    spanlab rates mine --by meta.model_id
+    spanlab rates mine --by meta.topic
     spanlab rates mine --by lang --annotators offline
     """
     from spanlab.cli import console

@@ -54,8 +54,8 @@ def annotate(
 
     \b
     spanlab annotate mine --detector offline
-    spanlab annotate mine --detector ucsc-extract --model gpt-4o-mini --max-cost 2
-    spanlab annotate mine --detector ucsc --search web --claims
+    spanlab annotate mine --detector ucsc-extract --price .15,.075,.6 --max-cost 2
+    spanlab annotate mine --detector ucsc --search searxng --claims
     spanlab annotate claims --detector papelo --search searxng --max-searches 500
     spanlab annotate val/*.jsonl --contexts contexts/ --detector offline -o pred.jsonl
     spanlab annotate outputs.csv --column answer=reply --detector offline -o pred.csv

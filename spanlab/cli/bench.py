@@ -86,9 +86,9 @@ def bench(
 
     \b
     spanlab bench --detector offline -o table
-    spanlab bench --detector offline --detector ucsc-extract --data ../data --max-cost 5 -o table
+    spanlab bench --detector offline --detector ucsc-extract --max-calls 5000 -o models
     spanlab bench plan.toml -o table
-    spanlab bench --list --data ../data
+    spanlab bench --list --data data
     spanlab bench --check table
     """
     from spanlab.cli import console as out

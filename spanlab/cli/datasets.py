@@ -121,10 +121,10 @@ app = typer.Typer(
     `spanlab datasets` lists them.
 
     \b
-    spanlab annotators rename mine anna "Anna K."
     spanlab annotators merge mine ana anna
     spanlab annotators gold mine anna
-    spanlab annotators remove mine test-run
+    spanlab annotators rename mine anna "Anna K."
+    spanlab annotators remove mine test-run --yes
     """,
 )
 

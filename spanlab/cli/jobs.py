@@ -68,7 +68,6 @@ def resume(job_id: JobId, queue: Queue = False) -> None:
     """Go on with a paused or cancelled job, here or with --queue wherever a worker is.
 
     \b
-    spanlab jobs resume 3f2a
     spanlab jobs resume 3f2a --queue
     """
     from spanlab import jobs

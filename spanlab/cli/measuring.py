@@ -71,7 +71,7 @@ def measure(
     are reviewed in one fixed order, and every beginning of it is a valid sample.
 
     \b
-    spanlab measure mine --annotator ucsc --by meta.model --within .03
+    spanlab measure mine --annotator offline --by lang --within .03
     spanlab measure mine --certificate certificate.json
     spanlab measure mine --check certificate.json
     """
@@ -143,9 +143,9 @@ def gate(
     """Fail (exit 1) if a dataset's corrected rate is shown to be too high.
 
     \b
-    spanlab gate mine --annotator ucsc --max-rate .05
+    spanlab gate mine --annotator offline --max-rate .75
     spanlab gate mine --against last-week --junit gate.xml
-    spanlab gate mine --group new-model --against old-model
+    spanlab gate mine --group en --against fr
     """
     from spanlab.cli import console
     from spanlab.storage import Store

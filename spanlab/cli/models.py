@@ -66,8 +66,8 @@ def tools(
                    "notes": {"url": "http://127.0.0.1:9000/mcp", "seconds": 5},
                    "mine": {"source": "corpus", "corpus": "my-index"}}}
     \b
-    spanlab tools wikipedia wiki
-    spanlab annotate mine --detector mermaid --option tools=wikipedia,wiki
+    spanlab tools wikipedia
+    spanlab annotate mine --detector mermaid --option tools=wikipedia
     """
     from spanlab.workflows.detection.models import states_of
 
@@ -130,7 +130,7 @@ def fetch(
     that name. Pickles are not fetched.
 
     \b
-    spanlab encoder fetch ORGANISATION/NAME --revision 1f3c… --weights onnx/model_int8.onnx
+    spanlab encoder fetch ORGANISATION/NAME --revision main --weights model.onnx
     """
     from spanlab.cli import console
     from spanlab.workflows.training import encoders
@@ -192,7 +192,7 @@ def check(
     """Load a checkpoint, try it on built-in probes, and say what was found.
 
     \b
-    spanlab encoder check my-checkpoint/ --option supported=LABEL_0
+    spanlab encoder check ORGANISATION/NAME --option supported=supported
     """
     from spanlab.workflows.detection.selection import DetectorSelection
     from spanlab.workflows.training.encoder_check import check_encoder
@@ -256,8 +256,8 @@ def calibrate(
     items that was not learnt from. Detectors use it with --option calibration=FILE.
 
     \b
-    spanlab calibrate mine --option model=lettuce -o lettuce.json
-    spanlab calibrate 'val/*.jsonl' --option model=lettuce --method isotonic -o lettuce.json
+    spanlab calibrate mine --option model=ORGANISATION/NAME -o learnt.json
+    spanlab calibrate val.jsonl --option model=ORGANISATION/NAME --method isotonic -o learnt.json
     """
     from spanlab.cli import console
     from spanlab.datasets.files import replacing

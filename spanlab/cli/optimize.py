@@ -62,7 +62,7 @@ def optimize(
 
     \b
     spanlab optimize mine --detector ucsc-extract --metric iou --auto light
-    spanlab optimize mine --detector ucsc-extract --labels reviewed --annotators Ada,Ben
+    spanlab optimize mine --detector ucsc-extract --labels reviewed --annotators anna,ben
     spanlab optimize mine --detector ucsc --member ucsc-4-gpt4o-extract-any --use
     spanlab optimize mine --detector veritrail --metric verdict-f1
     spanlab optimize mine --detector safe --metric type-f1 --labels reviewed

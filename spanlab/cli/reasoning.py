@@ -81,9 +81,9 @@ def reason(
     are cached.
 
     \b
-    spanlab reason hotpot_dev_distractor_v1.json --limit 100 -o reasoned.jsonl
+    spanlab reason questions.jsonl --limit 100 -o reasoned.jsonl
     spanlab reason questions.jsonl --verification none --verification self --verification safe
-    spanlab reason questions.jsonl --retriever bm25 --corpus wiki/ -o reasoned.jsonl
+    spanlab reason questions.jsonl --retriever bm25 --corpus wiki.index -o reasoned.jsonl
     """
     from spanlab.cli.console import write_tables
     from spanlab.detectors.safe.reasoner import ReasonOptions

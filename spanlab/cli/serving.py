@@ -151,10 +151,10 @@ def mcp(
     `spanlab keys` made, if there is any.
 
     \b
-    spanlab mcp                                      for an assistant that starts it
-    spanlab mcp --detector ucsc-extract --port 9000  at http://127.0.0.1:9000/mcp
+    spanlab mcp  # for an assistant that starts it
+    spanlab mcp --detector ucsc-extract --port 9000  # at http://127.0.0.1:9000/mcp
     spanlab mcp --detector papelo --search brave --model gpt-4o-mini --option n=3
-    spanlab mcp --source wikipedia --source papers   these sources alone, without a detector
+    spanlab mcp --source wikipedia --source papers  # these sources alone, without a detector
     """
     from spanlab.schema import Permission
     from spanlab.services.offers import ServiceOffers
@@ -209,8 +209,8 @@ def api(
     and /readyz need none.
 
     \b
-    SPANLAB_API_KEY=… spanlab api --detector offline
-    SPANLAB_API_KEY=… spanlab api --detector veritrail --model gpt-4o-mini --option samples=3
+    SPANLAB_API_KEY=a-key-of-sixteen-characters spanlab api --detector offline
+    SPANLAB_API_KEY=a-key-of-sixteen-characters spanlab api --detector veritrail --option samples=3
     """
     from spanlab.jobs import start_embedded_worker
     from spanlab.services.offers import ServiceOffers

@@ -49,7 +49,7 @@ def verify_benchmark(
     The same command resumes an interrupted run: answers of models are cached.
 
     \b
-    spanlab verify-benchmark hotpot_train_v1.1.json --limit 500 -o verified.jsonl
+    spanlab verify-benchmark questions.jsonl --limit 500 -o verified.jsonl
     """
     from spanlab.workflows.reasoning import QuestionSupervisor
 
@@ -85,7 +85,6 @@ def ideal_trajectories(
 
     \b
     spanlab ideal-trajectories verified.jsonl -o ideal.jsonl
-    spanlab verifier-data ideal.jsonl --teacher gpt-4o -o verifier/
     """
     from spanlab.workflows.reasoning import QuestionSupervisor
 
@@ -207,7 +206,7 @@ def train_offline(
 
     \b
     spanlab train-offline val/*.jsonl --contexts contexts/ -o my.npz
-    spanlab train-offline reviewed.jsonl --annotator anna --folds 5 -o my.npz
+    spanlab train-offline reviewed.jsonl --folds 5 -o my.npz
     """
     from spanlab.cli import console, inputs
     from spanlab.results import figure
