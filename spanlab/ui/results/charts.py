@@ -155,7 +155,7 @@ def _line(table: ResultTable) -> Chart:
         if data["low"].notna().eq(is_filled).any():  # an empty layer is a picture without a name
             marks = base.transform_filter(which)
             layers.append(marks.mark_point(filled=is_filled, size=60, opacity=1).encode(y=y))
-    return alt.layer(*layers)
+    return alt.layer(*layers).properties(height=250)  # a page of 800 pixels shows its axis
 
 
 def pair_chart(pairs: ResultTable, which: str, order: Sequence[str]) -> Chart:
