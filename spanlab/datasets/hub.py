@@ -115,14 +115,8 @@ def _asking(what: str) -> Iterator[HfApi]:
 
 
 _DATA = "data/train.jsonl"
-
-
 _TIME = (1980, 1, 1, 0, 0, 0)  # the same records give the same bytes
-
-
 _TEXT, _NUMBER, _OFFSET = "string", "float64", "int64"
-
-
 _FEATURES: dict[str, object] = {
     "id": _TEXT,
     "lang": _TEXT,
@@ -161,8 +155,6 @@ _FEATURES: dict[str, object] = {
     ],
     "meta": _TEXT,
 }
-
-
 _CARD = """
 # {title}
 

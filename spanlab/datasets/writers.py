@@ -217,11 +217,7 @@ _WRITERS: dict[str, Callable[[Iterable[Record], str | None, BinaryIO, _Dataset],
     "parquet": _parquet,
     "huggingface": _hub,
 }
-
-
 WRITABLE = tuple(_WRITERS)
-
-
 _BY_ENDING = {
     ".jsonl": "spanlab",
     ".ndjson": "spanlab",

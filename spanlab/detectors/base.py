@@ -241,8 +241,6 @@ _ENDED = (
     "detector's class, which must stand in a file, and if that is the script itself, what it does "
     'under `if __name__ == "__main__":`; with concurrency=1 this process does the work'
 )
-
-
 _TELL_SECONDS = 0.01  # for which a thread keeps results before it wakes the event loop
 
 

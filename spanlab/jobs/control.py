@@ -23,8 +23,6 @@ from spanlab.workflows.detection.request import RunRequest
 from spanlab.workflows.detection.setup import covers, differences, settings_of
 
 _EVERY = 0.4  # seconds between two looks at a job that is waited for
-
-
 _OPEN = {JobState.QUEUED, JobState.RUNNING}
 
 
@@ -128,8 +126,6 @@ def _stop(where: JobStore, job_id: str, what: Literal["pause", "cancel"]) -> Non
 
 
 _PAGE = 50
-
-
 _LOOK_BACK = 200  # jobs among which the last run of a detector is looked for
 
 

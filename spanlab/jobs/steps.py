@@ -16,17 +16,9 @@ from spanlab.lm.secrets import KEY_IS_GONE, is_lent, lent_names
 from spanlab.workflows.notices import notify
 
 P = ParamSpec("P")
-
-
 R = TypeVar("R")
-
-
 Step = Callable[P, Coroutine[Any, Any, R]]
-
-
 Workflow = Callable[[dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
-
-
 _PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds before another attempt; then a refusal is final
 
 

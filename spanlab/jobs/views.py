@@ -113,11 +113,7 @@ class JobView:
 
 
 SHOWN = 200  # failures and log lines that a job's page gets
-
-
 _PROGRESS = TypeAdapter(RunProgress)
-
-
 _STATES = {
     "DELAYED": JobState.QUEUED,
     "ENQUEUED": JobState.QUEUED,

@@ -27,14 +27,8 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger(__name__)
-
-
 NAME = "app"
-
-
 _STARTED = threading.Event()
-
-
 _LOCK = threading.Lock()
 
 
@@ -64,20 +58,10 @@ def _start(settings: Settings) -> None:
 
 
 _GRACE_SECONDS = 150.0  # a model call may take that long; it is paid, so its answer is awaited
-
-
 _NAME_LENGTH = 200  # of a worker, percent-encoded
-
-
 _JOBS_AT_ONCE = 4  # jobs a worker follows; their parts are what is work
-
-
 _OWN_AT_ONCE = 32  # jobs with keys of browser sessions, and their parts
-
-
 _PARTS_AT_ONCE = 4  # enough that the next one is there while the last answers of one come in
-
-
 _POLL_SECONDS_ALONE = 0.1  # for as long as a command runs
 
 
@@ -294,8 +278,6 @@ class Worker:
 
 
 _CURRENT: list[Worker] = []
-
-
 _STARTING = threading.Lock()
 
 

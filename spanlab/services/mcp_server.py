@@ -105,17 +105,9 @@ def _pass_lines(given: int, write_end: int) -> None:
 
 
 _MARKS = "Find the parts of an answer that {} contradict or do not support."
-
-
 _JUDGES = "Say whether {} support or refute a claim, with the evidence."
-
-
 _GIVEN = "the passages given"
-
-
 _SEARCHED = "the passages given, or what is found by a search,"
-
-
 GivenPassages = list[str | Passage] | None
 
 
@@ -204,14 +196,8 @@ def _spans(answer: str, given: list[dict[str, Any]]) -> tuple[Span, ...]:
 
 
 _MOST: Final = 20  # passages of a search
-
-
 Server = MCPServer[Any]
-
-
 Shown = list[dict[str, Any]]
-
-
 Named = Mapping[str, tuple[str, RetrieverSpec]]  # what is searched, by the tool's name
 
 

@@ -27,8 +27,6 @@ _CANDIDATES = 30  # of the keys that share most pieces, how many are compared
 _PAGE = 500  # entries that are read at once
 _NEWEST = 2**31 - 1  # above the number of every entry
 _NO_ENTRY = "the memory has no entry {}: `spanlab memory list` shows them"
-
-
 _KEEP = text(
     "INSERT INTO memories (scope, digest, json, at, expires, pinned, blocked) "
     "VALUES (:scope, :digest, :json, :at, :expires, 0, 0) ON CONFLICT (scope, digest) "

@@ -147,14 +147,8 @@ def _spans(annotation: Annotation) -> str:
 
 
 ITEM = "item"  # the query parameter of deep links
-
-
 _PLACE = "spanlab.item-list-place"
-
-
 _IDS = "spanlab.item-list-ids"
-
-
 _TABLE = "spanlab.item-list"
 
 

@@ -22,11 +22,7 @@ from spanlab.workflows.detection.models import (
 from spanlab.workflows.detection.selection import DetectorSelection
 
 _ENDPOINT = "model.endpoint"
-
-
 _TYPED = "spanlab.model.key-typed"
-
-
 _ABOUT = (
     "The key stays in the memory of the app's process until you close this page or forget it. It "
     "is not stored, and not shown again. A run that has begun keeps it until it ends. If the app "
@@ -153,8 +149,6 @@ def _show(check: ModelCheck, *, opened: bool) -> None:
 _STYLE = """<style>
 [data-testid="stLayoutWrapper"]:has(> .st-key-connection) { position: absolute; }
 </style>"""
-
-
 _JS = """
 const AFTER = 1500; // ms without a connection before anything is said
 

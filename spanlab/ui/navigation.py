@@ -98,8 +98,6 @@ _PAGES = (
     _Place(memory.page, "Memory", "psychology", Permission.ADMINISTER),
     _Place(export.page, "Export", "download", Permission.EXPORT),
 )
-
-
 _LONGEST = 24  # characters of a name in the navigation
 
 

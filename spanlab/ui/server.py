@@ -46,8 +46,6 @@ _OPTIONS: Mapping[str, object] = {
     "theme.light.chartCategoricalColors": list(LIGHT),
     "theme.dark.chartCategoricalColors": list(DARK),
 }
-
-
 _REPLACED = {b"host", b"origin", GUARDED.lower().encode()}
 
 

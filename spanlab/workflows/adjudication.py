@@ -92,15 +92,11 @@ class AdjudicationQueue:
 
 
 _CHUNK = 200  # items that are read at a time
-
-
 _SOURCE = "majority"  # all of them are more than half
 
 
 # Responses that are told apart: names and values in the order of the questions.
 _Given: TypeAlias = tuple[tuple[str, Response], ...]
-
-
 _Marked: TypeAlias = frozenset[tuple[int, int, tuple[str | None, _Given]]]
 
 

@@ -182,11 +182,7 @@ class BlindStore(Store):
 
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
-
-
 ADJUDICATED = "adjudicated"  # the usual name of labels that were decided from those of others
-
-
 _WORDS = {
     AnnotatorKind.DETECTOR: "a detector",
     AnnotatorKind.VOTE: "a vote",

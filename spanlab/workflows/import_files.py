@@ -87,11 +87,7 @@ class ServerFiles:
 
 
 _SOURCES = "source_info.jsonl"  # RAGTruth's second file: read beside the others, never by itself
-
-
 _CONTEXT = ".context.txt"
-
-
 _HEAD = 1 << 20  # bytes looked at to estimate how many items follow
 
 
@@ -106,14 +102,8 @@ _DAMAGE = (
     zlib.error,
     lzma.LZMAError,
 )
-
-
 _TABLES = (".arrow", ".parquet")
-
-
 _CACHED = ("cache-", "tmp", ".")  # what `datasets` has computed from its files
-
-
 _LINES = (".jsonl", ".ndjson", ".csv", ".tsv")
 
 

@@ -14,20 +14,10 @@ from spanlab.workflows.analysis.stages import stages_of
 from spanlab.workflows.importing import ImportOptions, has_no_evidence, without_passages
 
 _SHOWN = 3
-
-
 _PASSAGES = 3  # of an item that are shown
-
-
 _LONGEST = 100  # characters of a text that are shown
-
-
 _LOOKED_AT = 500  # records, so that a preview takes a moment
-
-
 _CHARACTERS = 20_000_000
-
-
 _REJECTS = 20
 
 

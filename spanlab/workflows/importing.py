@@ -28,14 +28,8 @@ if TYPE_CHECKING:
 
 
 DATASET = "samples"
-
-
 _SAMPLES = Path(__file__).resolve().parents[1] / "samples.jsonl"
-
-
 _PERSONS = ("synthetic-annotator-1", "synthetic-annotator-2", "synthetic-annotator-3")
-
-
 _VOTE = "vote"
 
 
@@ -80,8 +74,6 @@ class ImportOptions(ReadOptions):
 
 
 OnReject = Callable[[RejectedRecord], None]
-
-
 Progress = Callable[[int], None]  # called with the number of items done so far
 
 

@@ -15,8 +15,6 @@ from spanlab.schema.evidence import MemoryEntry
 from spanlab.storage.memories import MemoryStore
 
 _AT_ONCE: Final = 500  # entries that are written in one transaction
-
-
 _LONGEST: Final = 1_000_000  # bytes of a line of a file
 
 

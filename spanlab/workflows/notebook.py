@@ -32,14 +32,8 @@ from spanlab.workflows.report import fragment_html, marked_text
 from spanlab.workflows.voting import Cleanup, vote_records
 
 SpanFunction: TypeAlias = Callable[[Item], Iterable[Span | tuple[int, int]]]
-
-
 AnyDetector: TypeAlias = str | DetectorSelection | Spec | Detector | LocalDetector | SpanFunction
-
-
 _CHOICES = DetectorSelection | DetectorSpec | EnsembleSpec
-
-
 _ROWS = "rows"  # what errors call rows in memory
 
 

@@ -30,22 +30,14 @@ from spanlab.workflows.report_head import Overview, head_html
 from spanlab.workflows.wording import responses_in_words
 
 _OPEN = 3  # annotations of an item that are not folded away
-
-
 _ORDER = (AnnotatorKind.GOLD, AnnotatorKind.VOTE, AnnotatorKind.DETECTOR, AnnotatorKind.PERSON)
-
-
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-
-
 _MARKS = """
 mark { color: inherit; border-radius: 2px;
   background: rgba(var(--mark), calc(.08 + .42 * var(--p)));
   border-bottom: 2px dotted rgb(var(--mark)); }
 mark.hard { border-bottom: calc(1px + 2px * var(--p)) solid rgb(var(--mark)); }
 """
-
-
 _STYLE = """
 :root { color-scheme: light dark; --mark: 208, 104, 8; --line: rgba(128, 132, 149, .4); }
 body { font: 16px/1.6 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1rem; }

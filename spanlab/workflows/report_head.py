@@ -16,14 +16,8 @@ from spanlab.workflows.analysis.rate_tally import RateTally, usual
 from spanlab.workflows.analysis.rates import MOST_GROUPS, RateReport
 
 _PEOPLE = 20  # whose scores are shown
-
-
 _NAMED = 10  # people whose counts are shown one by one
-
-
 _GROUPS = 50  # whose rates are shown
-
-
 _KINDS = {
     AnnotatorKind.GOLD: "gold labels",
     AnnotatorKind.VOTE: "votes",

@@ -149,8 +149,6 @@ def _unreadable(raw: Mapping[str, JsonValue], error: ValidationError) -> Iterabl
 
 
 _LONGEST = 1_000_000  # characters of a pasted text
-
-
 _PATIENCE = 1.0  # seconds that whoever adds a page waits for it at once
 
 

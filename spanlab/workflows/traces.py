@@ -219,8 +219,6 @@ def _join_pieces(pieces: Iterator[DiffPiece]) -> Iterator[DiffPiece]:
 
 
 _BEGINNING: Final = 400  # characters shown of a node's text that nothing was quoted of
-
-
 _MOST_READERS: Final = 2000  # nodes of a round that are looked through for those that were read on
 
 

@@ -31,8 +31,6 @@ from spanlab.schema import (
 )
 
 SYSTEM: Final = "averitec"  # signs predictions that are read without a name
-
-
 LABELS: Final[dict[Verdict, str]] = {  # the worst first: that of any claim is the answer's
     "refuted": "Refuted",
     "not-supported": "Refuted",
@@ -41,11 +39,7 @@ LABELS: Final[dict[Verdict, str]] = {  # the worst first: that of any claim is t
     "inconclusive": "Not Enough Evidence",
     "supported": "Supported",
 }
-
-
 _COUNTED: Final = re.compile(COUNTED.format(r"([1-9][0-9]*)"))
-
-
 _NUMBER: Final = re.compile("0|[1-9][0-9]*")
 
 

@@ -60,8 +60,6 @@ VERDICTS: Final[dict[str, Verdict]] = {
     ),
     "inconclusive": "inconclusive",
 }
-
-
 COUNTED: Final = "claim-{}"  # the id of a claim that comes without one: its line, from 1
 
 

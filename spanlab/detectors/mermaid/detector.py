@@ -100,11 +100,7 @@ class Mermaid(ClaimDetector):
 
 
 HITS = 5  # passages that a search gives
-
-
 SEARCH = "search"
-
-
 PAGE = "read_page"
 
 

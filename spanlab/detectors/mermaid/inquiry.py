@@ -51,11 +51,7 @@ from spanlab.tools import Tool, Toolbox, query_text
 from spanlab.tools.toolbox import OfItem
 
 _SHOWN: Final = 4_000  # characters of an observation in the prompt
-
-
 WIKI: Final = "wikipedia"  # the kind of source whose titles may lead to another one
-
-
 NOTHING: Final = "Nothing was found."
 
 

@@ -35,32 +35,14 @@ from spanlab.retrievers import GivenPassages, SearchQuery
 from spanlab.schema import Passage, PassageQuote, Retrieval, Verdict, joined
 
 PAGES: Final = "pages"  # the retriever that pages which were read are noted under
-
-
 MOST: Final = 100_000  # characters of a page that are stored with the item
-
-
 _PREFIX: Final = "question: "  # appendix A: before what the T5 reads
-
-
 NOTHING: Final = "Nothing was found."
-
-
 _REMEMBERED: Final = "answered from memory: nothing was searched for"
-
-
 OPEN: Final = "not-enough-evidence"
-
-
 _NO_SEARCH: Final = "there is nothing to search: no search was chosen, and no passages were given"
-
-
 _NOTHING_FOUND: Final = "nothing was found for any question"
-
-
 PICKED: Final = 3  # documents of which one question tries to read the page
-
-
 _SETTLED: Final = {"true": True, "false": False}
 
 

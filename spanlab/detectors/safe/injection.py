@@ -31,8 +31,6 @@ _REPEATED: Final = (
     "So it is known that {step}",
     "To say it again, {step}",
 )
-
-
 _EMPTY: Final = (  # about what the reasoning needs: else the step would be off-topic
     "The next thing to check is what Passage {number} says about {title}.",
     "It remains to find out more about {title}.",
@@ -47,17 +45,9 @@ _EMPTY: Final = (  # about what the reasoning needs: else the step would be off-
     "Looking at Passage {number} seems useful here.",
     "The question has several parts, of which {title} comes now.",
 )
-
-
 _OPENING: Final = re.compile(r"(?:The|An?|It|He|She|They|This|That|There|In|On|At)\b")
-
-
 _YEAR: Final = re.compile(r"\b\d{4}\b")
-
-
 _OPPOSITES: Final = {"yes": "no", "no": "yes"}
-
-
 _MOST_SHARED: Final = 0.5  # of a step's new words that a passage has which does not say it
 
 

@@ -29,8 +29,6 @@ from spanlab.schema import Item
 from spanlab.scorers import score_answer
 
 _BUDGET: Final = 60_000  # characters of passages, as detectors show them
-
-
 _MADE: Final = {  # what the teacher is told to do, and with steps of which kind
     ErrorType.OFF_TOPIC: (
         StepKind.ATTRIBUTION,
@@ -154,8 +152,6 @@ class TaughtItem:
 
 
 NOTHING_TAUGHT: Final = TaughtItem()
-
-
 Teach = Callable[[dspy.Module, dict[str, str]], Awaitable[dspy.Prediction]]
 
 

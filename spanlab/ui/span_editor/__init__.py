@@ -122,8 +122,6 @@ _BUILDERS: Mapping[str, Callable[[SyntaxTreeNode], list[JsonValue]]] = {
     "link": lambda node: _link(str(node.attrs["href"]), _nodes(node.children)),
     "image": lambda node: _link(str(node.attrs["src"]), [node.content or "picture"]),
 }
-
-
 __all__ = [
     "KEYS",
     "PALETTE",

@@ -44,14 +44,8 @@ from spanlab.workflows.analysis.comparison import (
 )
 
 _ALL = "All languages"
-
-
 _ORDERS: dict[str, Order] = {"Most disagreement first": "disagreement", "As imported": "import"}
-
-
 _BESIDE = 6  # annotators whose marks are drawn at a time
-
-
 _STEPS = (
     ("Previous", ":material/arrow_back:", "P", -1),
     ("Next", ":material/arrow_forward:", "N", 1),

@@ -26,8 +26,6 @@ from spanlab.workflows.versions import snapshot
 from spanlab.workflows.voting import vote_dataset
 
 _OPEN = "spanlab.dialog"
-
-
 _PROCESSES = 8  # of the detector that is started here
 
 
@@ -209,12 +207,8 @@ _WHOSE = {
     AnnotatorKind.VOTE: "vote",
     AnnotatorKind.GOLD: "set of gold labels",
 }
-
-
 _DANGER = """<style>.st-key-delete-dataset button { background: #b3261e; border-color: #b3261e;
   color: #fff; } .st-key-delete-dataset button:hover { background: #8c1d18; }</style>"""
-
-
 ACTIONS: Mapping[str, DatasetAction] = {
     "detect": DatasetAction("Detect…", ":material/manage_search:", _detect),
     "vote": DatasetAction("Vote…", ":material/how_to_vote:", _vote),

@@ -27,15 +27,11 @@ _UNDECIDED = {
     UndecidedRule.LIKELY: "Accepted if likely (probability above 0.5), else rejected",
     UndecidedRule.ASK: "Ask each time",
 }
-
-
 _PEOPLE = {  # always blind, shown when done
     "Hidden, unless reviewers ask for it under Queue": (False, False),
     "Hidden until the reviewer has finished the item": (True, True),
     "Always hidden": (True, False),
 }
-
-
 _UNANSWERED: Final = {"refused": "Is refused", "told": "Is told, and may go on"}
 
 
@@ -253,8 +249,6 @@ def _remove(summary: DatasetSummary, who: AnnotatorSummary, finish: Finish) -> N
 
 
 _Act = Callable[[DatasetSummary, AnnotatorSummary, Finish], None]
-
-
 _ACTS: dict[str, tuple[_Act, frozenset[AnnotatorKind]]] = {
     "Rename": (_rename, frozenset(AnnotatorKind)),
     "Merge": (_merge, frozenset(AnnotatorKind)),

@@ -36,15 +36,9 @@ _STYLE = """<style>
 [class*="st-key-dataset-"] h3 { padding: 0; }
 [class*="st-key-dataset-"] [data-testid="stCaptionContainer"] p { margin: 0 0 .4rem; }
 </style>"""
-
-
 _PER_PAGE = 5  # cards have a bounded height: no page is taller than three windows
-
-
 _LISTED = 20  # versions of a dataset, and datasets in the bin; the commands name all
 _LANGUAGES = 8  # named before the rest is summed up
-
-
 _LANGUAGE = {UNDETERMINED: "language not stated"}
 
 

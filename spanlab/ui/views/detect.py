@@ -42,11 +42,7 @@ from spanlab.workflows.detection.request import RunOptions, requested
 from spanlab.workflows.detection.selection import remarks_on
 
 _ESTIMATE = "spanlab.detect.estimate"
-
-
 _STARTED = "spanlab.detect.started"  # how many runs, in this session
-
-
 _TRIED = 3  # items, before a full run
 
 

@@ -28,18 +28,12 @@ from spanlab.workflows.exporting import FORMATS, ExportChoice, ExportFormat, exp
 from spanlab.workflows.import_files import ServerFiles
 
 _READY = "spanlab.export-file"
-
-
 _GRID = """<style>
 .st-key-export-format [role=radiogroup] { display: grid; gap: .6rem 1.5rem;
   grid-template-columns: repeat(auto-fill, minmax(min(20rem, 100%), 1fr)); }
 .st-key-export-format [role=radiogroup] > * { margin: 0; }
 </style>"""
-
-
 _NAMED = 4  # annotators whose missing items are said one by one
-
-
 _LARGE = 500 << 20  # bytes from which on the browser is not the best way
 
 

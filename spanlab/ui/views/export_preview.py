@@ -21,17 +21,9 @@ from spanlab.workflows.exporting import (
 from spanlab.workflows.report_head import Overview
 
 _ITEMS = 3  # whose lines are shown
-
-
 _LINE = 600  # characters of a line
-
-
 _LINES = 60
-
-
 _FRAME = 640  # pixels, the height in which a report scrolls
-
-
 _AT_ONCE = 2_000  # items that are counted for the head of a report's preview
 
 

@@ -24,8 +24,6 @@ from spanlab.workflows.import_preview import ImportPreview, preview_import
 from spanlab.workflows.importing import ImportOptions
 
 _LAYOUT = "spanlab.import-layout"
-
-
 _PREVIEW = "spanlab.import-preview"
 
 
@@ -149,14 +147,8 @@ def _as_uploaded(error: InputError, folder: str) -> InputError:
 
 
 _SHOWN = 5  # records
-
-
 _LONGEST = 300  # characters of a cell
-
-
 _NARROW, _WIDE = 90, 420  # pixels of a column
-
-
 _LETTER = 8  # pixels
 
 

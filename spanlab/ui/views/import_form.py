@@ -21,29 +21,15 @@ from spanlab.ui.views.import_files import ImportChoice, layout_of, show_samples
 from spanlab.workflows.importing import ImportOptions
 
 _ROUND = "spanlab.import-round"  # a new number empties the form's widgets
-
-
 _UPLOAD = "Upload"
-
-
 _SERVER = "Path on the server"
-
-
 _ITEMS = "Items"
-
-
 _PREDICTIONS = "Predictions"
-
-
 _KINDS = {
     _ITEMS: "Answers to review, with or without labels.",
     _PREDICTIONS: "What a system marked in items that a dataset has, joined by their id.",
 }
-
-
 _BESIDE = 3  # boxes in a row
-
-
 _FIELDS = {
     "id": "Id",
     "lang": "Language",

@@ -23,14 +23,8 @@ from spanlab.workflows.importing import ImportResult, import_files, rejects_as_j
 from spanlab.workflows.predictions import JoinedPredictions, import_predictions
 
 _RESULT = "spanlab.imported"
-
-
 _FIRST = "spanlab.imported-first"
-
-
 _NEW = "spanlab.imported-new"  # a result that was not told yet
-
-
 _UNMATCHED = 10  # ids that are named
 
 
@@ -213,8 +207,6 @@ def _named(imported: ImportResult, there: ReadableFiles) -> ImportResult:
 
 
 _LONGEST = 240  # characters of a text that are shown
-
-
 _STYLE = """<style>
 .import-preview { border-collapse: collapse; width: 100%; font-size: .875rem;
   table-layout: fixed; }

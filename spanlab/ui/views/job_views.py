@@ -19,23 +19,11 @@ from spanlab.ui.messages import share, show_error
 from spanlab.workflows.wording import usage_in_words
 
 EVERY = 1.0  # seconds between two looks at a job that goes on
-
-
 _ERROR = "spanlab.job-error"
-
-
 _CHANGED = "spanlab.job-changed"
-
-
 _ITEMS = 5  # failed items of one reason that are named
-
-
 _REASONS = 20
-
-
 _LOG = 30
-
-
 _LOOK_BACK = 40  # jobs among which a dataset's latest one is looked for
 
 
@@ -53,8 +41,6 @@ _BADGES = {
     JobState.FAILED: _Badge(":material/error:", "red"),
     JobState.CANCELLED: _Badge(":material/block:", "gray"),
 }
-
-
 _SOME_FAILED = _Badge(":material/warning:", "orange")
 
 
@@ -66,17 +52,9 @@ class _Button:
 
 
 _PAUSE = _Button("Pause", ":material/pause:", jobs.pause)
-
-
 _RESUME = _Button("Resume", ":material/play_arrow:", jobs.resume)
-
-
 _CANCEL = _Button("Stop", ":material/stop:", jobs.cancel)
-
-
 _RETRY = _Button("Try again", ":material/replay:", jobs.retry)
-
-
 _BUTTONS: Mapping[JobState, Sequence[_Button]] = {
     JobState.QUEUED: (_PAUSE, _CANCEL),
     JobState.RUNNING: (_PAUSE, _CANCEL),
@@ -239,8 +217,6 @@ def _act(act: Callable[..., object], job_id: str) -> None:
 
 
 _WATCHED = "spanlab.jobs.watched"
-
-
 _STARTED = "spanlab.jobs.started"
 
 

@@ -21,17 +21,9 @@ from spanlab.ui.views.job_views import (
 )
 
 _PER_PAGE = 20
-
-
 _COLUMNS = ("State", "Job", "Requested", "Model", "Done", "Failed", "Cost", "Time left", "")
-
-
 _WIDTHS = (1.4, 2.6, 1.7, 1.6, 1.2, 1, 0.8, 1, 0.8)
-
-
 _PAGE = "spanlab.jobs.page"
-
-
 _OPEN = "job"  # query parameter: the job whose details are shown
 
 

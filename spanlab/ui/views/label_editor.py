@@ -15,8 +15,6 @@ from spanlab.ui.span_editor import KEYS, PALETTE
 from spanlab.workflows.datasets import colour_of
 
 _ids = itertools.count()
-
-
 _STEPS: Final = (
     ("Move up", ":material/arrow_upward:", -1),
     ("Move down", ":material/arrow_downward:", 1),
@@ -106,11 +104,7 @@ class EditedRows:
 ROWS: Final = EditedRows(
     "label", "label", dict.fromkeys(("name", "colour", "key", "description"), "")
 )
-
-
 _WIDTHS: Final = (0.5, 2.2, 1.3, 0.7, 3.4, 0.5, 0.5, 0.5)
-
-
 _STYLE = """<style>
 .st-key-label-rows [data-testid="stColorPicker"] > div { min-width: 0; }
 .st-key-label-rows [data-testid="stHorizontalBlock"] { gap: 0.4rem; }

@@ -23,11 +23,7 @@ from spanlab.workflows.memories import (
 )
 
 _PER_PAGE = 10
-
-
 _SEEN = "spanlab.memory.seen"  # number of the last entry of each page before this one
-
-
 _NAME = "spanlab.memory.name"
 
 

@@ -144,11 +144,7 @@ def _show(estimate: SearchEstimate) -> None:
 
 
 _ALL = "all items"
-
-
 _SCORES = {"claims": "Accuracy per claim", "steps": "Accuracy per step"}
-
-
 _FULL, _FEW, _BEST = "all items to choose by", "a few items", "best so far"
 
 

@@ -26,14 +26,8 @@ _HELP = {
     "held-out steps. For answers the prompts of `spanlab reason` are tuned, on questions whose "
     "right answers the dataset has.",
 }
-
-
 _OWN = "The detector's own prompt"
-
-
 _FOLDS = (0, *range(2, 11))  # one would hold nothing out
-
-
 _CALLS = tuple(
     option.keyword for option in options_in(SearchOptions) if option.group == "Model calls"
 )

@@ -17,8 +17,6 @@ from spanlab.ui.results.tables import show_grid
 from spanlab.workflows.programs import held_out_table, measured, registry, take, unuse, use
 
 _CHANGED = "spanlab.program-changed"
-
-
 _LINES = {"+": "green", "-": "red"}
 
 

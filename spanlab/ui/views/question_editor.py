@@ -13,11 +13,7 @@ from spanlab.ui.common import plain
 from spanlab.ui.views.label_editor import EditedRows
 
 _OF: Final = {"span": "Each span", "answer": "Each answer"}
-
-
 _KINDS: Final = {"choice": "Choice", "scale": "Scale", "text": "Text"}
-
-
 _NEW: Final = Question.model_construct(name="").model_dump(mode="json")
 ROWS: Final = EditedRows("question", "question", {**_NEW, "of": "answer"})
 

@@ -31,8 +31,6 @@ from spanlab.workflows.campaigns import EntranceState, begin_test, entrance_of, 
 from spanlab.workflows.measuring.sample import MeasuredItems
 
 _ITEM = "item"  # query parameter: the URL leads back to the same item
-
-
 _PAGE = "review"
 
 

@@ -22,19 +22,13 @@ from spanlab.workflows.blind import reviewed_by
 from spanlab.workflows.measuring.sample import MeasuredItems, read_measured
 
 _ALL = "All"
-
-
 _STATES = {
     _ALL: None,
     "Not annotated": Status.NOT_ANNOTATED,
     "Done": Status.DONE,
     "Skipped": Status.SKIPPED,
 }
-
-
 _IMPORTED = "As imported"
-
-
 _SPLIT = "Most disagreement first"
 
 

@@ -18,20 +18,10 @@ from spanlab.workflows.blind import check_reviewer, has_reviewed, seen_by
 from spanlab.workflows.datasets import summary_of
 
 _PARAMETER = "reviewer"  # of the URL
-
-
 _FIELD = "review.reviewer"
-
-
 _COMPLETE = "spanlab.complete"
-
-
 _CONFIRMED = "spanlab.reviewers"
-
-
 _NAMES: TypeAdapter[frozenset[str]] = TypeAdapter(frozenset[str])
-
-
 _COOKIE = "spanlab_reviewers"  # names that this browser session has reviewed under; see the wire
 
 

@@ -99,8 +99,6 @@ class _GoldClaim(_ClaimId):
 
 
 Model = TypeVar("Model", bound=_ClaimId)
-
-
 T = TypeVar("T")
 
 

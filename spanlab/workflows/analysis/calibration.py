@@ -75,14 +75,8 @@ def marked_shares(done: Sequence[Annotation]) -> list[SoftLabel] | None:
 
 
 UNMARKED = "(not marked)"
-
-
 UNLABELLED = "(no label)"
-
-
 _BEYOND: Final = (1 << 62, 1 << 62, "")  # past any text: ends a walk without a special case
-
-
 Confusion = Mapping[tuple[str, str], int]
 
 

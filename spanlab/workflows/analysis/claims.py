@@ -158,14 +158,10 @@ _MEASURES: Final = {  # with what they mean
         "Unknown where a claim has no soft score.",
     ),
 }
-
-
 MEASURES: Final = {
     key: Column(key=key, title=title, unit="score", about=about)
     for key, (title, about) in _MEASURES.items()
 }
-
-
 _Claims = Mapping[str, Mapping[str, Claim]]  # by item and by text
 
 

@@ -40,14 +40,8 @@ from spanlab.workflows.analysis.responses import (
 from spanlab.workflows.datasets import check_annotators, reported, summary_of
 
 EVERYTHING = "mark everything"
-
-
 NOTHING = "mark nothing"
-
-
 Order = Literal["disagreement", "import"]
-
-
 _REPORT_EVERY = 100  # items between two calls of `on_progress`
 
 

@@ -16,11 +16,7 @@ from spanlab.workflows.analysis.claims import MEASURES, ScoredClaims, VerdictAgr
 from spanlab.workflows.analysis.score_files import SCORES
 
 PERSON: Final = "person"
-
-
 BASELINE: Final = "baseline"
-
-
 KINDS: Final = {
     AnnotatorKind.PERSON: PERSON,
     AnnotatorKind.DETECTOR: "detector",
@@ -28,20 +24,12 @@ KINDS: Final = {
     AnnotatorKind.GOLD: "gold labels",
     None: BASELINE,
 }
-
-
 ANNOTATOR: Final = Column(key="annotator", title="Annotator")
-
-
 KIND: Final = Column(key="kind", title="Kind")
-
-
 _ALPHA: Final = (
     "1 is perfect agreement, 0 what chance would give, below 0 systematic disagreement. Unknown "
     "where it is undefined: all marked everything, or all nothing."
 )
-
-
 AgreedOn = AgreementReport | LanguageAgreement | VerdictAgreement | ResponseAgreement
 
 

@@ -35,17 +35,11 @@ from spanlab.workflows.measuring.measurement import measure
 _NO_RATE: Final = (
     "What a detector marks is no rate of hallucinations: spanlab measure corrects it by reviews."
 )
-
-
 _UNEVEN: Final = (
     "Reviews went to where the detector is unsure: means of what is reviewed are no rates; the "
     "measurement's are."
 )
-
-
 _MOST_PAIRS: Final = 12  # groups up to which every two are compared
-
-
 _REPORT_EVERY: Final = 100
 
 

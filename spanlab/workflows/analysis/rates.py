@@ -34,19 +34,13 @@ from spanlab.storage import Store
 from spanlab.workflows.analysis.score_files import difference_cells
 
 MOST_GROUPS: Final = 200  # groups that a table can show
-
-
 _NAMED: Final = 5  # annotators in a title
-
-
 _MEASURES: Final[Mapping[str, tuple[str, Unit, str]]] = {
     "characters": ("Characters", "share", "Share of the answers' characters hallucinated."),
     "answers": ("Answers", "share", "Share of answers with at least one hallucination."),
     "spans": ("Spans per 1,000", "count", "Hallucinated spans per 1,000 characters of answer."),
     "claims": ("Claims", "share", "Share of claims with a verdict that counts as hallucinated."),
 }
-
-
 MEASURES: Final = {
     key: Column(key=key, title=title, unit=unit, digits=1, about=about)
     for key, (title, unit, about) in _MEASURES.items()

@@ -20,14 +20,8 @@ from spanlab.workflows.analysis.score_files import difference_cells
 from spanlab.workflows.datasets import reported
 
 METHODS: Final = {"none": "No verification", "self": "Self-verification", "safe": "SAFE"}
-
-
 _ERRORS: Final = frozenset(map(str, ErrorType))
-
-
 _EARLY = 3  # steps, of which the share of errors is told (§A.8)
-
-
 _REPORT_EVERY = 100
 
 

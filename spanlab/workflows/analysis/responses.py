@@ -14,8 +14,6 @@ MATCHED: Final = (
     "Of attributes the number is of spans: spans of one label that overlap, also through others, "
     "are the same, and of several of one annotator the longest counts."
 )
-
-
 ALPHAS: Final = (
     "Choices are compared as equal or not, scales by rank (ordinal); texts are left out."
 )

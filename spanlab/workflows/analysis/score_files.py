@@ -56,14 +56,10 @@ _TITLES: Final = {  # by metric, with what it means
     "f1": ("F1", "Harmonic mean of precision and recall, in characters."),
     "span_f1": ("Span F1", "F1 of whole spans with both edges exactly right."),
 }
-
-
 SCORES: Final = {
     key: Column(key=key, title=title, unit="score", about=about)
     for key, (title, about) in _TITLES.items()
 }
-
-
 _MAIN: Final = ("iou", "corr")  # which have intervals in a table of files
 
 

@@ -35,8 +35,6 @@ from spanlab.workflows.analysis.claims import by_text
 from spanlab.workflows.datasets import check_annotators, reported, summary_of
 
 _REPORT_EVERY = 100
-
-
 _GOLD = (
     Column(key="known", title="Stage in gold", unit="count"),
     Column(

@@ -14,8 +14,6 @@ from spanlab.results import ResultTable, columns_of, counted, figure
 from spanlab.schema import Annotation, Item
 
 RIGHT: Final = "right"
-
-
 WRONG: Final = "any error"
 
 

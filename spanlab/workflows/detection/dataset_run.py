@@ -26,14 +26,8 @@ if TYPE_CHECKING:
 
 
 _WINDOW = 200  # records read at once
-
-
 _SAVE_EVERY = 200  # findings a transaction at most, and
-
-
 _SAVE_SECONDS = 0.5  # how long a finished one waits at most: a kill loses no more than that
-
-
 _BACKLOG = 4 * _SAVE_EVERY  # findings that wait for the database before new items have to
 
 

@@ -19,8 +19,6 @@ from spanlab.workflows.detection.request import AHEAD, CONCURRENCY, RunRequest, 
 from spanlab.workflows.notices import event_sender
 
 _BEFORE_QUOTE = ": “"  # failures of one cause differ in what they quote
-
-
 _UNGUARDED = (
     'what this script does must stand under `if __name__ == "__main__":`, as the processes that '
     "work with its detector import it; with concurrency=1 there are none"

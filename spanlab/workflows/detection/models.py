@@ -41,28 +41,16 @@ if TYPE_CHECKING:
 
 
 _QUESTION = "What is the capital of France? Answer with its name alone."
-
-
 _FREELY = "What is the capital of France?"
-
-
 _IN_JSON = f'{_FREELY} Answer with a JSON object: {{"capital": "…"}}'
-
-
 _AT_ONCE = 4
-
-
 _ATTEMPTS = 1  # that may follow the first: somebody waits
-
-
 _SCHEMA = {
     "type": "object",
     "properties": {"capital": {"type": "string"}},
     "required": ["capital"],
     "additionalProperties": False,
 }
-
-
 _BY_SCHEMA = {
     "type": "json_schema",
     "json_schema": {"name": "answer", "strict": True, "schema": _SCHEMA},
@@ -232,11 +220,7 @@ def check_table(check: ModelCheck) -> ResultTable:
 
 
 _OPENAI = "https://api.openai.com/v1"
-
-
 _KEY = EndpointSettings.variable("api_key")
-
-
 _SEARCH_KEY = SearchSettings.variable("search_api_key")
 
 

@@ -36,8 +36,6 @@ def _model_option_pairs(options: object) -> object:
 
 
 DetectorOption = Annotated[Mapping[str, JsonValue], BeforeValidator(_option_pairs)]
-
-
 ModelOption = Annotated[Mapping[str, JsonValue], BeforeValidator(_model_option_pairs)]
 
 

@@ -20,8 +20,6 @@ from spanlab.errors import SpanlabError
 from spanlab.schema import Item, Passage
 
 _SPEED: Final = 512  # tokens
-
-
 _CLASSIFIES: Final[Mapping[Task, str]] = {"tokens": "every token", "texts": "pairs of texts"}
 
 
@@ -64,8 +62,6 @@ _PROBES: Final = (
         "90",
     ),
 )
-
-
 _SCRIPTS: Final[Mapping[str, str]] = {
     "Latin": "façade e\u0301 ﬁn",
     "Cyrillic": "башня",

@@ -34,24 +34,14 @@ from spanlab.detectors.networks.checkpoint_facts import facts
 from spanlab.errors import InputError, UsageError, missing_package
 
 _NAME: Final = re.compile(r"(?!.*--)[A-Za-z0-9_][\w.-]*/[A-Za-z0-9_][\w.-]*", re.ASCII)
-
-
 _TASKS: Final[Mapping[str, str]] = {
     "ForTokenClassification": "token-classification",
     "ForSequenceClassification": "text-classification",
     "ForConditionalGeneration": "text2text-generation",
 }
-
-
 _PART: Final = re.compile(r"model-\d+-of-\d+\.safetensors")
-
-
 _INDEX: Final = "model.safetensors.index.json"
-
-
 _FOR_CONVERSION: Final = ("tokenizer_config.json", "special_tokens_map.json")
-
-
 _SHOWN: Final = 500  # characters of what a failed conversion said last
 
 

@@ -38,8 +38,6 @@ LIMITS = (
     "passages hold. Without passages it knows only how wrong answers tend to look. Probabilities "
     "are estimates of the share of annotators that would mark a word, as the training data's did."
 )
-
-
 Mode = Literal["with passages", "another item's passages", "without passages"]
 
 
@@ -175,8 +173,6 @@ def _replace(target: Path, data: bytes) -> None:
 
 
 LEAST: Final = 10  # items with labels
-
-
 _THRESHOLDS: Final = tuple(number / 20 for number in range(1, 20))
 
 

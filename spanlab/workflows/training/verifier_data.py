@@ -29,14 +29,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-
-
 _AT_ONCE: Final = 16  # items that the teacher is asked about at the same time
-
-
 SPLITS: Final = ("train", "validation", "test")
-
-
 _TENTHS: Final = ("test", "validation")  # of ten questions one each; the others are for training
 
 
