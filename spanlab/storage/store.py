@@ -1,4 +1,8 @@
-"""The annotation store: one object in front of the whole database."""
+"""The annotation store: one object in front of the whole database.
+
+It is long because it checks what the actor may do before each call of a module below. That stands
+in one file, so that a method without its check is seen.
+"""
 
 from __future__ import annotations
 
