@@ -245,12 +245,12 @@ class ThreadWatch(Generic[M]):
         finally:
             self.stopped.set()
             await asyncio.gather(running, return_exceptions=True)  # its calls under way are paid
-            await self._report()
+            await self._look()
 
     async def _look(self) -> None:
         row = await asyncio.to_thread(self.me.jobs.part, self.job_id)
-        # Of one that somebody stopped nobody else tells how far it is.
-        self.ours = self.me.owns(row) or row.status == "CANCELLED"
+        # Of one that was stopped, or resumed and waits, nobody else tells how far it is.
+        self.ours = self.me.owns(row) or row.status in {"CANCELLED", "ENQUEUED"}
         if self.me.stopping or self.me.cut_off != self.cut_off or not self.me.owns(row):
             self.stopped.set()
         await self._report()
