@@ -240,7 +240,7 @@ class ModelSettings(EnvironmentVariables):
     )
 
 
-class SearchSettings(EnvironmentVariables):
+class WebSearchSettings(EnvironmentVariables):
     """Search services: one of your own, what searches cost, and the model that searches."""
 
     search_url: str = Field(

@@ -162,7 +162,7 @@ def mcp(
     from spanlab.storage import Store
 
     try:
-        from spanlab.services.gate import Allowed, Gate, JsonBodies, check_key, serve
+        from spanlab.services.gate import Gate, JsonBodies, RoleCheck, check_key, serve
         from spanlab.services.mcp_server import mcp_server, serve_stdio
     except ModuleNotFoundError as error:
         raise missing_package("an MCP server", error.name, "mcp") from None
@@ -178,7 +178,7 @@ def mcp(
         has_keys = bool(store.access.tokens("key"))
         check_key(key, host, others=has_keys)
         # What tools do costs the server's money: keys need the role of a lead.
-        app = Allowed(
+        app = RoleCheck(
             JsonBodies(server.streamable_http_app(host=host)),
             needed=lambda _method, _path: Permission.ADMINISTER,
         )

@@ -15,9 +15,9 @@ from spanlab.retrievers.base import SearchQuery
 from spanlab.retrievers.provider import FEWEST, ProviderName, SearchService, ServiceRequest
 from spanlab.retrievers.providers import PROVIDERS
 from spanlab.retrievers.results import ResultShape
-from spanlab.settings import SearchSettings
+from spanlab.settings import WebSearchSettings
 
-_URL = SearchSettings.variable("search_url")
+_URL = WebSearchSettings.variable("search_url")
 _LONGEST = 2_000  # characters of a query, URL-encoded up to 18,000
 _LOOKS_LIKE = "https://api.example.com/search?q={query}"
 
@@ -46,7 +46,7 @@ class SearchEndpoint:
     provider: SearchService | None = None
     named: Mapping[str, JsonValue] = field(default_factory=dict)
     # That hold the address and the key, for messages.
-    variables: tuple[str, str] = (_URL, SearchSettings.variable("search_api_key"))
+    variables: tuple[str, str] = (_URL, WebSearchSettings.variable("search_api_key"))
 
     def __post_init__(self) -> None:
         if urlsplit(self.url).scheme not in {"http", "https"} or not self.host:
@@ -90,7 +90,7 @@ class SearchEndpoint:
         url: str | None = None,
         shape: ResultShape | None = None,
     ) -> SearchEndpoint:
-        """Return the search API of the environment; see ``SearchSettings``.
+        """Return the search API of the environment; see ``WebSearchSettings``.
 
         Args:
             environ: the environment variables.
@@ -100,7 +100,7 @@ class SearchEndpoint:
         Raises:
             UsageError: no address is named, or a variable holds something unusable.
         """
-        settings = SearchSettings.read(environ)
+        settings = WebSearchSettings.read(environ)
         address = url or settings.search_url
         if not address:
             raise UsageError(f"no search API is named: set {_URL}, such as {_LOOKS_LIKE}")
@@ -159,7 +159,7 @@ class SearchEndpoint:
             key=key,
             shape=provider.shape,
             price=price_per_search(provider, environ),
-            rate=SearchSettings.read(environ).searches_per_minute or None,
+            rate=WebSearchSettings.read(environ).searches_per_minute or None,
             provider=provider,
             named={field: value for field, value in named.items() if value},
             variables=(provider.variable, provider.key or provider.variable),
@@ -178,7 +178,7 @@ def price_per_search(
     Raises:
         UsageError: the variable holds no price.
     """
-    given = SearchSettings.read(environ).price_per_search
+    given = WebSearchSettings.read(environ).price_per_search
     listed = provider.price if provider is not None else 0.0
     return listed if given is None else given
 
@@ -189,7 +189,7 @@ def _shape(text: str) -> ResultShape:
     for pair in filter(None, (part.strip() for part in text.split(","))):
         name, sign, path = (part.strip() for part in pair.partition("="))
         if name not in ResultShape.model_fields or not sign or not path:
-            variable = SearchSettings.variable("search_fields")
+            variable = WebSearchSettings.variable("search_fields")
             raise UsageError(
                 f"{variable} wants {', '.join(ResultShape.model_fields)} with paths, "
                 f"such as results=data.items,text=body, not {pair!r}"

@@ -23,7 +23,7 @@ from spanlab.lm.meter import Meter
 from spanlab.retrievers.base import PER_SEARCH, RetrievedPassages, SearchQuery
 from spanlab.retrievers.search import RetrievalCache
 from spanlab.schema import Passage
-from spanlab.settings import EndpointSettings, ModelSettings, SearchSettings
+from spanlab.settings import EndpointSettings, ModelSettings, WebSearchSettings
 
 if TYPE_CHECKING:
     from dspy.lm15 import Response
@@ -118,10 +118,10 @@ def _passage(source: CitedSource) -> list[Passage]:
     return [Passage(text=text, title=source.title, url=source.url, date=source.date)]
 
 
-ENDPOINT = SearchSettings().search_base_url
+ENDPOINT = WebSearchSettings().search_base_url
 _NAMES = {
-    EndpointSettings.variable("base_url"): SearchSettings.variable("search_base_url"),
-    ModelSettings.variable("model"): SearchSettings.variable("search_model"),
+    EndpointSettings.variable("base_url"): WebSearchSettings.variable("search_base_url"),
+    ModelSettings.variable("model"): WebSearchSettings.variable("search_model"),
 }
 
 
@@ -144,20 +144,20 @@ class SearchAnswer:
 
 
 def search_choice(environ: Mapping[str, str] = os.environ) -> ModelChoice:
-    """Return the search model of the environment; see ``SearchSettings``.
+    """Return the search model of the environment; see ``WebSearchSettings``.
 
     Without variables it is Perplexity's sonar-pro.
 
     Raises:
         UsageError: a variable holds something unusable.
     """
-    settings = SearchSettings.read(environ)
+    settings = WebSearchSettings.read(environ)
     price = settings.price_search
     try:
         return ModelChoice(
             model=settings.search_model,
             base_url=settings.search_base_url,
-            api_key_env=SearchSettings.variable("search_api_key"),
+            api_key_env=WebSearchSettings.variable("search_api_key"),
             price=TokenPrice.parse(price) if price else None,
         )
     except ValueError:
@@ -182,7 +182,7 @@ class SearchModel:
     def __init__(self, choice: ModelChoice, meter: Meter) -> None:
         if choice.base_url == ENDPOINT and not os.environ.get(choice.api_key_env, "").strip():
             raise MissingKeyError(f"no key for {choice.host}: set {choice.api_key_env}")
-        price = SearchSettings.variable("price_search")
+        price = WebSearchSettings.variable("price_search")
         self._client = endpoint_client(choice, meter, price_variable=price)
         self.choice = choice
 

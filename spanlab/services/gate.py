@@ -146,7 +146,7 @@ class Gate:
             await refuse(send, 408, "the request was begun and did not come to its end")
 
 
-class Allowed:
+class RoleCheck:
     """Lets those through whose role allows it.
 
     Args:

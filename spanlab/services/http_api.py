@@ -34,9 +34,9 @@ from spanlab.services.gate import (
     ACTOR,
     KEY,
     LARGEST,
-    Allowed,
     Gate,
     JsonBodies,
+    RoleCheck,
     check_key,
     refuse,
 )
@@ -121,7 +121,7 @@ def http_api(
     )
     app.add_middleware(JsonBodies, other_paths=(PATH,))
     app.add_middleware(_Rate, rate=rate)
-    app.add_middleware(Allowed, needed=_needed)
+    app.add_middleware(RoleCheck, needed=_needed)
     app.add_middleware(Gate, key=key, open_paths=_OPEN, bearer=register.bearer)
     _add_errors(app)
 

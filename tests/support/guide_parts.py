@@ -27,8 +27,8 @@ from spanlab.retrievers.providers import PROVIDERS
 from spanlab.settings import (
     EndpointSettings,
     ModelSettings,
-    SearchSettings,
     Settings,
+    WebSearchSettings,
 )
 from spanlab.ui.span_editor.keys import ADJUDICATION_KEYS, KEYS, EditorKey
 from spanlab.workflows.guide import FOLDER
@@ -210,7 +210,7 @@ def _variables() -> Iterator[str]:
 def variables() -> dict[str, tuple[str, str]]:
     """Return what every environment variable that is read holds, and what that is for."""
     known: dict[str, tuple[str, str]] = {}
-    for settings in (Settings, EndpointSettings, ModelSettings, SearchSettings):
+    for settings in (Settings, EndpointSettings, ModelSettings, WebSearchSettings):
         for name, field in settings.model_fields.items():
             unset = field.default if isinstance(field.default, str | int | float | Path) else ""
             holds = f"{field.title} (`{unset}`)" if unset != "" else str(field.title)

@@ -28,7 +28,7 @@ from spanlab.results import Column, ResultTable
 from spanlab.retrievers.providers import PROVIDERS
 from spanlab.runtime import wait
 from spanlab.schema import OWNER, Actor, Permission
-from spanlab.settings import EndpointSettings, ModelSettings, SearchSettings, Settings
+from spanlab.settings import EndpointSettings, ModelSettings, Settings, WebSearchSettings
 from spanlab.tools.mcp_servers import ServerState, server_states
 from spanlab.tools.toolbox import chosen_servers, tool_servers
 from spanlab.workflows.detection.selection import DetectorSelection, specs_in
@@ -221,7 +221,7 @@ def check_table(check: ModelCheck) -> ResultTable:
 
 _OPENAI = "https://api.openai.com/v1"
 _KEY = EndpointSettings.variable("api_key")
-_SEARCH_KEY = SearchSettings.variable("search_api_key")
+_SEARCH_KEY = WebSearchSettings.variable("search_api_key")
 
 
 @dataclass(frozen=True)
