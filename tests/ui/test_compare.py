@@ -17,6 +17,7 @@ from spanlab.oplog import AddSpan, RemoveSpan, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Item, ReasoningTraceStep, Record, Span, Status
 from spanlab.storage import SentOperation, Store
 from spanlab.workflows.analysis.comparison import compare_dataset
+from spanlab.workflows.versions import snapshot
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "Marie Curie was born in Paris in 1867."
@@ -102,6 +103,15 @@ def test_a_language_narrows_the_items(open_page: OpenPage, mine: Store) -> None:
     app.selectbox(key="compare-lang").set_value("en").run()
     assert list(app.dataframe[0].value["Item"]) == ["same"]
     assert app.query_params["item"] == "same"
+
+
+def test_a_version_is_compared_as_it_was_kept(open_page: OpenPage, mine: Store) -> None:
+    snapshot(mine, "mine", "v1")
+    mine.apply("mine", "apart", "Ben", [SentOperation("tab", 1, 0, RemoveSpan(span="i0"))])
+    hard = "<mark class='hard' style='--p:1.000' title='100%'>"
+    marked = f"born in Paris in {hard}1867</mark>."
+    assert html(open_page("compare", dataset="mine@v1", item="apart")).count(marked) == 1
+    assert html(open_page("compare", dataset="mine", item="apart")).count(marked) == 0
 
 
 def test_hostile_texts_stay_text(open_page: OpenPage, store: Store) -> None:
