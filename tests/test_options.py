@@ -19,7 +19,7 @@ from spanlab.lm import Budget, Meter, Usage
 from spanlab.options import Option, OptionModel, options_in
 from spanlab.settings import Settings
 from spanlab.workflows.detection.request import RunOptions
-from spanlab.workflows.exporting import ExportChoice
+from spanlab.workflows.export_choice import ExportChoice
 from spanlab.workflows.guide import FOLDER
 from spanlab.workflows.importing import ImportOptions
 

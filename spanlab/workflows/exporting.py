@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
@@ -16,13 +16,11 @@ from spanlab.datasets import WRITABLE, write
 from spanlab.datasets.files import replacing
 from spanlab.datasets.hub import push
 from spanlab.errors import InputError, StoreError
-from spanlab.options import OptionModel, option
-from spanlab.schema import Annotation, PairStep, Permission, Record, SharedProcess, Status
-from spanlab.scorers import MOST_PAIRS
-from spanlab.workflows.analysis.averitec import repeated
+from spanlab.schema import Permission, Record, SharedProcess
 from spanlab.workflows.analysis.rate_tally import with_measurement
 from spanlab.workflows.analysis.rates import fields_of, model_field
 from spanlab.workflows.datasets import check_annotators, reported, summary_of
+from spanlab.workflows.export_choice import REPORT, VERIFIER_DATA, ExportChoice
 from spanlab.workflows.report import write_report
 from spanlab.workflows.report_head import Overview, overview_of
 from spanlab.workflows.training.verifier_data import zip_verifier_data
@@ -31,160 +29,9 @@ if TYPE_CHECKING:
     from spanlab.storage import Store
 
 _NAMED = 5  # annotators named in a message
-REPORT = "report"
-VERIFIER_DATA = "verifier-data"
 _OWN = (REPORT, VERIFIER_DATA)
-
-
-@dataclass(frozen=True)
-class ExportFormat:
-    """A format as people choose it, and what its files are called."""
-
-    title: str
-    about: str
-    ending: str = "jsonl"
-    mime: str = "application/x-ndjson"
-
-
-FORMATS = {
-    "spanlab": ExportFormat("spanlab JSONL", "Everything, lossless; can be imported again."),
-    "mushroom": ExportFormat(
-        "Mu-SHROOM", "Soft and hard labels of one annotator, as the task submits them."
-    ),
-    "labelstudio": ExportFormat(
-        "Label Studio", "Spans as Label Studio imports them.", "json", "application/json"
-    ),
-    "claims": ExportFormat(
-        "Claims as CSV", "One row per claim with its verdict.", "csv", "text/csv"
-    ),
-    "averitec": ExportFormat(
-        "AVeriTeC",
-        "Verdicts with questions and answers, as the task's evaluator reads them.",
-        "json",
-        "application/json",
-    ),
-    "csv": ExportFormat(
-        "CSV",
-        "A row for each item and annotator; without evidence, rejected spans and traces.",
-        "csv",
-        "text/csv",
-    ),
-    "parquet": ExportFormat(
-        "Parquet",
-        "The same rows, for pandas and the like.",
-        "parquet",
-        "application/vnd.apache.parquet",
-    ),
-    "huggingface": ExportFormat(
-        "Hugging Face",
-        "A zip with JSONL and dataset card; unpacked, load_dataset reads it.",
-        "zip",
-        "application/zip",
-    ),
-    REPORT: ExportFormat(
-        "HTML report",
-        "Figures, highlights and evidence in one file to mail or print.",
-        "html",
-        "text/html",
-    ),
-    VERIFIER_DATA: ExportFormat(
-        "Verifier training data",
-        "A zip of chats from judged steps of reasonings, in three splits.",
-        "zip",
-        "application/zip",
-    ),
-}
-BINARY = frozenset({"parquet", "huggingface", VERIFIER_DATA})  # no text: previewed as another one
 _PREVIEWED = 300_000  # bytes of the items in the preview of a report
 _SHOWN_AS = {"parquet": "csv", "huggingface": "spanlab"}  # in a preview
-
-
-class ExportChoice(OptionModel):
-    """What of a dataset goes into a file, and in which format; an empty choice is all."""
-
-    annotators: tuple[str, ...] = option(
-        (),
-        title="Annotators",
-        help="Only this annotator's labels; Mu-SHROOM holds one's. Repeatable.",
-        flags="--annotator",
-    )
-    states: tuple[Status, ...] = option(
-        (),
-        title="States",
-        help="Only annotations in this state: done, failed, skipped or not-annotated (also items "
-        "that lack one). Repeatable.",
-        flags="--state",
-        titles={state: state.replace("-", " ") for state in Status},
-        placeholder="all",
-    )
-    languages: tuple[str, ...] = option(
-        (),
-        title="Languages",
-        help="Only items in this language. Repeatable.",
-        flags="--language",
-        placeholder="all",
-    )
-    labels: tuple[str, ...] = option(
-        (),
-        title="Labels",
-        help='Only spans with this label, "" for those without; the items stay. Repeatable.',
-        flags="--label",
-        titles={"": "(no label)"},
-        placeholder="all",
-    )
-    format: str = option(
-        "spanlab",
-        title="Format",
-        help=f"{', '.join(FORMATS)}. huggingface is a zip that load_dataset reads once unpacked, "
-        "report one HTML file to mail. csv, parquet and huggingface leave out evidence, rejected "
-        "spans and traces. Without it the file's ending says which: .jsonl, .csv, .parquet, .zip "
-        "or .html.",
-    )
-    repeat_pairs: bool = option(
-        False,
-        title="Repeat questions and answers up to ten",
-        help="With --format averitec: repeat questions and answers in turn up to ten.",
-    )
-    known_items: bool = option(
-        False,
-        title="Also items with known answers",
-        help="Also items with gold labels that tell how well people mark.",
-    )
-
-    def of(self, record: Record) -> Record | None:
-        """Return what of a record goes into the file, None for nothing."""
-        if self.languages and record.item.lang not in self.languages:
-            return None
-        said = record.annotations
-        if self.states:
-            said = tuple(each for each in said if each.status in self.states)
-            unfinished = len(record.annotations) < max(len(self.annotators), 1)
-            if not said and not (unfinished and Status.NOT_ANNOTATED in self.states):
-                return None
-        if self.labels:
-            said = tuple(map(self._labelled, said))
-        if self.repeat_pairs:
-            said = tuple(map(_with_pairs_repeated, said))
-        return record if said is record.annotations else _with(record, said)
-
-    def _labelled(self, annotation: Annotation) -> Annotation:
-        spans = tuple(each for each in annotation.spans if (each.label or "") in self.labels)
-        hard = annotation.hard
-        if hard is not None:
-            hard = tuple(
-                part
-                for part in hard
-                if any(each.start < part.end and part.start < each.end for each in spans)
-            )
-        return annotation.model_copy(update={"spans": spans, "hard": hard})
-
-
-def _with_pairs_repeated(annotation: Annotation) -> Annotation:
-    pairs = [step for step in annotation.trace if isinstance(step, PairStep)]
-    more = repeated(pairs, MOST_PAIRS)[len(pairs) :]
-    return annotation.model_copy(update={"trace": (*annotation.trace, *more)})
-
-
 _EVERYTHING = ExportChoice()
 
 
@@ -346,10 +193,6 @@ def _records(store: Store, dataset: str, choice: ExportChoice) -> Iterator[Recor
     found = store.records(dataset, annotators=choice.annotators or None)
     wanted = (choice.of(record) for record in found if record.item.id not in left_out)
     return (each for each in wanted if each is not None)
-
-
-def _with(record: Record, annotations: tuple[Annotation, ...]) -> Record:
-    return record.model_copy(update={"annotations": annotations})
 
 
 def _bare(record: Record) -> Record:

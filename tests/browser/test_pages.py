@@ -19,7 +19,8 @@ from serving import Server
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
 from spanlab.storage import Store
 from spanlab.workflows.analysis.comparison import compare_dataset
-from spanlab.workflows.exporting import ExportChoice, export_dataset
+from spanlab.workflows.export_choice import ExportChoice
+from spanlab.workflows.exporting import export_dataset
 
 ANSWER = "Marie Curie was born in Paris 👩‍🔬 in 1867."
 PASSAGE = Passage(text="Marie Curie was born in Warsaw in 1867.")

@@ -17,7 +17,8 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import Store
-from spanlab.workflows.exporting import ExportChoice, export_dataset
+from spanlab.workflows.export_choice import ExportChoice
+from spanlab.workflows.exporting import export_dataset
 
 pytestmark = pytest.mark.browser
 

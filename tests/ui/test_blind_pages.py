@@ -13,7 +13,7 @@ from spanlab.oplog import AddSpan, CommentSpan, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status
 from spanlab.storage import SentOperation, Store
 from spanlab.ui.views.compare import _VIEWS
-from spanlab.workflows.exporting import FORMATS
+from spanlab.workflows.export_choice import FORMATS
 
 OpenPage = Callable[..., AppTest]
 SECRET = "SECRET"

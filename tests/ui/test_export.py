@@ -14,7 +14,8 @@ from streamlit.testing.v1 import AppTest
 
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 from spanlab.storage import Store
-from spanlab.workflows.exporting import ExportChoice, export_dataset
+from spanlab.workflows.export_choice import ExportChoice
+from spanlab.workflows.exporting import export_dataset
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "Marie Curie was born in Paris."

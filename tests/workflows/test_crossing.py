@@ -48,9 +48,8 @@ from spanlab.workflows.analysis.reasonings import reasoning_results
 from spanlab.workflows.analysis.stages import error_stages
 from spanlab.workflows.blind import BlindStore, reviewed_by
 from spanlab.workflows.datasets import rename_annotator
+from spanlab.workflows.export_choice import REPORT, ExportChoice
 from spanlab.workflows.exporting import (
-    REPORT,
-    ExportChoice,
     export_dataset,
     overview_dataset,
     preview_dataset,

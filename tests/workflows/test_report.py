@@ -14,7 +14,8 @@ import pytest
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.workflows.exporting import ExportChoice, export_dataset
+from spanlab.workflows.export_choice import ExportChoice
+from spanlab.workflows.exporting import export_dataset
 
 ANSWER = "0123456789"
 

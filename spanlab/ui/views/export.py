@@ -24,7 +24,8 @@ from spanlab.ui.messages import errors_shown, progress
 from spanlab.ui.views.export_preview import preview_of, show_preview
 from spanlab.ui.views.reviewer import seen_store, seen_summary
 from spanlab.workflows.datasets import plan_of
-from spanlab.workflows.exporting import FORMATS, ExportChoice, ExportFormat, export_dataset
+from spanlab.workflows.export_choice import FORMATS, ExportChoice, ExportFormat
+from spanlab.workflows.exporting import export_dataset
 from spanlab.workflows.import_files import ServerFiles
 
 _READY = "spanlab.export-file"

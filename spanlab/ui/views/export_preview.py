@@ -10,14 +10,8 @@ from spanlab.schema import DatasetSummary
 from spanlab.storage.store import Store
 from spanlab.ui.messages import errors_shown, progress
 from spanlab.ui.views.reviewer import seen_store
-from spanlab.workflows.exporting import (
-    BINARY,
-    REPORT,
-    ExportChoice,
-    overview_dataset,
-    preview_dataset,
-    preview_report,
-)
+from spanlab.workflows.export_choice import BINARY, REPORT, ExportChoice
+from spanlab.workflows.exporting import overview_dataset, preview_dataset, preview_report
 from spanlab.workflows.report_head import Overview
 
 _ITEMS = 3  # whose lines are shown
