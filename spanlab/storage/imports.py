@@ -23,7 +23,8 @@ from spanlab.storage.catalog import (
     register,
 )
 from spanlab.storage.engine import Database, insert_rows
-from spanlab.storage.items import ProcessWriter, to_json
+from spanlab.storage.items import to_json
+from spanlab.storage.processes import ProcessWriter
 from spanlab.storage.queue_values import (
     AnnotationValues,
     annotation_values,

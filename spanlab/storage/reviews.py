@@ -25,7 +25,6 @@ from spanlab.oplog import (
 from spanlab.oplog.operations import RefusedOperation, Review, SentOperation, WriteReply
 from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings, Item, Status
 from spanlab.storage.annotations import AnnotationRow, put
-from spanlab.storage.assignment import renew
 from spanlab.storage.catalog import (
     AnnotatorRow,
     DatasetRow,
@@ -36,6 +35,7 @@ from spanlab.storage.catalog import (
 )
 from spanlab.storage.engine import insert_or_replace
 from spanlab.storage.items import lock, one, position_of, to_json
+from spanlab.storage.reservations import renew
 from spanlab.storage.tables import annotated, items, operations, reviews
 
 

@@ -29,9 +29,10 @@ from sqlalchemy import (
 
 from spanlab.schema import AnnotatorKind, QueueCursor, QueuePlace, QueueQuery, Status
 from spanlab.storage import search
-from spanlab.storage.assignment import held_by_others, is_of_share
+from spanlab.storage.assignment import is_of_share
 from spanlab.storage.campaigns import is_given, is_known
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of
+from spanlab.storage.reservations import held_by_others
 from spanlab.storage.tables import annotated, queue_values
 
 STATUSES = tuple(Status)  # in the order of a queue by status

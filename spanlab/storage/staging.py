@@ -29,7 +29,8 @@ from spanlab.errors import StoreError
 from spanlab.storage import catalog, search, tables
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import Database, in_words, is_lock
-from spanlab.storage.items import lock, remove_processes
+from spanlab.storage.items import lock
+from spanlab.storage.processes import remove_processes
 from spanlab.storage.tables import (
     DELETING,
     LOADING,

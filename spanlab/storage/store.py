@@ -44,6 +44,8 @@ from spanlab.storage import (
     imports,
     items,
     paging,
+    processes,
+    reservations,
     reviews,
     staging,
 )
@@ -355,7 +357,7 @@ class Store:
             return [self._readable(stored, place) for stored in items.at(*place, positions)]
 
     def _readable(self, stored: StoredRecord, place: _Place) -> Record:
-        return items.with_nodes(stored.record(), self._database, place[1])
+        return processes.with_nodes(stored.record(), self._database, place[1])
 
     def save_annotations(
         self, dataset: str, pairs: Iterable[tuple[str, Annotation]], *, whole: bool = False
@@ -392,11 +394,11 @@ class Store:
         self.require(Permission.REVIEW, dataset)
         with self._reading(dataset, reviewer) as place:
             position = items.position_of(*place, item_id)
-            if assignment.has_reserved(*place, position, reviewer):
+            if reservations.has_reserved(*place, position, reviewer):
                 return ()
         with self._reviewing(dataset, reviewer) as place:
             position = items.position_of(*place, item_id)
-            return assignment.reserve(*place, position, reviewer, people)
+            return reservations.reserve(*place, position, reviewer, people)
 
     def standing(self, dataset: str, query: QueueQuery, item_id: str) -> QueuePlace:
         """Return which item of a queue one is, and of how many; see ``paging.standing``."""
@@ -450,7 +452,7 @@ class Store:
 
         with self._writing(Permission.MANAGE, dataset) as connection:
             catalog.change_settings(connection, dataset, change)
-            assignment.let_go(connection, catalog.find(connection, dataset), person)
+            reservations.let_go(connection, catalog.find(connection, dataset), person)
             access.note(connection, self.actor, "items taken back", dataset, person)
 
     def give_back(self, dataset: str, person: str) -> None:
@@ -465,7 +467,7 @@ class Store:
     def n_held(self, dataset: str, person: str) -> int:
         """Return how many items are reserved for a person who has not decided them."""
         with self._reading(dataset, person) as place:
-            return assignment.n_held(*place, person)
+            return reservations.n_held(*place, person)
 
     def known_items(self, dataset: str, person: str) -> KnownItems:
         """Return which items with known answers a person was given."""

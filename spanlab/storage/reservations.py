@@ -1,0 +1,147 @@
+"""Items reserved for people, so that no more review one than the plan asks for."""
+
+from __future__ import annotations
+
+import time
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    delete,
+    func,
+    literal,
+    select,
+    union,
+    update,
+)
+
+from spanlab.schema import AnnotatorKind, Status
+from spanlab.storage.campaigns import is_given
+from spanlab.storage.catalog import DatasetRow
+from spanlab.storage.engine import insert_or_replace
+from spanlab.storage.items import lock
+from spanlab.storage.tables import annotated, annotators, reservations
+
+LEASE = 3600.0  # seconds after which an item is offered to others if nothing is written to it
+
+
+def reserve(
+    connection: Connection, dataset: DatasetRow, position: int, reviewer: str, people: int
+) -> tuple[str, ...]:
+    """Reserve an item for a reviewer, or for as long again, unless enough others have it.
+
+    Args:
+        connection: in a transaction that may write; others who ask for the item wait for its end.
+        dataset: where the item is.
+        position: of the item.
+        reviewer: who is to get it.
+        people: how many are to; those count who have finished it, and those who have it reserved.
+
+    Returns:
+        The others who have it, by name, if they are enough; empty if it is reserved now, or was
+        given to the reviewer as one with a known answer.
+    """
+    given = is_given(dataset, reviewer, literal(position))
+    if connection.execute(select(given)).scalar_one():
+        return ()  # everybody gets such an item, and it counts for no plan
+    lock(connection, dataset.id, position, position + 1)
+    now = time.time()
+    here = (reservations.c.dataset_id == dataset.id, reservations.c.position == position)
+    connection.execute(delete(reservations).where(*here, ~_lasts(now)))
+    done = people_with(dataset, Status.DONE).where(annotated.c.position == position)
+    held = _held(dataset, now).where(here[1])
+    there = {str(row[0]) for row in connection.execute(union(done, held))}
+    others = sorted(there - {reviewer})
+    if len(others) >= people:
+        return tuple(others)
+    row = {"dataset_id": dataset.id, "position": position, "reviewer": reviewer}
+    connection.execute(insert_or_replace(connection, reservations), row | {"until": now + LEASE})
+    return ()
+
+
+def has_reserved(connection: Connection, dataset: DatasetRow, position: int, reviewer: str) -> bool:
+    """Return whether an item is a reviewer's for long enough, so that ``reserve`` has no part."""
+    own = select(literal(1)).where(
+        reservations.c.dataset_id == dataset.id,
+        reservations.c.position == position,
+        reservations.c.reviewer == reviewer,
+        _lasts(time.time()),
+        reservations.c.until > time.time() + LEASE / 2,
+    )
+    given = select(literal(1)).where(is_given(dataset, reviewer, literal(position)))
+    return connection.execute(own.union(given)).first() is not None
+
+
+def renew(connection: Connection, dataset: DatasetRow, position: int, reviewer: str) -> None:
+    """Let a reservation last for as long again, if there is one: the reviewer is at work."""
+    connection.execute(
+        update(reservations)
+        .where(
+            reservations.c.dataset_id == dataset.id,
+            reservations.c.position == position,
+            reservations.c.reviewer == reviewer,
+        )
+        .values(until=time.time() + LEASE)
+    )
+
+
+def let_go(connection: Connection, dataset: DatasetRow, reviewer: str) -> None:
+    """Let others have at once what is reserved for somebody."""
+    held = (reservations.c.dataset_id == dataset.id, reservations.c.reviewer == reviewer)
+    connection.execute(delete(reservations).where(*held))
+
+
+def n_held(connection: Connection, dataset: DatasetRow, reviewer: str) -> int:
+    """Return how many items are reserved for somebody who has neither finished nor skipped them."""
+    held = _held(dataset, time.time()).where(reservations.c.reviewer == reviewer)
+    return connection.execute(held.with_only_columns(func.count())).scalar_one()
+
+
+def held_by_others(
+    dataset: DatasetRow, reviewer: str, position: ColumnElement[int]
+) -> ColumnElement[int]:
+    """Return for how many others the item at ``position`` is reserved who have not finished it."""
+    held = _held(dataset, time.time()).where(
+        reservations.c.reviewer != reviewer, reservations.c.position == position
+    )
+    return held.with_only_columns(func.count()).scalar_subquery()
+
+
+def _held(dataset: DatasetRow, now: float) -> Select[tuple[str]]:
+    """Select who has reserved items and has neither finished nor skipped them."""
+    decided = (
+        people_with(dataset, Status.DONE, Status.SKIPPED)
+        .where(
+            annotated.c.position == reservations.c.position,
+            annotators.c.name == reservations.c.reviewer,
+        )
+        .correlate(reservations)
+        .exists()
+    )
+    return select(reservations.c.reviewer).where(
+        reservations.c.dataset_id == dataset.id, _lasts(now), ~decided
+    )
+
+
+def _lasts(now: float) -> ColumnElement[bool]:
+    # A reservation further ahead was made before the clock was set back.
+    return and_(reservations.c.until > now, reservations.c.until <= now + 2 * LEASE)
+
+
+def people_with(dataset: DatasetRow, *statuses: Status) -> Select[tuple[str]]:
+    """Select the names of people with annotations in one of these states."""
+    return (
+        select(annotators.c.name)
+        .join(
+            annotated,
+            (annotated.c.dataset_id == annotators.c.dataset_id)
+            & (annotated.c.annotator_id == annotators.c.id),
+        )
+        .where(
+            annotators.c.dataset_id == dataset.id,
+            annotators.c.kind == AnnotatorKind.PERSON.value,
+            annotated.c.status.in_([status.value for status in statuses]),
+        )
+    )
