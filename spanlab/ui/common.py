@@ -181,7 +181,7 @@ def datasets_with(needs: Permission, *, versions: bool = False) -> list[DatasetS
 
 
 def datasets_for(
-    what: str, needs: Permission, *, versions: bool = False
+    what: str, needs: Permission, *, versions: bool = False, untitled: str | None = None
 ) -> dict[str, DatasetSummary]:
     """Return datasets by name; where there is none, say so and lead to where one comes from.
 
@@ -192,9 +192,12 @@ def datasets_for(
         what: what cannot be done without one, such as "review".
         needs: what who is here must be allowed to do with them.
         versions: whether versions of datasets come along.
+        untitled: the title of a page that has one only where there is no dataset.
     """
     found = {summary.name: summary for summary in datasets_with(needs, versions=versions)}
     wanted = _wanted()
+    if untitled is not None and (wanted not in found if wanted is not None else not found):
+        title(untitled)
     if wanted is not None and wanted not in found:
         _say_gone(wanted, found)
         return {}

@@ -10,6 +10,7 @@ from streamlit.testing.v1.element_tree import Checkbox
 
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.storage import Store
+from spanlab.ui.common import ABOUT
 
 OpenPage = Callable[..., AppTest]
 PAGES = ["review", "adjudicate", "detect", "optimise", "compare", "export"]
@@ -29,6 +30,16 @@ def mine(store: Store) -> Store:
     )
     store.import_records("mine", [Record(item=Item(id="a", answer="one"), annotations=said)])
     return store
+
+
+@pytest.mark.parametrize("page", ["Review", "Adjudicate"])
+def test_without_data_a_page_says_what_it_is_for(
+    open_page: OpenPage, store: Store, page: str
+) -> None:
+    app = open_page(page.lower())
+    assert [title.value for title in app.title] == [page]
+    assert app.caption[0].value == ABOUT[page][0]
+    assert "nothing to" in app.info[0].value
 
 
 @pytest.mark.parametrize(

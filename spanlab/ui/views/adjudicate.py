@@ -28,7 +28,7 @@ _PAGE = "adjudicate"
 
 def page() -> None:
     """Draw the page."""
-    summaries = common.datasets_for("adjudicate", Permission.ADJUDICATE)
+    summaries = common.datasets_for("adjudicate", Permission.ADJUDICATE, untitled="Adjudicate")
     if not summaries:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

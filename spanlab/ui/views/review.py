@@ -47,7 +47,7 @@ class _QueueEntry:
 def page() -> None:
     """Draw the Review page."""
     _leave_imports_uncollected()
-    summaries = common.datasets_for("review", Permission.REVIEW)
+    summaries = common.datasets_for("review", Permission.REVIEW, untitled="Review")
     if not summaries:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
