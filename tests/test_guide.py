@@ -219,7 +219,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    return os.environ | {"SPANLAB_HOME": str(folder / "home"), "COLUMNS": "100"}
+    # Without the real data, over which `spanlab bench` would run for minutes: a reader has none.
+    here = {"SPANLAB_HOME": str(folder / "home"), "SPANLAB_SHARED": "", "COLUMNS": "100"}
+    return os.environ | here
 
 
 RUNNING = [topic for topic in TOPICS if blocks(topic, "sh") or blocks(topic, "python")]
