@@ -312,6 +312,7 @@ class Selection:
             return 0
         both = (*self._excluded, *excluded)
         if not self._conditions and not conditions and len(both) <= 1:
+            # Every position has an item, so what is left is what is not in the list.
             return stop - start - sum(self._length(positions, start, stop) for positions in both)
         count = self._select(*conditions, excluded=excluded).with_only_columns(func.count())
         return self._run(count, start, stop)[0]
@@ -319,7 +320,7 @@ class Selection:
     def _all_in_one(self, lists: _Lists, start: int, stop: int) -> bool:
         """Say whether one of the lists has all positions from ``start`` up to ``stop``.
 
-        To count them takes a tenth of the time in which the database finds that none is left.
+        To count them takes a quarter of the time in which the database finds that none is left.
         """
         return any(self._length(positions, start, stop) == stop - start for positions in lists)
 
