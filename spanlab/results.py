@@ -1,7 +1,7 @@
-"""Results as typed tables, and how their figures are written: as text, as CSV, as JSON.
+"""Results as typed tables, and how they are written: as text, as HTML, as CSV, as JSON.
 
 An analysis says once, by ``tables``, how its figures read; commands, pages, files and reports only
-render that. A unit is written in one way everywhere.
+render that. A unit is written in one way everywhere (see ``figures``).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from html import escape
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
+from spanlab.figures import duration, figure, money, percent
 from spanlab.schema.fields import FrozenModel
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 ONE_ITEM: Final = "One item alone has no interval: it says nothing of others."
 MISSING: Final = "–"
-_NAMED: Final = 3  # names in a sentence
-_IDS: Final = 10  # ids in a remark
 _UNBOUNDED: Final = 1_000_000  # columns: what is piped is never folded
 # Control characters, and those that turn the direction of what follows, could hide other cells.
 _UNSAFE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -330,68 +329,6 @@ def _seconds(value: float, digits: int) -> str:
     return duration(value) if value >= 60 else f"{value:z.{digits}f} s"
 
 
-def figure(value: float, digits: int = 3, *, signed: bool = False) -> str:
-    """Return a score with so many decimals: ``.513``, ``1.000``, ``-.020``.
-
-    Args:
-        value: in [-1, 1]; below 1 nothing stands before the point, and what rounds to zero has no
-            minus sign.
-        digits: decimals, at least 1.
-        signed: write a plus sign, too, as for differences.
-    """
-    return re.sub(r"^([+-]?)0\.", r"\1.", f"{value:{'+' if signed else ''}z.{digits}f}")
-
-
-def percent(share: float) -> str:
-    """Return a share in per cent with one decimal: ``2.1 %``."""
-    return f"{100 * share:z.1f} %"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return ``1 item``, ``2,000 items``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def duration(seconds: float) -> str:
-    """Return ``12 s``, ``3 min 05 s``, ``2 h 10 min``."""
-    whole = max(round(seconds), 0)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
-
-
-def rate_in_words(rate: float) -> str:
-    """Return items per second, or per minute where that says more."""
-    return f"{rate:,.1f} a second" if rate >= 1 else f"{rate * 60:,.1f} a minute"
-
-
-def money(cost: float) -> str:
-    """Return US dollars: ``$0``, ``$0.0021``, ``$1,234.50``."""
-    if cost == 0:
-        return "$0"
-    return f"${cost:.2g}" if cost < 0.01 else f"${cost:,.2f}"
-
-
 def several(mean: MeanInterval | None, items: int, *, groups: int = 1) -> Cell:
     """Return a mean with its interval where there are more items than groups, else alone."""
     return mean if mean is None or items > groups else mean.mean
-
-
-def named_ids(ids: Sequence[str]) -> str:
-    """Return the first ids of many, with commas between."""
-    return ", ".join(ids[:_IDS]) + (", …" if len(ids) > _IDS else "")
-
-
-def sampling_alone(detectors: Sequence[str]) -> str:
-    """Say what the interval of a share lacks that these detectors, at least one, have counted."""
-    names = [f"“{name}”" for name in detectors[:_NAMED]]
-    if len(detectors) > _NAMED:
-        names = [*names, f"{len(detectors) - _NAMED:,} more"]
-    whose = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-    makes = "makes" if len(detectors) == 1 else "make"
-    return (
-        f"The intervals count sampling alone: the errors that {whose} {makes} are not in them, "
-        "and the true shares may lie outside."
-    )

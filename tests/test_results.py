@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from spanlab.figures import figure, sampling_alone
 from spanlab.results import (
     Cell,
     Column,
@@ -19,8 +20,6 @@ from spanlab.results import (
     as_csv,
     as_json,
     as_text,
-    figure,
-    sampling_alone,
     several,
     write_cell,
 )

@@ -16,7 +16,7 @@ from spanlab.cli.inputs import OptionsAmong, Output, SpanCleanup, takes_options
 from spanlab.datasets import WRITABLE, ReadOptions, detect, format_of, read, write
 from spanlab.detectors import Spec, asks_models
 from spanlab.errors import UsageError
-from spanlab.results import counted
+from spanlab.figures import counted
 from spanlab.schema import Record
 from spanlab.workflows.detection.file_run import FileRun, FileRunCounts
 from spanlab.workflows.detection.request import (

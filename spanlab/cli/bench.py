@@ -11,7 +11,7 @@ from spanlab.cli import console, working
 from spanlab.cli.inputs import OptionsWithout, takes_options
 from spanlab.datasets.read_options import mapping_in
 from spanlab.errors import UsageError
-from spanlab.results import counted, money
+from spanlab.figures import counted, money
 from spanlab.settings import Settings
 from spanlab.workflows.bench.files import read_table
 from spanlab.workflows.bench.plan import BenchPlan, BenchSystem, estimate_plan

@@ -10,7 +10,7 @@ import typer
 
 from spanlab.cli.inputs import Output, takes_options
 from spanlab.errors import UsageError
-from spanlab.results import counted
+from spanlab.figures import counted
 from spanlab.workflows.export_choice import FORMATS, REPORT, ExportChoice
 from spanlab.workflows.exporting import export_dataset
 

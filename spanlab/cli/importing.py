@@ -9,7 +9,7 @@ import typer
 
 from spanlab.cli.inputs import takes_options
 from spanlab.errors import UsageError
-from spanlab.results import counted
+from spanlab.figures import counted
 from spanlab.workflows.importing import ImportOptions
 
 
@@ -143,7 +143,7 @@ def index(
     spanlab index pages/ -o pages.index --longest 800
     """
     from spanlab.cli import console
-    from spanlab.results import counted
+    from spanlab.figures import counted
     from spanlab.retrievers.index import build
 
     with console.bar("indexing", unit="passages") as advance:

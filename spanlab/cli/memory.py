@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spanlab.errors import InputError, UsageError
-from spanlab.results import counted
+from spanlab.figures import counted
 
 if TYPE_CHECKING:
     from spanlab.storage.memories import MemoryStore

@@ -15,8 +15,8 @@ from spanlab import jobs
 from spanlab.cli import console, working
 from spanlab.cli.inputs import OptionsWithout, takes_options
 from spanlab.errors import UnderWayError, UsageError
+from spanlab.figures import counted
 from spanlab.jobs import JobState
-from spanlab.results import counted
 from spanlab.settings import Settings
 from spanlab.workflows.programs import registry, worth
 from spanlab.workflows.programs import use as let_use

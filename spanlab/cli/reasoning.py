@@ -133,7 +133,7 @@ def answer_questions(
         output: a file; None for standard output.
     """
     from spanlab.cli import console
-    from spanlab.results import counted
+    from spanlab.figures import counted
     from spanlab.workflows.wording import usage_in_words
 
     def noticed() -> Iterator[Record]:

@@ -108,7 +108,7 @@ def _run(
 ) -> None:
     from spanlab.cli import console
     from spanlab.cli.console import write_tables
-    from spanlab.results import counted
+    from spanlab.figures import counted
     from spanlab.workflows.reasoning import supervision_table
 
     answer_questions(work, task, work.done(records_in(questions, passages, limit)), output)
@@ -158,8 +158,8 @@ def verifier_data(
     spanlab verifier-data mine --teacher gpt-4o -o verifier/
     """
     from spanlab.cli import console, inputs
+    from spanlab.figures import counted
     from spanlab.lm import ModelChoice
-    from spanlab.results import counted
     from spanlab.storage import Store
     from spanlab.workflows.reasoning import questions_in
     from spanlab.workflows.training.verifier_data import StepTeacher, write_verifier_data
@@ -209,7 +209,7 @@ def train_offline(
     spanlab train-offline reviewed.jsonl --folds 5 -o my.npz
     """
     from spanlab.cli import console, inputs
-    from spanlab.results import figure
+    from spanlab.figures import figure
     from spanlab.workflows.training.own_labels import TrainingJob, train_files
 
     words = ["spanlab", "train-offline", *files]

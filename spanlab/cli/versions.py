@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from spanlab.errors import UsageError
-from spanlab.results import counted
+from spanlab.figures import counted
 
 app = typer.Typer(no_args_is_help=True, help="Deleted datasets: list, restore, delete for good.")
 

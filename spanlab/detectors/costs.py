@@ -8,8 +8,8 @@ from typing import NamedTuple
 from spanlab.detectors.entry import INSTRUCTION, DetectorEntry, PromptSize, entry_of
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, spec_of
 from spanlab.errors import UsageError
+from spanlab.figures import counted
 from spanlab.lm import ModelChoice, count_tokens
-from spanlab.results import counted
 from spanlab.retrievers import RetrieverSpec
 from spanlab.schema import Item
 

@@ -7,15 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from spanlab.figures import counted, duration, rate_in_words
 from spanlab.jobs.views import JobState, JobView
-from spanlab.results import (
-    ResultTable,
-    columns_of,
-    counted,
-    duration,
-    fact_table,
-    rate_in_words,
-)
+from spanlab.results import ResultTable, columns_of, fact_table
 from spanlab.workflows.wording import cost_in_words, usage_in_words
 
 _FAILURES = 20  # that are named

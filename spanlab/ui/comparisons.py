@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import streamlit as st
 
-from spanlab.results import counted
+from spanlab.figures import counted
 from spanlab.schema import DatasetSummary
 from spanlab.storage.store import Store
 from spanlab.ui.messages import progress

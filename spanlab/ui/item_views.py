@@ -7,7 +7,7 @@ from html import escape
 
 import streamlit as st
 
-from spanlab.results import counted, figure
+from spanlab.figures import counted, figure
 from spanlab.schema import (
     Annotation,
     DatasetSummary,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from spanlab.errors import InputError, SpanlabError
-from spanlab.results import counted, duration
+from spanlab.figures import counted, duration
 from spanlab.ui.common import plain
 
 _NEWS = "spanlab.news"

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from spanlab.errors import NotFoundError, UsageError
-from spanlab.results import counted, figure
+from spanlab.figures import counted, figure
 from spanlab.schema import AnnotatorKind, DatasetSettings, KnownAnswers, Status
 from spanlab.scorers.agreement import rated
 from spanlab.storage import Store

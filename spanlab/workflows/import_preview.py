@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from spanlab.datasets import ReadOptions, RejectedRecord, detect, read
-from spanlab.results import ResultTable, counted, fact_table
+from spanlab.figures import counted
+from spanlab.results import ResultTable, fact_table
 from spanlab.schema import AnnotatorKind, Item, Record
 from spanlab.workflows.analysis.stages import stages_of
 from spanlab.workflows.importing import ImportOptions, has_no_evidence, without_passages

@@ -16,8 +16,8 @@ from spanlab.datasets.formats.labelstudio_writer import ControlTally
 from spanlab.datasets.limits import longest, record_limit, too_large
 from spanlab.detectors import spec_of
 from spanlab.errors import InputError
+from spanlab.figures import counted
 from spanlab.options import option
-from spanlab.results import counted
 from spanlab.runtime import rarely_collected
 from spanlab.schema import DatasetSettings, Item, Question, Record
 from spanlab.workflows.detection.request import RunRequest, request_of

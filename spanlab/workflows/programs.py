@@ -6,6 +6,7 @@ from pathlib import Path
 
 from spanlab.detectors import check_tunable, entry_of, members
 from spanlab.errors import InputError, UsageError
+from spanlab.figures import figure
 from spanlab.programs import ProgramRegistry
 from spanlab.results import (
     LANGUAGE,
@@ -14,7 +15,6 @@ from spanlab.results import (
     ResultTable,
     columns_of,
     fact_table,
-    figure,
     write_cell,
 )
 from spanlab.schema import (

@@ -13,8 +13,8 @@ from itertools import pairwise
 from typing import BinaryIO
 from urllib.parse import urlsplit
 
+from spanlab.figures import counted
 from spanlab.labels import hard_of
-from spanlab.results import counted
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,

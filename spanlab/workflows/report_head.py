@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from html import escape
 
-from spanlab.results import Column, ResultTable, as_html, counted
+from spanlab.figures import counted
+from spanlab.results import Column, ResultTable, as_html
 from spanlab.schema import AnnotatorKind, Record, Status
 from spanlab.workflows.analysis.comparison import DatasetComparison, compare_records
 from spanlab.workflows.analysis.comparison_tables import ANNOTATOR, ScoredAnnotator, score_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spanlab.results import counted, money
+from spanlab.figures import counted, money
 
 if TYPE_CHECKING:
     from spanlab.lm import Usage

@@ -11,7 +11,7 @@ import pytest
 from crowd import crowd
 from streamlit.testing.v1 import AppTest
 
-from spanlab.results import figure
+from spanlab.figures import figure
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Verdict
 from spanlab.scorers.agreement import AnnotatorPair
 from spanlab.storage import Store

@@ -10,8 +10,9 @@ import streamlit as st
 
 from spanlab import jobs
 from spanlab.errors import UsageError
+from spanlab.figures import counted, figure
 from spanlab.jobs import JobView
-from spanlab.results import ONE_ITEM, MeanInterval, counted, figure
+from spanlab.results import ONE_ITEM, MeanInterval
 from spanlab.schema.datasets import DatasetSummary
 from spanlab.storage.store import Store
 from spanlab.ui.choose_annotators import choose_annotators

@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import pandas as pd
 
-from spanlab.results import (
-    Cell,
-    Column,
-    MeanInterval,
-    ResultTable,
-    counted,
-    write_cell,
-    write_interval,
-)
+from spanlab.figures import counted
+from spanlab.results import Cell, Column, MeanInterval, ResultTable, write_cell, write_interval
 from spanlab.workflows.analysis.comparison_tables import BASELINE, PERSON
 
 if TYPE_CHECKING:

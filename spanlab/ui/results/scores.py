@@ -7,7 +7,8 @@ from html import escape
 
 import streamlit as st
 
-from spanlab.results import ONE_ITEM, MeanInterval, ResultTable, counted, figure
+from spanlab.figures import counted, figure
+from spanlab.results import ONE_ITEM, MeanInterval, ResultTable
 from spanlab.schema import AnnotatorKind
 from spanlab.scorers.agreement import clustered
 from spanlab.scorers.spans import METRICS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from spanlab.errors import UsageError
-from spanlab.results import counted
+from spanlab.figures import counted
 from spanlab.schema import AnnotatorKind, DatasetSummary, Permission
 from spanlab.ui import common, span_editor
 from spanlab.ui.messages import errors_shown, show_error

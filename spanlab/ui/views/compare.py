@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from spanlab.errors import NotFoundError
+from spanlab.figures import counted, figure
 from spanlab.labels import disagreement
-from spanlab.results import counted, figure
 from spanlab.schema import AnnotatorKind, DatasetSummary, Item, Permission, Record, Status
 from spanlab.ui.choose_annotators import choose_annotator, choose_annotators
 from spanlab.ui.common import actor, choose_dataset, datasets_for, link, plain, title

@@ -11,7 +11,7 @@ import streamlit as st
 
 from spanlab import jobs
 from spanlab.detectors.entry import DetectorEntry, installed
-from spanlab.results import counted
+from spanlab.figures import counted
 from spanlab.schema import AnnotatorKind, DatasetSummary, Status
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import actor, forget_dataset, link, plain, remember_dataset, store

@@ -7,7 +7,7 @@ from typing import Final, NoReturn
 
 import streamlit as st
 
-from spanlab.results import counted
+from spanlab.figures import counted
 from spanlab.schema import (
     AnnotatorKind,
     AnnotatorSummary,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from spanlab import jobs
+from spanlab.figures import counted
 from spanlab.jobs import JobState, JobView
-from spanlab.results import counted
 from spanlab.schema import UNDETERMINED, DatasetSummary, Permission
 from spanlab.storage.assignment import PlanProgress
 from spanlab.ui.common import actor, datasets_with, link, page_link, plain, store, title

@@ -8,8 +8,8 @@ import streamlit as st
 
 from spanlab import jobs
 from spanlab.detectors.entry import asks_models
+from spanlab.figures import counted, money
 from spanlab.jobs import JobView, RunRequest
-from spanlab.results import counted, money
 from spanlab.schema import DatasetSummary, Permission
 from spanlab.ui.common import (
     actor,

@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from spanlab.errors import InputError
-from spanlab.results import counted
+from spanlab.figures import counted
 from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Permission, Status
 from spanlab.storage.assignment import PlanProgress
 from spanlab.ui.choose_annotators import choose_annotators

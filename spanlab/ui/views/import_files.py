@@ -17,7 +17,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from spanlab.datasets.formats.tabular import RecordLayout
 from spanlab.datasets.readers import table_layout
 from spanlab.errors import InputError
-from spanlab.results import counted
+from spanlab.figures import counted
 from spanlab.ui.common import server_files
 from spanlab.workflows.import_files import in_folders, save_upload, split_sources, unpack_contexts
 from spanlab.workflows.import_preview import ImportPreview, preview_import

@@ -10,7 +10,7 @@ import streamlit as st
 
 from spanlab.datasets.read_options import FORMAT_TITLES, RejectedRecord
 from spanlab.errors import UsageError
-from spanlab.results import counted
+from spanlab.figures import counted
 from spanlab.schema import Item
 from spanlab.ui.common import link, plain, remember_dataset, store
 from spanlab.ui.counts import kind_beside

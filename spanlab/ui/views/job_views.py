@@ -10,9 +10,9 @@ import streamlit as st
 
 from spanlab import jobs
 from spanlab.errors import SpanlabError
+from spanlab.figures import counted
 from spanlab.jobs import FailedItem, JobState, JobView
 from spanlab.jobs.summary import progress_in_words, state_in_words
-from spanlab.results import counted
 from spanlab.schema import DatasetSummary, Permission
 from spanlab.ui.common import actor, link, plain
 from spanlab.ui.messages import share, show_error

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import streamlit as st
 
-from spanlab.results import ResultTable, counted, figure
+from spanlab.figures import counted, figure
+from spanlab.results import ResultTable
 from spanlab.schema import AnnotatorKind, DatasetSummary, MeasurementPlan, Permission, Status
 from spanlab.storage.store import Store
 from spanlab.ui.common import (

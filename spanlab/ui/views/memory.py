@@ -8,7 +8,7 @@ from datetime import datetime
 
 import streamlit as st
 
-from spanlab.results import counted
+from spanlab.figures import counted
 from spanlab.schema import Permission
 from spanlab.schema.evidence import MemoryEntry, StoredEntry
 from spanlab.storage.memories import MemoryStore

@@ -11,8 +11,8 @@ import streamlit as st
 from optimizers.choosing import SearchOptions, optimisation_of
 from optimizers.estimates import SearchEstimate, estimate_search
 from spanlab import jobs
+from spanlab.figures import counted, figure, money
 from spanlab.jobs import JobState, JobView
-from spanlab.results import counted, figure, money
 from spanlab.schema import DatasetSummary, Permission, SearchTrial
 from spanlab.ui.common import actor, choose_dataset, datasets_for, page_link, plain, store, title
 from spanlab.ui.messages import errors_shown

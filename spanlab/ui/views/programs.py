@@ -9,7 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from spanlab.results import counted, figure
+from spanlab.figures import counted, figure
 from spanlab.schema import Demo, HeldOut, PromptChange, TunedPredictor, TunedProgram, compare
 from spanlab.ui.common import actor, plain
 from spanlab.ui.messages import errors_shown, show_error

@@ -13,7 +13,8 @@ from pydantic import BaseModel, Field, ValidationError
 from spanlab.datasets.files import InputFile
 from spanlab.datasets.reader import input_error
 from spanlab.errors import InputError
-from spanlab.results import Column, ResultTable, counted, named_ids
+from spanlab.figures import counted, named_ids
+from spanlab.results import Column, ResultTable
 from spanlab.scorers import LABELS, MOST_PAIRS, AveritecReport, GoldClaim, PredictedClaim, averitec
 
 NO_ANSWER = "No answer could be found."

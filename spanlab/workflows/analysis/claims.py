@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from spanlab.datasets import Role, read_placed_claims
 from spanlab.errors import InputError
-from spanlab.results import P_VALUE, Column, ResultTable, columns_of, counted
+from spanlab.figures import counted
+from spanlab.results import P_VALUE, Column, ResultTable, columns_of
 from spanlab.schema import (
     AnnotatorKind,
     Claim,

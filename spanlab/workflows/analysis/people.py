@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from pydantic_core import to_jsonable_python
 
-from spanlab.results import Cell, Column, ResultTable, ResultViews, columns_of, figure
+from spanlab.figures import figure
+from spanlab.results import Cell, Column, ResultTable, ResultViews, columns_of
 from spanlab.schema import AccessToken, AnnotatorKind, DatasetSummary, Permission, Status
 from spanlab.scorers.agreement import agreement
 from spanlab.storage import FinishedItem, PersonProgress, PlanProgress, Store

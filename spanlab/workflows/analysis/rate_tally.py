@@ -10,11 +10,9 @@ from statistics import fmean
 from typing import Final, NamedTuple
 
 from spanlab.errors import UsageError
+from spanlab.figures import sampling_alone
 from spanlab.labels import hard_of
-from spanlab.results import (
-    ONE_ITEM,
-    sampling_alone,
-)
+from spanlab.results import ONE_ITEM
 from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind, DatasetSummary, Record, Status
 from spanlab.scorers import mean_of, paired
 from spanlab.storage import Store

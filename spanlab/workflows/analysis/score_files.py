@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from spanlab.datasets import Role, read_placed_labels
 from spanlab.errors import InputError
+from spanlab.figures import counted, named_ids
 from spanlab.labels import ItemLabels
 from spanlab.results import (
     ITEMS,
@@ -20,8 +21,6 @@ from spanlab.results import (
     ResultTable,
     ResultViews,
     columns_of,
-    counted,
-    named_ids,
     several,
 )
 from spanlab.scorers import (

@@ -10,15 +10,8 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from spanlab.errors import UsageError
-from spanlab.results import (
-    Chart,
-    Column,
-    MeanInterval,
-    ResultTable,
-    columns_of,
-    sampling_alone,
-    several,
-)
+from spanlab.figures import sampling_alone
+from spanlab.results import Chart, Column, MeanInterval, ResultTable, columns_of, several
 from spanlab.schema import (
     HALLUCINATED,
     Annotation,

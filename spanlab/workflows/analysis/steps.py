@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from spanlab.datasets import AnnotatorChooser, Role, read
 from spanlab.errors import InputError
-from spanlab.results import ResultTable, columns_of, counted, figure
+from spanlab.figures import counted, figure
+from spanlab.results import ResultTable, columns_of
 from spanlab.schema import Annotation, Item
 
 RIGHT: Final = "right"

@@ -20,10 +20,11 @@ from pydantic import Field, ValidationError
 from spanlab.datasets import ReadOptions, read
 from spanlab.datasets.contexts import ContextFiles
 from spanlab.errors import InputError, UsageError
+from spanlab.figures import counted
 from spanlab.inbound import foreign
 from spanlab.labels import vote
 from spanlab.options import problem
-from spanlab.results import ResultTable, columns_of, counted
+from spanlab.results import ResultTable, columns_of
 from spanlab.schema import Annotation, AnnotatorKind, FrozenModel, Item, Name, Record, Status
 
 GROUP: Final = "spanlab.cards"

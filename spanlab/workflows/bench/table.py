@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from spanlab.errors import InputError
+from spanlab.figures import figure, named_ids
 from spanlab.lm import Meter
 from spanlab.results import (
     MISSING,
@@ -18,8 +19,6 @@ from spanlab.results import (
     MeanInterval,
     ResultTable,
     columns_of,
-    figure,
-    named_ids,
 )
 from spanlab.scorers import MeanDifference
 from spanlab.workflows.analysis.claims import MEASURES

@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from spanlab.figures import figure, percent
 from spanlab.results import (
     Chart,
     Column,
@@ -15,8 +16,6 @@ from spanlab.results import (
     as_html,
     columns_of,
     fact_table,
-    figure,
-    percent,
     write_cell,
 )
 from spanlab.workflows.drawing import draw

@@ -12,7 +12,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 
 from spanlab.errors import UsageError
-from spanlab.results import Column, MeanInterval, ResultTable, columns_of, figure
+from spanlab.figures import figure
+from spanlab.results import Column, MeanInterval, ResultTable, columns_of
 from spanlab.scorers.powered import difference_interval, paired_interval
 from spanlab.storage import Store
 from spanlab.workflows.datasets import summary_of

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from spanlab.results import Chart, Column, MeanInterval, ResultTable, columns_of, counted
+from spanlab.figures import counted
+from spanlab.results import Chart, Column, MeanInterval, ResultTable, columns_of
 from spanlab.schema import AnnotatorKind, MeasurementPlan, Status
 from spanlab.scorers.powered import METHOD
 from spanlab.scorers.sampling import reviews_for_difference

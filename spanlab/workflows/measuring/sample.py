@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.errors import UsageError
+from spanlab.figures import figure
 from spanlab.labels import hard_of
-from spanlab.results import MeanInterval, figure
+from spanlab.results import MeanInterval
 from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind, MeasurementPlan, Record, Status
 from spanlab.scorers.powered import RateEstimate, ReviewedSample, estimate_rate
 from spanlab.scorers.sampling import (
