@@ -13,14 +13,12 @@ naming it and reading its ``DetectorEntry`` costs nothing. It is chosen by a spe
 from __future__ import annotations
 
 from spanlab.detectors.base import (
-    BatchCollector,
     BatchDetector,
     Detector,
     DetectorKit,
     DetectorResult,
     LocalDetector,
     Tunable,
-    as_detector,
 )
 from spanlab.detectors.building import build, detector
 from spanlab.detectors.entry import (
@@ -37,6 +35,7 @@ from spanlab.detectors.entry import (
     installed,
     tunable,
 )
+from spanlab.detectors.local import BatchCollector, as_detector
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec, members, spec_of
 
 __all__ = [

@@ -9,15 +9,9 @@ from functools import cache, partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
 
-from spanlab.detectors.base import (
-    BatchCollector,
-    BatchDetector,
-    Detector,
-    DetectorKit,
-    LocalDetector,
-    in_executor,
-)
+from spanlab.detectors.base import BatchDetector, Detector, DetectorKit, LocalDetector
 from spanlab.detectors.entry import asks_models, entry_of
+from spanlab.detectors.local import BatchCollector, in_executor
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.errors import UnnamedModelError, UsageError
 from spanlab.inbound import foreign
