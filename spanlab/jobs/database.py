@@ -15,8 +15,9 @@ from sqlalchemy.pool import NullPool
 
 from spanlab.errors import StoreError
 from spanlab.settings import Settings
-from spanlab.storage.engine import FULL, database_url, in_words, is_full, watchful
+from spanlab.storage.engine import FULL, in_words, is_full
 from spanlab.storage.upgrade import opened
+from spanlab.storage.urls import database_url, watchful
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,8 +22,9 @@ from sqlalchemy import (
 
 from spanlab.errors import StoreError
 from spanlab.settings import Settings
-from spanlab.storage.engine import BUSY_SECONDS, Database, shown
+from spanlab.storage.engine import BUSY_SECONDS, Database
 from spanlab.storage.tables import STATEMENTS, metadata
+from spanlab.storage.urls import shown
 
 REVISIONS = ("0016", "0021")  # oldest first; one file each in migrations/versions
 VERSION_TABLE = "spanlab_revision"

@@ -11,7 +11,8 @@ from sqlalchemy import create_engine, make_url, text
 
 from spanlab.jobs.database import url_of
 from spanlab.settings import Settings
-from spanlab.storage.engine import Database, watchful
+from spanlab.storage.engine import Database
+from spanlab.storage.urls import watchful
 
 WATCHED = {"tcp_keepalives_idle": "5", "tcp_keepalives_count": "3", "tcp_user_timeout": "10000"}
 
