@@ -14,7 +14,7 @@ from spanlab.datasets.formats.analysis_table import (
     csv_chunks,
     write_parquet,
 )
-from spanlab.datasets.formats.jsonl import node_lines
+from spanlab.datasets.formats.node_lines import node_lines
 from spanlab.datasets.hub import write_hub
 from spanlab.datasets.reader import GROUP
 from spanlab.datasets.scoring import AnnotatorChooser
