@@ -43,6 +43,7 @@ from spanlab.schema.fields import (
     storable_json,
     unique,
 )
+from spanlab.schema.item import UNDETERMINED, Item, Retrieval
 from spanlab.schema.passages import BY_HAND, joined, merged, passage_id, process_of, renumbered
 from spanlab.schema.process import (
     BadNodeError,
@@ -76,18 +77,7 @@ from spanlab.schema.queue import (
     QueueQuery,
     QueueRow,
 )
-from spanlab.schema.record import (
-    UNDETERMINED,
-    Annotation,
-    AnnotatorKind,
-    Claim,
-    Interval,
-    Item,
-    Record,
-    Retrieval,
-    Span,
-    Status,
-)
+from spanlab.schema.record import Annotation, AnnotatorKind, Claim, Interval, Record, Span, Status
 from spanlab.schema.shared_process import NodesInMemory, NodeSource, SharedProcess, StoredProcess
 from spanlab.schema.trace import (
     HALLUCINATED,
