@@ -31,7 +31,9 @@ def list_jobs(
     from spanlab.jobs import job_store, leases
     from spanlab.jobs.summary import job_table
 
-    leases.requeue_abandoned(job_store.of(None))  # what nobody works on any more is not running
+    leases.requeue_abandoned(
+        job_store.shared_job_store(None)
+    )  # what nobody works on any more is not running
     console.write_tables([job_table(jobs.jobs(limit, page - 1))])
 
 
@@ -80,7 +82,7 @@ def resume(job_id: JobId, queue: Queue = False) -> None:
         console.say("queued")
         return
     settings = Settings.read()
-    where = job_store.of(settings)
+    where = job_store.shared_job_store(settings)
     working.take_up(job_id, lambda own: control.requeue(where, job_id, own, own), settings)
 
 
@@ -114,7 +116,7 @@ def retry(job_id: JobId, queue: Queue = False) -> None:
         console.say(f"queued as {jobs.retry(job_id)}")
         return
     settings = Settings.read()
-    where = job_store.of(settings)
+    where = job_store.shared_job_store(settings)
     working.take_up(job_id, lambda own: control.repeat(where, job_id, own), settings)
 
 

@@ -105,7 +105,9 @@ def enqueue(request: Optimisation, *, again: bool) -> None:
     """Queue a search for any worker; ``again`` also if one under way is the same."""
     from spanlab.jobs import job_store, leases
 
-    leases.requeue_abandoned(job_store.of(None))  # what nobody works on any more waits
+    leases.requeue_abandoned(
+        job_store.shared_job_store(None)
+    )  # what nobody works on any more waits
     try:
         job_id = jobs.submit_optimisation(request, again=again)
     except UnderWayError as error:

@@ -90,7 +90,7 @@ def begin(submit: Callable[[], str], queue: str) -> str:
         view = jobs.job(error.job_id)
         if view.state is JobState.QUEUED:
             with suppress(UsageError):  # it waits for a process that has its key
-                control.requeue(job_store.of(None), view.id, queue, queue)
+                control.requeue(job_store.shared_job_store(None), view.id, queue, queue)
                 console.say(f"job {view.id} asks for the same and has waited: it is taken up here")
                 return view.id
         raise UnderWayError(f"{error}; --again starts it once more", error.job_id) from None

@@ -32,7 +32,7 @@ __all__ = [
     "cancel",
     "job",
     "jobs",
-    "named",
+    "jobs_by_id",
     "other_settings",
     "pause",
     "resume",
@@ -127,7 +127,7 @@ def other_settings(
     actor.require(Permission.ADMINISTER)
     from spanlab.jobs import control, job_store
 
-    return control.other_settings(job_store.of(settings), request, created)
+    return control.other_settings(job_store.shared_job_store(settings), request, created)
 
 
 def jobs(
@@ -147,7 +147,7 @@ def jobs(
     actor.require(Permission.ADMINISTER)
     from spanlab.jobs import job_store
 
-    return job_store.of(settings).jobs(limit, page * limit)
+    return job_store.shared_job_store(settings).jobs(limit, page * limit)
 
 
 def job(job_id: str, settings: Settings | None = None, *, actor: Actor = OWNER) -> JobView:
@@ -164,21 +164,21 @@ def job(job_id: str, settings: Settings | None = None, *, actor: Actor = OWNER) 
     actor.require(Permission.ADMINISTER)
     from spanlab.jobs import job_store
 
-    return job_store.of(settings).job(job_id)
+    return job_store.shared_job_store(settings).job(job_id)
 
 
-def named(job_ids: Sequence[str], settings: Settings | None = None) -> dict[str, JobView]:
+def jobs_by_id(job_ids: Sequence[str], settings: Settings | None = None) -> dict[str, JobView]:
     """Return those jobs that have one of these whole ids, by id, as ``jobs`` does."""
     from spanlab.jobs import job_store
 
-    return job_store.of(settings).named(job_ids) if job_ids else {}
+    return job_store.shared_job_store(settings).jobs_by_id(job_ids) if job_ids else {}
 
 
 def under_way(settings: Settings | None = None) -> list[str]:
     """Return the ids of all jobs that are queued or running, however many."""
     from spanlab.jobs import job_store
 
-    return job_store.of(settings).under_way()
+    return job_store.shared_job_store(settings).under_way()
 
 
 def pause(job_id: str, settings: Settings | None = None, *, actor: Actor = OWNER) -> None:

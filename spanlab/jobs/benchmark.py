@@ -21,7 +21,7 @@ from spanlab.jobs.job_store import JOBS
 from spanlab.jobs.optimisation import ThreadWatch
 from spanlab.jobs.parts import resources_of
 from spanlab.jobs.rate_limiter import JobCalls
-from spanlab.jobs.steps import interrupted, queue_for, step, told_when_done
+from spanlab.jobs.steps import interruption, notify_when_done, queue_for, step
 from spanlab.jobs.views import KINDS, progress_of
 from spanlab.lm import Meter, Usage
 from spanlab.settings import Settings
@@ -33,55 +33,63 @@ from spanlab.workflows.detection.request import RunProgress
 
 
 def submit(plan: BenchPlan, settings: Settings | None, queue: str = JOBS) -> str:
-    """Queue a benchmark and return its job's id.
+    """Queue a benchmark as a job.
+
+    Args:
+        plan: which systems run on which datasets, and the folder for their cells.
+        settings: see ``spanlab.jobs.submit_detection``.
+        queue: name of the queue.
+
+    Returns:
+        The job's id.
 
     Raises:
         UnderWayError: a job under way fills the same folder.
         UsageError: the folder cannot be made, or a key is gone.
     """
-    where = job_store.of(settings)
-    asked = plan.model_dump(mode="json")
-    refuse_same(where, "bench", asked)
+    jobs = job_store.shared_job_store(settings)
+    request = plan.model_dump(mode="json")
+    refuse_same(jobs, "bench", request)
     write_plan(plan)
     names = ", ".join(system.name for system in plan.systems) or "controls"
-    title = f"{names} on {', '.join(each.name for each in plan.datasets)}"
-    return where.submit("bench", title, asked, queue_for(asked, queue))
+    title = f"{names} on {', '.join(dataset.name for dataset in plan.datasets)}"
+    return jobs.submit("bench", title, request, queue_for(request, queue))
 
 
 @DBOS.workflow(name=KINDS["bench"].workflow)
-@told_when_done("bench")
-async def bench(asked: dict[str, Any]) -> dict[str, Any]:
-    """Fill a folder with a benchmark's cells and table; ``asked`` is its plan as JSON."""
+@notify_when_done("bench")
+async def bench(request: dict[str, Any]) -> dict[str, Any]:
+    """Fill a folder with a benchmark's cells and table; ``request`` is its plan as JSON."""
     job_id, done = DBOS.workflow_id or "", 0
-    await _begin(job_id, asked)
-    for number in range(len(asked["datasets"])):
-        told = await _dataset(job_id, asked, number, done)
-        done = told["done"]
-        if told["stopped"]:
+    await _begin(job_id, request)
+    for number in range(len(request["datasets"])):
+        outcome = await _dataset(job_id, request, number, done)
+        done = outcome["done"]
+        if outcome["stopped"]:
             break
-    await _finish(asked)
+    await _finish(request)
     return {"done": done}
 
 
 @step("spanlab.bench.begin")
-async def _begin(job_id: str, asked: dict[str, Any]) -> None:
-    total = await asyncio.to_thread(count_cells, BenchPlan.model_validate(asked))
+async def _begin(job_id: str, request: dict[str, Any]) -> None:
+    total = await asyncio.to_thread(count_cells, BenchPlan.model_validate(request))
     progress = RunProgress(total=total, started=time.time())
     await asyncio.to_thread(worker.current().jobs.report, job_id, progress)
 
 
 @step("spanlab.bench.dataset")
-async def _dataset(job_id: str, asked: dict[str, Any], number: int, done: int) -> dict[str, Any]:
+async def _dataset(job_id: str, request: dict[str, Any], number: int, done: int) -> dict[str, Any]:
     # One that is paused and resumed at once waits until its calls under way are counted.
     async with resources_of(worker.current()).locks[job_id]:
-        return await _run(job_id, asked, number, done)
+        return await _run(job_id, request, number, done)
 
 
-async def _run(job_id: str, asked: dict[str, Any], number: int, done: int) -> dict[str, Any]:
-    me, plan = worker.current(), BenchPlan.model_validate(asked)
+async def _run(job_id: str, request: dict[str, Any], number: int, done: int) -> dict[str, Any]:
+    me, plan = worker.current(), BenchPlan.model_validate(request)
     row = await asyncio.to_thread(me.jobs.part, job_id)
     if not me.owns(row):
-        raise interrupted()
+        raise interruption()
     stopped = threading.Event()
     log = _CellLog(progress_of(row), done)
     calls = JobCalls(me, job_id, plan.rate)
@@ -100,38 +108,42 @@ async def _run(job_id: str, asked: dict[str, Any], number: int, done: int) -> di
             log.stopped = str(error)
             return True
 
-    watch = ThreadWatch(me, job_id, log, meter, stopped, me.cut_off)
+    watch = ThreadWatch(
+        me, job_id, progress_log=log, stopper=meter, stopped=stopped, cut_off=me.cut_off
+    )
     with me.working():
         if not await watch.until_over(asyncio.create_task(asyncio.to_thread(work))):
-            raise interrupted()
+            raise interruption()
     return {"done": log.done, "stopped": log.stopped}
 
 
 @step("spanlab.bench.finish")
-async def _finish(asked: dict[str, Any]) -> None:
-    await asyncio.to_thread(finish_table, BenchPlan.model_validate(asked))
+async def _finish(request: dict[str, Any]) -> None:
+    await asyncio.to_thread(finish_table, BenchPlan.model_validate(request))
 
 
 @dataclass
 class _CellLog:
-    """What a step has come to so far; written by its thread, read by the worker's loop."""
+    """How many cells a step has finished; written by its thread, read by the worker's loop."""
 
     before: RunProgress
     done: int
     failed: int = 0
     stopped: str | None = None
-    _told: RunProgress = field(default_factory=RunProgress)
+    _reported: RunProgress = field(default_factory=RunProgress)
 
     def add(self, _row: str, failed: int) -> None:
         """Count a cell."""
         self.done += 1
         self.failed += failed > 0
 
-    def save(self, where: job_store.JobStore, job_id: str, meter: Meter) -> None:
-        """Write down what is new."""
+    def save(self, jobs: job_store.JobStore, job_id: str, meter: Meter) -> None:
+        """Save the progress with the job if it has changed since it was last saved."""
         usage: Usage = self.before.usage + meter.usage
         failed = self.before.failed + self.failed
-        now = replace(self.before, done=self.done, failed=failed, usage=usage, stopped=self.stopped)
-        if now != self._told:
-            where.report(job_id, now)
-            self._told = now
+        progress = replace(
+            self.before, done=self.done, failed=failed, usage=usage, stopped=self.stopped
+        )
+        if progress != self._reported:
+            jobs.report(job_id, progress)
+            self._reported = progress

@@ -1,4 +1,4 @@
-"""Detection as a job: a workflow that shares its items out in parts, and one for each part.
+"""Detection as a job: one workflow splits its items into parts, and another works on each part.
 
     detect   1. plan: which items are to be done, in which parts
              2. queue the parts, for any worker
@@ -24,8 +24,8 @@ from spanlab.jobs import job_store, worker
 from spanlab.jobs.control import refuse_same
 from spanlab.jobs.job_store import JOBS
 from spanlab.jobs.parts import work_on
-from spanlab.jobs.steps import interrupted, queue_for, step, told_when_done
-from spanlab.jobs.views import KINDS, JobState, progress_of, summed
+from spanlab.jobs.steps import interruption, notify_when_done, queue_for, step
+from spanlab.jobs.views import KINDS, JobState, add_up_parts, progress_of
 from spanlab.settings import Settings
 from spanlab.workflows.detection.dataset_run import unfinished_positions
 from spanlab.workflows.detection.request import RunProgress, RunRequest
@@ -56,13 +56,15 @@ def submit(
     from spanlab.storage import Store
     from spanlab.workflows.detection.request import check
 
-    where = job_store.of(settings)
-    with Store.open(where.settings) as store:
+    jobs = job_store.shared_job_store(settings)
+    with Store.open(jobs.settings) as store:
         check(store, request)
-    asked = request.model_dump(mode="json")
+    request_json = request.model_dump(mode="json")
     if not again:
-        refuse_same(where, "detect", asked)
-    return where.submit("detect", title_of(request), asked, queue_for(asked, queue), job_id)
+        refuse_same(jobs, "detect", request_json)
+    return jobs.submit(
+        "detect", title_of(request), request_json, queue_for(request_json, queue), job_id
+    )
 
 
 def title_of(request: RunRequest) -> str:
@@ -71,32 +73,32 @@ def title_of(request: RunRequest) -> str:
 
 
 @DBOS.workflow(name=KINDS["detect"].workflow)
-@told_when_done("detect")
-async def detect(asked: dict[str, Any]) -> dict[str, Any]:
-    """Let detectors annotate a dataset; ``asked`` is a run request as JSON."""
+@notify_when_done("detect")
+async def detect(request: dict[str, Any]) -> dict[str, Any]:
+    """Let detectors annotate a dataset; ``request`` is a run request as JSON."""
     job_id = DBOS.workflow_id or ""
-    parts = await _plan(asked)
+    parts = await _plan(request)
     for number, ranges in enumerate(parts):
         with SetWorkflowID(f"{job_id}-{number}"):
-            queue = queue_for(asked, worker.current().parts_queue)
-            await DBOS.enqueue_workflow_async(queue, part, job_id, asked, ranges)
+            queue = queue_for(request, worker.current().parts_queue)
+            await DBOS.enqueue_workflow_async(queue, part, job_id, request, ranges)
     return await _follow(job_id, len(parts))
 
 
 @DBOS.workflow(name="spanlab.detect.part")
-async def part(job_id: str, asked: dict[str, Any], ranges: list[Range]) -> dict[str, Any]:
+async def part(job_id: str, request: dict[str, Any], ranges: list[Range]) -> dict[str, Any]:
     """Do some of the items of a detection job."""
-    return await _work(job_id, asked, ranges)
+    return await _work(job_id, request, ranges)
 
 
 @step("spanlab.detect.plan")
-async def _plan(asked: dict[str, Any]) -> list[list[Range]]:
+async def _plan(request_json: dict[str, Any]) -> list[list[Range]]:
     me, job_id = worker.current(), DBOS.workflow_id or ""
-    request = await asyncio.to_thread(_current, job_id, asked)
+    request = await asyncio.to_thread(_request_now, job_id, request_json)
     todo = await asyncio.to_thread(unfinished_positions, me.store, request)
     if len(todo):
         await asyncio.to_thread(note_setups, me.store, request, me.settings)
-    parts = shared_out(todo, request)
+    parts = split_into_parts(todo, request)
     begun = RunProgress(total=len(todo), started=time.time())
     await asyncio.to_thread(me.jobs.report, job_id, begun)
     await asyncio.to_thread(
@@ -106,30 +108,30 @@ async def _plan(asked: dict[str, Any]) -> list[list[Range]]:
 
 
 @step("spanlab.detect.work")
-async def _work(job_id: str, asked: dict[str, Any], ranges: list[Range]) -> dict[str, Any]:
-    positions = [place for start, stop in ranges for place in range(start, stop)]
-    request = await asyncio.to_thread(_current, job_id, asked)
+async def _work(job_id: str, request_json: dict[str, Any], ranges: list[Range]) -> dict[str, Any]:
+    positions = [position for start, stop in ranges for position in range(start, stop)]
+    request = await asyncio.to_thread(_request_now, job_id, request_json)
     while True:
         try:
-            done = await work_on(DBOS.workflow_id or "", job_id, request, positions)
+            state = await work_on(DBOS.workflow_id or "", job_id, request, positions)
         except NotFoundError:
             before = request
-            request = await asyncio.to_thread(_current, job_id, asked)
+            request = await asyncio.to_thread(_request_now, job_id, request_json)
             if request == before:
                 raise
             continue  # its dataset was renamed meanwhile
-        if done is None:
-            raise interrupted()
-        return {"done": done.done, "failed": done.failed}
+        if state is None:
+            raise interruption()
+        return {"done": state.done, "failed": state.failed}
 
 
-def _current(job_id: str, asked: dict[str, Any]) -> RunRequest:
+def _request_now(job_id: str, request_json: dict[str, Any]) -> RunRequest:
     """Return a job's request, with the name that its dataset has now if the job owns it.
 
     Raises:
         NotFoundError: that dataset was deleted.
     """
-    request = RunRequest.model_validate(asked)
+    request = RunRequest.model_validate(request_json)
     owned = next(iter(worker.current().store.api_jobs([job_id])), None)
     if owned is None:
         return request
@@ -141,33 +143,33 @@ def _current(job_id: str, asked: dict[str, Any]) -> RunRequest:
 @step("spanlab.detect.follow")
 async def _follow(job_id: str, count: int) -> dict[str, Any]:
     me = worker.current()
-    pace = _RecentRate()
-    told = None
+    recent_rate = _RecentRate()
+    reported = None
     while True:
         row = await asyncio.to_thread(me.jobs.part, job_id)
         if me.stopping or not me.owns(row):
-            raise interrupted()
+            raise interruption()
         parts = await asyncio.to_thread(me.jobs.parts, job_id)
-        progress = pace.of(summed(progress_of(row), parts))
-        if progress != told:
+        progress = recent_rate.add_to(add_up_parts(progress_of(row), parts))
+        if progress != reported:
             await asyncio.to_thread(me.jobs.report, job_id, progress)
-            told = progress
-        broken = next((each for each in parts if each.state is JobState.FAILED), None)
+            reported = progress
+        broken = next((part for part in parts if part.state is JobState.FAILED), None)
         if broken is not None:
             await asyncio.to_thread(me.jobs.stop_parts, job_id)
             raise SpanlabError(broken.error or "a part of the job broke")
-        if len(parts) == count and all(each.state is JobState.DONE for each in parts):
+        if len(parts) == count and all(part.state is JobState.DONE for part in parts):
             return {"done": progress.done, "failed": progress.failed, "stopped": progress.stopped}
         await asyncio.sleep(_EVERY)
 
 
 class _RecentRate:
-    """The rate of the last seconds."""
+    """Measures a job's rate over the last ten seconds."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
 
-    def of(self, progress: RunProgress) -> RunProgress:
+    def add_to(self, progress: RunProgress) -> RunProgress:
         """Return ``progress`` with its rate and remaining time."""
         now = time.monotonic()
         self._seen.append((now, progress.done))
@@ -179,7 +181,7 @@ class _RecentRate:
         return replace(progress, rate=rate, remaining=left / rate if rate > 0 else None)
 
 
-def shared_out(todo: NDArray[np.int64], request: RunRequest) -> list[list[Range]]:
+def split_into_parts(todo: NDArray[np.int64], request: RunRequest) -> list[list[Range]]:
     """Return the items of each part, as ranges of positions.
 
     A part is as many items as are under way at once, so that workers share a job evenly and one

@@ -1,6 +1,6 @@
-"""The store of jobs: what is known of each, read and written without working on any.
+"""The store of jobs: reads and writes their state in the jobs' database, and works on none.
 
-What its rows hold is explained in ``rows``.
+The attributes of its rows are explained in ``views``.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class JobStore:
         """Return some jobs, the newest first."""
         return self._views(limit=limit, offset=offset, sort_desc=True)
 
-    def named(self, job_ids: Sequence[str]) -> dict[str, JobView]:
+    def jobs_by_id(self, job_ids: Sequence[str]) -> dict[str, JobView]:
         """Return those jobs that have one of these whole ids, by id."""
         return {view.id: view for view in self._views(workflow_ids=list(job_ids))}
 
@@ -86,7 +86,7 @@ class JobStore:
         return [with_parts(view, parts.get(view.id, ())) for view in views]
 
     def job(self, job_id: str) -> JobView:
-        """Return the one job whose id begins like this, with all that its parts say now."""
+        """Return the one job whose id begins like this, with failures and log."""
         view = self.view(row := self.row(job_id))
         parts = self.parts(row.workflow_id)
         failures = [failure for part in parts for failure in part.failures]
@@ -117,7 +117,7 @@ class JobStore:
         return [PartState.of(row) for row in self.rows(parent_workflow_id=job_id)]
 
     def _parts(self, job_ids: Sequence[str]) -> dict[str, list[PartState]]:
-        """Return the same for several jobs, without why parts broke."""
+        """Return the parts of several jobs by job id, without their errors."""
         by_job: dict[str, list[PartState]] = defaultdict(list)
         for row in self.rows(parent_workflow_id=list(job_ids), load_output=False):
             by_job[row.parent_workflow_id or ""].append(PartState.of(row))
@@ -135,7 +135,7 @@ class JobStore:
         return rows[0]
 
     def view(self, row: WorkflowStatus) -> JobView:
-        """Return a job as its row has it; one that goes on says if there is no room to."""
+        """Return a job as its row has it; if it goes on while the disk is full, with that error."""
         view = view_of(row)
         if view.error is None and view.state in {JobState.QUEUED, JobState.RUNNING}:
             try:
@@ -153,7 +153,7 @@ class JobStore:
         """Return the workflows that a filter of DBOS's lets through, without large fields."""
         if not database.exists(self.settings):
             return []
-        with self._asking():
+        with self._database_errors():
             return self.client.list_workflows(
                 **{"load_input": False, "load_output": True, **filters}
             )
@@ -170,7 +170,7 @@ class JobStore:
     ) -> str:
         """Queue a job and return its id, which is made up if none is given."""
         job_id = job_id or token_hex(4)
-        with self._asking():
+        with self._database_errors():
             self.client.enqueue(
                 {
                     "workflow_name": KINDS[kind].workflow,
@@ -183,10 +183,10 @@ class JobStore:
             )
         return job_id
 
-    def say(self, workflow_id: str, **attributes: Any) -> None:
+    def set_attributes(self, workflow_id: str, **attributes: Any) -> None:
         """Set attributes of a job or a part; the others stay."""
         storable_here = storable(json.loads(json.dumps(attributes)), _NOT_IN_JSONB)
-        with self._asking():
+        with self._database_errors():
             self.client.update_workflow_attributes(workflow_id, storable_here, merge=True)
 
     def report(self, job_id: str, progress: RunProgress, search: SearchCurve | None = None) -> None:
@@ -194,38 +194,38 @@ class JobStore:
         attributes: dict[str, Any] = {"progress": asdict(progress)}
         if search is not None:
             attributes["details"] = search.model_dump(mode="json", exclude_defaults=True)
-        self.say(job_id, **attributes)
+        self.set_attributes(job_id, **attributes)
 
     def note(self, job_id: str, text: str) -> None:
         """Add a line to a job's log."""
-        self.say(job_id, **{f"log.{time.time_ns()}": text})
+        self.set_attributes(job_id, **{f"log.{time.time_ns()}": text})
 
     def stop(self, job_id: str) -> None:
         """Take a job and its parts out of the queues, and end those that run."""
-        with self._asking():
+        with self._database_errors():
             self.client.cancel_workflow(job_id, cancel_children=True)
 
     def stop_parts(self, job_id: str) -> None:
         """Take a job's parts out of the queues, and end those that run."""
         parts = [row.workflow_id for row in self.rows(parent_workflow_id=job_id)]
         if parts:
-            with self._asking():
+            with self._database_errors():
                 self.client.cancel_workflows(parts)
 
     def resume(self, workflow_ids: Sequence[str], queue: str) -> None:
         """Queue jobs or parts anew; those that are over stay as they are."""
-        with self._asking():
+        with self._database_errors():
             self.client.resume_workflows(list(workflow_ids), queue_name=queue)
 
     def queues(self) -> list[str]:
         """Return the names of all queues there are."""
         if not database.exists(self.settings):
             return []
-        with self._asking():
+        with self._database_errors():
             return [queue.name for queue in self.client.list_queues()]
 
     @contextmanager
-    def _asking(self) -> Iterator[None]:
+    def _database_errors(self) -> Iterator[None]:
         try:
             yield
         except SQLAlchemyError as error:
@@ -236,7 +236,7 @@ _STORES: dict[Settings, JobStore] = {}
 _LOCK = Lock()
 
 
-def of(settings: Settings | None = None) -> JobStore:
+def shared_job_store(settings: Settings | None = None) -> JobStore:
     """Return the process's one job store of these settings (None: of the environment)."""
     settings = settings or Settings.read()
     settings = settings.model_copy(update={"home": settings.home.absolute()})

@@ -1,4 +1,4 @@
-"""Names that workers hold while they live, and what the dead had begun.
+"""Leases of workers' names: they show who is alive, and whose work has to be queued again.
 
 On PostgreSQL a name is a session's advisory lock, which the server takes back when the session
 ends or its host falls silent. On SQLite it is a lock on a file, which goes with the process.
@@ -31,53 +31,53 @@ def own_queue(name: str) -> str:
     return f"{_OWN}{name}"
 
 
-def requeue_abandoned(where: JobStore, me: str = "") -> None:
-    """Queue again what workers had begun that have died: nobody holds their names any more.
+def requeue_abandoned(jobs: JobStore, me: str = "") -> None:
+    """Queue again the work of workers that have died, whose names nobody holds any more.
 
     Args:
-        where: the jobs.
-        me: the name of who asks, who is alive; empty for who is no worker.
+        jobs: the jobs.
+        me: the name of the calling worker, which is alive; empty if the caller is no worker.
 
     Raises:
         StoreError: the database cannot be reached.
     """
-    for name in sorted(_busy(where) - {me}):
-        lease = acquire(where.settings, name)
+    for name in sorted(_busy(jobs) - {me}):
+        lease = acquire(jobs.settings, name)
         if lease is None:
             continue
         try:
-            requeue(where, name)
+            requeue(jobs, name)
         finally:
             lease.release()
 
 
-def requeue(where: JobStore, name: str) -> None:
+def requeue(jobs: JobStore, name: str) -> None:
     """Queue everything that the worker ``name`` had begun, or kept for itself, for all workers.
 
     Whoever calls this holds the name.
     """
-    begun = where.rows(status="PENDING", executor_id=name, load_output=False)
-    kept = where.rows(status="ENQUEUED", queue_name=own_queue(name), load_output=False)
-    jobs = {kind.workflow for kind in KINDS.values()}
-    rows = [*begun, *kept]
-    _queue(where, (row.workflow_id for row in rows if row.name in jobs), JOBS)
-    _queue(where, (row.workflow_id for row in rows if row.name not in jobs), PARTS)
+    begun = jobs.rows(status="PENDING", executor_id=name, load_output=False)
+    reserved = jobs.rows(status="ENQUEUED", queue_name=own_queue(name), load_output=False)
+    job_workflows = {kind.workflow for kind in KINDS.values()}
+    rows = [*begun, *reserved]
+    _queue(jobs, (row.workflow_id for row in rows if row.name in job_workflows), JOBS)
+    _queue(jobs, (row.workflow_id for row in rows if row.name not in job_workflows), PARTS)
     for row in begun:
-        if row.name in jobs:
-            where.note(row.workflow_id, f"{name} stopped; the job is queued again")
+        if row.name in job_workflows:
+            jobs.note(row.workflow_id, f"{name} stopped; the job is queued again")
 
 
-def _queue(where: JobStore, ids: Iterable[str], queue: str) -> None:
+def _queue(jobs: JobStore, ids: Iterable[str], queue: str) -> None:
     listed = list(ids)
     if listed:
-        where.resume(listed, queue)
+        jobs.resume(listed, queue)
 
 
-def _busy(where: JobStore) -> set[str]:
+def _busy(jobs: JobStore) -> set[str]:
     """Return who has begun something, or has a queue of its own."""
-    rows = where.rows(status="PENDING", load_output=False)
+    rows = jobs.rows(status="PENDING", load_output=False)
     begun = {row.executor_id for row in rows if row.executor_id}
-    return begun | {queue.removeprefix(_OWN) for queue in where.queues() if queue.startswith(_OWN)}
+    return begun | {queue.removeprefix(_OWN) for queue in jobs.queues() if queue.startswith(_OWN)}
 
 
 _WORKERS = 730_215  # first half of the PostgreSQL advisory locks that stand for workers
@@ -87,7 +87,7 @@ class NameLease(Protocol):
     """A worker's name that this process holds."""
 
     def is_held(self) -> bool:
-        """Say whether it still does; False if the database cannot be asked."""
+        """Say whether the process still holds the name; False if the database does not answer."""
         ...
 
     def release(self) -> None:

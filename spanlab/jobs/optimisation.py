@@ -27,7 +27,7 @@ from spanlab.jobs import job_store, worker
 from spanlab.jobs.control import refuse_same
 from spanlab.jobs.job_store import JOBS
 from spanlab.jobs.rate_limiter import JobCalls
-from spanlab.jobs.steps import interrupted, queue_for, step, told_when_done
+from spanlab.jobs.steps import interruption, notify_when_done, queue_for, step
 from spanlab.jobs.views import KINDS, curve_of, progress_of
 from spanlab.labels import ItemLabels
 from spanlab.lm import Meter, Usage
@@ -59,76 +59,80 @@ def submit(
     from spanlab.storage import Store
     from spanlab.workflows.datasets import summary_of
 
-    where = job_store.of(settings)
+    jobs = job_store.shared_job_store(settings)
     request = resolved(request)
     search = request.search
-    programs = ProgramRegistry(where.settings.programs)
+    programs = ProgramRegistry(jobs.settings.programs)
     if search.name in programs:
         raise UsageError(f"a program called {search.name!r} exists; choose another name")
-    with Store.open(where.settings) as store:
+    with Store.open(jobs.settings) as store:
         summary_of(store, request.dataset)
-    tuner(request, where.settings, StoppableMeter(), lambda event: None)
+    tuner(request, jobs.settings, StoppableMeter(), lambda event: None)
     title = f"{search.detector.signs} for {search.metric} on {request.dataset}"
-    asked = request.model_dump(mode="json")
+    request_json = request.model_dump(mode="json")
     if not again:
-        refuse_same(where, "optimise", asked)
-    return where.submit("optimise", title, asked, queue_for(asked, queue))
+        refuse_same(jobs, "optimise", request_json)
+    return jobs.submit("optimise", title, request_json, queue_for(request_json, queue))
 
 
 @DBOS.workflow(name=KINDS["optimise"].workflow)
-@told_when_done("optimise")
-async def optimise(asked: dict[str, Any]) -> dict[str, Any]:
-    """Tune a detector's prompts; ``asked`` is an optimisation as JSON."""
+@notify_when_done("optimise")
+async def optimise(request: dict[str, Any]) -> dict[str, Any]:
+    """Tune a detector's prompts; ``request`` is an optimisation as JSON."""
     job_id = DBOS.workflow_id or ""
-    pinned = await _prepare(asked)
-    count = int(asked["search"]["folds"])
-    if count and asked["search"]["target"] and asked["search"]["transfer"] == "others":
+    pinned = await _prepare(request)
+    count = int(request["search"]["folds"])
+    if count and request["search"]["target"] and request["search"]["transfer"] == "others":
         count = 1
-    scores = [await _fold(job_id, asked, pinned, number) for number in range(1, count + 1)]
-    return await _finish(job_id, asked, pinned, scores)
+    scores = [await _fold(job_id, request, pinned, number) for number in range(1, count + 1)]
+    return await _finish(job_id, request, pinned, scores)
 
 
 @step("spanlab.optimise.prepare")
-async def _prepare(asked: dict[str, Any]) -> Pinned:
+async def _prepare(request_json: dict[str, Any]) -> Pinned:
     from optimizers.examples import PartLabel
     from optimizers.preparing import chosen, with_passages
 
-    me, request = worker.current(), Optimisation.model_validate(asked)
-    found = await asyncio.to_thread(
+    me, request = worker.current(), Optimisation.model_validate(request_json)
+    examples = await asyncio.to_thread(
         lambda: chosen(me.store.records(request.dataset), request.search)
     )
     job_id = DBOS.workflow_id or ""
     meter = Meter(request.budget, before_attempt=JobCalls(me, job_id, request.rate).wait)
-    progress = RunProgress(total=planned(request.search, len(found)).trials, started=time.time())
+    progress = RunProgress(total=planned(request.search, len(examples)).trials, started=time.time())
     try:
-        found = await with_passages(found, request, meter, me.store)
+        examples = await with_passages(examples, request, meter, me.store)
     except SpanlabError:
         await asyncio.to_thread(me.jobs.report, job_id, replace(progress, usage=meter.usage))
         raise
     progress = replace(progress, usage=meter.usage)
     unit = request.search.unit
-    curve = SearchCurve(items=len(found), unit=unit)
+    curve = SearchCurve(items=len(examples), unit=unit)
     await asyncio.to_thread(me.jobs.report, job_id, progress, curve)
-    await asyncio.to_thread(me.jobs.note, job_id, f"{me.name} begins: {len(found)} labelled {unit}")
-    labels = [each.label for each in found]
+    await asyncio.to_thread(
+        me.jobs.note, job_id, f"{me.name} begins: {len(examples)} labelled {unit}"
+    )
+    labels = [example.label for example in examples]
     pinned: Pinned = TypeAdapter(list[ItemLabels | PartLabel]).dump_python(labels, mode="json")
     return pinned
 
 
 @step("spanlab.optimise.fold")
-async def _fold(job_id: str, asked: dict[str, Any], pinned: Pinned, number: int) -> dict[str, Any]:
+async def _fold(
+    job_id: str, request: dict[str, Any], pinned: Pinned, number: int
+) -> dict[str, Any]:
     def work(tuner: PromptTuner, examples: list[LabelledItem]) -> dict[str, Any]:
         parts = tuner.parts(examples)
         if number > len(parts):
             return {}
         return tuner.fold(number, parts[number - 1]).model_dump(mode="json")
 
-    return await _watched(job_id, asked, pinned, work, number)
+    return await _run_watched(job_id, request, pinned, work, fold=number)
 
 
 @step("spanlab.optimise.finish")
 async def _finish(
-    job_id: str, asked: dict[str, Any], pinned: Pinned, scores: list[dict[str, Any]]
+    job_id: str, request: dict[str, Any], pinned: Pinned, scores: list[dict[str, Any]]
 ) -> dict[str, Any]:
     from optimizers.held_out import FoldScores
     from optimizers.watching import SearchRemark
@@ -136,43 +140,44 @@ async def _finish(
     programs = ProgramRegistry(worker.current().settings.programs)
 
     def work(tuner: PromptTuner, examples: list[LabelledItem]) -> dict[str, Any]:
-        folds = [FoldScores.model_validate(each) for each in scores]
+        folds = [FoldScores.model_validate(fold) for fold in scores]
         program = tuner.finish(examples, folds)
-        kept = _kept(program, programs)
+        kept = _save_under_free_name(program, programs)
         if kept.name != program.name:
-            said = f"another search has taken the name {program.name}: kept as {kept.name}"
-            tuner.on_event(SearchRemark(text=said))
+            remark = f"another search has taken the name {program.name}: kept as {kept.name}"
+            tuner.on_event(SearchRemark(text=remark))
         program = kept
         held_out = None if program.held_out is None else program.held_out.model_dump(mode="json")
         return {"program": program.name, "held_out": held_out}
 
-    done = await _watched(job_id, asked, pinned, work, 0)
+    outcome = await _run_watched(job_id, request, pinned, work, fold=0)
     me = worker.current()
     row = await asyncio.to_thread(me.jobs.part, job_id)
-    curve = SearchCurve.model_validate({**(curve_of(row) or SearchCurve()).model_dump(), **done})
+    curve = SearchCurve.model_validate({**(curve_of(row) or SearchCurve()).model_dump(), **outcome})
     await asyncio.to_thread(me.jobs.report, job_id, progress_of(row), curve)
-    return done
+    return outcome
 
 
-def _kept(program: TunedProgram, programs: ProgramRegistry) -> TunedProgram:
+def _save_under_free_name(program: TunedProgram, programs: ProgramRegistry) -> TunedProgram:
     """Keep a program; if another search has taken its name meanwhile, under the next free one."""
     number, kept = 1, program
     while kept.name in programs:
-        known = programs.load(kept.name)
-        same = {"created": known.created, "name": known.name}
-        if known == program.model_copy(update=same):
-            return known  # this step was killed right after it
+        existing = programs.load(kept.name)
+        name_and_time = {"created": existing.created, "name": existing.name}
+        if existing == program.model_copy(update=name_and_time):
+            return existing  # this step was killed right after it
         number += 1
         kept = program.model_copy(update={"name": f"{program.name}-{number}"})
     programs.save(kept)
     return kept
 
 
-async def _watched(
+async def _run_watched(
     job_id: str,
-    asked: dict[str, Any],
+    request_json: dict[str, Any],
     pinned: Pinned,
     work: Callable[[PromptTuner, list[LabelledItem]], T],
+    *,
     fold: int,
 ) -> T:
     """Do ``work`` in a thread; meanwhile tell how far it is, and stop it if the job is stopped."""
@@ -180,11 +185,11 @@ async def _watched(
     from optimizers.preparing import tuner
     from optimizers.watching import StoppableMeter
 
-    me, request = worker.current(), Optimisation.model_validate(asked)
+    me, request = worker.current(), Optimisation.model_validate(request_json)
     cut_off = me.cut_off
     row = await asyncio.to_thread(me.jobs.part, job_id)
     if not me.owns(row):
-        raise interrupted()
+        raise interruption()
     progress_log = ProgressLog(
         (curve_of(row) or SearchCurve()).without_fold(fold), progress_of(row)
     )
@@ -198,30 +203,38 @@ async def _watched(
         concurrency=request.search.threads,
     )
     labels = TypeAdapter(list[ItemLabels | PartLabel]).validate_python(pinned)
-    ids = list(dict.fromkeys(each.id for each in labels))
+    ids = list(dict.fromkeys(label.id for label in labels))
 
     def run() -> T:
-        found = me.store.records_at(request.dataset, me.store.positions_of(request.dataset, ids))
-        items = {record.item.id: record.item for record in found}
-        examples = [LabelledItem.of(items[each.id], each) for each in labels if each.id in items]
-        examples.sort(key=lambda each: each.item.id)
+        records = me.store.records_at(request.dataset, me.store.positions_of(request.dataset, ids))
+        items = {record.item.id: record.item for record in records}
+        examples = [
+            LabelledItem.of(items[label.id], label) for label in labels if label.id in items
+        ]
+        examples.sort(key=lambda example: example.item.id)
         return work(tuner(request, me.settings, stopper, progress_log.add), examples)
 
-    watch = ThreadWatch(me, job_id, progress_log, stopper, stopped, cut_off)
+    watch = ThreadWatch(
+        me, job_id, progress_log=progress_log, stopper=stopper, stopped=stopped, cut_off=cut_off
+    )
     with me.working():
         return await watch.until_over(asyncio.create_task(asyncio.to_thread(run)))
 
 
 class SavedLog(Protocol[M_contra]):
-    """What work in a thread has come to so far."""
+    """The progress of work in a thread, which a worker saves from time to time."""
 
-    def save(self, where: job_store.JobStore, job_id: str, stopper: M_contra, /) -> None:
-        """Write down what is new."""
+    def save(self, jobs: job_store.JobStore, job_id: str, stopper: M_contra, /) -> None:
+        """Save with the job what is new since the last time."""
 
 
 @dataclass
 class ThreadWatch(Generic[M]):
-    """Work in a thread, watched: told of while it goes on, stopped if its job is."""
+    """Watches work in a thread: saves its progress, and stops it if its job is stopped.
+
+    ``cut_off`` is the worker's when the work began. ``reports`` says whether this worker still
+    tells of the job's progress.
+    """
 
     me: Worker
     job_id: str
@@ -229,10 +242,14 @@ class ThreadWatch(Generic[M]):
     stopper: M
     stopped: threading.Event
     cut_off: int
-    ours: bool = True
+    reports: bool = True
 
     async def until_over(self, running: asyncio.Task[T]) -> T:
-        """Return what the work comes to; it is over then, stopped or not."""
+        """Wait for the work and return its result.
+
+        Raises:
+            DBOSWorkflowCancelledError: the work was stopped, or is another worker's now.
+        """
         from optimizers.watching import StoppedError
 
         try:
@@ -241,7 +258,7 @@ class ThreadWatch(Generic[M]):
                 await self._look()
             return running.result()
         except StoppedError as error:
-            raise interrupted() from error
+            raise interruption() from error
         finally:
             self.stopped.set()
             await asyncio.gather(running, return_exceptions=True)  # its calls under way are paid
@@ -250,18 +267,18 @@ class ThreadWatch(Generic[M]):
     async def _look(self) -> None:
         row = await asyncio.to_thread(self.me.jobs.part, self.job_id)
         # Of one that was stopped, or resumed and waits, nobody else tells how far it is.
-        self.ours = self.me.owns(row) or row.status in {"CANCELLED", "ENQUEUED"}
+        self.reports = self.me.owns(row) or row.status in {"CANCELLED", "ENQUEUED"}
         if self.me.stopping or self.me.cut_off != self.cut_off or not self.me.owns(row):
             self.stopped.set()
         await self._report()
 
     async def _report(self) -> None:
-        if self.ours and self.me.cut_off == self.cut_off:
+        if self.reports and self.me.cut_off == self.cut_off:
             await asyncio.to_thread(self.progress_log.save, self.me.jobs, self.job_id, self.stopper)
 
 
 class ProgressLog:
-    """What a search has come to so far; written by its threads, read by the worker's loop."""
+    """The trials and remarks of a search; written by its threads, read by the worker's loop."""
 
     def __init__(self, curve: SearchCurve, before: RunProgress) -> None:
         self.before = before
@@ -269,7 +286,7 @@ class ProgressLog:
         self._lock = threading.Lock()
         self._remarks: list[str] = []
         self._new = True
-        self._told = Usage()
+        self._saved_usage = Usage()
 
     def add(self, event: Event) -> None:
         """Add a trial or a remark."""
@@ -280,13 +297,13 @@ class ProgressLog:
             else:
                 self._remarks.append(event.text)
 
-    def save(self, where: job_store.JobStore, job_id: str, stopper: StoppableMeter) -> None:
-        """Write down what is new."""
+    def save(self, jobs: job_store.JobStore, job_id: str, stopper: StoppableMeter) -> None:
+        """Save with the job what is new since the last time."""
         used = stopper.usage
         with self._lock:
-            if not self._new and used == self._told:
+            if not self._new and used == self._saved_usage:
                 return
-            new, self._new, self._told = self._new, False, used
+            new, self._new, self._saved_usage = self._new, False, used
             curve, remarks, self._remarks = self._curve, self._remarks, []
         done = len(curve.trials)
         progress = replace(
@@ -295,6 +312,6 @@ class ProgressLog:
             total=max(self.before.total, done),
             usage=self.before.usage + used,
         )
-        where.report(job_id, progress, curve if new else None)
+        jobs.report(job_id, progress, curve if new else None)
         for remark in remarks:
-            where.note(job_id, remark)
+            jobs.note(job_id, remark)

@@ -1,4 +1,4 @@
-"""Working on a part of a detection job, and reporting how far it is while it goes on."""
+"""A worker's work on one part of a detection job, with reports of its progress."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class JobResources:
     ensemble: Ensemble
     meter: Meter
     slots: asyncio.Semaphore
-    _told: Usage = field(default_factory=Usage)
+    _counted: Usage = field(default_factory=Usage)
 
     def spent(self) -> Usage:
         """Return what the model calls came to since this was last called."""
-        now = self.meter.usage
-        before, self._told = self._told, now
-        return now - before
+        usage = self.meter.usage
+        before, self._counted = self._counted, usage
+        return usage - before
 
 
 @dataclass
@@ -48,8 +48,8 @@ class ResourceCache:
     open: OrderedDict[str, asyncio.Task[JobResources]] = field(default_factory=OrderedDict)
     locks: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
-    async def of(self, job_id: str, request: RunRequest) -> JobResources:
-        """Return the resources of a job, set up when its first part comes."""
+    async def get(self, job_id: str, request: RunRequest) -> JobResources:
+        """Return the resources of a job; build them when its first part comes."""
         if job_id not in self.open:
             self.open[job_id] = asyncio.create_task(_set_up(job_id, request))
         self.open.move_to_end(job_id)
@@ -66,23 +66,23 @@ _CACHES: WeakKeyDictionary[Worker, ResourceCache] = WeakKeyDictionary()
 
 
 def resources_of(me: Worker) -> ResourceCache:
-    """Return what the jobs that a worker works on have set up."""
+    """Return the cache of a worker, with what its jobs share."""
     return _CACHES.setdefault(me, ResourceCache())
 
 
 async def work_on(
     part_id: str, job_id: str, request: RunRequest, positions: Sequence[int]
 ) -> PartState | None:
-    """Do what is left of a part, saving as it goes.
+    """Run the job's detectors on those items of a part that are not done yet, saving each.
 
     Args:
-        part_id: the part's workflow.
-        job_id: the job's.
-        request: what the job was asked.
-        positions: the part's items.
+        part_id: id of the part's workflow.
+        job_id: id of the job.
+        request: the job's request.
+        positions: positions of the part's items in the dataset.
 
     Returns:
-        What the part came to; None if it has been stopped, or taken over by another worker.
+        The part's state; None if it has been stopped, or taken over by another worker.
 
     Raises:
         SpanlabError: a detector cannot be built, key, address or name of a model is wrong, or
@@ -98,19 +98,23 @@ async def work_on(
             if not me.owns(row):
                 return None
             before = PartState.of(row)
-            resources = await cache.of(job_id, request)
-            part_run = _PartRun(me, part_id, before, before.usage, cut_off)
+            resources = await cache.get(job_id, request)
+            part_run = _PartRun(me, part_id, before, usage=before.usage, cut_off=cut_off)
             given_up = frozenset(failure.item_id for failure in before.failures)
             work = ItemBatch(
-                request.dataset, positions, request.retry_failed, given_up, request.again
+                request.dataset,
+                positions,
+                retry_failed=request.retry_failed,
+                given_up=given_up,
+                again=request.again,
             )
             run = DatasetRun(
                 me.store,
                 resources.ensemble,
                 work,
-                resources.ensemble.concurrency,
-                part_run.interruption,
-                resources.slots,
+                concurrency=resources.ensemble.concurrency,
+                stop=part_run.interruption,
+                slots=resources.slots,
             )
             return await part_run.work(run, resources)
 
@@ -196,5 +200,5 @@ class _PartRun:
             stopped=None if run.stopped == _INTERRUPTED or run.broken else run.stopped,
         )
         if part != self.reported:
-            await asyncio.to_thread(self.me.jobs.say, self.part_id, **part.attributes())
+            await asyncio.to_thread(self.me.jobs.set_attributes, self.part_id, **part.attributes())
             self.reported = part

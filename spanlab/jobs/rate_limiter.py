@@ -54,11 +54,11 @@ stop_reason: ContextVar[StopReason] = ContextVar("stop_reason", default=lambda: 
 
 
 class JobCalls:
-    """What every model call of one job waits for in one process, before each attempt.
+    """Holds back the model calls of one job in one process until each may be made.
 
     A worker that the database has not heard of for some seconds may be cut off: others may be
-    given its work, and would ask what it asks. So it asks nothing before it is sure again that it
-    is not. After that comes the rate limit.
+    given its work, and would make the same calls. So its calls wait until it is sure that it is
+    not cut off. After that comes the rate limit.
 
     Args:
         me: the process's worker.
@@ -96,10 +96,10 @@ class JobCalls:
         return wait
 
     async def _wait(self, reason: StopReason) -> None:
-        _go_on(reason)
+        _check_wanted(reason)
         while not self._me.is_sure():
             await asyncio.sleep(_LOOK)
-            _go_on(reason)
+            _check_wanted(reason)
         if self._limiter is not None:
             await self._limiter.wait(reason)
 
@@ -132,20 +132,22 @@ class RateLimiter:
             StoreError: the database does not answer.
         """
         async with self._one_at_a_time:
-            _go_on(reason)
+            _check_wanted(reason)
             if not self._reserved:
                 await self._reserve(reason)
             at = self._reserved.popleft()
-            while (left := at - time.monotonic()) > 0:
-                _go_on(reason)
-                await asyncio.sleep(min(left, _LOOK))
+            while (remaining := at - time.monotonic()) > 0:
+                _check_wanted(reason)
+                await asyncio.sleep(min(remaining, _LOOK))
 
     async def _reserve(self, reason: StopReason) -> None:
         count = max(1, int(_AHEAD / self._spacing))
-        first = await _insist(self._settings, partial(self._first_of, count), reason)
+        first = await _retry_until_answered(
+            self._settings, partial(self._reserve_calls, count), reason
+        )
         self._reserved.extend(first + number * self._spacing for number in range(count))
 
-    def _first_of(self, count: int) -> float:
+    def _reserve_calls(self, count: int) -> float:
         """Reserve the next calls and return when the first one may begin."""
         with database.connection(self._settings) as connection:
             now = _SQLITE if database.is_sqlite(self._settings) else _POSTGRESQL
@@ -159,8 +161,8 @@ class RateLimiter:
                 f"RETURNING at - :span - {now}"
             )
             span = count * self._spacing
-            given = {"job": self._job_id, "span": span, "most": _WORKERS * span}
-            until = float(connection.execute(reserve, given).scalar_one())
+            values = {"job": self._job_id, "span": span, "most": _WORKERS * span}
+            until = float(connection.execute(reserve, values).scalar_one())
             return time.monotonic() + until
 
 
@@ -184,16 +186,16 @@ class SharedBudget:
         self._reserved: dict[str, float] = {}
 
     async def reserve(self, name: str, beyond: float, wanted: float) -> float:
-        """Count what this process is beyond its share, and reserve a block for it.
+        """Change how much of a limit this process has reserved.
 
         Args:
-            name: of the limit.
-            beyond: spent, or expected of calls under way, more than reserved; below 0 what is
-                given back.
-            wanted: the least to reserve beside that; 0 for nothing.
+            name: the limit, a field of ``Budget``; the amounts below are in its unit.
+            beyond: what calls have spent, or are expected to, beyond what is reserved; below 0
+                what is given back.
+            wanted: the least to reserve in addition; 0 for nothing.
 
         Returns:
-            By how much the share of this process changes: 0 once less is left than wanted.
+            The change of what is reserved; without ``wanted`` once less than that is left.
 
         Raises:
             BudgetError: the work is to stop; the message is the reason.
@@ -201,12 +203,14 @@ class SharedBudget:
         """
         # What is given back is given back once: whether an attempt that failed did is not known.
         change = partial(self._change, name, beyond, wanted)
-        return await _insist(self._settings, change, stop_reason.get() if wanted else None)
+        return await _retry_until_answered(
+            self._settings, change, stop_reason.get() if wanted else None
+        )
 
     def _change(self, name: str, beyond: float, wanted: float) -> float:
         limit = float(getattr(self._budget, name))
-        whole = isinstance(getattr(self._budget, name), int)
-        given = {"job": self._job_id, "name": name}
+        is_integer = isinstance(getattr(self._budget, name), int)
+        key = {"job": self._job_id, "name": name}
         before = float(getattr(self._before, name) or 0)
         # Only names of ours stand in the text; values are bound.
         begin = f"INSERT INTO {self._table} VALUES (:job, :name, :old) ON CONFLICT DO NOTHING"  # noqa: S608
@@ -214,23 +218,23 @@ class SharedBudget:
         swap = f"UPDATE {self._table} SET amount = :new WHERE job = :job AND name = :name AND amount = :old"  # noqa: E501, S608
         while True:
             with database.connection(self._settings) as connection:
-                old = connection.execute(text(look), given).scalar()
+                old = connection.execute(text(look), key).scalar()
                 if old is None:
-                    connection.execute(text(begin), {**given, "old": before})
+                    connection.execute(text(begin), {**key, "old": before})
                     continue
                 left = limit - old - beyond
                 block = 0.0
                 if wanted and left >= wanted:
                     block = max(self._block(name, left), wanted)
-                    block = min(math.ceil(block) if whole else block, left)
+                    block = min(math.ceil(block) if is_integer else block, left)
                 new = old + beyond + block
-                values = {**given, "old": old, "new": new}
+                values = {**key, "old": old, "new": new}
                 if new == old or connection.execute(text(swap), values).rowcount:
                     self._reserved[name] = self._reserved.get(name, 0.0) + new - old
                     return float(new - old)
 
     def _block(self, name: str, left: float) -> float:
-        """Return a hundredth of what is left, or what was spent in a second if that is less."""
+        """Return the size of a block: a hundredth of what is left, or a second's use if less."""
         seconds = max(time.monotonic() - self._began, 1.0)
         return min(left * _BLOCK, self._reserved.get(name, 0.0) / seconds)
 
@@ -238,8 +242,10 @@ class SharedBudget:
 T = TypeVar("T")
 
 
-async def _insist(settings: Settings, work: Callable[[], T], reason: StopReason | None) -> T:
-    """Do what needs the tables, again while the database does not answer, as long as wanted."""
+async def _retry_until_answered(
+    settings: Settings, work: Callable[[], T], reason: StopReason | None
+) -> T:
+    """Do work on the tables; try again for a minute while the database does not answer."""
     deadline = time.monotonic() + _UNREACHABLE
     while True:
         try:
@@ -247,7 +253,7 @@ async def _insist(settings: Settings, work: Callable[[], T], reason: StopReason 
         except SQLAlchemyError as error:
             if reason is None or time.monotonic() > deadline:
                 raise database.refusal(settings, error) from error
-        _go_on(reason)
+        _check_wanted(reason)
         await asyncio.sleep(_LOOK)
 
 
@@ -272,7 +278,7 @@ def _table(settings: Settings, name: str) -> str:
     return name if database.is_sqlite(settings) else f"{database.SCHEMA}.{name}"
 
 
-def _go_on(reason: StopReason) -> None:
+def _check_wanted(reason: StopReason) -> None:
     """Raise a ``BudgetError`` with the reason to stop, if there is one."""
     words = reason()
     if words is not None:

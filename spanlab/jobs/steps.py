@@ -1,4 +1,4 @@
-"""Steps of a job that are done once, and keys that a session hands over."""
+"""Steps of a job, whose results DBOS keeps, and the queue that a job with borrowed keys needs."""
 
 from __future__ import annotations
 
@@ -40,40 +40,40 @@ def step(name: str) -> Callable[[Callable[P, Awaitable[R]]], Step[P, R]]:
                     return await work(*args, **kwargs)
                 except StoreError as refused:
                     if await me.has_lost_lease(cut_off):
-                        raise interrupted() from refused
+                        raise interruption() from refused
                     pause = next(pauses, None)
                     if pause is None or type(refused) is not StoreError:  # what is not there, say
                         raise
                 await asyncio.sleep(pause)
 
-        kept: Step[P, R] = DBOS.step(name=name)(attempt)
-        return kept
+        durable_step: Step[P, R] = DBOS.step(name=name)(attempt)
+        return durable_step
 
     return wrap
 
 
-def told_when_done(kind: str) -> Callable[[Workflow], Workflow]:
+def notify_when_done(kind: str) -> Callable[[Workflow], Workflow]:
     """Have a job's workflow tell webhooks that it has ended, done or failed."""
 
     def wrap(workflow: Workflow) -> Workflow:
         @wraps(workflow)
-        async def told(asked: dict[str, Any]) -> dict[str, Any]:
+        async def run_and_notify(request: dict[str, Any]) -> dict[str, Any]:
             job = DBOS.workflow_id or ""
-            about = {"kind": kind, "job": job, "dataset": asked.get("dataset")}
+            about = {"kind": kind, "job": job, "dataset": request.get("dataset")}
             try:
-                result = await workflow(asked)
+                result = await workflow(request)
             except Exception:
                 notify("job done", job, state="failed", **about)
                 raise
             notify("job done", job, state="done", **about)
             return result
 
-        return told
+        return run_and_notify
 
     return wrap
 
 
-def interrupted() -> BaseException:
+def interruption() -> BaseException:
     """Return what to raise where a step is not this worker's any more, or is to rest.
 
     Nothing is kept of the step then: whoever begins it anew goes on.
@@ -81,11 +81,11 @@ def interrupted() -> BaseException:
     return error.DBOSWorkflowCancelledError("this work is not this worker's any more")
 
 
-def queue_for(asked: dict[str, Any], shared: str) -> str:
+def queue_for(request: dict[str, Any], shared: str) -> str:
     """Return the queue for a request's job or parts.
 
     Args:
-        asked: the request as JSON.
+        request: the request as JSON.
         shared: the queue for what any worker may do.
 
     Returns:
@@ -94,7 +94,7 @@ def queue_for(asked: dict[str, Any], shared: str) -> str:
     Raises:
         UsageError: the key is gone, or this process does not work on jobs.
     """
-    names = lent_names(json.dumps(asked))
+    names = lent_names(json.dumps(request))
     if not names:
         return shared
     if not all(map(is_lent, names)):

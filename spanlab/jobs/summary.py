@@ -1,4 +1,4 @@
-"""What a job comes to, in the words that pages and commands share."""
+"""Jobs as tables and sentences, the same for pages and commands."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def job_table(jobs: Sequence[JobView]) -> ResultTable:
     rows = []
     for job in jobs:
         row = summary_of(job)
-        what = job.title if job.error is None else f"{job.title}: {job.error}"
+        title = job.title if job.error is None else f"{job.title}: {job.error}"
         cells = (job.id, job.state.value, row.done, row.failed, row.cost, row.left, row.created)
-        rows.append((*(cell or None for cell in cells), what, row.models or None))
+        rows.append((*(cell or None for cell in cells), title, row.models or None))
     return ResultTable(
         key="jobs",
         title="",
@@ -92,16 +92,19 @@ def job_tables(job: JobView) -> tuple[ResultTable, ...]:
         "usage": usage_in_words(progress.usage),
     }
     shown = {name: fact for name, fact in facts.items() if fact}
-    more = len(job.failures) - _FAILURES
+    unnamed = len(job.failures) - _FAILURES
     failures = ResultTable(
         key="failures",
         title="Failed",
         columns=tuple(columns_of("text", "Item", "Detector", "Reason")),
-        rows=tuple((one.item_id, one.detector, one.reason) for one in job.failures[:_FAILURES]),
-        remarks=(f"… and {more:,} more",) if more > 0 else (),
+        rows=tuple(
+            (failure.item_id, failure.detector, failure.reason)
+            for failure in job.failures[:_FAILURES]
+        ),
+        remarks=(f"… and {unnamed:,} more",) if unnamed > 0 else (),
     )
     log = fact_table("log", "Log", {})
-    log = log.model_copy(update={"rows": tuple((_moment(one.at), one.text) for one in job.log)})
+    log = log.model_copy(update={"rows": tuple((_moment(line.at), line.text) for line in job.log)})
     facts_table = fact_table("job", f"{job.id}  {job.title}", shown)
     return (facts_table, *(table for table in (failures, log) if table.rows))
 

@@ -53,7 +53,7 @@ def kind_of(workflow: str) -> Kind:
     Raises:
         KeyError: no kind has this workflow.
     """
-    return {each.workflow: kind for kind, each in KINDS.items()}[workflow]
+    return {job_kind.workflow: kind for kind, job_kind in KINDS.items()}[workflow]
 
 
 def load() -> None:
@@ -142,7 +142,7 @@ class PartState:
         return len({failure.item_id for failure in self.failures})
 
     def attributes(self) -> dict[str, Any]:
-        """Return it as the attributes of the part's workflow."""
+        """Return the attributes of the part's workflow, as JSON."""
         return {
             "done": self.done,
             "usage": asdict(self.usage),
@@ -164,8 +164,8 @@ class PartState:
         )
 
 
-def summed(before: RunProgress, parts: Sequence[PartState]) -> RunProgress:
-    """Return the progress that the parts of a job amount to, with total and rate as before."""
+def add_up_parts(before: RunProgress, parts: Sequence[PartState]) -> RunProgress:
+    """Add up what the parts of a job have done and used; total and rate stay as ``before``."""
     failures = [failure for part in parts for failure in part.failures]
     done = sum(part.done for part in parts)
     return replace(
@@ -179,8 +179,8 @@ def summed(before: RunProgress, parts: Sequence[PartState]) -> RunProgress:
     )
 
 
-def still(progress: RunProgress) -> RunProgress:
-    """Return the progress of a job that nobody works on."""
+def without_rate(progress: RunProgress) -> RunProgress:
+    """Return the progress without rate and remaining time: nobody works on the job."""
     return replace(progress, rate=0.0, remaining=None)
 
 
@@ -188,8 +188,10 @@ def with_parts(view: JobView, parts: Sequence[PartState]) -> JobView:
     """Return a job with what its parts have done and used; as it is if it has none."""
     if not parts:
         return view
-    progress = summed(view.progress, parts)
-    return replace(view, progress=progress if view.state is JobState.RUNNING else still(progress))
+    progress = add_up_parts(view.progress, parts)
+    return replace(
+        view, progress=progress if view.state is JobState.RUNNING else without_rate(progress)
+    )
 
 
 def view_of(row: WorkflowStatus) -> JobView:
@@ -208,7 +210,7 @@ def view_of(row: WorkflowStatus) -> JobView:
         created=created or datetime.now(UTC),
         started=None if progress.started is None else _time(int(progress.started * 1000)),
         ended=None if state is JobState.PAUSED else _time(row.completed_at),
-        progress=progress if state is JobState.RUNNING else still(progress),
+        progress=progress if state is JobState.RUNNING else without_rate(progress),
         error=_error(row),
         search=curve_of(row),
         models=tuple(dict.fromkeys(_models(row.input))),
@@ -216,17 +218,17 @@ def view_of(row: WorkflowStatus) -> JobView:
     )
 
 
-def _models(asked: object) -> Iterator[str]:
+def _models(request: object) -> Iterator[str]:
     """Yield the names of the models in a request, wherever in it they stand."""
-    if isinstance(asked, dict):
-        name = asked.get("model")
+    if isinstance(request, dict):
+        name = request.get("model")
         if isinstance(name, str) and name:
             yield name
-        for inner in asked.values():
-            yield from _models(inner)
-    elif isinstance(asked, list | tuple):
-        for inner in asked:
-            yield from _models(inner)
+        for value in request.values():
+            yield from _models(value)
+    elif isinstance(request, list | tuple):
+        for value in request:
+            yield from _models(value)
 
 
 def curve_of(row: WorkflowStatus) -> SearchCurve | None:

@@ -120,7 +120,7 @@ class Worker:
         self.settings = settings.model_copy(update={"home": settings.home.absolute()})
         self.role = role
         self.name = role.name
-        self.jobs = job_store.of(settings)
+        self.jobs = job_store.shared_job_store(settings)
         self._local = self.jobs.is_local
         self.cut_off = 0
         self.stopping = False
@@ -130,7 +130,7 @@ class Worker:
 
     @property
     def own_queue(self) -> str:
-        """The queue of what it alone works on: given to it, or with a key that it alone has."""
+        """The queue of jobs that this worker alone does: given to it, or with its own key."""
         return leases.own_queue(self.name)
 
     @property
@@ -140,11 +140,11 @@ class Worker:
 
     @property
     def parts_queue(self) -> str:
-        """The queue to and from which parts of its jobs go."""
+        """The queue for the parts of its jobs, from which it takes parts, too."""
         return self.own_queue if self.role.alone else PARTS
 
     def is_sure(self) -> bool:
-        """Say whether what this worker is at cannot have been given to another one.
+        """Say whether this worker's work cannot have been given to another one.
 
         The database gives a silent worker's name away after nine seconds at the earliest.
         """
@@ -152,7 +152,7 @@ class Worker:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Let the worker wait for what the block does, before it ends or hands work back."""
+        """Mark a block as work under way: the worker waits for it before it ends."""
         begun = self.cut_off
         self._under_way.append(begun)
         try:
@@ -166,8 +166,8 @@ class Worker:
         Args:
             cut_off: what ``cut_off`` was before the database refused something.
         """
-        asked = time.monotonic()
-        while not self._local and self.cut_off == cut_off and self._heard < asked:
+        asked_at = time.monotonic()
+        while not self._local and self.cut_off == cut_off and self._heard < asked_at:
             await asyncio.sleep(self.role.pace.look)
         return self.cut_off != cut_off
 
@@ -232,28 +232,28 @@ class Worker:
         self.store.close()
 
     def _let_calls_end(self, before: int) -> None:
-        """Wait for what was begun before ``cut_off`` came to a number."""
+        """Wait for work that began when ``cut_off`` was less than ``before``."""
         deadline = time.monotonic() + _GRACE_SECONDS
         while min(self._under_way, default=before) < before and time.monotonic() < deadline:
             if self._over.wait(0.02):
                 return
 
     def _watch(self) -> None:
-        told = ""
+        last_error = ""
         while not self._over.wait(self.role.pace.watch):
-            asked = time.monotonic()
+            asked_at = time.monotonic()
             try:
                 database.check_space(self.settings)
                 if self._lease.is_held():
-                    self._heard = asked
+                    self._heard = asked_at
                     leases.requeue_abandoned(self.jobs, self.name)
                 else:
                     self._come_back()
-                told = ""
+                last_error = ""
             except SpanlabError as error:
-                if str(error) != told:
+                if str(error) != last_error:
                     log.warning("%s: %s", self.name, error)
-                told = str(error)
+                last_error = str(error)
 
     def _come_back(self) -> None:
         self.cut_off += 1
@@ -265,9 +265,9 @@ class Worker:
                 if lease is not None:
                     self._let_calls_end(self.cut_off)  # others would make them again
                     self.cut_off += 1  # what was begun meanwhile is handed back too
-                    asked = time.monotonic()
+                    asked_at = time.monotonic()
                     leases.requeue(self.jobs, self.name)
-                    self._lease, self._heard = lease, asked
+                    self._lease, self._heard = lease, asked_at
                     log.warning("%s is back", self.name)
                     return
             except SpanlabError as error:
@@ -310,7 +310,7 @@ def work(settings: Settings, role: WorkerRole, say: Callable[[str], object]) -> 
     """
     ended = threading.Event()
     stops = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(each, lambda *_: ended.set()) for each in stops]
+    handlers = [signal.signal(stop_signal, lambda *_: ended.set()) for stop_signal in stops]
     try:
         me = start(settings, role)
         say(f"{me.name} works on jobs; Ctrl+C ends it after the calls under way")
@@ -319,8 +319,8 @@ def work(settings: Settings, role: WorkerRole, say: Callable[[str], object]) -> 
         say("stopping after the calls under way")
         stop()
     finally:  # a name that is refused leaves the process as it was
-        for each, handler in zip(stops, before, strict=True):
-            signal.signal(each, handler)
+        for stop_signal, handler in zip(stops, handlers, strict=True):
+            signal.signal(stop_signal, handler)
 
 
 def stop() -> None:

@@ -160,7 +160,7 @@ class ApiJobs:
     def newest(self) -> tuple[ApiJob, ...]:
         """Return the jobs that are not forgotten, the newest first, a hundred at most."""
         stored = self.store.api_jobs(limit=MOST)
-        views = jobs.named([each.id for each in stored], self._settings)
+        views = jobs.jobs_by_id([each.id for each in stored], self._settings)
         return tuple(
             _shown(each, views[each.id])
             for each in stored
@@ -229,7 +229,7 @@ class ApiJobs:
 
     def _job(self, job_id: str) -> tuple[StoredJob, JobView]:
         known = _ID.fullmatch(job_id) and self.store.api_jobs([job_id])
-        view = jobs.named([job_id], self._settings).get(job_id) if known else None
+        view = jobs.jobs_by_id([job_id], self._settings).get(job_id) if known else None
         if not known or view is None or not _is_of_api(view):
             raise NotFoundError("there is no such job")
         return known[0], view

@@ -66,7 +66,7 @@ def _cut_off(
             stack.enter_context(working(theirs, home.name, host.inside))
             hosts[home.name] = host
         job_id = jobs.submit_detection(request(model, concurrency=AT_ONCE), here)
-        where = job_store.of(here)
+        where = job_store.shared_job_store(here)
         wait_until(lambda: model.count >= items * 2 // 5, "two fifths of the calls")
         leader = where.part(job_id).executor_id
         (name,) = [each for each in hosts if (each == leader) is follower]
@@ -107,7 +107,7 @@ def _tell_repeated(model: ModelServer, name: str, cut: float, back: float) -> No
 
 def _noticed(job_id: str, here: Settings, name: str) -> float:
     """Return when nothing of a job is in the hands of a worker any more."""
-    where = job_store.of(here)
+    where = job_store.shared_job_store(here)
 
     def free() -> bool:
         rows = [where.part(job_id), *where.rows(parent_workflow_id=job_id)]
@@ -119,7 +119,7 @@ def _noticed(job_id: str, here: Settings, name: str) -> float:
 
 def _works_again(model: ModelServer, here: Settings, name: str, back: float) -> None:
     """Give jobs until the worker that was cut off has done a part of one."""
-    where = job_store.of(here)
+    where = job_store.shared_job_store(here)
     for number in range(60):
         fill(here, 64, 1_000_000 + number * 64)
         job_id = jobs.submit_detection(request(model, concurrency=AT_ONCE), here)

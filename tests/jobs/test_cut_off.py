@@ -97,7 +97,7 @@ def test_a_host_that_is_cut_off_and_returns_loses_nothing_and_asks_little_twice(
     far = through(cable, shared_settings, tmp_path / "far")
     near = shared_settings.model_copy(update={"home": tmp_path / "near"})
     near.home.mkdir()
-    where = job_store.of(shared_settings)
+    where = job_store.shared_job_store(shared_settings)
     proxy = {"http_proxy": f"http://127.0.0.1:{model_cable.port}", "no_proxy": ""}
     with working(far, "far", environ=proxy), working(near, "near"):
         wait_until_ready(far, "far")

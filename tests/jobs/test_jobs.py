@@ -154,7 +154,7 @@ def test_a_job_that_an_earlier_version_paused_is_paused_cancelled_and_resumed(
     fill(settings, 1)
     job_id = jobs.submit_detection(request(model), settings)
     jobs.pause(job_id, settings)
-    job_store.of(settings).say(job_id, stop=None, wish="pause")
+    job_store.shared_job_store(settings).set_attributes(job_id, stop=None, wish="pause")
     assert jobs.job(job_id, settings).state is JobState.PAUSED
     jobs.cancel(job_id, settings)
     assert jobs.job(job_id, settings).state is JobState.CANCELLED

@@ -72,7 +72,7 @@ def test_workers_share_a_job_and_outlive_one_of_them(
     first, _ = (worker(shared_settings, name) for name in ("first", "second"))
     wait_until_ready(shared_settings, "first", "second")
     job_id = jobs.submit_detection(request(model), shared_settings)
-    where = job_store.of(shared_settings)
+    where = job_store.shared_job_store(shared_settings)
 
     def at_work() -> set[str | None]:
         return {row.executor_id for row in where.rows(parent_workflow_id=job_id)}

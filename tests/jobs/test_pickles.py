@@ -121,7 +121,7 @@ def test_a_pickle_is_refused_by_name_and_never_opened(
         schedule="* * * * * *",
         context=Opened(file),
     )
-    job_store.of(where).client.list_schedules()
+    job_store.shared_job_store(where).client.list_schedules()
     writer.delete_schedule("s")
     assert not file.exists()
 

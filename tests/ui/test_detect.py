@@ -177,7 +177,7 @@ def test_a_limit_on_calls_a_minute_goes_with_the_job(
     app.number_input(key="spanlab.detect.rate").set_value(90.0).run()
     start(app)
     (view,) = jobs.jobs()
-    asked = job_store.of().row(view.id).input
+    asked = job_store.shared_job_store().row(view.id).input
     assert asked is not None
     assert asked["args"][0]["rate"] == 90
     assert asked["args"][0]["concurrency"] == 32, "as many as the command has under way"

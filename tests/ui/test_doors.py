@@ -301,7 +301,7 @@ def by_page(name: str, fill: Fill, open_page: OpenPage) -> Spec:
     assert not app.exception
     app.button(key="start-run").click().run()
     (job,) = jobs.jobs()
-    asked = job_store.of().row(job.id).input
+    asked = job_store.shared_job_store().row(job.id).input
     assert asked is not None
     (spec,) = RunRequest.model_validate(asked["args"][0]).detectors
     return spec

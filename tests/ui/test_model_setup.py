@@ -136,7 +136,7 @@ def test_a_search_has_the_models_of_the_session_that_detectors_have(
     assert not app.exception
     (view,) = jobs.jobs()
     assert jobs.wait(view.id, timeout=120).state is JobState.FAILED
-    asked = job_store.of().row(view.id).input
+    asked = job_store.shared_job_store().row(view.id).input
     assert asked is not None
     search = asked["args"][0]["search"]
     assert KEY not in str(asked)
@@ -147,7 +147,7 @@ def test_a_search_has_the_models_of_the_session_that_detectors_have(
     app.selectbox(key="spanlab.optimise.detector").select("ucsc-4-gpt4o-extract-any").run()
     app.button(key="start-search").click().run()
     second = jobs.jobs()[0].id
-    member = job_store.of().row(second).input
+    member = job_store.shared_job_store().row(second).input
     assert member is not None
     model = member["args"][0]["search"]["detector"]["model"]
     assert (model["model"], model["base_url"]) == ("gpt-4o", model_server.url)

@@ -84,7 +84,7 @@ def test_a_search_is_estimated_and_started(
     app.button(key="start-search").click().run()
     assert not app.exception
     (job,) = jobs.jobs()
-    asked = job_store.of().row(job.id).input
+    asked = job_store.shared_job_store().row(job.id).input
     assert asked is not None
     request = asked["args"][0]
     assert (request["rate"], request["budget"]["searches"]) == (90, 7)
@@ -160,7 +160,7 @@ def test_only_what_can_be_tuned_is_offered(
     app.button(key="start-search").click().run()
     (job,) = jobs.jobs()
     assert job.title == "ucsc-4-gpt4o-extract-any for max-iou on mine"
-    asked = job_store.of().row(job.id).input
+    asked = job_store.shared_job_store().row(job.id).input
     assert asked is not None
     search = asked["args"][0]["search"]
     assert search["detector"]["model"]["model"] == "gpt-4o"
