@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from sqlalchemy import Connection, bindparam, select, update
 
 from spanlab.errors import InputError, StoreError
-from spanlab.schema import Annotation, AnnotatorKind, Item, Status, merged, renumbered
+from spanlab.schema import Annotation, Item, merged, renumbered
 from spanlab.storage import catalog, search
 from spanlab.storage.catalog import (
     AnnotatorRow,
@@ -25,11 +25,12 @@ from spanlab.storage.engine import Database, insert_or_replace
 from spanlab.storage.items import locked, to_json
 from spanlab.storage.queue_values import (
     AnnotationValues,
+    StoredAnnotation,
     annotation_values,
-    counted_values,
-    disputed_values,
+    stored_at,
+    update_values,
 )
-from spanlab.storage.tables import annotated, annotators, items, queue_values, reviews
+from spanlab.storage.tables import annotated, items, queue_values, reviews
 
 Pairs = Sequence[tuple[str, Annotation]]  # item ids with their annotations
 _T = TypeVar("_T")
@@ -44,19 +45,6 @@ class AnnotationRow:
     position: int
     annotator: AnnotatorRow
     annotation: Annotation
-
-
-@dataclass(frozen=True)
-class StoredAnnotation:
-    """The stored annotation of an item by one annotator."""
-
-    place: int
-    values: AnnotationValues
-    json: str
-
-    def annotation(self) -> Annotation:
-        """Return the annotation itself."""
-        return Annotation.model_validate_json(self.json)
 
 
 def save_annotations(
@@ -140,39 +128,6 @@ def put(connection: Connection, dataset: DatasetRow, entries: Sequence[Annotatio
     tally.write(connection, dataset.id)
 
 
-def update_values(
-    connection: Connection,
-    dataset: int,
-    there: Mapping[int, Mapping[int, StoredAnnotation]],
-    disputed: Collection[int],
-) -> None:
-    """Write the values of items anew that follow from all their annotations.
-
-    Args:
-        connection: in a transaction that may write; the items' rows must be locked.
-        dataset: its number.
-        there: the items' annotations by position and annotator.
-        disputed: the positions where the disagreement may have changed: they take longer.
-    """
-    counted, decided = [], []
-    for position, by_annotator in there.items():
-        at = {"at": position}
-        counted.append(at | counted_values(stored.values for stored in by_annotator.values()))
-        if position in disputed:
-            deciding = [
-                stored.annotation() for stored in by_annotator.values() if stored.values.decides
-            ]
-            decided.append(at | disputed_values(deciding))
-    here = update(queue_values).where(
-        queue_values.c.dataset_id == dataset, queue_values.c.position == bindparam("at")
-    )
-    for rows in (counted, decided):
-        if rows:
-            connection.execute(
-                here.values({name: bindparam(name) for name in rows[0].keys() - {"at"}}), rows
-            )
-
-
 def annotation_row(
     dataset: int,
     position: int,
@@ -190,23 +145,6 @@ def annotation_row(
         **values.columns(),
         "json": to_json(annotation),
     }
-
-
-def stored_at(
-    connection: Connection, dataset: int, positions: Sequence[int]
-) -> dict[int, dict[int, StoredAnnotation]]:
-    """Return the stored annotations at ``positions`` by position and annotator."""
-    by_position: dict[int, dict[int, StoredAnnotation]] = {position: {} for position in positions}
-    rows = connection.execute(
-        select(annotated, annotators.c.kind)
-        .join(annotators)
-        .where(annotated.c.dataset_id == dataset, annotated.c.position.in_(by_position))
-    )
-    for row in rows:
-        kind, status = AnnotatorKind(row.kind), Status(row.status)
-        values = AnnotationValues(kind, status, row.prob, row.n_labels, row.n_claims)
-        by_position[row.position][row.annotator_id] = StoredAnnotation(row.place, values, row.json)
-    return by_position
 
 
 def _entries(connection: Connection, dataset: DatasetRow, batch: Pairs) -> list[AnnotationRow]:

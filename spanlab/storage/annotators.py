@@ -25,7 +25,6 @@ from sqlalchemy import (
 from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings, Name
 from spanlab.storage import campaigns, search
-from spanlab.storage.annotations import stored_at, update_values
 from spanlab.storage.catalog import (
     AnnotatorRow,
     DatasetRow,
@@ -34,6 +33,7 @@ from spanlab.storage.catalog import (
     change_settings,
 )
 from spanlab.storage.items import lock, to_json
+from spanlab.storage.queue_values import stored_at, update_values
 from spanlab.storage.tables import annotated, annotators, loads, operations, reservations, reviews
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)

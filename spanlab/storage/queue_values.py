@@ -1,15 +1,19 @@
-"""The numbers that queues filter and order by, worked out from items and annotations.
+"""The numbers that queues filter and order by, worked out from items and annotations, and kept.
 
 They stand in columns of the tables ``annotations`` and ``queue_values`` (see tables.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, bindparam, select, update
 
 from spanlab.labels import disagreement
 from spanlab.schema import Annotation, AnnotatorKind, Item, Status
+from spanlab.storage.tables import annotated, annotators, queue_values
 
 Values = dict[str, Any]  # by the name of the column
 
@@ -109,3 +113,66 @@ def disputed_values(deciding: Sequence[Annotation]) -> Values:
     if len(detectors) < len(deciding):
         alone = disagreement(detectors) if len(detectors) > 1 else None
     return {"disagreement": score, "detector_disagreement": alone}
+
+
+@dataclass(frozen=True)
+class StoredAnnotation:
+    """The stored annotation of an item by one annotator."""
+
+    place: int
+    values: AnnotationValues
+    json: str
+
+    def annotation(self) -> Annotation:
+        """Return the annotation itself."""
+        return Annotation.model_validate_json(self.json)
+
+
+def update_values(
+    connection: Connection,
+    dataset: int,
+    there: Mapping[int, Mapping[int, StoredAnnotation]],
+    disputed: Collection[int],
+) -> None:
+    """Write the values of items anew that follow from all their annotations.
+
+    Args:
+        connection: in a transaction that may write; the items' rows must be locked.
+        dataset: its number.
+        there: the items' annotations by position and annotator.
+        disputed: the positions where the disagreement may have changed: they take longer.
+    """
+    counted, decided = [], []
+    for position, by_annotator in there.items():
+        at = {"at": position}
+        counted.append(at | counted_values(stored.values for stored in by_annotator.values()))
+        if position in disputed:
+            deciding = [
+                stored.annotation() for stored in by_annotator.values() if stored.values.decides
+            ]
+            decided.append(at | disputed_values(deciding))
+    here = update(queue_values).where(
+        queue_values.c.dataset_id == dataset, queue_values.c.position == bindparam("at")
+    )
+    for rows in (counted, decided):
+        if rows:
+            connection.execute(
+                here.values({name: bindparam(name) for name in rows[0].keys() - {"at"}}), rows
+            )
+
+
+def stored_at(
+    connection: Connection, dataset: int, positions: Sequence[int]
+) -> dict[int, dict[int, StoredAnnotation]]:
+    """Return the stored annotations at ``positions`` by position and annotator."""
+    by_position: dict[int, dict[int, StoredAnnotation]] = {position: {} for position in positions}
+    rows = connection.execute(
+        select(annotated, annotators.c.kind)
+        .join(annotators)
+        .where(annotated.c.dataset_id == dataset, annotated.c.position.in_(by_position))
+    )
+    for row in rows:
+        kind, status = AnnotatorKind(row.kind), Status(row.status)
+        values = AnnotationValues(kind, status, row.prob, row.n_labels, row.n_claims)
+        by_position[row.position][row.annotator_id] = StoredAnnotation(row.place, values, row.json)
+    return by_position
