@@ -13,15 +13,8 @@ from sqlalchemy import Connection, bindparam, select, update
 from spanlab.errors import InputError, StoreError
 from spanlab.schema import Annotation, Item, merged, renumbered
 from spanlab.storage import catalog, search
-from spanlab.storage.catalog import (
-    AnnotatorRow,
-    DatasetRow,
-    StatusTally,
-    add_labels,
-    labels_of,
-    register,
-)
-from spanlab.storage.engine import Database, insert_or_replace
+from spanlab.storage.catalog import AnnotatorRow, DatasetRow, StatusTally, register
+from spanlab.storage.engine import Database, insert_new, insert_or_replace
 from spanlab.storage.items import locked, to_json
 from spanlab.storage.queue_values import (
     AnnotationValues,
@@ -30,7 +23,7 @@ from spanlab.storage.queue_values import (
     stored_at,
     update_values,
 )
-from spanlab.storage.tables import annotated, items, queue_values, reviews
+from spanlab.storage.tables import annotated, items, labels, queue_values, reviews
 
 Pairs = Sequence[tuple[str, Annotation]]  # item ids with their annotations
 _T = TypeVar("_T")
@@ -294,3 +287,22 @@ def _grow(
             here = (table.c.dataset_id == dataset.id, table.c.position == bindparam("at"))
             connection.execute(update(table).where(*here).values({column: bindparam(value)}), rows)
     return checked_rows(connection, dataset, pairs, stored, who)
+
+
+def labels_of(annotation: Annotation) -> list[str]:
+    """Return the labels of an annotation's spans, each once, in alphabetical order."""
+    return sorted({span.label for span in annotation.spans if span.label is not None})
+
+
+def add_labels(connection: Connection, dataset: int, names: Iterable[str]) -> None:
+    """Enter those of ``names`` that spans of ``dataset`` have not used before."""
+    if not (names := tuple(names)):
+        return
+    used = labels.c.dataset_id == dataset
+    entered = set(connection.execute(select(labels.c.label).where(used)).scalars())
+    rows = [
+        {"dataset_id": dataset, "label": name, "place": len(entered) + more}
+        for more, name in enumerate(name for name in dict.fromkeys(names) if name not in entered)
+    ]
+    if rows:
+        connection.execute(insert_new(connection, labels), rows)

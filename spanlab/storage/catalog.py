@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +13,6 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.schema import (
-    Annotation,
     AnnotatorKind,
     AnnotatorSummary,
     DatasetSettings,
@@ -21,7 +20,7 @@ from spanlab.schema import (
     Name,
     Status,
 )
-from spanlab.storage.engine import insert_new, once, writes
+from spanlab.storage.engine import once, writes
 from spanlab.storage.tables import READY, annotators, datasets, labels, languages, operations
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
@@ -340,22 +339,3 @@ def register(
             f"{kind.value} too: choose another annotator name"
         )
     return annotator
-
-
-def labels_of(annotation: Annotation) -> list[str]:
-    """Return the labels of an annotation's spans, each once, in alphabetical order."""
-    return sorted({span.label for span in annotation.spans if span.label is not None})
-
-
-def add_labels(connection: Connection, dataset: int, names: Iterable[str]) -> None:
-    """Enter those of ``names`` that spans of ``dataset`` have not used before."""
-    if not (names := tuple(names)):
-        return
-    used = labels.c.dataset_id == dataset
-    entered = set(connection.execute(select(labels.c.label).where(used)).scalars())
-    rows = [
-        {"dataset_id": dataset, "label": name, "place": len(entered) + more}
-        for more, name in enumerate(name for name in dict.fromkeys(names) if name not in entered)
-    ]
-    if rows:
-        connection.execute(insert_new(connection, labels), rows)

@@ -14,14 +14,8 @@ from sqlalchemy import text
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Record, Status
 from spanlab.storage import catalog, search
-from spanlab.storage.catalog import (
-    AnnotatorRow,
-    DatasetRow,
-    StatusTally,
-    add_labels,
-    labels_of,
-    register,
-)
+from spanlab.storage.annotations import add_labels, labels_of
+from spanlab.storage.catalog import AnnotatorRow, DatasetRow, StatusTally, register
 from spanlab.storage.engine import Database, insert_rows
 from spanlab.storage.items import to_json
 from spanlab.storage.processes import ProcessWriter

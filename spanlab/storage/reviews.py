@@ -24,15 +24,8 @@ from spanlab.oplog import (
 )
 from spanlab.oplog.operations import RefusedOperation, Review, SentOperation, WriteReply
 from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings, Item, Status
-from spanlab.storage.annotations import AnnotationRow, put
-from spanlab.storage.catalog import (
-    AnnotatorRow,
-    DatasetRow,
-    annotators_of,
-    labels_of,
-    register,
-    settings_of,
-)
+from spanlab.storage.annotations import AnnotationRow, labels_of, put
+from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, register, settings_of
 from spanlab.storage.engine import insert_or_replace
 from spanlab.storage.items import lock, one, position_of, to_json
 from spanlab.storage.reservations import renew
