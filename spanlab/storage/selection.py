@@ -238,13 +238,12 @@ class Selection:
         if query.order == "import":
             return [QueueSegment(0)]
         if query.order == "status":
-            reviewer = query.reviewer
+            reviewer, stored = query.reviewer, annotated.c.status
             ranked = [
                 QueueSegment(self._rank(float(n)), excluded=self._begun(reviewer))
                 if status is _NOTHING
                 else QueueSegment(
-                    self._rank(float(n)),
-                    (self._has(reviewer, annotated.c.status == status.value),),
+                    self._rank(float(n)), (self._has(reviewer, stored == status.value),)
                 )
                 for n, status in enumerate(STATUSES)
             ]
