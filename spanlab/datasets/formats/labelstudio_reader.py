@@ -17,11 +17,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from spanlab.datasets import reader
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import FileRow, InputFile
+from spanlab.datasets.formats.labelstudio_tasks import ExportedTask, TaskRegion, TaskResult
 from spanlab.datasets.quotes import OffsetReader, OffsetUnit, RegionPlace, span_at
 from spanlab.datasets.read_options import ControlResponse, ReadOptions
 from spanlab.datasets.reader import checked, language, passages_of, text_of
@@ -30,7 +31,6 @@ from spanlab.schema import (
     Annotation,
     AnnotatorKind,
     Item,
-    Probability,
     Record,
     Response,
     Responses,
@@ -38,104 +38,10 @@ from spanlab.schema import (
     Status,
 )
 
-_UNNAMED = "annotator"
-_RESPONSES: TypeAdapter[Responses] = TypeAdapter(Responses)
-_RESPONSE_TYPES = frozenset({"choices", "rating", "number", "textarea"})
-
-
-class _OpenModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
-
-
-class TaskRegion(_OpenModel):
-    """A labelled part of something."""
-
-    id: str | int | None = None
-    value: dict[str, JsonValue] = {}
-    from_name: str | None = None
-    to_name: str | None = None
-    type: str = ""
-    score: Probability | None = None
-    meta: dict[str, JsonValue] | None = None
-
-    def place(self, field: str) -> RegionPlace | None:
-        """Return where the region is, or None if it is not a part of a text."""
-        start, end, quoted = (self.value.get(key) for key in ("start", "end", "text"))
-        if not (isinstance(start, int) and isinstance(end, int)):
-            return None
-        return RegionPlace(start, end, quoted if isinstance(quoted, str) else None, field)
-
-    def labels(self) -> tuple[str | None, ...]:
-        """Return the labels; one None for a region without any."""
-        labels = self.value.get("labels", self.value.get(self.type))
-        return tuple(map(str, labels)) if isinstance(labels, list) and labels else (None,)
-
-    def response(self) -> Response | None:
-        """Return what was responded, None for nothing or for what is no single response."""
-        given = self.value.get("text" if self.type == "textarea" else self.type)
-        if self.type == "textarea":
-            lines = given if isinstance(given, list) else [given or ""]
-            return "\n".join(map(str, lines)) or None
-        if self.type == "choices":
-            value = given[0] if isinstance(given, list) and len(given) == 1 else None
-            return value if isinstance(value, str) else None
-        whole = isinstance(given, int) or (isinstance(given, float) and given.is_integer())
-        return int(given) if isinstance(given, int | float) and whole else None
-
-    def note(self) -> str | None:
-        """Return what was written beside the region."""
-        text = (self.meta or {}).get("text")
-        return "\n".join(map(str, text)) if isinstance(text, list) and text else None
-
-
-class TaskResult(_OpenModel):
-    """What one person or model marked."""
-
-    result: tuple[TaskRegion, ...] = ()
-
-
-class TaskAnnotation(TaskResult):
-    """An annotation."""
-
-    completed_by: int | str | dict[str, JsonValue] | None = None
-    created_username: str | None = None
-    was_cancelled: bool = False
-
-    def name(self) -> str:
-        """Return the e-mail address, the name or else the number of the person."""
-        who = self.completed_by
-        if isinstance(who, dict):
-            full = " ".join(str(who.get(key) or "") for key in ("first_name", "last_name")).strip()
-            who = str(who.get("email") or full or who.get("id") or "")
-        return str(who or self.created_username or _UNNAMED)
-
-
-class PredictionResult(TaskResult):
-    """A prediction."""
-
-    model_version: str | None = None
-    score: Probability | None = None
-
-
-class ExportedTask(_OpenModel):
-    """A task."""
-
-    data: dict[str, JsonValue]
-    annotations: tuple[TaskAnnotation, ...] = ()
-    predictions: tuple[PredictionResult, ...] = ()
-
-    def places(self) -> Iterator[tuple[str | None, RegionPlace]]:
-        """Yield the name of the labelled text and the place of each region."""
-        for kind, results in (("annotations", self.annotations), ("predictions", self.predictions)):
-            for index, result in enumerate(results):
-                for number, region in enumerate(result.result):
-                    place = region.place(f"{kind}.{index}.result.{number}.value")
-                    if place is not None:
-                        yield region.to_name, place
-
-
 GOLD = "gold"  # whose annotations are gold labels
 _UNNAMED_MODEL = "prediction"
+_RESPONSES: TypeAdapter[Responses] = TypeAdapter(Responses)
+_RESPONSE_TYPES = frozenset({"choices", "rating", "number", "textarea"})
 
 
 class _MarkedTask(NamedTuple):

@@ -1,0 +1,103 @@
+"""Label Studio's tasks as its JSON has them: regions of texts, by people and models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from spanlab.datasets.quotes import RegionPlace
+from spanlab.schema import Probability, Response
+
+_UNNAMED = "annotator"
+
+
+class _OpenModel(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
+
+
+class TaskRegion(_OpenModel):
+    """A labelled part of something."""
+
+    id: str | int | None = None
+    value: dict[str, JsonValue] = {}
+    from_name: str | None = None
+    to_name: str | None = None
+    type: str = ""
+    score: Probability | None = None
+    meta: dict[str, JsonValue] | None = None
+
+    def place(self, field: str) -> RegionPlace | None:
+        """Return where the region is, or None if it is not a part of a text."""
+        start, end, quoted = (self.value.get(key) for key in ("start", "end", "text"))
+        if not (isinstance(start, int) and isinstance(end, int)):
+            return None
+        return RegionPlace(start, end, quoted if isinstance(quoted, str) else None, field)
+
+    def labels(self) -> tuple[str | None, ...]:
+        """Return the labels; one None for a region without any."""
+        labels = self.value.get("labels", self.value.get(self.type))
+        return tuple(map(str, labels)) if isinstance(labels, list) and labels else (None,)
+
+    def response(self) -> Response | None:
+        """Return what was responded, None for nothing or for what is no single response."""
+        given = self.value.get("text" if self.type == "textarea" else self.type)
+        if self.type == "textarea":
+            lines = given if isinstance(given, list) else [given or ""]
+            return "\n".join(map(str, lines)) or None
+        if self.type == "choices":
+            value = given[0] if isinstance(given, list) and len(given) == 1 else None
+            return value if isinstance(value, str) else None
+        whole = isinstance(given, int) or (isinstance(given, float) and given.is_integer())
+        return int(given) if isinstance(given, int | float) and whole else None
+
+    def note(self) -> str | None:
+        """Return what was written beside the region."""
+        text = (self.meta or {}).get("text")
+        return "\n".join(map(str, text)) if isinstance(text, list) and text else None
+
+
+class TaskResult(_OpenModel):
+    """What one person or model marked."""
+
+    result: tuple[TaskRegion, ...] = ()
+
+
+class TaskAnnotation(TaskResult):
+    """An annotation."""
+
+    completed_by: int | str | dict[str, JsonValue] | None = None
+    created_username: str | None = None
+    was_cancelled: bool = False
+
+    def name(self) -> str:
+        """Return the e-mail address, the name or else the number of the person."""
+        who = self.completed_by
+        if isinstance(who, dict):
+            full = " ".join(str(who.get(key) or "") for key in ("first_name", "last_name")).strip()
+            who = str(who.get("email") or full or who.get("id") or "")
+        return str(who or self.created_username or _UNNAMED)
+
+
+class PredictionResult(TaskResult):
+    """A prediction."""
+
+    model_version: str | None = None
+    score: Probability | None = None
+
+
+class ExportedTask(_OpenModel):
+    """A task."""
+
+    data: dict[str, JsonValue]
+    annotations: tuple[TaskAnnotation, ...] = ()
+    predictions: tuple[PredictionResult, ...] = ()
+
+    def places(self) -> Iterator[tuple[str | None, RegionPlace]]:
+        """Yield the name of the labelled text and the place of each region."""
+        for kind, results in (("annotations", self.annotations), ("predictions", self.predictions)):
+            for index, result in enumerate(results):
+                for number, region in enumerate(result.result):
+                    place = region.place(f"{kind}.{index}.result.{number}.value")
+                    if place is not None:
+                        yield region.to_name, place
