@@ -176,7 +176,7 @@ def mcp(
     key = Settings.read().api_key
     with Store.open() as store:
         has_keys = bool(store.access.tokens("key"))
-        check_key(key, host, others=has_keys)
+        check_key(key, host, has_other_keys=has_keys)
         # What tools do costs the server's money: keys need the role of a lead.
         app = RoleCheck(
             JsonBodies(server.streamable_http_app(host=host)),

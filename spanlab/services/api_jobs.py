@@ -110,22 +110,22 @@ class ApiJobs:
         self._lock, self._starting = Lock(), [0]  # shared by those who act
 
     def acting_as(self, actor: Actor) -> ApiJobs:
-        """Return the same jobs for who may see no more of them than their roles say."""
+        """Return the same jobs, of which an actor sees only what their roles allow."""
         bound = copy(self)
         bound.store = self.store.acting_as(actor)
         return bound
 
-    def start(self, asked: JobRequest) -> ApiJob:
-        """Queue a job.
+    def start(self, request: JobRequest) -> ApiJob:
+        """Store the answers as a dataset of their own, and queue a job that detects in them.
 
         Raises:
             UsageError: the detector is not offered, or too many jobs are under way.
         """
-        spec = self._offers.spec(asked.detector)
-        with self._one_more():
+        spec = self._offers.spec(request.detector)
+        with self._counted_as_starting():
             job_id = token_hex(16)
             dataset = _DATASET + job_id
-            items = (each.item(str(number)) for number, each in enumerate(asked.answers))
+            items = (answer.item(str(number)) for number, answer in enumerate(request.answers))
             self.store.import_records(dataset, (Record(item=item) for item in items))
             self.store.enter_api_job(job_id, dataset)
             try:
@@ -136,8 +136,8 @@ class ApiJobs:
         return self.get(job_id)
 
     @contextmanager
-    def _one_more(self) -> Iterator[None]:
-        """Refuse one job too many, those counted that others start at this moment."""
+    def _counted_as_starting(self) -> Iterator[None]:
+        """Count a job that is being started, and refuse it if too many are under way."""
         with self._lock:
             queued = self.store.api_jobs(jobs.under_way(self._settings))
             if len(queued) + self._starting[0] >= _OPEN:
@@ -150,25 +150,29 @@ class ApiJobs:
                 self._starting[0] -= 1
 
     def get(self, job_id: str) -> ApiJob:
-        """Return how far a job is.
+        """Return the state and progress of a job.
 
         Raises:
             NotFoundError: the API has no such job.
         """
-        return _shown(*self._job(job_id))
+        return _api_job(*self._job(job_id))
 
     def newest(self) -> tuple[ApiJob, ...]:
         """Return the jobs that are not forgotten, the newest first, a hundred at most."""
-        stored = self.store.api_jobs(limit=MOST)
-        views = jobs.jobs_by_id([each.id for each in stored], self._settings)
+        stored_jobs = self.store.api_jobs(limit=MOST)
+        views = jobs.jobs_by_id([stored_job.id for stored_job in stored_jobs], self._settings)
         return tuple(
-            _shown(each, views[each.id])
-            for each in stored
-            if each.id in views and _is_of_api(views[each.id])
+            _api_job(stored_job, views[stored_job.id])
+            for stored_job in stored_jobs
+            if stored_job.id in views and _is_of_api(views[stored_job.id])
         )
 
     def results(self, job_id: str, start: int = 0) -> JobResults:
-        """Return a page of what was found so far.
+        """Return a page of results: what the detector found in at most 100 answers.
+
+        Args:
+            job_id: the job's id.
+            start: number of the page's first answer, from 0.
 
         Raises:
             NotFoundError: the API has no such job, or its results were deleted.
@@ -180,7 +184,7 @@ class ApiJobs:
         except NotFoundError:  # its message names the datasets of others
             raise NotFoundError(_GONE) from None
         return JobResults(
-            results=tuple(map(_found, records)), next=stop if stop < stored.total else None
+            results=tuple(map(_reply, records)), next=stop if stop < stored.total else None
         )
 
     def rates(self, job_id: str) -> JobRates:
@@ -195,16 +199,20 @@ class ApiJobs:
             raise NotFoundError(_GONE)
         (name,) = RunRequest.model_validate(view.request).annotators
         try:
-            found = rates(self.store, stored.dataset, "lang", [name])
+            job_rates = rates(self.store, stored.dataset, "lang", [name])
         except (NotFoundError, UsageError) as error:  # its message names the dataset
             raise UsageError("nothing was found for this job yet") from error
-        tables = [*found.corrected, found.tables()[-1 if not found.pairs else -2]]
-        mine = f" of {stored.dataset}"  # a name that people may have given
+        tables = [*job_rates.corrected, job_rates.tables()[-1 if not job_rates.pairs else -2]]
+        of_dataset = f" of {stored.dataset}"  # a name that people may have given
         return JobRates(
-            is_raw=not found.corrected,
+            is_raw=not job_rates.corrected,
             tables=tuple(
-                JobTable(title=t.title.replace(mine, ""), rows=flat_rows(t), remarks=t.remarks)
-                for t in tables
+                JobTable(
+                    title=table.title.replace(of_dataset, ""),
+                    rows=flat_rows(table),
+                    remarks=table.remarks,
+                )
+                for table in tables
             ),
         )
 
@@ -228,11 +236,11 @@ class ApiJobs:
         return None
 
     def _job(self, job_id: str) -> tuple[StoredJob, JobView]:
-        known = _ID.fullmatch(job_id) and self.store.api_jobs([job_id])
-        view = jobs.jobs_by_id([job_id], self._settings).get(job_id) if known else None
-        if not known or view is None or not _is_of_api(view):
+        stored = _ID.fullmatch(job_id) and self.store.api_jobs([job_id])
+        view = jobs.jobs_by_id([job_id], self._settings).get(job_id) if stored else None
+        if not stored or view is None or not _is_of_api(view):
             raise NotFoundError("there is no such job")
-        return known[0], view
+        return stored[0], view
 
 
 def _is_of_api(view: JobView) -> bool:
@@ -240,7 +248,7 @@ def _is_of_api(view: JobView) -> bool:
     return view.request is not None and view.request["dataset"] == _DATASET + view.id
 
 
-def _shown(stored: StoredJob, view: JobView) -> ApiJob:
+def _api_job(stored: StoredJob, view: JobView) -> ApiJob:
     error = _GONE if stored.dataset is None else view.error
     return ApiJob(
         id=view.id,
@@ -252,6 +260,8 @@ def _shown(stored: StoredJob, view: JobView) -> ApiJob:
     )
 
 
-def _found(record: Record) -> DetectionReply | None:
-    said = next((each for each in record.annotations if each.kind is AnnotatorKind.DETECTOR), None)
-    return None if said is None else reply_of(said, record.item)
+def _reply(record: Record) -> DetectionReply | None:
+    annotation = next(
+        (each for each in record.annotations if each.kind is AnnotatorKind.DETECTOR), None
+    )
+    return None if annotation is None else reply_of(annotation, record.item)

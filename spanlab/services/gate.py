@@ -1,4 +1,4 @@
-"""What stands before every service that listens: a key, and no patience with half a request."""
+"""The gate of every service that listens: it checks keys and roles, and bounds slow requests."""
 
 from __future__ import annotations
 
@@ -36,39 +36,39 @@ _BEARER: Final = b"Bearer "
 ACTOR: Final = "spanlab.actor"  # in the scope of a request that has passed: who asks
 
 
-def check_key(key: str, host: str | None = None, *, others: bool = False) -> None:
+def check_key(key: str, host: str | None = None, *, has_other_keys: bool = False) -> None:
     """Check the key with which a service is to listen.
 
     Args:
         key: the key, empty for none.
         host: where the service listens, if it needs no key on this machine alone.
-        others: whether there are keys of `spanlab keys`, so that this one may be missing.
+        has_other_keys: whether there are keys of `spanlab keys`, so that this one may be missing.
 
     Raises:
         UsageError: the key is missing or too short.
     """
-    if not key and (others or (host is not None and host in LOOPBACK)):
+    if not key and (has_other_keys or (host is not None and host in LOOPBACK)):
         return
     if len(key) < _SHORTEST:
-        where = "" if host is None else f" to listen at {host}"
+        listening = "" if host is None else f" to listen at {host}"
         raise UsageError(
-            f"set {KEY} to a key of at least {_SHORTEST} characters{where}, or make one with "
+            f"set {KEY} to a key of at least {_SHORTEST} characters{listening}, or make one with "
             "`spanlab keys create`"
         )
 
 
 class Gate:
-    """Lets requests with the key through, and answers those with a wrong one ever more slowly.
+    """Lets requests with a valid key through, and refuses wrong keys more slowly each time.
 
-    Who has the right key never waits, whatever others try. A body has to come as it is begun.
+    A request with a valid key never waits, whatever others try.
 
     Args:
-        app: what is behind it.
-        key: the owner's, has to come as ``Authorization: Bearer KEY``; empty for none.
-        open_paths: which need no key.
-        bearer: says who brings another key, None for nobody; without it, and without ``key``,
-            everybody may ask.
-        patience: seconds for a body; each 50,000 bytes of it give another one.
+        app: the ASGI application behind the gate.
+        key: the owner's key, expected as ``Authorization: Bearer KEY``; empty for none.
+        open_paths: paths that need no key.
+        bearer: finds who holds another key, None for nobody; without it, and without ``key``,
+            every request is let through as the owner's.
+        patience: seconds until a body has to be complete; each 50,000 bytes add another one.
     """
 
     def __init__(
@@ -88,23 +88,23 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
         elif scope["path"] in self._open:
-            await self._pass(scope, receive, send)
-        elif (actor := await self._asks(dict(scope["headers"]))) is not None:
-            await self._pass({**scope, ACTOR: actor}, receive, send)
+            await self._pass_on(scope, receive, send)
+        elif (actor := await self._actor_of(dict(scope["headers"]))) is not None:
+            await self._pass_on({**scope, ACTOR: actor}, receive, send)
         else:
             await asyncio.sleep(self._delay())
             words = "the header Authorization has no key that is known: Bearer KEY"
             await refuse(send, 401, words, (b"www-authenticate", b"Bearer"))
 
-    async def _asks(self, headers: dict[bytes, bytes]) -> Actor | None:
-        given = headers.get(b"authorization", b"")
-        if self._key is not None and secrets.compare_digest(given, self._key):
+    async def _actor_of(self, headers: dict[bytes, bytes]) -> Actor | None:
+        header = headers.get(b"authorization", b"")
+        if self._key is not None and secrets.compare_digest(header, self._key):
             return OWNER
         if self._bearer is None:
             return OWNER if self._key is None else None
-        if not given.startswith(_BEARER):
+        if not header.startswith(_BEARER):
             return None
-        token = given.removeprefix(_BEARER).decode(errors="replace")
+        token = header.removeprefix(_BEARER).decode(errors="replace")
         try:
             return await run_in_threadpool(self._bearer, token)
         except StoreError:  # the database is away: nobody is known
@@ -117,12 +117,12 @@ class Gate:
         self._wrong.append(now)
         return min(_LONGEST, _FIRST * 2.0 ** (len(self._wrong) - 1))
 
-    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand a request on; who does not send all of it is told so in place of an answer."""
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on to the application; refuse it if its body does not come in time."""
         until = time.monotonic() + self._patience
         is_whole = is_late = has_answer = False
 
-        async def patient() -> Message:
+        async def receive_in_time() -> Message:
             nonlocal until, is_whole, is_late
             if is_whole:  # what comes now is that the caller has gone
                 return await receive()
@@ -141,17 +141,17 @@ class Gate:
                 has_answer = True
                 await send(message)
 
-        await self._app(scope, patient, answer)
+        await self._app(scope, receive_in_time, answer)
         if is_late and not has_answer:
             await refuse(send, 408, "the request was begun and did not come to its end")
 
 
 class RoleCheck:
-    """Lets those through whose role allows it.
+    """Lets a request through if its actor's role allows it.
 
     Args:
-        app: what is behind it.
-        needed: what a request needs, by its method and path; None for nothing.
+        app: the ASGI application behind the check.
+        needed: returns the permission for a method and path; None for none.
     """
 
     def __init__(self, app: ASGIApp, needed: Callable[[str, str], Permission | None]) -> None:
@@ -168,13 +168,13 @@ class RoleCheck:
 
 
 class JsonBodies:
-    """Hands requests on whose bodies are sound JSON, whatever their headers say; none are others.
+    """Lets requests through whose bodies are valid JSON or empty, whatever their headers say.
 
     Half an emoji in them, where a text was cut off, is replaced.
 
     Args:
-        app: what is behind it.
-        other_paths: whose bodies are something else, which is read and bounded there.
+        app: the ASGI application behind the check.
+        other_paths: paths whose bodies are no JSON; their handlers bound them.
     """
 
     def __init__(self, app: ASGIApp, other_paths: Collection[str] = ()) -> None:
@@ -185,13 +185,13 @@ class JsonBodies:
         if scope["type"] != "http" or scope["path"] in self._others:
             await self._app(scope, receive, send)
             return
-        body, more = bytearray(), True
-        while more:
+        body, has_more = bytearray(), True
+        while has_more:
             message = await receive()
             if message["type"] != "http.request":
                 return  # the caller has gone
             body += message.get("body", b"")
-            more = message.get("more_body", False)
+            has_more = message.get("more_body", False)
             if len(body) > LARGEST:
                 await refuse(send, 413, f"the request is larger than {LARGEST:,} bytes")
                 return
@@ -204,32 +204,43 @@ class JsonBodies:
         sound: Message = {"type": "http.request", "body": text.encode(), "more_body": False}
         waiting = iter((sound,))
 
-        async def replayed() -> Message:
+        async def replay() -> Message:
             return next(waiting, None) or await receive()
 
-        await self._app(scope, replayed, send)
+        await self._app(scope, replay, send)
 
 
 async def refuse(send: Send, status: int, words: str, *headers: tuple[bytes, bytes]) -> None:
-    """Answer a request that is not read to its end: with ``words``, and a closed connection."""
+    """Refuse a request without reading it to its end: send an error, and close the connection.
+
+    Args:
+        send: ASGI's callable for the reply.
+        status: the HTTP status.
+        words: the error's message.
+        headers: headers beside the usual ones, as names and values.
+    """
     body = json.dumps({"error": words}).encode()
-    usual = [
+    standard_headers = [
         (b"content-type", b"application/json"),
         (b"content-length", b"%d" % len(body)),
         (b"connection", b"close"),
     ]
-    start = {"type": "http.response.start", "status": status, "headers": [*usual, *headers]}
+    start = {
+        "type": "http.response.start",
+        "status": status,
+        "headers": [*standard_headers, *headers],
+    }
     await send(start)
     await send({"type": "http.response.body", "body": body})
 
 
 def serve(app: ASGIApp, host: str, port: int) -> None:
-    """Serve an application over HTTP until it is stopped; half a head is closed after 10 s."""
+    """Serve an application over HTTP until the process is stopped."""
     uvicorn.run(app, host=host, port=port, log_level="warning", http=HeadLimit, ws="none")
 
 
 class HeadLimit(H11Protocol):
-    """A connection that ends where the head of a request does not come, or only by and by."""
+    """A connection that is closed if the head of a request has not come after ten seconds."""
 
     patience = PATIENCE
     _timer: asyncio.TimerHandle | None = None

@@ -1,4 +1,4 @@
-"""The same offers as a JSON API: a key, limits, long work as jobs, and a page that describes it."""
+"""The JSON API: detections, verdicts, scores and searches over HTTP, and long work as jobs."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def http_api(
     """Return the API as an ASGI application; its OpenAPI page is ``/docs``.
 
     Args:
-        offers: what it offers.
-        jobs: its long work.
+        offers: the detectors and the index that it offers.
+        jobs: the jobs that were started through it.
         key: the owner's; every request has to bring this one, or one that `spanlab keys` made,
             as ``Authorization: Bearer KEY``.
         rate: requests a minute, of all callers together.
@@ -109,7 +109,7 @@ def http_api(
     except ModuleNotFoundError as error:
         raise missing_package("the HTTP API", error.name, "api") from None
     register = jobs.store.access
-    check_key(key, others=bool(register.tokens("key")))
+    check_key(key, has_other_keys=bool(register.tokens("key")))
     app = FastAPI(
         title="spanlab",
         version=VERSION,
@@ -135,24 +135,24 @@ def http_api(
         return list(offers.detectors)
 
     @app.post(f"/{VERSION}/detections", response_model_exclude_none=True)
-    async def detections(asked: DetectionRequest) -> DetectionReply:
+    async def detections(request: DetectionRequest) -> DetectionReply:
         """Find the hallucinated spans of an answer."""
-        return await offers.find(asked)
+        return await offers.find(request)
 
     @app.post(f"/{VERSION}/claims", response_model_exclude_none=True)
-    async def claims(asked: ClaimRequest) -> DetectionReply:
+    async def claims(request: ClaimRequest) -> DetectionReply:
         """Verify a claim."""
-        return await offers.verify(asked)
+        return await offers.verify(request)
 
     @app.post(f"/{VERSION}/scores")
-    def scores(asked: ScoreRequest) -> ScoreReply:  # in a thread: large ones compute for a while
+    def scores(request: ScoreRequest) -> ScoreReply:  # in a thread: large ones compute for a while
         """Score predicted spans against gold ones."""
-        return offers.score(asked)
+        return offers.score(request)
 
     @app.post(f"/{VERSION}/passages", response_model_exclude_none=True)
-    async def passages(asked: SearchRequest) -> list[Passage]:
+    async def passages(request: SearchRequest) -> list[Passage]:
         """Search the index for the passages that come closest to a query."""
-        return list(await offers.search(asked.query, asked.k))
+        return list(await offers.search(request.query, request.k))
 
     _add_jobs(app, jobs)
     if traces is not None:
@@ -165,8 +165,8 @@ def _add_traces(app: FastAPI, inbox: TraceInbox) -> None:
 
     async def take(request: Request) -> Response:
         kind, packed = (request.headers.get(f"content-{name}", "") for name in ("type", "encoding"))
-        asked = await read_request(request.stream(), kind, packed)
-        rejected, reason = await run_in_threadpool(inbox.take, asked)
+        traces = await read_request(request.stream(), kind, packed)
+        rejected, reason = await run_in_threadpool(inbox.take, traces)
         return Response(
             reply_to(rejected, reason, kind),
             media_type=PROTOBUF if is_protobuf(kind) else "application/json",
@@ -194,11 +194,11 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _wrong(_request: Any, error: RequestValidationError) -> JSONResponse:
-        first, *others = error.errors()
+        first, *further = error.errors()
         field = ".".join(str(part) for part in first["loc"][1:])
-        more = f" (and {len(others)} more)" if others else ""
-        told = f"{field}: {first['msg']}" if field else str(first["msg"])
-        return JSONResponse({"error": one_line(redact(told + more), _REASON)}, 422)
+        how_many = f" (and {len(further)} more)" if further else ""
+        message = f"{field}: {first['msg']}" if field else str(first["msg"])
+        return JSONResponse({"error": one_line(redact(message + how_many), _REASON)}, 422)
 
     @app.exception_handler(HTTPException)
     async def _refused(_request: Any, error: HTTPException) -> JSONResponse:
@@ -217,9 +217,9 @@ def _add_jobs(app: FastAPI, jobs: ApiJobs) -> None:
     location = {"Location": {"description": "Where the job is", "schema": {"type": "string"}}}
 
     @app.post(f"/{VERSION}/jobs", status_code=202, responses={202: {"headers": location}})
-    def start(asked: JobRequest, request: Request, response: Response) -> ApiJob:
+    def start(job_request: JobRequest, request: Request, response: Response) -> ApiJob:
         """Start the detection of many answers, which goes on whatever becomes of this server."""
-        job = jobs.acting_as(request.scope[ACTOR]).start(asked)
+        job = jobs.acting_as(request.scope[ACTOR]).start(job_request)
         response.headers["Location"] = f"/{VERSION}/jobs/{job.id}"
         return job
 
@@ -257,8 +257,8 @@ def _add_jobs(app: FastAPI, jobs: ApiJobs) -> None:
 
         What people have worked on since is not deleted; the reply says so then.
         """
-        kept = jobs.acting_as(request.scope[ACTOR]).stop(job_id)
-        return kept if kept is not None else Response(status_code=204)
+        reply = jobs.acting_as(request.scope[ACTOR]).stop(job_id)
+        return reply if reply is not None else Response(status_code=204)
 
 
 def _needed(method: str, path: str) -> Permission | None:
@@ -300,10 +300,13 @@ POLICY: Final = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri
 def api_page(description: Mapping[str, Any]) -> str:
     """Return the page for an OpenAPI description; ``POLICY`` is its Content-Security-Policy."""
     title = escape(f"{description['info']['title']} {description['info']['version']}")
-    parts = [part for path in description["paths"].items() for part in _path(*path)]
+    parts = [
+        part for path, methods in description["paths"].items() for part in _path(path, methods)
+    ]
     shapes = description["components"]["schemas"]
     parts += [
-        f"<h2 id='{escape(name)}'>{escape(name)}</h2>{_pre(of)}" for name, of in shapes.items()
+        f"<h2 id='{escape(name)}'>{escape(name)}</h2>{_pre(shape)}"
+        for name, shape in shapes.items()
     ]
     return (
         f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>"
@@ -315,17 +318,17 @@ def api_page(description: Mapping[str, Any]) -> str:
 
 
 def _path(path: str, methods: Mapping[str, Any]) -> Iterator[str]:
-    for method, asked in methods.items():
+    for method, operation in methods.items():
         yield f"<h2>{escape(method.upper())} {escape(path)}</h2>"
-        yield f"<p>{escape(asked.get('description', ''))}</p>"
-        for parameter in asked.get("parameters", ()):
+        yield f"<p>{escape(operation.get('description', ''))}</p>"
+        for parameter in operation.get("parameters", ()):
             name = f"{parameter['name']} ({parameter['in']})"
             yield f"<p>Parameter <code>{escape(name)}</code></p>{_pre(parameter['schema'])}"
-        if "requestBody" in asked:
-            yield f"<p>Body: {_shape(asked['requestBody'])}</p>"
+        if "requestBody" in operation:
+            yield f"<p>Body: {_shape(operation['requestBody'])}</p>"
         replies = (
             f"<li>{status}: {escape(reply['description'])} {_shape(reply)}</li>"
-            for status, reply in asked["responses"].items()
+            for status, reply in operation["responses"].items()
         )
         yield f"<ul>{''.join(replies)}</ul>"
 

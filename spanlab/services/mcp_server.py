@@ -53,12 +53,12 @@ def mcp_server(
     settings: Settings | None = None,
     corpus: Path | None = None,
 ) -> MCPServer[Any]:
-    """Return the server; ``serve_stdio`` or its ``streamable_http_app`` makes it listen.
+    """Return an MCP server; ``serve_stdio`` or its ``streamable_http_app`` makes it listen.
 
     Args:
         offers: detections, verdicts and scores; None offers none.
-        sources: whose tools are offered.
-        settings: where what was fetched is kept; None reads the environment.
+        sources: names of the sources whose tools are offered.
+        settings: where fetched texts are kept; None reads the environment.
         corpus: the index that the source ``corpus`` searches.
 
     Raises:
@@ -80,11 +80,11 @@ def serve_stdio(server: MCPServer[Any]) -> None:
     The SDK never answers a line with half an emoji, and waits for a line after Ctrl+C: it reads
     from a pipe that gets all lines without the former, and ends with the latter.
     """
-    given = os.dup(0)
+    stdin = os.dup(0)
     read_end, write_end = os.pipe()
     os.dup2(read_end, 0)
     os.close(read_end)
-    Thread(target=_pass_lines, args=(given, write_end), daemon=True).start()
+    Thread(target=_copy_lines, args=(stdin, write_end), daemon=True).start()
     nowhere = os.open(os.devnull, os.O_WRONLY)
     signal.signal(signal.SIGINT, lambda *_: os.dup2(nowhere, write_end, inheritable=False))
     try:
@@ -93,10 +93,10 @@ def serve_stdio(server: MCPServer[Any]) -> None:
         pass  # nobody reads the answers any more
 
 
-def _pass_lines(given: int, write_end: int) -> None:
+def _copy_lines(stdin: int, write_end: int) -> None:
     with os.fdopen(write_end, "wb") as out:
         waiting = bytearray()
-        while piece := os.read(given, 2**16):
+        while piece := os.read(stdin, 2**16):
             waiting += piece
             if b"\n" in piece:
                 lines, _, waiting = waiting.rpartition(b"\n")
@@ -121,15 +121,15 @@ def _add_offers(server: MCPServer[Any], offers: ServiceOffers) -> None:
         lang: str = UNDETERMINED,
         detector: str | None = None,
     ) -> DetectionReply:
-        with refusals():
-            asked = DetectionRequest(
+        with tool_errors():
+            request = DetectionRequest(
                 answer=answer,
                 question=question,
                 passages=_passages(passages),
                 lang=lang,
                 detector=detector,
             )
-            return await _told(context, offers.find(asked))
+            return await _report_progress(context, offers.find(request))
 
     async def verify_claim(
         claim: str,
@@ -138,32 +138,32 @@ def _add_offers(server: MCPServer[Any], offers: ServiceOffers) -> None:
         lang: str = UNDETERMINED,
         detector: str | None = None,
     ) -> DetectionReply:
-        with refusals():
-            asked = ClaimRequest(
+        with tool_errors():
+            request = ClaimRequest(
                 claim=claim, passages=_passages(passages), lang=lang, detector=detector
             )
-            return await _told(context, offers.verify(asked))
+            return await _report_progress(context, offers.verify(request))
 
     def score_spans(
         answer: str, spans: list[dict[str, Any]], gold: list[dict[str, Any]]
     ) -> dict[str, float]:
         """Score predicted spans against gold ones: IoU, Corr and F1 of characters."""
-        with refusals():
-            asked = ScoreRequest(
+        with tool_errors():
+            request = ScoreRequest(
                 answer=answer, spans=_spans(answer, spans), gold=_spans(answer, gold)
             )
-            return offers.score(asked).model_dump()
+            return offers.score(request).model_dump()
 
-    read = _SEARCHED if offers.searches else _GIVEN
-    server.add_tool(find_hallucinations, description=_MARKS.format(read))
-    server.add_tool(verify_claim, description=_JUDGES.format(read))
+    passages_read = _SEARCHED if offers.searches else _GIVEN
+    server.add_tool(find_hallucinations, description=_MARKS.format(passages_read))
+    server.add_tool(verify_claim, description=_JUDGES.format(passages_read))
     server.add_tool(score_spans)
 
 
-async def _told(
+async def _report_progress(
     context: Context[Any, Any], work: Coroutine[Any, Any, DetectionReply]
 ) -> DetectionReply:
-    """Return what is found, and tell the caller how many claims of how many are judged."""
+    """Wait for a detection; meanwhile report to the caller how many claims are judged."""
     steps = 0
 
     async def report(done: int, total: int) -> None:
@@ -179,17 +179,17 @@ async def _told(
     return reply
 
 
-def _passages(given: GivenPassages) -> tuple[Passage, ...]:
+def _passages(passages: GivenPassages) -> tuple[Passage, ...]:
     return tuple(
-        Passage(text=passage) if isinstance(passage, str) else passage for passage in given or ()
+        Passage(text=passage) if isinstance(passage, str) else passage for passage in passages or ()
     )
 
 
-def _spans(answer: str, given: list[dict[str, Any]]) -> tuple[Span, ...]:
+def _spans(answer: str, spans: list[dict[str, Any]]) -> tuple[Span, ...]:
     try:
         return tuple(
             Span.of(answer, span["start"], span["end"], prob=span.get("prob", 1.0))
-            for span in given
+            for span in spans
         )
     except (KeyError, TypeError):
         raise ValueError("a span has a start and an end, as numbers") from None
@@ -208,8 +208,8 @@ def add_sources(
 
     Args:
         server: the server.
-        names: which sources.
-        settings: what was fetched is kept below ``settings.home``.
+        names: names of the sources.
+        settings: fetched texts are kept below ``settings.home``.
         corpus: the index that is searched as ``corpus``.
 
     Raises:
@@ -223,33 +223,33 @@ def add_sources(
 
 
 @contextmanager
-def refusals() -> Iterator[None]:
-    """Tell errors of ours to whoever has called a tool, without keys."""
+def tool_errors() -> Iterator[None]:
+    """Turn errors of spanlab into errors of an MCP tool, without keys in the messages."""
     try:
         yield
     except (SpanlabError, ValueError) as error:
         raise ToolError(redact(str(error))) from None
 
 
-def shown(passages: Iterable[Passage]) -> Shown:
-    """Return passages as the JSON Lines of spanlab have them."""
+def as_json(passages: Iterable[Passage]) -> Shown:
+    """Return passages as in the JSON Lines of spanlab, texts cut to what a tool may return."""
     cut = (passage.model_copy(update={"text": passage.text[:LONGEST]}) for passage in passages)
     return [passage.model_dump(mode="json", exclude_defaults=True) for passage in cut]
 
 
-def _wikipedia(server: Server, settings: Settings, _corpus: Path | None) -> None:
+def _add_wikipedia(server: Server, settings: Settings, _corpus: Path | None) -> None:
     wiki = Wikipedia(settings)
     _add_searches(server, settings, {"wikipedia": ("Wikipedia", SearchSpec(provider="wikipedia"))})
 
     async def section(title: str, section: str, language: str = "") -> Shown:
         """Read one section of a Wikipedia article, by its heading."""
-        with refusals():
-            return shown([await wiki.section(title, section, language or UNDETERMINED)])
+        with tool_errors():
+            return as_json([await wiki.section(title, section, language or UNDETERMINED)])
 
     async def related(title: str, language: str = "") -> Shown:
         """List Wikipedia articles on related topics, with a sentence of each."""
-        with refusals():
-            return shown(await wiki.related(title, language or UNDETERMINED))
+        with tool_errors():
+            return as_json(await wiki.related(title, language or UNDETERMINED))
 
     server.add_tool(section, "wikipedia_section")
     server.add_tool(related, "wikipedia_related")
@@ -259,69 +259,75 @@ def _wikipedia(server: Server, settings: Settings, _corpus: Path | None) -> None
         ("sections", "List the headings of a Wikipedia article.", wiki.sections),
         ("facts", "Read the key facts (infobox) of a Wikipedia article.", wiki.facts),
     ):
-        server.add_tool(_reading(read), f"wikipedia_{name}", description=about)
+        server.add_tool(_article_tool(read), f"wikipedia_{name}", description=about)
 
 
-def _reading(read: Callable[[str, str], Awaitable[Passage]]) -> Callable[..., Awaitable[Shown]]:
+def _article_tool(
+    read: Callable[[str, str], Awaitable[Passage]],
+) -> Callable[..., Awaitable[Shown]]:
     async def tool(title: str, language: str = "") -> Shown:
-        with refusals():
-            return shown([await read(title, language or UNDETERMINED)])
+        with tool_errors():
+            return as_json([await read(title, language or UNDETERMINED)])
 
     return tool
 
 
-def _search(server: Server, settings: Settings, _corpus: Path | None) -> None:
-    others: Named = {
+def _add_web_searches(server: Server, settings: Settings, _corpus: Path | None) -> None:
+    apis: Named = {
         "api": ("a search API", SearchSpec()),
         "model": ("the web, with a model that does so,", WebSpec()),
     }
-    _add_searches(server, settings, {**_named(WEB), **others})
+    _add_searches(server, settings, {**_search_specs(WEB), **apis})
 
 
-def _papers(server: Server, settings: Settings, _corpus: Path | None) -> None:
-    _add_searches(server, settings, _named(PAPERS))
+def _add_paper_searches(server: Server, settings: Settings, _corpus: Path | None) -> None:
+    _add_searches(server, settings, _search_specs(PAPERS))
 
 
-def _corpus(server: Server, settings: Settings, corpus: Path | None) -> None:
+def _add_corpus(server: Server, settings: Settings, corpus: Path | None) -> None:
     if corpus is None:
         raise UsageError("no corpus is named: give --corpus, an index of `spanlab index`")
     _add_searches(server, settings, {"passages": ("a corpus", Bm25Spec(corpus=corpus))})
 
 
-def _named(providers: Mapping[ProviderName, SearchService]) -> Named:
+def _search_specs(providers: Mapping[ProviderName, SearchService]) -> Named:
     return {
         name: (provider.title, SearchSpec(provider=name)) for name, provider in providers.items()
     }
 
 
 def _add_searches(server: Server, settings: Settings, named: Named) -> None:
-    """Add a tool for each of some retrievers, as far as they are set up here."""
+    """Add a search tool for each retriever that is set up here.
+
+    Raises:
+        UsageError: none is; says what each one misses.
+    """
     missing: list[str] = []
     for name, (title, spec) in named.items():
         try:
-            tool = _searching(retriever(spec, Meter(), settings))
+            tool = _search_tool(retriever(spec, Meter(), settings))
         except (UsageError, ConfigurationError) as error:
             missing.append(str(error))
         else:
-            called = f"search_{name.replace('-', '_')}"
-            server.add_tool(tool, called, description=f"Search {title} for a query.")
+            tool_name = f"search_{name.replace('-', '_')}"
+            server.add_tool(tool, tool_name, description=f"Search {title} for a query.")
     if len(missing) == len(named):
         raise UsageError("; ".join(missing))
 
 
-def _searching(source: Retriever) -> Callable[..., Awaitable[Shown]]:
+def _search_tool(source: Retriever) -> Callable[..., Awaitable[Shown]]:
     async def tool(query: str, k: int = PER_SEARCH, language: str = "", before: str = "") -> Shown:
-        with refusals():
+        with tool_errors():
             day = date.fromisoformat(before) if before else None
-            asked = SearchQuery(query, language or UNDETERMINED, max(1, min(k, _MOST)), day)
-            return shown((await source.search(asked)).passages)
+            search_query = SearchQuery(query, language or UNDETERMINED, max(1, min(k, _MOST)), day)
+            return as_json((await source.search(search_query)).passages)
 
     return tool
 
 
 _ADD: Final[Mapping[str, Callable[[Server, Settings, Path | None], None]]] = {
-    "wikipedia": _wikipedia,
-    "search": _search,
-    "papers": _papers,
-    "corpus": _corpus,
+    "wikipedia": _add_wikipedia,
+    "search": _add_web_searches,
+    "papers": _add_paper_searches,
+    "corpus": _add_corpus,
 }

@@ -48,10 +48,10 @@ class SubmittedAnswer(FrozenModel):
     passages: Annotated[tuple[Passage, ...], Field(max_length=1_000)] = ()
     lang: Language = UNDETERMINED
 
-    def item(self, name: str = "asked") -> Item:
-        """Return the same as an item of that id."""
+    def item(self, item_id: str = "asked") -> Item:
+        """Return the answer as an item with that id."""
         return Item(
-            id=name,
+            id=item_id,
             lang=self.lang,
             question=self.question,
             answer=self.answer,
@@ -126,9 +126,9 @@ class ServiceOffers:
         self._specs = dict(zip(self.detectors, specs, strict=True))
         self.searches = choice.passages.kind != "given"  # for what an answer is judged by
         self._corpus = corpus
-        self._built: Callable[[str, bool], Detector] = cache(partial(_built, self._specs))
+        self._build: Callable[[str, bool], Detector] = cache(partial(_build, self._specs))
 
-    async def find(self, asked: DetectionRequest) -> DetectionReply:
+    async def find(self, request: DetectionRequest) -> DetectionReply:
         """Return what a detector marks in an answer.
 
         Raises:
@@ -136,14 +136,14 @@ class ServiceOffers:
             SpanlabError: the run cannot go on, as with a wrong key; an item that failed is a
                 reply whose ``status`` and ``note`` say so.
         """
-        name = self._named(asked.detector, self.detectors)
-        return await self._detect(name, asked.item(), whole=False)
+        name = self._check_offered(request.detector, self.detectors)
+        return await self._detect(name, request.item(), whole=False)
 
-    async def verify(self, asked: ClaimRequest) -> DetectionReply:
+    async def verify(self, request: ClaimRequest) -> DetectionReply:
         """Return a verdict on a claim, as the reply's only claim; raises as ``find`` does."""
         judges = [name for name in self.detectors if self._judges_claims(name)]
-        item = Item(id="asked", lang=asked.lang, answer=asked.claim, passages=asked.passages)
-        return await self._detect(self._named(asked.detector, judges), item, whole=True)
+        item = Item(id="asked", lang=request.lang, answer=request.claim, passages=request.passages)
+        return await self._detect(self._check_offered(request.detector, judges), item, whole=True)
 
     async def search(self, query: str, k: int = PER_SEARCH) -> tuple[Passage, ...]:
         """Return the passages of the index that come closest to a query.
@@ -158,29 +158,29 @@ class ServiceOffers:
         retrieved = await bm25(self._corpus).search(SearchQuery(query, k=k))
         return retrieved.passages
 
-    def score(self, asked: ScoreRequest) -> ScoreReply:
-        """Return how well spans agree with gold spans.
+    def score(self, request: ScoreRequest) -> ScoreReply:
+        """Score predicted spans against gold ones.
 
         Raises:
             UsageError: a span does not lie in the answer.
         """
-        for span in (*asked.spans, *asked.gold):
-            if not span.fits(asked.answer):
+        for span in (*request.spans, *request.gold):
+            if not span.fits(request.answer):
                 raise UsageError(f"the answer has no {span.text[:40]!r} at {span.start}")
         scored: ItemScore = score_item(
-            _labels(asked.answer, asked.gold), _labels(asked.answer, asked.spans)
+            _labels(request.answer, request.gold), _labels(request.answer, request.spans)
         )
         return ScoreReply(iou=scored.iou, corr=scored.corr, f1=scored.f1)
 
     def spec(self, detector: str | None) -> Spec:
-        """Return how a detector is set up; None for the first one.
+        """Return the specification of a detector; None for the first one.
 
         Raises:
             UsageError: it is not offered.
         """
-        return self._specs[self._named(detector, self.detectors)]
+        return self._specs[self._check_offered(detector, self.detectors)]
 
-    def _named(self, name: str | None, offered: Sequence[str]) -> str:
+    def _check_offered(self, name: str | None, offered: Sequence[str]) -> str:
         if not offered:
             raise UsageError("no detector that judges claims is offered")
         if name is not None and name not in offered:
@@ -191,7 +191,7 @@ class ServiceOffers:
         return _WHOLE in entry_of(name).options.model_fields
 
     async def _detect(self, name: str, item: Item, *, whole: bool) -> DetectionReply:
-        finding = await self._built(name, whole).detect(item)
+        finding = await self._build(name, whole).detect(item)
         annotation = next(iter(finding.annotations), None)
         if annotation is None:
             raise ModelError(f"{name} said nothing")
@@ -199,7 +199,7 @@ class ServiceOffers:
 
 
 def reply_of(annotation: Annotation, item: Item) -> DetectionReply:
-    """Return what a detector said of an item, as the reply to who asked."""
+    """Return a detector's annotation of an item as a reply."""
     return DetectionReply(
         detector=annotation.annotator,
         status=annotation.status,
@@ -210,7 +210,7 @@ def reply_of(annotation: Annotation, item: Item) -> DetectionReply:
     )
 
 
-def _built(specs: Mapping[str, Spec], name: str, whole: bool) -> Detector:
+def _build(specs: Mapping[str, Spec], name: str, whole: bool) -> Detector:
     spec = specs[name]
     if whole and isinstance(spec, DetectorSpec):
         spec = spec.model_copy(update={"options": {**spec.options, _WHOLE: "answer"}})

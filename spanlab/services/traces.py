@@ -29,7 +29,7 @@ _IDS: Final = ("traceId", "spanId", "parentSpanId")  # base64 in protobuf's JSON
 
 
 class _Trace:
-    """The spans of a trace that have come, by id, as a batch may be sent again."""
+    """The spans of a trace that have come so far, by id: a batch may be sent again."""
 
     def __init__(self) -> None:
         self.spans: dict[str, dict[str, Any]] = {}
@@ -41,7 +41,7 @@ class _Trace:
 
 
 class TraceInbox:
-    """Takes spans until their traces are whole.
+    """Collects spans until their traces are complete, and stores these as records.
 
     Args:
         store: the annotation database.
@@ -54,7 +54,10 @@ class TraceInbox:
         self._lock = Lock()
 
     def take(self, request: object) -> tuple[int, str]:
-        """Take the spans of a request, and store the traces whose root is among them.
+        """Add the spans of a request, and store the traces whose root is among them.
+
+        Args:
+            request: the request as OTLP's JSON.
 
         Returns:
             How many spans are rejected, and why; traces without a model's answer are no error.
@@ -69,9 +72,9 @@ class TraceInbox:
         with self._lock:
             for span in spans:
                 self._waiting.setdefault(str(span["trace"]), _Trace()).add(span)
-            whole = dict.fromkeys(str(span["trace"]) for span in spans if not span["parent"])
-            reply = self._store_traces([self._waiting[trace] for trace in whole])
-            for trace in whole:  # only now: where the database is away they are sent again
+            complete = dict.fromkeys(str(span["trace"]) for span in spans if not span["parent"])
+            reply = self._store_traces([self._waiting[trace] for trace in complete])
+            for trace in complete:  # only now: where the database is away they are sent again
                 del self._waiting[trace]
             size = sum(trace.size for trace in self._waiting.values())
             while size > _WAITING:
@@ -93,10 +96,10 @@ class TraceInbox:
 
 
 async def read_request(body: AsyncIterator[bytes], kind: str, packed: str | None) -> object:
-    """Return a request as OTLP's JSON has it.
+    """Read a request, and return it as OTLP's JSON.
 
     Args:
-        body: as it was sent.
+        body: the bytes as they were sent.
         kind: the header Content-Type.
         packed: the header Content-Encoding.
 
@@ -140,7 +143,7 @@ def _as_json(raw: bytes) -> bytes:
 
 
 def reply_to(rejected: int, reason: str, kind: str) -> bytes:
-    """Return what OTLP answers to a request that was taken, in the form in which it came."""
+    """Return OTLP's reply to a request, as protobuf or JSON as its Content-Type was."""
     if is_protobuf(kind):
         from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as service
 
@@ -149,5 +152,5 @@ def reply_to(rejected: int, reason: str, kind: str) -> bytes:
             reply.partial_success.rejected_spans = rejected
             reply.partial_success.error_message = reason
         return bytes(reply.SerializeToString())
-    told = {"rejectedSpans": str(rejected), "errorMessage": reason}
-    return to_json({"partialSuccess": told} if rejected else {})
+    partial_success = {"rejectedSpans": str(rejected), "errorMessage": reason}
+    return to_json({"partialSuccess": partial_success} if rejected else {})
