@@ -1,4 +1,4 @@
-"""What people can choose for an optimisation, its estimate, and the job that it becomes."""
+"""The options of an optimisation that people set, and the request that they amount to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from pydantic import ValidationError
 
 from optimizers.metrics import METRICS
-from optimizers.preparing import DRAWING, resolved
+from optimizers.preparing import DRAWING, resolve
 from optimizers.request import Optimisation, PromptSearch, SearchSettings
 from spanlab.detectors import DetectorSpec, check_tunable, entries, entry_of, spec_of, tunable
 from spanlab.errors import UsageError
@@ -79,25 +79,25 @@ def metrics_of(detector: str) -> tuple[str, ...]:
 def free_name(detector: str, metric: str) -> str:
     """Return a program name that is not taken: the detector, the metric and a number."""
     stem = f"{detector}-{metric.replace('+', '-')}"
-    taken = registry()
+    programs = registry()
     number = 1
-    while f"{stem}-{number}" in taken:
+    while f"{stem}-{number}" in programs:
         number += 1
     return f"{stem}-{number}"
 
 
 def optimisation_of(dataset: str, options: SearchOptions) -> Optimisation:
-    """Return the request that options amount to.
+    """Return the request for an optimisation with the given options.
 
     Args:
-        dataset: where the labelled items are.
-        options: what was set.
+        dataset: name of the dataset with the labelled items.
+        options: the options that were set.
 
     Raises:
         UsageError: something is missing or cannot be meant so; says what would be right.
     """
     _check_together(options)
-    spec = _tuned(options)
+    spec = _tuned_spec(options)
     metric = options.metric or spec.metric or metrics_of(spec.detector)[0]
     settings = {name: getattr(options, name) for name in SearchSettings.model_fields}
     fields = settings | {
@@ -115,11 +115,11 @@ def optimisation_of(dataset: str, options: SearchOptions) -> Optimisation:
         )
     except ValidationError as error:
         raise UsageError(problem(error)) from None
-    return resolved(request)
+    return resolve(request)
 
 
 def _check_together(options: SearchOptions) -> None:
-    """Refuse what would be left out without a word."""
+    """Refuse options that would have no effect."""
     if options.transfer != "each" and not options.target:
         raise UsageError(
             f"'{options.transfer}' (--transfer) says what is learnt from for one language: "
@@ -132,7 +132,7 @@ def _check_together(options: SearchOptions) -> None:
 
 
 class EnsembleMember(NamedTuple):
-    """A member of an ensemble: whose, which detector it is, its metric, the model that it asks."""
+    """A member of an ensemble: its ensemble's name, its detector, its metric and its model."""
 
     ensemble: str
     detector: str
@@ -157,7 +157,7 @@ def tunable_members() -> dict[str, EnsembleMember]:
     }
 
 
-def _tuned(options: SearchOptions) -> DetectorSpec:
+def _tuned_spec(options: SearchOptions) -> DetectorSpec:
     """Return the specification of what is to be tuned, a detector or a member of an ensemble.
 
     Raises:
@@ -183,17 +183,17 @@ def _prompt_model(options: SearchOptions) -> ModelChoice | None:
     Raises:
         UsageError: price or options cannot be read.
     """
-    named, price = options.prompt_model, options.price.strip()
-    if not isinstance(named, ModelChoice):
-        if not named.strip():
+    model, price = options.prompt_model, options.price.strip()
+    if not isinstance(model, ModelChoice):
+        if not model.strip():
             return None
-        named = ModelChoice.read(model=named.strip())
+        model = ModelChoice.read(model=model.strip())
     layers = (of_environment(os.environ), options.model_options)
-    chosen = {
+    choices = {
         name: value
-        for chosen_options in layers
-        for name, value in addressed(chosen_options, ("",)).chosen.items()
+        for model_options in layers
+        for name, value in addressed(model_options, ("",)).chosen.items()
         if name not in DRAWING
     }
-    named = named.model_copy(update=chosen)
-    return named.model_copy(update={"price": TokenPrice.parse(price)}) if price else named
+    model = model.model_copy(update=choices)
+    return model.model_copy(update={"price": TokenPrice.parse(price)}) if price else model

@@ -1,4 +1,4 @@
-"""Estimates of an optimisation before it starts: evaluations, calls, cost."""
+"""Upper bounds for an optimisation before it starts: evaluations, calls, cost."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from optimizers.examples import LabelledItem
-from optimizers.held_out import folds
-from optimizers.preparing import chosen
+from optimizers.held_out import split_in_folds
+from optimizers.preparing import choose_examples
 from optimizers.request import Optimisation, PromptSearch
 from optimizers.strategies import (
     CANDIDATES,
@@ -35,9 +35,7 @@ _SUMMARY_CALLS = 12  # of the prompt model, to describe data and program
 
 @dataclass(frozen=True)
 class SearchEffort:
-    """Upper bounds: ``trials`` evaluations, and calls of the models by what they are asked for.
-
-    ``searches`` are those of search services.
+    """Upper bounds of ``trials``, of calls by purpose, and of ``searches`` by search services.
 
     Answers that the cache holds cost nothing, so a run usually costs less.
     """
@@ -77,20 +75,24 @@ def estimate_search(store: Store, request: Optimisation) -> SearchEstimate:
         NotFoundError: there is no such dataset.
     """
     search = request.search
-    examples = chosen(store.records(request.dataset), search)
+    examples = choose_examples(store.records(request.dataset), search)
     if search.folds and search.target is None:
-        folds(examples, search.folds, search.seed)  # says so if there are too few
-    plan = planned(search, len(examples))
+        split_in_folds(examples, search.folds, search.seed)  # says so if there are too few
+    plan = plan_search(search, len(examples))
     demands = [list(detecting(_answer(example), search.detector)) for example in examples]
     source = search.detector.retriever
     items = {example.item.id: example.item for example in examples}.values()
     retrieval = [call for item in items if source for call in retrieving(item, source)]
     effort = SearchEffort(
         trials=plan.trials,
-        task_calls=round(plan.most([sum(call.number for call in calls) for calls in demands])),
+        task_calls=round(
+            plan.upper_bound([sum(call.number for call in calls) for calls in demands])
+        ),
         prompt_calls=plan.prompt_calls,
         retrieval_calls=sum(call.number for call in retrieval),
-        searches=round(plan.most([sum(call.searches for call in calls) for calls in demands]))
+        searches=round(
+            plan.upper_bound([sum(call.searches for call in calls) for calls in demands])
+        )
         + sum(call.searches for call in retrieval),
     )
     return SearchEstimate(
@@ -103,7 +105,7 @@ def estimate_search(store: Store, request: Optimisation) -> SearchEstimate:
 
 
 def _answer(labelled: LabelledItem) -> Item:
-    """Return what is checked: the item, or one whose answer is the part."""
+    """Return the item that a detector reads: the whole item, or one whose answer is the part."""
     return (
         labelled.item.model_copy(update={"answer": labelled.part.text})
         if labelled.part
@@ -112,13 +114,13 @@ def _answer(labelled: LabelledItem) -> Item:
 
 
 class SearchPlan(NamedTuple):
-    """What a search does at most: ``evaluations`` are so many times on so many items."""
+    """Upper bounds of a search; ``evaluations`` are pairs: how often, and on how many items."""
 
     trials: int
     evaluations: tuple[tuple[int, int], ...]
     prompt_calls: int
 
-    def most(self, weights: Sequence[float]) -> float:
+    def upper_bound(self, weights: Sequence[float]) -> float:
         """Return an upper bound of a sum over all evaluations: each on the items that weigh most.
 
         Args:
@@ -128,12 +130,12 @@ class SearchPlan(NamedTuple):
         return sum(times * heaviest[min(items, len(weights))] for times, items in self.evaluations)
 
 
-def planned(search: PromptSearch, items: int) -> SearchPlan:
-    """Bound what a search does on so many labelled items: cross-validation, then all items."""
+def plan_search(search: PromptSearch, items: int) -> SearchPlan:
+    """Plan a search on a number of labelled items: cross-validation, then all items."""
     entry, questions = entry_of(search.detector.detector), search.unit == "questions"
     predictors = len(entry.generator_prompts if questions else entry.prompts)
-    seen = [items - items // search.folds] * search.folds if search.folds else []
-    rounds = [_ROUNDS[search.strategy](search, size, predictors) for size in (*seen, items)]
+    fold_sizes = [items - items // search.folds] * search.folds if search.folds else []
+    rounds = [_ROUNDS[search.strategy](search, size, predictors) for size in (*fold_sizes, items)]
     held_out = ((2, items),) if search.folds else ()
     return SearchPlan(
         trials=sum(plan.trials for plan in rounds) + 2 * search.folds,
@@ -142,7 +144,7 @@ def planned(search: PromptSearch, items: int) -> SearchPlan:
     )
 
 
-def _mipro(search: PromptSearch, items: int, predictors: int) -> SearchPlan:
+def _plan_mipro(search: PromptSearch, items: int, predictors: int) -> SearchPlan:
     learn, choose = -(-items // 2), items // 2
     candidates = (
         n_candidates(search.trials)
@@ -164,18 +166,18 @@ def _mipro(search: PromptSearch, items: int, predictors: int) -> SearchPlan:
     return SearchPlan(trials + full + 1, evaluations, prompt_calls)
 
 
-def _gepa(search: PromptSearch, items: int, predictors: int) -> SearchPlan:
+def _plan_gepa(search: PromptSearch, items: int, predictors: int) -> SearchPlan:
     choose = items // 2
     budget = n_evaluations(search.auto, search.trials, choose, predictors)
     rounds = max(budget - choose, 0) // (2 * REFLECTED) + 1  # before and after a reflection
     # The last round may begin with one evaluation left, and ends with one on all items. Those on
     # a few items go through all of them in turn.
-    whole = budget + 2 * REFLECTED + choose
-    evaluations = ((whole // choose, choose), (1, whole % choose)) if choose else ()
+    evaluated = budget + 2 * REFLECTED + choose
+    evaluations = ((evaluated // choose, choose), (1, evaluated % choose)) if choose else ()
     return SearchPlan(budget // max(choose, 1) + 2 * rounds, evaluations, rounds)
 
 
-_ROUNDS = {"mipro": _mipro, "gepa": _gepa}
+_ROUNDS = {"mipro": _plan_mipro, "gepa": _plan_gepa}
 
 
 def _cost(
@@ -185,18 +187,18 @@ def _cost(
     retrieval: Sequence[ModelDemand],
 ) -> float | None:
     prompt = search.prompt_model or search.detector.model
-    demanded = [*retrieval, *(call for calls in demands for call in calls)]
-    priced = all(call.cost() is not None for call in demanded)
+    all_demands = [*retrieval, *(call for calls in demands for call in calls)]
+    priced = all(call.cost() is not None for call in all_demands)
     if not priced or prompt is None or prompt.price is None:
         return None
     # A demonstration is as long as an item.
-    shown = 1 + max(search.labelled, search.bootstrapped) * (search.strategy == "mipro")
-    items = [sum(call.cost(shown) or 0.0 for call in calls) for calls in demands]
+    lengths = 1 + max(search.labelled, search.bootstrapped) * (search.strategy == "mipro")
+    items = [sum(call.cost(lengths) or 0.0 for call in calls) for calls in demands]
     longest = max(
         (call.asked // max(call.number, 1) for calls in demands for call in calls), default=0
     )
     return (
         sum(call.cost() or 0.0 for call in retrieval)
-        + plan.most(items)
-        + plan.prompt_calls * prompt.price.of(longest * shown, 0, longest)
+        + plan.upper_bound(items)
+        + plan.prompt_calls * prompt.price.of(longest * lengths, 0, longest)
     )

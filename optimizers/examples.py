@@ -1,11 +1,11 @@
-"""Labelled items or parts of them for an optimisation, and whose labels count."""
+"""The training data of an optimisation: labelled items or parts of them, and whose labels count."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 from spanlab.detectors.safe.steps import error_marked, right_answers, steps_in
@@ -52,7 +52,7 @@ class LabelSource(OptionModel):
 
 
 class PartLabel(FrozenModel):
-    """A part of the item ``id``, and what is right to say of it.
+    """A part of the item ``id``, and its gold label.
 
     That is a claim with its verdict; a step, whose ``number`` counts from 1, with its type of error
     or ``RIGHT``; or the question with its right answers, a line each.
@@ -70,13 +70,13 @@ class PartLabel(FrozenModel):
 
     @property
     def name(self) -> str:
-        """What a detector is told of it: the number of a step, or the text."""
+        """What names the part in a detector's input: the number of a step, or the text."""
         return str(self.number) if self.number else self.text
 
 
 @dataclass(frozen=True)
 class LabelledItem:
-    """An item and its gold labels; or a part of it with what is right, and no labels."""
+    """An item with its gold labels; or with one labelled part, and no labels of its own."""
 
     item: Item
     labels: ItemLabels
@@ -87,7 +87,8 @@ class LabelledItem:
         """Return the item with its labels, or with one of its parts."""
         if isinstance(label, ItemLabels):
             return cls(item, label)
-        return cls(item, ItemLabels(item.id, item.lang, (), (), (), len(item.answer)), label)
+        no_labels = ItemLabels(item.id, item.lang, soft=(), hard=(), length=len(item.answer))
+        return cls(item, no_labels, label)
 
     @property
     def label(self) -> ItemLabels | PartLabel:
@@ -96,7 +97,7 @@ class LabelledItem:
 
     @property
     def key(self) -> str:
-        """What tells it from the others: the item's id, with the part's number and text."""
+        """A key that no other labelled item has: the item's id, with the part's number and text."""
         part = self.part
         return f"{self.item.id}\n{part.number}\n{part.text}" if part else self.item.id
 
@@ -113,7 +114,7 @@ class TargetSpan(FrozenModel):
     prob: float
 
 
-def labelled(records: Iterable[Record], source: LabelSource) -> Iterator[LabelledItem]:
+def labelled_items(records: Iterable[Record], source: LabelSource) -> Iterator[LabelledItem]:
     """Yield the items that the source has labels for; the others are passed over.
 
     Raises:
@@ -145,7 +146,7 @@ def labelled_claims(records: Iterable[Record], source: LabelSource) -> Iterator[
                     verdicts[plain][claim.verdict] += 1
                     texts.setdefault(plain, claim.text)
         for plain, counts in verdicts.items():
-            for verdict in _agreed(counts):
+            if verdict := _majority(counts):
                 label = PartLabel(id=record.item.id, text=texts[plain], verdict=verdict)
                 yield LabelledItem.of(record.item, label)
 
@@ -163,13 +164,13 @@ def labelled_steps(records: Iterable[Record], source: LabelSource) -> Iterator[L
         item, judges = record.item, _sources(record, source)
         for number, step in enumerate(steps_in(item.answer, item.lang), start=1):
             counts = Counter(str(error_marked(step, judge.spans) or RIGHT) for judge in judges)
-            for error in _agreed(counts):
+            if error := _majority(counts):
                 label = PartLabel(id=item.id, text=step.text, verdict=error, number=number)
                 yield LabelledItem.of(item, label)
 
 
 def labelled_questions(records: Iterable[Record], _source: LabelSource) -> Iterator[LabelledItem]:
-    """Yield the questions that the dataset itself has right answers to."""
+    """Yield the questions to which the dataset itself has right answers."""
     for record in records:
         item = record.item
         right = "\n".join(right_answers(item))
@@ -177,7 +178,7 @@ def labelled_questions(records: Iterable[Record], _source: LabelSource) -> Itera
             yield LabelledItem.of(item, PartLabel(id=item.id, text="", verdict=right))
 
 
-def targets(labels: ItemLabels, answer: str) -> tuple[TargetSpan, ...]:
+def target_spans(labels: ItemLabels, answer: str) -> tuple[TargetSpan, ...]:
     """Return the quotes that a perfect extractor would give, in the order of the answer.
 
     Source: Huang et al. 2025, training targets: the text of each hard span, with the
@@ -212,11 +213,10 @@ def _label_key(example: LabelledItem) -> tuple[object, ...]:
     return (example.labels.soft, example.labels.hard)
 
 
-def _agreed(counts: Counter[str]) -> Iterator[str]:
-    """Yield what most say; nothing for a tie, or if nobody says anything."""
+def _majority(counts: Counter[str]) -> str | None:
+    """Return the most frequent value; None for a tie, or if there is none."""
     first, second = [*counts.most_common(2), ("", 0), ("", 0)][:2]
-    if first[1] > second[1]:
-        yield first[0]
+    return first[0] if first[1] > second[1] else None
 
 
 def _check(source: LabelSource) -> None:
@@ -225,11 +225,11 @@ def _check(source: LabelSource) -> None:
 
 
 def _sources(record: Record, source: LabelSource) -> list[Annotation]:
-    """Return the finished annotations that a source means; of gold labels the first."""
-    done = [annotation for annotation in record.annotations if annotation.status is Status.DONE]
+    """Return the finished annotations that a source counts; of gold labels the first."""
+    finished = [annotation for annotation in record.annotations if annotation.status is Status.DONE]
     if source.kind == "gold":
-        return [annotation for annotation in done if annotation.kind is AnnotatorKind.GOLD][:1]
-    return [annotation for annotation in done if _votes(annotation, source)]
+        return [annotation for annotation in finished if annotation.kind is AnnotatorKind.GOLD][:1]
+    return [annotation for annotation in finished if _votes(annotation, source)]
 
 
 def _labels(record: Record, source: LabelSource) -> ItemLabels | None:
@@ -241,8 +241,8 @@ def _labels(record: Record, source: LabelSource) -> ItemLabels | None:
     voted = vote(record.item, voters)
     with_vote = Record(item=record.item, annotations=(voted,))
     raters = tuple(tuple(hard_of(voter)) for voter in voters)
-    own = labels_of(with_vote, voted.annotator)
-    return ItemLabels(own.id, own.lang, own.soft, own.hard, raters, own.length)
+    vote_labels = labels_of(with_vote, voted.annotator)
+    return replace(vote_labels, raters=raters)
 
 
 def _votes(annotation: Annotation, source: LabelSource) -> bool:

@@ -1,4 +1,4 @@
-"""What is learnt from, chosen by and held out, and what a search is worth on the held-out items.
+"""Splits of labelled items into training and held-out ones, and the scores on those held out.
 
 No question or answer is on two sides of a split; the untuned and the tuned prompt are compared.
 """
@@ -26,11 +26,11 @@ FEWEST: Final = 4  # labelled items: two to learn from and to choose by, as many
 class DataFold:
     """Training items and held-out items; no question is in both."""
 
-    seen: tuple[LabelledItem, ...]
+    training: tuple[LabelledItem, ...]
     held_out: tuple[LabelledItem, ...]
 
 
-def folds(examples: Sequence[LabelledItem], count: int, seed: int) -> tuple[DataFold, ...]:
+def split_in_folds(examples: Sequence[LabelledItem], count: int, seed: int) -> tuple[DataFold, ...]:
     """Split for cross-validation: each item is held out exactly once.
 
     Items with the same question or the same answer stay together, so that nothing held out was
@@ -41,30 +41,35 @@ def folds(examples: Sequence[LabelledItem], count: int, seed: int) -> tuple[Data
         count: number of folds, 2 or more.
         seed: which of the many possible splits.
 
+    Returns:
+        ``count`` folds.
+
     Raises:
         UsageError: there are too few examples, or too few that differ in question and answer.
     """
     groups = _groups(examples)
     if len(examples) < FEWEST or len(groups) < count:
-        what = next((example.part.unit for example in examples if example.part), "items")
+        unit = next((example.part.unit for example in examples if example.part), "items")
         raise UsageError(
-            f"{len(examples)} labelled {what} with {len(groups)} different questions are too few "
+            f"{len(examples)} labelled {unit} with {len(groups)} different questions are too few "
             f"for {count} folds: at least {max(FEWEST, count)} are needed; review more items, "
             "or pool languages"
         )
-    parts: list[list[LabelledItem]] = [[] for _ in range(count)]
+    folds_of_items: list[list[LabelledItem]] = [[] for _ in range(count)]
     for index, group in enumerate(_spread(groups, seed)):
-        parts[index % count].extend(group)
+        folds_of_items[index % count].extend(group)
     return tuple(
         DataFold(
-            seen=tuple(example for other in parts if other is not part for example in other),
+            training=tuple(
+                example for other in folds_of_items if other is not part for example in other
+            ),
             held_out=tuple(part),
         )
-        for part in parts
+        for part in folds_of_items
     )
 
 
-def halves(
+def split_in_halves(
     examples: Sequence[LabelledItem], seed: int
 ) -> tuple[tuple[LabelledItem, ...], tuple[LabelledItem, ...]]:
     """Split into examples to learn from and examples to choose by; no question is in both.
@@ -84,10 +89,10 @@ def halves(
     )
 
 
-def transferred(
+def split_by_language(
     examples: Sequence[LabelledItem], lang: str, how: Transfer
 ) -> tuple[tuple[LabelledItem, ...], tuple[LabelledItem, ...]]:
-    """Return what a prompt for ``lang`` may learn from, and what it can be measured on.
+    """Return the items that a prompt for ``lang`` may learn from, and those to measure it on.
 
     Args:
         examples: labelled items of any languages.
@@ -101,12 +106,12 @@ def transferred(
     Raises:
         UsageError: nothing is left to learn from.
     """
-    own = tuple(example for example in examples if example.item.lang == lang)
-    others = tuple(example for example in examples if example.item.lang != lang)
-    seen = {"each": own, "others": others, "pooled": tuple(examples)}[how]
-    if not seen:
+    in_language = tuple(example for example in examples if example.item.lang == lang)
+    elsewhere = tuple(example for example in examples if example.item.lang != lang)
+    training = {"each": in_language, "others": elsewhere, "pooled": tuple(examples)}[how]
+    if not training:
         raise UsageError(f"there is no labelled item to learn from for {lang!r} ({how})")
-    return seen, own
+    return training, in_language
 
 
 def _groups(examples: Sequence[LabelledItem]) -> list[list[LabelledItem]]:
@@ -120,12 +125,12 @@ def _groups(examples: Sequence[LabelledItem]) -> list[list[LabelledItem]]:
 
     for example in examples:
         keys = [f"i:{example.item.id}"]
-        for what, text in (("a", example.item.answer), ("q", example.item.question)):
+        for prefix, text in (("a", example.item.answer), ("q", example.item.question)):
             if text.strip():
-                keys.append(f"{what}:{_plain(text)}")
-        first, *rest = (root(key) for key in keys)
-        for other in rest:
-            parent[root(other)] = root(first)
+                keys.append(f"{prefix}:{_plain(text)}")
+        first, *roots = (root(key) for key in keys)
+        for root_of_text in roots:
+            parent[root(root_of_text)] = root(first)
     groups = defaultdict(list)
     for example in sorted(examples, key=lambda labelled: labelled.item.id):
         groups[root(f"i:{example.item.id}")].append(example)
@@ -147,8 +152,9 @@ def _plain(text: str) -> str:
 class FoldScores(FrozenModel):
     """The metric of each item that a fold held out, under the untuned and the tuned prompt.
 
-    Of held-out claims or steps, ``ids`` and ``languages`` are those of their items, the metric is 1
-    for a right verdict or type and 0 for another, which are ``judged_before`` and ``judged_after``.
+    Of held-out claims or steps, ``ids`` and ``languages`` are those of their items, and the metric
+    is 1 for a right verdict or type and 0 for a wrong one; ``judged_before`` and ``judged_after``
+    are these verdicts or types with the gold ones.
     """
 
     ids: tuple[str, ...] = ()
@@ -159,26 +165,34 @@ class FoldScores(FrozenModel):
     judged_after: tuple[JudgedClaim, ...] = ()
 
 
-def held_out(folds: Sequence[FoldScores], unit: Unit) -> HeldOut:
-    """Compare the untuned and the tuned prompt on what the folds held out."""
+def compare_folds(folds: Sequence[FoldScores], unit: Unit) -> HeldOut:
+    """Compare the untuned and the tuned prompt on the held-out items of all folds.
+
+    Args:
+        folds: the scores of each fold.
+        unit: what was scored.
+
+    Returns:
+        Both means with intervals, their difference with its p value, and means by language.
+    """
     if any(fold.judged_before for fold in folds):
-        return _verdicts(folds, unit)
+        return _compare_verdicts(folds, unit)
     rows = sorted(
         row
         for fold in folds
         for row in zip(fold.ids, fold.languages, fold.before, fold.after, strict=True)
     )
-    was, now = [row[2] for row in rows], [row[3] for row in rows]
-    difference = paired(now, was)
+    untuned, tuned = [row[2] for row in rows], [row[3] for row in rows]
+    difference = paired(tuned, untuned)
     by_language: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for _, lang, before, after in rows:
         by_language[lang].append((before, after))
     return HeldOut(
         items=len(rows),
         folds=len(folds),
-        baseline=_score(mean_of(was)),
-        tuned=_score(mean_of(now)),
-        difference=_difference(difference),
+        baseline=_score_of(mean_of(untuned)),
+        tuned=_score_of(mean_of(tuned)),
+        difference=_difference_of(difference),
         p=difference.p,
         languages={
             lang: (fmean(before for before, _ in pairs), fmean(after for _, after in pairs))
@@ -188,23 +202,23 @@ def held_out(folds: Sequence[FoldScores], unit: Unit) -> HeldOut:
     )
 
 
-def _verdicts(folds: Sequence[FoldScores], unit: Unit) -> HeldOut:
+def _compare_verdicts(folds: Sequence[FoldScores], unit: Unit) -> HeldOut:
     by_language: dict[str, list[tuple[JudgedClaim, JudgedClaim]]] = defaultdict(list)
     for fold in folds:
         for row in zip(fold.languages, fold.judged_before, fold.judged_after, strict=True):
             by_language[row[0]].append((row[1], row[2]))
     pairs = [pair for _, scored in sorted(by_language.items()) for pair in scored]
-    macro = compare_macro_f1([now for _, now in pairs], [was for was, _ in pairs])
+    macro = compare_macro_f1([after for _, after in pairs], [before for before, _ in pairs])
     languages = {
-        lang: compare_macro_f1([now for _, now in scored], [was for was, _ in scored])
+        lang: compare_macro_f1([after for _, after in scored], [before for before, _ in scored])
         for lang, scored in sorted(by_language.items())
     }
     return HeldOut(
         items=len(pairs),
         folds=len(folds),
-        baseline=_score(macro.b),
-        tuned=_score(macro.a),
-        difference=_difference(macro.difference),
+        baseline=_score_of(macro.b),
+        tuned=_score_of(macro.a),
+        difference=_difference_of(macro.difference),
         p=macro.difference.p,
         languages={
             lang: (language.b.mean, language.a.mean) for lang, language in languages.items()
@@ -213,9 +227,9 @@ def _verdicts(folds: Sequence[FoldScores], unit: Unit) -> HeldOut:
     )
 
 
-def _score(interval: MeanInterval) -> HeldOutScore:
+def _score_of(interval: MeanInterval) -> HeldOutScore:
     return HeldOutScore(mean=interval.mean, low=interval.low, high=interval.high)
 
 
-def _difference(difference: MeanDifference) -> HeldOutScore:
+def _difference_of(difference: MeanDifference) -> HeldOutScore:
     return HeldOutScore(mean=difference.difference, low=difference.low, high=difference.high)

@@ -1,4 +1,4 @@
-"""What an optimiser maximises: how right one answer's labels are, and in words what was wrong.
+"""The metrics that an optimiser maximises, and feedback in words on what was wrong.
 
 The targets are those of Huang et al. 2025, "UCSC at SemEval-2025 Task 3": IoU, Corr, MaxIoU, the
 mean of the first two, and the mean of all three. Verdicts on claims have ``verdict-f1``, types of
@@ -50,14 +50,18 @@ _REASON = 500  # and of the reason for a verdict
 
 
 class ScoredAnswer(FrozenModel):
-    """A score in [-1, 1] (below 0 only where Corr is), and what to do better next time."""
+    """A score in [-1, 1] (below 0 only where Corr is), and feedback on what was wrong."""
 
     score: float
     feedback: str
 
 
 def check_metric(metric: str, tuned: DetectorEntry | None = None) -> None:
-    """Refuse what is no metric, or does not score what a detector is tuned on.
+    """Check that a metric exists and scores what a detector is tuned on.
+
+    Args:
+        metric: its name.
+        tuned: the detector; None checks the name alone.
 
     Raises:
         UsageError: says which metrics would be right.
@@ -74,17 +78,17 @@ def check_metric(metric: str, tuned: DetectorEntry | None = None) -> None:
 
 
 def unit_of(metric: str) -> Unit:
-    """Return what is labelled, learnt from and scored for a metric."""
+    """Return the unit that a metric scores: items, claims, steps or questions."""
     return UNITS.get(metric, "items")
 
 
 def judge(gold: ItemLabels, predicted: ItemLabels, answer: str, target: str) -> ScoredAnswer:
-    """Score what was found in an answer, and name what was missed, invented or cut wrongly.
+    """Score a detector's spans; the feedback names spans missed, invented or cut wrongly.
 
     Args:
-        gold: what is right. Where it names no single annotators, MaxIoU takes its hard labels
+        gold: the gold labels. Where they have no single annotators, MaxIoU takes their hard labels
             for those of the only one, so that it equals IoU.
-        predicted: what a detector marked.
+        predicted: the detector's labels.
         answer: the text that both mark.
         target: one of ``TARGETS``.
 
@@ -109,15 +113,15 @@ def judge_verdict(gold: str, predicted: str | None, reason: str = "") -> ScoredA
     verdict is its type of error.
 
     Args:
-        gold: what is right.
+        gold: the right verdict.
         predicted: a detector's verdict; None where it gave none, which is wrong.
-        reason: why the detector said so.
+        reason: the detector's reason for it.
     """
     if predicted is not None and coarse(gold, {gold, predicted}) == coarse(
         predicted, {gold, predicted}
     ):
         return ScoredAnswer(score=1.0, feedback=f"Right: the claim is {predicted}.")
-    why = f" The reason given was: {_shortened(reason)}" if reason else ""
+    why = f" The reason given was: {_shorten(reason)}" if reason else ""
     return ScoredAnswer(
         score=0.0, feedback=f"Wrong: the verdict was {predicted or 'none'}, right is {gold}.{why}"
     )
@@ -134,7 +138,7 @@ def judge_answer(gold: str, predicted: str | None, reason: str = "") -> ScoredAn
     score = score_answer(predicted or "", gold.splitlines()).f1
     if score == 1.0:
         return ScoredAnswer(score=score, feedback=f"Right: {predicted}.")
-    why = f" {_shortened(reason)}" if reason else ""
+    why = f" {_shorten(reason)}" if reason else ""
     right = " or ".join(gold.splitlines())
     return ScoredAnswer(
         score=score, feedback=f"The answer was {predicted or 'none'}, right is {right}.{why}"
@@ -144,42 +148,44 @@ def judge_answer(gold: str, predicted: str | None, reason: str = "") -> ScoredAn
 def _feedback(gold: Sequence[Extent], predicted: Sequence[Extent], answer: str) -> str:
     if list(gold) == list(predicted):
         return "All right." if gold else "Right: nothing in this answer is wrong."
-    missed = [wanted for wanted in gold if not _meeting(wanted, predicted)]
-    invented = [marked for marked in predicted if not _meeting(marked, gold)]
+    missed = [gold_extent for gold_extent in gold if not _overlapping(gold_extent, predicted)]
+    invented = [marked for marked in predicted if not _overlapping(marked, gold)]
     cut = [
-        (wanted, meeting)
-        for wanted in gold
-        if (meeting := _meeting(wanted, predicted)) and meeting != [wanted]
+        (gold_extent, overlapping)
+        for gold_extent in gold
+        if (overlapping := _overlapping(gold_extent, predicted)) and overlapping != [gold_extent]
     ]
     parts = [
-        _listed("Missed", [_quote(answer, extent) for extent in missed]),
-        _listed("Marked although it is right", [_quote(answer, extent) for extent in invented]),
-        _listed(
+        _list_mistakes("Missed", [_quote(answer, extent) for extent in missed]),
+        _list_mistakes(
+            "Marked although it is right", [_quote(answer, extent) for extent in invented]
+        ),
+        _list_mistakes(
             "Boundaries off",
             [
-                f"{_quote(answer, wanted)} was marked as "
-                + " and ".join(_quote(answer, extent) for extent in meeting)
-                for wanted, meeting in cut
+                f"{_quote(answer, gold_extent)} was marked as "
+                + " and ".join(_quote(answer, extent) for extent in overlapping)
+                for gold_extent, overlapping in cut
             ],
         ),
     ]
     return " ".join(part for part in parts if part)
 
 
-def _meeting(extent: Extent, others: Sequence[Extent]) -> list[Extent]:
-    return [other for other in others if overlap([extent], [other])]
+def _overlapping(extent: Extent, extents: Sequence[Extent]) -> list[Extent]:
+    return [candidate for candidate in extents if overlap([extent], [candidate])]
 
 
 def _quote(answer: str, extent: Extent) -> str:
-    return f"“{_shortened(answer[extent.start : extent.end], _LONGEST)}”"
+    return f"“{_shorten(answer[extent.start : extent.end], _LONGEST)}”"
 
 
-def _shortened(text: str, most: int = _REASON) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _shorten(text: str, longest: int = _REASON) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def _listed(what: str, mistakes: Sequence[str]) -> str:
+def _list_mistakes(heading: str, mistakes: Sequence[str]) -> str:
     if not mistakes:
         return ""
-    more = f" and {len(mistakes) - _MOST} more" if len(mistakes) > _MOST else ""
-    return f"{what}: {', '.join(islice(mistakes, _MOST))}{more}."
+    how_many = f" and {len(mistakes) - _MOST} more" if len(mistakes) > _MOST else ""
+    return f"{heading}: {', '.join(islice(mistakes, _MOST))}{how_many}."

@@ -1,4 +1,4 @@
-"""Getting an optimisation ready: its models, its detector, and its labelled items."""
+"""Prepares an optimisation: its models, its detector, and its labelled items with passages."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from optimizers.examples import (
     LabelledItem,
-    labelled,
     labelled_claims,
+    labelled_items,
     labelled_questions,
     labelled_steps,
 )
 from optimizers.metrics import check_metric
 from optimizers.request import PROMPT_TEMPERATURE, TASK_TEMPERATURE, Optimisation, PromptSearch
-from optimizers.subjects import OnParts, PartSubject, SpanSubject, TuningSubject
+from optimizers.subjects import PartDetector, PartSubject, SpanSubject, TuningSubject
 from optimizers.tuning import PromptTuner
 from optimizers.watching import OnEvent, StoppableMeter
 from spanlab.detectors import Tunable, build, entry_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from spanlab.storage import Store
 
 _LABELLED: Final = {
-    "items": labelled,
+    "items": labelled_items,
     "claims": labelled_claims,
     "steps": labelled_steps,
     "questions": labelled_questions,
@@ -44,14 +44,14 @@ _AT_ONCE = 16  # items that passages are fetched for
 
 @dataclass(frozen=True)
 class _FetchedItem:
-    """An item with the passages found for it, and nothing said of it."""
+    """An item with the passages found for it, and no annotations, as the store saves findings."""
 
     item: Item
     annotations: tuple[Annotation, ...] = ()
 
 
-def resolved(request: Optimisation) -> Optimisation:
-    """Fill in what the environment says, so that every worker does the same.
+def resolve(request: Optimisation) -> Optimisation:
+    """Fill in the models that a request leaves open from the environment, the same for all workers.
 
     Raises:
         UsageError: nothing names a model, or the metric does not score what the detector is tuned
@@ -65,23 +65,32 @@ def resolved(request: Optimisation) -> Optimisation:
     free = dict.fromkeys(DRAWING)
     prompt = search.prompt_model or task.model_copy(update=free)
     spec = spec.model_copy(
-        update={"model": _warm(task, TASK_TEMPERATURE), "program": spec.program or OWN_PROMPT}
+        update={
+            "model": _with_temperature(task, TASK_TEMPERATURE),
+            "program": spec.program or OWN_PROMPT,
+        }
     )
-    filled = {"detector": spec, "prompt_model": _warm(prompt, PROMPT_TEMPERATURE)}
+    filled = {"detector": spec, "prompt_model": _with_temperature(prompt, PROMPT_TEMPERATURE)}
     return request.model_copy(update={"search": search.model_copy(update=filled)})
 
 
-def tuner(
+def build_tuner(
     request: Optimisation, settings: Settings, stopper: StoppableMeter, on_event: OnEvent
 ) -> PromptTuner:
-    """Build what runs a resolved request.
+    """Build the tuner that runs a resolved request.
+
+    Args:
+        request: what to tune, with models.
+        settings: where the cache and the programs are.
+        stopper: counts model calls, and ends the search.
+        on_event: called with every trial and remark.
 
     Raises:
         UsageError: the detector has no prompts to tune, or a model cannot be built.
         NotFoundError: there is no program to begin from.
     """
     search = request.search
-    subject = _subject(search, stopper, settings)
+    subject = _build_subject(search, stopper, settings)
     if search.detector.model is None or search.prompt_model is None:
         raise UsageError("the models have to be named before the search is built")
     cache = answer_cache(settings, "models")
@@ -93,18 +102,20 @@ def tuner(
         stopper=stopper,
         on_event=on_event,
         dataset=request.dataset,
-        begun=_begun(search, settings),
+        parent_predictors=_parent_predictors(search, settings),
     )
 
 
-def _begun(search: PromptSearch, settings: Settings) -> Mapping[str, TunedPredictor]:
+def _parent_predictors(search: PromptSearch, settings: Settings) -> Mapping[str, TunedPredictor]:
     name = search.detector.program
     if name is None or name == OWN_PROMPT:
         return {}
     return ProgramRegistry(settings.programs).load(name).predictors
 
 
-def _subject(search: PromptSearch, stopper: StoppableMeter, settings: Settings) -> TuningSubject:
+def _build_subject(
+    search: PromptSearch, stopper: StoppableMeter, settings: Settings
+) -> TuningSubject:
     entry, spec = entry_of(search.detector.detector), search.detector
     detector: object
     if search.unit == "questions":
@@ -116,14 +127,14 @@ def _subject(search: PromptSearch, stopper: StoppableMeter, settings: Settings) 
         detector, names = build(spec, stopper, settings), entry.prompts
     if search.unit == "items" and isinstance(detector, Tunable):
         return SpanSubject(detector, search.metric)
-    if names and isinstance(detector, OnParts):
-        own = {name: getattr(detector.program, name) for name in names}
-        return PartSubject(detector.try_with, own, search.metric)
+    if names and isinstance(detector, PartDetector):
+        predictors = {name: getattr(detector.program, name) for name in names}
+        return PartSubject(detector.try_with, predictors, search.metric)
     raise UsageError(f"{spec.detector!r} has no prompts of its own to tune")
 
 
-def chosen(records: Iterable[Record], search: PromptSearch) -> list[LabelledItem]:
-    """Return the labelled items or claims that a search is about, in an order of the items' ids.
+def choose_examples(records: Iterable[Record], search: PromptSearch) -> list[LabelledItem]:
+    """Return the labelled items, or parts of them, that a search uses, in order of the items' ids.
 
     Raises:
         UsageError: there are none.
@@ -152,10 +163,10 @@ def chosen(records: Iterable[Record], search: PromptSearch) -> list[LabelledItem
     return items
 
 
-async def with_passages(
+async def fetch_passages(
     examples: Sequence[LabelledItem], request: Optimisation, meter: Meter, store: Store
 ) -> list[LabelledItem]:
-    """Return the examples with what the detector's retriever finds, stored with their items.
+    """Fetch passages for the examples' items by the detector's retriever, and store them.
 
     Raises:
         SpanlabError: something could not be retrieved.
@@ -166,19 +177,19 @@ async def with_passages(
     source = retriever(spec, meter, Settings.read())
     turn = asyncio.Semaphore(_AT_ONCE)
 
-    async def filled(item: Item) -> Item:
+    async def fetch(item: Item) -> Item:
         async with turn:
             return await ensure(item, source)
 
     items = {example.item.id: example.item for example in examples}  # several claims may be of one
-    full = {item.id: item for item in await asyncio.gather(*map(filled, items.values()))}
+    fetched = {item.id: item for item in await asyncio.gather(*map(fetch, items.values()))}
     await asyncio.to_thread(
-        store.save_findings, request.dataset, [_FetchedItem(item) for item in full.values()]
+        store.save_findings, request.dataset, [_FetchedItem(item) for item in fetched.values()]
     )
-    return [replace(example, item=full[example.item.id]) for example in examples]
+    return [replace(example, item=fetched[example.item.id]) for example in examples]
 
 
-def _warm(choice: ModelChoice, temperature: float) -> ModelChoice:
+def _with_temperature(choice: ModelChoice, temperature: float) -> ModelChoice:
     if choice.temperature is not None:
         return choice
     return choice.model_copy(update={"temperature": temperature})

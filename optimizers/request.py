@@ -1,4 +1,4 @@
-"""The request for an optimisation."""
+"""The request for an optimisation, which is stored with its job as JSON."""
 
 from __future__ import annotations
 

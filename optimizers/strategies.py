@@ -37,7 +37,7 @@ Metric = Callable[..., float]
 
 @dataclass(frozen=True)
 class SearchRound:
-    """One search: from which program, on which items, with which models.
+    """The inputs of one search: the program it begins from, its items, its models.
 
     ``learn`` are the items that demonstrations come from, ``choose`` those that candidates are
     scored on; none is in both. ``has_answers`` says whether the items hold what a perfect program
@@ -50,7 +50,7 @@ class SearchRound:
     learn: tuple[dspy.Example, ...]
     choose: tuple[dspy.Example, ...]
     has_answers: bool
-    judged: Callable[[dspy.Example, dspy.Prediction], ScoredAnswer]
+    judge: Callable[[dspy.Example, dspy.Prediction], ScoredAnswer]
     task_lm: dspy.LM
     prompt_lm: dspy.LM
     patience: int = 1_000_000
@@ -59,8 +59,8 @@ class SearchRound:
     def metric(
         self, example: dspy.Example, prediction: dspy.Prediction, trace: object = None
     ) -> float:
-        """Return how right a prediction is, as DSPy asks for it."""
-        return self.judged(example, prediction).score
+        """Return the score of a prediction, by the signature that DSPy expects."""
+        return self.judge(example, prediction).score
 
 
 CANDIDATES: Final = {"light": 6, "medium": 12, "heavy": 18}  # DSPy's number of candidates
@@ -68,7 +68,7 @@ MANY: Final = 50  # items from which on DSPy evaluates candidates on a few of th
 MINIBATCH: Final = 35  # those few items
 
 
-def search_by_mipro(work: SearchRound) -> dspy.Module:
+def search_by_mipro(search_round: SearchRound) -> dspy.Module:
     """Return the best program found; the one that the search began from if none scored higher.
 
     Raises:
@@ -76,30 +76,30 @@ def search_by_mipro(work: SearchRound) -> dspy.Module:
     """
     import dspy
 
-    request = work.request
+    request = search_round.request
     optimizer = dspy.MIPROv2(
-        metric=work.metric,
-        prompt_model=work.prompt_lm,
-        task_model=work.task_lm,
+        metric=search_round.metric,
+        prompt_model=search_round.prompt_lm,
+        task_model=search_round.task_lm,
         max_bootstrapped_demos=request.bootstrapped,
-        max_labeled_demos=request.labelled if work.has_answers else 0,
+        max_labeled_demos=request.labelled if search_round.has_answers else 0,
         auto=request.auto,
         num_candidates=None if request.trials is None else n_candidates(request.trials),
         num_threads=request.threads,
-        max_errors=work.patience,
+        max_errors=search_round.patience,
         seed=request.seed,
-        init_temperature=work.prompt_temperature,
+        init_temperature=search_round.prompt_temperature,
         metric_threshold=request.success,
     )
-    minibatch = len(work.choose) > MANY
+    minibatch = len(search_round.choose) > MANY
     with quiet():
         return optimizer.compile(
-            work.program,
-            trainset=list(work.learn),
-            valset=list(work.choose),
+            search_round.program,
+            trainset=list(search_round.learn),
+            valset=list(search_round.choose),
             num_trials=request.trials,
             minibatch=minibatch,
-            minibatch_size=min(MINIBATCH, len(work.choose)),
+            minibatch_size=min(MINIBATCH, len(search_round.choose)),
         )
 
 
@@ -147,7 +147,7 @@ def n_evaluations(auto: str | None, trials: int | None, choose: int, prompts: in
     return (1 + full) * choose + number * _BOOTSTRAPS + rounds * _BATCH
 
 
-def search_by_gepa(work: SearchRound) -> dspy.Module:
+def search_by_gepa(search_round: SearchRound) -> dspy.Module:
     """Return the best program found; the one that the search began from if none scored higher.
 
     Raises:
@@ -162,23 +162,29 @@ def search_by_gepa(work: SearchRound) -> dspy.Module:
         predictor: str | None = None,
         predictor_trace: Any = None,
     ) -> dspy.Prediction:
-        judged = work.judged(example, prediction)
-        return dspy.Prediction(score=judged.score, feedback=judged.feedback)
+        scored = search_round.judge(example, prediction)
+        return dspy.Prediction(score=scored.score, feedback=scored.feedback)
 
-    request = work.request
-    prompts = len(work.program.predictors())
+    request = search_round.request
+    prompts = len(search_round.program.predictors())
     optimizer = dspy.GEPA(
         metric=metric,
-        max_metric_calls=n_evaluations(request.auto, request.trials, len(work.choose), prompts),
+        max_metric_calls=n_evaluations(
+            request.auto, request.trials, len(search_round.choose), prompts
+        ),
         reflection_minibatch_size=REFLECTED,
-        reflection_lm=work.prompt_lm,
+        reflection_lm=search_round.prompt_lm,
         num_threads=request.threads,
         seed=request.seed,
         track_stats=False,
         skip_perfect_score=True,
     )
-    with quiet(), dspy.context(lm=work.task_lm):
-        return optimizer.compile(work.program, trainset=list(work.learn), valset=list(work.choose))
+    with quiet(), dspy.context(lm=search_round.task_lm):
+        return optimizer.compile(
+            search_round.program,
+            trainset=list(search_round.learn),
+            valset=list(search_round.choose),
+        )
 
 
 _STRATEGIES: Final[Mapping[str, Callable[[SearchRound], dspy.Module]]] = {
@@ -187,6 +193,6 @@ _STRATEGIES: Final[Mapping[str, Callable[[SearchRound], dspy.Module]]] = {
 }
 
 
-def strategy(name: str) -> Callable[[SearchRound], dspy.Module]:
+def search_function(name: str) -> Callable[[SearchRound], dspy.Module]:
     """Return the search of this name, one of those that ``PromptSearch.strategy`` allows."""
     return _STRATEGIES[name]

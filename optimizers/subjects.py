@@ -1,4 +1,4 @@
-"""What is tuned: a detector's steps on whole answers, or what it says of one part of an item."""
+"""The programs that can be tuned: a detector's on whole answers, or on one part of an item."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, Protocol, runtime_checkable
 
 import dspy
 
-from optimizers.examples import LabelledItem, targets
+from optimizers.examples import LabelledItem, target_spans
 from optimizers.metrics import ScoredAnswer, judge, judge_answer, judge_verdict, unit_of
 from spanlab.detectors import Tunable
 from spanlab.labels import ItemLabels, flatten, hard_of
@@ -20,7 +20,7 @@ Predictors = Mapping[str, dspy.Module]
 
 
 class PartPrediction(Protocol):
-    """What was said of a part of an item, and why."""
+    """A detector's prediction for a part of an item, and the reason for it."""
 
     @property
     def verdict(self) -> str:
@@ -29,13 +29,13 @@ class PartPrediction(Protocol):
 
     @property
     def reason(self) -> str:
-        """Why, or how."""
+        """Why the verdict was given, or how the answer was reached."""
         ...
 
 
 @runtime_checkable
-class OnParts(Protocol):
-    """A detector that says something of parts of items, with prompts to tune."""
+class PartDetector(Protocol):
+    """A detector that judges parts of items (claims, steps, the question) by prompts to tune."""
 
     @property
     def program(self) -> dspy.Module:
@@ -43,15 +43,15 @@ class OnParts(Protocol):
         ...
 
     async def try_with(self, item: Item, part: str, predictors: Predictors, /) -> PartPrediction:
-        """Say what there is to say of a part with other predictors."""
+        """Judge a part of an item with other predictors in place of its own."""
         ...
 
 
-Try = Callable[[Item, str, Predictors], Awaitable[PartPrediction]]
+TryPart = Callable[[Item, str, Predictors], Awaitable[PartPrediction]]
 
 
 class TuningSubject(Protocol):
-    """A program to tune, what it is called with, and how right what it returns is."""
+    """A program to tune, with its inputs and the metric of its outputs."""
 
     @property
     def program(self) -> dspy.Module:
@@ -59,7 +59,7 @@ class TuningSubject(Protocol):
         ...
 
     def example(self, labelled: LabelledItem) -> dspy.Example:
-        """Return what the program is called with, and what a perfect one would return."""
+        """Return the program's inputs for a labelled item, and the outputs of a perfect one."""
         ...
 
     def judge(self, labelled: LabelledItem, prediction: dspy.Prediction) -> ScoredAnswer:
@@ -80,11 +80,11 @@ class SpanSubject:
         return self.detector.program
 
     def example(self, labelled: LabelledItem) -> dspy.Example:
-        """Return what the program reads of an item, with its gold spans where it returns spans."""
+        """Return the program's inputs for an item, with its gold spans where it returns spans."""
         inputs = self.detector.inputs(labelled.item)
         quotes = [
             ModelQuote(target.text, target.prob)
-            for target in targets(labelled.labels, labelled.item.answer)
+            for target in target_spans(labelled.labels, labelled.item.answer)
         ]
         answers = self.detector.expected(labelled.item, quotes)
         # Fields that begin with dspy_ stay out of prompts, demonstrations and summaries.
@@ -92,8 +92,8 @@ class SpanSubject:
         return example.with_inputs(*inputs)
 
     def judge(self, labelled: LabelledItem, prediction: dspy.Prediction) -> ScoredAnswer:
-        """Score the spans that a prediction amounts to."""
-        predicted = labels(labelled.item, self.detector.mark(labelled.item, prediction))
+        """Score the spans of a prediction against the gold labels."""
+        predicted = marked_labels(labelled.item, self.detector.mark(labelled.item, prediction))
         return judge(labelled.labels, predicted, labelled.item.answer, self.metric)
 
 
@@ -131,22 +131,22 @@ _JUDGES: Final = {"questions": judge_answer}  # by unit; the others are right or
 
 @dataclass(frozen=True)
 class PartSubject:
-    """Tunes some prompts on labelled parts of items, everything before them as it is.
+    """Tunes the prompts that judge labelled parts of items; the steps before them stay.
 
     Attributes:
-        try_with: says what there is to say of a part, with other predictors.
-        predictors: those to tune, by name.
-        metric: by which it is scored.
+        try_with: judges a part of an item with other predictors.
+        predictors: the predictors to tune, by name.
+        metric: name of the metric.
     """
 
-    try_with: Try
+    try_with: TryPart
     predictors: Predictors
     metric: str
     _known: dict[str, LabelledItem] = field(default_factory=dict)
 
     @property
     def program(self) -> dspy.Module:
-        """A program that says it as the detector does, with the prompts to tune."""
+        """A program that judges a part as the detector does, with the prompts to tune."""
         try_with, by_key = self.try_with, self._known
 
         async def judge(key: str, predictors: Predictors) -> PartPrediction:
@@ -157,7 +157,7 @@ class PartSubject:
         return JudgePart(judge, self.predictors)
 
     def example(self, labelled: LabelledItem) -> dspy.Example:
-        """Return a part, and what tells it from the others."""
+        """Return a part as the program's input, with its key."""
         assert labelled.part is not None
         self._known[labelled.key] = labelled
         text = labelled.part.text or labelled.item.question
@@ -166,19 +166,19 @@ class PartSubject:
         )
 
     def judge(self, labelled: LabelledItem, prediction: dspy.Prediction) -> ScoredAnswer:
-        """Score what was said."""
+        """Score a prediction against the part's gold label."""
         assert labelled.part is not None
         score = _JUDGES.get(unit_of(self.metric), judge_verdict)
         return score(labelled.part.verdict, prediction.verdict, prediction.reason)
 
 
-def labels(item: Item, annotation: Annotation) -> ItemLabels:
-    """Return what an annotation marks, for a scorer; a failed one marks nothing."""
-    done = annotation.status is Status.DONE
+def marked_labels(item: Item, annotation: Annotation) -> ItemLabels:
+    """Return the labels of an annotation for a scorer; a failed one has none."""
+    is_done = annotation.status is Status.DONE
     return ItemLabels(
         id=item.id,
         lang=item.lang,
-        soft=tuple(flatten(annotation.spans)) if done else (),
-        hard=tuple(hard_of(annotation)) if done else (),
+        soft=tuple(flatten(annotation.spans)) if is_done else (),
+        hard=tuple(hard_of(annotation)) if is_done else (),
         length=len(item.answer),
     )

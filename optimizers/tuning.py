@@ -9,10 +9,17 @@ from datetime import UTC, datetime
 import dspy
 
 from optimizers.examples import LabelledItem, fingerprint
-from optimizers.held_out import DataFold, FoldScores, folds, halves, held_out, transferred
+from optimizers.held_out import (
+    DataFold,
+    FoldScores,
+    compare_folds,
+    split_by_language,
+    split_in_folds,
+    split_in_halves,
+)
 from optimizers.metrics import ScoredAnswer
 from optimizers.request import PromptSearch
-from optimizers.strategies import SearchRound, strategy
+from optimizers.strategies import SearchRound, search_function
 from optimizers.subjects import TuningSubject
 from optimizers.watching import (
     OnEvent,
@@ -32,14 +39,15 @@ class PromptTuner:
     """Runs a search with given models; the same answers of the models give the same program.
 
     Attributes:
-        request: what to do.
-        subject: what is tuned, and how right its answers are.
-        task_lm: runs the detector's prompts.
-        prompt_lm: writes new ones.
+        request: which detector is tuned, on whose labels, for which metric.
+        subject: the program to tune, with its inputs and its metric.
+        task_lm: the model that runs the detector's prompts.
+        prompt_lm: the model that writes new ones.
         stopper: counts the calls of both, and ends the search.
-        on_event: told every trial and remark as it happens, from any thread.
+        on_event: called with every trial and remark as it happens, from any thread.
         dataset: name of the dataset, for the program's card.
-        begun: prompts of the program that the search begins from; those that it does not tune stay.
+        parent_predictors: prompts of the program that the search begins from; those that it does
+            not tune stay.
     """
 
     request: PromptSearch
@@ -49,7 +57,7 @@ class PromptTuner:
     stopper: StoppableMeter
     on_event: OnEvent
     dataset: str
-    begun: Mapping[str, TunedPredictor] = field(default_factory=dict)
+    parent_predictors: Mapping[str, TunedPredictor] = field(default_factory=dict)
 
     def run(self, examples: Sequence[LabelledItem]) -> TunedProgram:
         """Cross-validate, then search on all items.
@@ -70,10 +78,16 @@ class PromptTuner:
         return self.finish(examples, scores)
 
     def parts(self, examples: Sequence[LabelledItem]) -> tuple[DataFold, ...]:
-        """Return what is learnt from and what is held out, search by search; none for no folds.
+        """Split the items into folds, each with items to train on and items to hold out.
 
-        Of a search for one language only that language's items are held out; one that learns from
-        the other languages has seen none of them, and is one part.
+        Of a search for one language only that language's items are held out. One that trains on
+        the other languages alone needs a single fold.
+
+        Args:
+            examples: labelled items with their passages.
+
+        Returns:
+            The folds; none if nothing is to be held out.
 
         Raises:
             UsageError: there are too few items.
@@ -82,33 +96,38 @@ class PromptTuner:
         if not request.folds:
             return ()
         if request.target is None:
-            return folds(examples, request.folds, request.seed)
-        seen, own = transferred(examples, request.target, request.transfer)
+            return split_in_folds(examples, request.folds, request.seed)
+        training, in_language = split_by_language(examples, request.target, request.transfer)
         if request.transfer == "others":
-            return (DataFold(seen, own),) if own else ()
-        parts = folds(seen, request.folds, request.seed)
+            return (DataFold(training, in_language),) if in_language else ()
+        parts = split_in_folds(training, request.folds, request.seed)
         return tuple(
-            DataFold(part.seen, tuple(e for e in part.held_out if e.item.lang == request.target))
+            DataFold(
+                part.training, tuple(e for e in part.held_out if e.item.lang == request.target)
+            )
             for part in parts
         )
 
     def fold(self, number: int, part: DataFold) -> FoldScores:
-        """Search on what a fold has seen, and score both prompts on what it holds out.
+        """Search on a fold's training items, and score both prompts on its held-out items.
 
         Args:
-            number: 1 for the first fold.
-            part: its items.
+            number: number of the fold, from 1.
+            part: the items of the fold.
+
+        Returns:
+            The scores of each held-out item, before and after; empty if none is held out.
 
         Raises:
             SpanlabError: the search cannot go on; says why.
         """
         self.on_event(
             SearchRemark(
-                text=f"fold {number}: searching on {len(part.seen)} {self.request.unit}, "
+                text=f"fold {number}: searching on {len(part.training)} {self.request.unit}, "
                 f"{len(part.held_out)} held out"
             )
         )
-        tuned = self._search(part.seen, fold=number)
+        tuned = self._search(part.training, fold=number)
         if not part.held_out:
             return FoldScores()
         programs: tuple[tuple[Stage, dspy.Module], ...] = (
@@ -116,7 +135,9 @@ class PromptTuner:
             ("held-out", tuned),
         )
         before, after = (
-            self._scores(program, part.held_out, self._watcher(len(part.held_out), number, stage))
+            self._score_each(
+                program, part.held_out, self._watcher(len(part.held_out), number, stage)
+            )
             for stage, program in programs
         )
         return FoldScores(
@@ -124,8 +145,8 @@ class PromptTuner:
             languages=tuple(example.item.lang for example in part.held_out),
             before=tuple(score for score, _ in before),
             after=tuple(score for score, _ in after),
-            judged_before=self._claims_judged(part.held_out, before),
-            judged_after=self._claims_judged(part.held_out, after),
+            judged_before=self._judged_claims(part.held_out, before),
+            judged_after=self._judged_claims(part.held_out, after),
         )
 
     def finish(
@@ -138,82 +159,82 @@ class PromptTuner:
         """
         request = self.request
         unit = request.unit
-        held = held_out(scores, unit) if any(score.ids for score in scores) else None
+        comparison = compare_folds(scores, unit) if any(score.ids for score in scores) else None
         if request.target is not None:
-            examples, _ = transferred(examples, request.target, request.transfer)
+            examples, _ = split_by_language(examples, request.target, request.transfer)
         self.on_event(SearchRemark(text=f"searching on all {len(examples)} {unit}"))
         tuned = self._search(examples, fold=0)
-        if held is not None and held.is_macro_f1:
-            self.on_event(SearchRemark(text=_macro_f1(held)))
-        if held is not None and not held.better:
+        if comparison is not None and comparison.is_macro_f1:
+            self.on_event(SearchRemark(text=_macro_f1(comparison)))
+        if comparison is not None and not comparison.better:
             text = f"the tuned prompt does not beat the untuned one on held-out {unit}"
             self.on_event(SearchRemark(text=text))
-        return self._program(tuned, examples, held)
+        return self._tuned_program(tuned, examples, comparison)
 
-    def _scores(
+    def _score_each(
         self, program: dspy.Module, examples: Sequence[LabelledItem], watcher: SearchWatcher
     ) -> list[tuple[float, dspy.Prediction]]:
-        """Return the metric and the prediction of each; what the program fails on scores 0."""
-        judged = self._judge(examples)
+        """Return the score and the prediction of each example; one that fails scores 0."""
+        judge = self._metric_on(examples)
         evaluate = dspy.Evaluate(
             devset=[self.subject.example(example) for example in examples],
-            metric=lambda example, prediction: judged(example, prediction).score,
+            metric=lambda example, prediction: judge(example, prediction).score,
             num_threads=self.request.threads,
             max_errors=len(examples) + 1,
             display_progress=False,
         )
         with quiet(), predicting(self.task_lm), dspy.context(callbacks=[watcher]):
             results = evaluate(program).results
-        self._check()
+        self._raise_if_stopped()
         return [(float(score), prediction) for _, prediction, score in results]
 
-    def _search(self, seen: Sequence[LabelledItem], *, fold: int) -> dspy.Module:
+    def _search(self, examples: Sequence[LabelledItem], *, fold: int) -> dspy.Module:
         learn, choose = (
             tuple(self.subject.example(example) for example in half)
-            for half in halves(seen, self.request.seed)
+            for half in split_in_halves(examples, self.request.seed)
         )
         watcher = self._watcher(len(choose), fold)
-        work = SearchRound(
+        search_round = SearchRound(
             request=self.request,
             program=self.subject.program.deepcopy(),
             learn=learn,
             choose=choose,
             has_answers=all(example.labels() for example in learn),
-            judged=self._judge(seen),
+            judge=self._metric_on(examples),
             task_lm=self.task_lm,
             prompt_lm=self.prompt_lm,
         )
         with predicting(self.task_lm), dspy.context(callbacks=[watcher]):
             try:
-                tuned = strategy(self.request.strategy)(work)
+                tuned = search_function(self.request.strategy)(search_round)
             except Exception as error:
-                self._check()  # its reason says more than what the search made of it
+                self._raise_if_stopped()  # its reason says more than what the search made of it
                 raise translate(error) from error
-        self._check()
+        self._raise_if_stopped()
         return tuned
 
     def _watcher(self, items: int, fold: int, stage: Stage = "search") -> SearchWatcher:
-        return SearchWatcher(self.stopper, self.on_event, items, fold, stage)
+        return SearchWatcher(self.stopper, self.on_event, choose=items, fold=fold, stage=stage)
 
-    def _check(self) -> None:
+    def _raise_if_stopped(self) -> None:
         if self.stopper.reason is not None:
             raise self.stopper.reason
 
-    def _judge(
+    def _metric_on(
         self, examples: Sequence[LabelledItem]
     ) -> Callable[[dspy.Example, dspy.Prediction], ScoredAnswer]:
-        """Return the metric on these; an example names which it is, several may read alike."""
+        """Return the metric of examples, which finds the gold labels by an example's key."""
         by_key = {example.key: example for example in examples}
 
-        def judged(example: dspy.Example, prediction: dspy.Prediction) -> ScoredAnswer:
+        def judge(example: dspy.Example, prediction: dspy.Prediction) -> ScoredAnswer:
             return self.subject.judge(by_key[example.dspy_key], prediction)
 
-        return judged
+        return judge
 
-    def _claims_judged(
+    def _judged_claims(
         self, examples: Sequence[LabelledItem], scored: Sequence[tuple[float, dspy.Prediction]]
     ) -> tuple[JudgedClaim, ...]:
-        """Return the verdicts on held-out claims or steps, none where one failed; else nothing."""
+        """Return the verdicts on held-out claims or steps; nothing for other units."""
         if self.request.unit not in {"claims", "steps"}:
             return ()
         return tuple(
@@ -222,8 +243,8 @@ class PromptTuner:
             if example.part is not None
         )
 
-    def _program(
-        self, tuned: dspy.Module, examples: Sequence[LabelledItem], held: HeldOut | None
+    def _tuned_program(
+        self, tuned: dspy.Module, examples: Sequence[LabelledItem], comparison: HeldOut | None
     ) -> TunedProgram:
         request = self.request
         score, member = getattr(tuned, "score", None), request.detector.signs
@@ -243,14 +264,14 @@ class PromptTuner:
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             parent=request.detector.program,
             search_score=None if score is None else round(float(score) / 100, 6),
-            held_out=held,
-            predictors={**self.begun, **program_state(tuned)},
+            held_out=comparison,
+            predictors={**self.parent_predictors, **program_state(tuned)},
         )
 
 
-def _macro_f1(held: HeldOut) -> str:
+def _macro_f1(comparison: HeldOut) -> str:
     return (
         "trials were scored by the share of right verdicts (accuracy); on held-out "
-        f"{held.unit} the macro F1 of the untuned prompt is {held.baseline.mean:.3f}, "
-        f"of the tuned one {held.tuned.mean:.3f}"
+        f"{comparison.unit} the macro F1 of the untuned prompt is {comparison.baseline.mean:.3f}, "
+        f"of the tuned one {comparison.tuned.mean:.3f}"
     )

@@ -1,4 +1,4 @@
-"""Watching an optimisation: every evaluation as it ends, and why the search cannot go on."""
+"""Watches an optimisation: reports every evaluation, and stops a search that cannot go on."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class StoppableMeter(Meter):
         Raises:
             SpanlabError: the reason why.
         """
-        self._go_on()
+        self._check_wanted()
         try:
             await super().admit(kind)
         except SpanlabError as error:  # of a search for evidence no model call would tell
@@ -84,14 +84,14 @@ class StoppableMeter(Meter):
         Raises:
             SpanlabError: the search is to stop; the reason why.
         """
-        self._go_on()
+        self._check_wanted()
         try:
             await super().before_attempt()
         except SpanlabError as error:
             self.stop(error)
-        self._go_on()
+        self._check_wanted()
 
-    def _go_on(self) -> None:
+    def _check_wanted(self) -> None:
         if self.reason is None and self._should_stop():
             self.stop(StoppedError("stopped before it was done"))
         if self.reason is not None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from dbos import DBOS
 from pydantic import TypeAdapter
 
-from optimizers.estimates import planned
+from optimizers.estimates import plan_search
 from optimizers.request import Optimisation
 from spanlab.errors import SpanlabError, UsageError
 from spanlab.jobs import job_store, worker
@@ -54,20 +54,20 @@ def submit(
     request: Optimisation, settings: Settings | None, queue: str = JOBS, *, again: bool = False
 ) -> str:
     """Queue an optimisation; see ``spanlab.jobs.submit_optimisation``."""
-    from optimizers.preparing import resolved, tuner
+    from optimizers.preparing import build_tuner, resolve
     from optimizers.watching import StoppableMeter
     from spanlab.storage import Store
     from spanlab.workflows.datasets import summary_of
 
     jobs = job_store.shared_job_store(settings)
-    request = resolved(request)
+    request = resolve(request)
     search = request.search
     programs = ProgramRegistry(jobs.settings.programs)
     if search.name in programs:
         raise UsageError(f"a program called {search.name!r} exists; choose another name")
     with Store.open(jobs.settings) as store:
         summary_of(store, request.dataset)
-    tuner(request, jobs.settings, StoppableMeter(), lambda event: None)
+    build_tuner(request, jobs.settings, StoppableMeter(), lambda event: None)
     title = f"{search.detector.signs} for {search.metric} on {request.dataset}"
     request_json = request.model_dump(mode="json")
     if not again:
@@ -91,17 +91,19 @@ async def optimise(request: dict[str, Any]) -> dict[str, Any]:
 @step("spanlab.optimise.prepare")
 async def _prepare(request_json: dict[str, Any]) -> Pinned:
     from optimizers.examples import PartLabel
-    from optimizers.preparing import chosen, with_passages
+    from optimizers.preparing import choose_examples, fetch_passages
 
     me, request = worker.current(), Optimisation.model_validate(request_json)
     examples = await asyncio.to_thread(
-        lambda: chosen(me.store.records(request.dataset), request.search)
+        lambda: choose_examples(me.store.records(request.dataset), request.search)
     )
     job_id = DBOS.workflow_id or ""
     meter = Meter(request.budget, before_attempt=JobCalls(me, job_id, request.rate).wait)
-    progress = RunProgress(total=planned(request.search, len(examples)).trials, started=time.time())
+    progress = RunProgress(
+        total=plan_search(request.search, len(examples)).trials, started=time.time()
+    )
     try:
-        examples = await with_passages(examples, request, meter, me.store)
+        examples = await fetch_passages(examples, request, meter, me.store)
     except SpanlabError:
         await asyncio.to_thread(me.jobs.report, job_id, replace(progress, usage=meter.usage))
         raise
@@ -182,7 +184,7 @@ async def _run_watched(
 ) -> T:
     """Do ``work`` in a thread; meanwhile tell how far it is, and stop it if the job is stopped."""
     from optimizers.examples import LabelledItem, PartLabel
-    from optimizers.preparing import tuner
+    from optimizers.preparing import build_tuner
     from optimizers.watching import StoppableMeter
 
     me, request = worker.current(), Optimisation.model_validate(request_json)
@@ -212,7 +214,7 @@ async def _run_watched(
             LabelledItem.of(items[label.id], label) for label in labels if label.id in items
         ]
         examples.sort(key=lambda example: example.item.id)
-        return work(tuner(request, me.settings, stopper, progress_log.add), examples)
+        return work(build_tuner(request, me.settings, stopper, progress_log.add), examples)
 
     watch = ThreadWatch(
         me, job_id, progress_log=progress_log, stopper=stopper, stopped=stopped, cut_off=cut_off

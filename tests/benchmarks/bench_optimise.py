@@ -21,8 +21,8 @@ from paid import again_after_kills, signed
 from paid import killed as kill
 from working_jobs import wait_until, working
 
-from optimizers.examples import LabelSource, labelled
-from optimizers.preparing import resolved, tuner
+from optimizers.examples import LabelSource, labelled_items
+from optimizers.preparing import build_tuner, resolve
 from optimizers.request import Optimisation, PromptSearch
 from optimizers.watching import StoppableMeter
 from spanlab import jobs
@@ -57,10 +57,10 @@ def overhead(records: list[Record]) -> None:
     script = GoldAnswers(records, noise=better_when_asked())
     with ModelServer(script, latency=LATENCY) as server, tempfile.TemporaryDirectory() as folder:
         settings = Settings(home=Path(folder), database_url="sqlite://")
-        request = resolved(Optimisation(dataset="bench", search=_search(server, folds=0)))
-        examples = list(labelled(records, LabelSource()))
+        request = resolve(Optimisation(dataset="bench", search=_search(server, folds=0)))
+        examples = list(labelled_items(records, LabelSource()))
         began, spent = time.monotonic(), time.process_time()
-        tuner(request, settings, StoppableMeter(), lambda event: None).run(examples)
+        build_tuner(request, settings, StoppableMeter(), lambda event: None).run(examples)
         took, computed = time.monotonic() - began, time.process_time() - spent
         waited = _open_seconds(server)
     print(f"  calls {server.count}; wall {took:.1f} s, some call was open for {waited:.1f} s")

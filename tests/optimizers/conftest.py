@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
 
-from optimizers.examples import LabelledItem, LabelSource, labelled
-from optimizers.preparing import resolved, tuner
+from optimizers.examples import LabelledItem, LabelSource, labelled_items
+from optimizers.preparing import build_tuner, resolve
 from optimizers.request import Optimisation, PromptSearch
 from optimizers.tuning import PromptTuner
 from optimizers.watching import Event, StoppableMeter
@@ -25,7 +25,7 @@ Ready = Callable[..., tuple[PromptTuner, list[Event]]]
 def examples(samples: Path) -> list[LabelledItem]:
     """Two dozen samples in three languages, most of them with something wrong."""
     chosen = [each for each in read(samples) if each.item.lang in {"en", "de", "fr"}]
-    return list(labelled(chosen, LabelSource()))
+    return list(labelled_items(chosen, LabelSource()))
 
 
 @pytest.fixture
@@ -53,8 +53,8 @@ def ready(tmp_path: Path) -> Ready:
             "success": 0.3,
         }
         search = PromptSearch.model_validate(values | changes)
-        request = resolved(Optimisation(dataset="samples", search=search))
+        request = resolve(Optimisation(dataset="samples", search=search))
         events: list[Event] = []
-        return tuner(request, settings, stopper or StoppableMeter(), events.append), events
+        return build_tuner(request, settings, stopper or StoppableMeter(), events.append), events
 
     return build

@@ -13,11 +13,11 @@ from optimizers.examples import (
     LabelledItem,
     LabelSource,
     fingerprint,
-    labelled,
     labelled_claims,
-    targets,
+    labelled_items,
+    target_spans,
 )
-from optimizers.held_out import folds, halves, transferred
+from optimizers.held_out import split_by_language, split_in_folds, split_in_halves
 from spanlab.datasets import read
 from spanlab.errors import UsageError
 from spanlab.extents import Extent
@@ -49,7 +49,7 @@ def test_gold_labels_are_taken_where_there_are_some() -> None:
     with_gold = record(
         by("gold", AnnotatorKind.GOLD, (16, 21)), by("Bo", AnnotatorKind.PERSON, (25, 29))
     )
-    (only,) = labelled([with_gold, record(by("Bo", AnnotatorKind.PERSON))], LabelSource())
+    (only,) = labelled_items([with_gold, record(by("Bo", AnnotatorKind.PERSON))], LabelSource())
     assert only.labels.hard == (Extent(16, 21),)
     assert only.labels.raters == ((Extent(25, 29),),)
 
@@ -61,13 +61,13 @@ def test_reviews_count_when_they_are_finished_and_several_vote() -> None:
         by("Cy", AnnotatorKind.PERSON, (0, 3), status=Status.NOT_ANNOTATED),
         by("offline", AnnotatorKind.DETECTOR, (0, 3)),
     )
-    (both,) = labelled([reviewed], LabelSource(kind="reviewed"))
+    (both,) = labelled_items([reviewed], LabelSource(kind="reviewed"))
     assert both.labels.soft == (SoftLabel(16, 21, 0.5), SoftLabel(25, 29, 1.0))
     assert both.labels.hard == (Extent(25, 29),)
     assert both.labels.raters == ((Extent(16, 21), Extent(25, 29)), (Extent(25, 29),))
-    (one,) = labelled([reviewed], LabelSource(kind="reviewed", annotators=("Ada",)))
+    (one,) = labelled_items([reviewed], LabelSource(kind="reviewed", annotators=("Ada",)))
     assert one.labels.hard == (Extent(16, 21), Extent(25, 29))
-    assert list(labelled([reviewed], LabelSource(kind="reviewed", annotators=("Cy",)))) == []
+    assert list(labelled_items([reviewed], LabelSource(kind="reviewed", annotators=("Cy",)))) == []
 
 
 def test_a_vote_takes_any_annotators_and_needs_their_names() -> None:
@@ -75,15 +75,17 @@ def test_a_vote_takes_any_annotators_and_needs_their_names() -> None:
         by("a", AnnotatorKind.DETECTOR, (16, 21)),
         by("Bo", AnnotatorKind.PERSON, (16, 21), (25, 29)),
     )
-    (voted,) = labelled([mixed], LabelSource(kind="vote", annotators=("a", "Bo")))
+    (voted,) = labelled_items([mixed], LabelSource(kind="vote", annotators=("a", "Bo")))
     assert voted.labels.soft == (SoftLabel(16, 21, 1.0), SoftLabel(25, 29, 0.5))
     with pytest.raises(UsageError, match="needs their names"):
-        list(labelled([mixed], LabelSource(kind="vote")))
+        list(labelled_items([mixed], LabelSource(kind="vote")))
 
 
 def test_a_target_is_a_hard_span_with_the_mean_of_its_soft_labels() -> None:
     soft = (SoftLabel(16, 18, 0.6), SoftLabel(18, 21, 0.9), SoftLabel(25, 29, 0.2))
-    (target,) = targets(ItemLabels("ada", "en", soft, (Extent(16, 21),), (), len(ANSWER)), ANSWER)
+    (target,) = target_spans(
+        ItemLabels("ada", "en", soft, (Extent(16, 21),), (), len(ANSWER)), ANSWER
+    )
     assert (target.start, target.end, target.text) == (16, 21, "Paris")
     assert target.prob == pytest.approx((2 * 0.6 + 3 * 0.9) / 5)
 
@@ -127,9 +129,9 @@ def test_the_claims_of_an_item_stay_together() -> None:
     ]
     examples = list(labelled_claims(records, LabelSource()))
     assert len({each.key for each in examples}) == 8
-    for part in folds(examples, 2, seed=9):
-        assert (len(part.seen), len(part.held_out)) == (4, 4)
-        assert _names(part.seen).isdisjoint(_names(part.held_out))
+    for part in split_in_folds(examples, 2, seed=9):
+        assert (len(part.training), len(part.held_out)) == (4, 4)
+        assert _names(part.training).isdisjoint(_names(part.held_out))
     assert fingerprint(examples) != fingerprint(examples[:-1])
 
 
@@ -151,29 +153,29 @@ def test_each_item_is_held_out_once_and_no_question_is_on_both_sides(
     ]
     if len({question for question, _ in drawn}) < count:
         with pytest.raises(UsageError, match="too few"):
-            folds(examples, count, seed)
+            split_in_folds(examples, count, seed)
         return
-    parts = folds(examples, count, seed)
+    parts = split_in_folds(examples, count, seed)
     assert sorted(name for part in parts for name in _names(part.held_out)) == sorted(
         _names(examples)
     )
     for part in parts:
-        asked = {each.item.question for each in part.seen}
+        asked = {each.item.question for each in part.training}
         assert asked.isdisjoint(each.item.question for each in part.held_out)
-        assert _names(part.seen) | _names(part.held_out) == _names(examples)
+        assert _names(part.training) | _names(part.held_out) == _names(examples)
         if len(asked) < 2:
             continue
-        learnt, chosen = halves(part.seen, seed)
+        learnt, chosen = split_in_halves(part.training, seed)
         assert _names(learnt).isdisjoint(_names(chosen))
-        assert _names(learnt) | _names(chosen) == _names(part.seen)
-    assert folds(examples[::-1], count, seed) == parts
+        assert _names(learnt) | _names(chosen) == _names(part.training)
+    assert split_in_folds(examples[::-1], count, seed) == parts
 
 
 def test_every_fold_has_its_share_of_every_language() -> None:
     examples = [
         example(f"{lang}-{index}", lang) for lang in ("de", "en", "zh") for index in range(10)
     ]
-    for part in folds(examples, 2, seed=9):
+    for part in split_in_folds(examples, 2, seed=9):
         held_out = [each.item.lang for each in part.held_out]
         assert {lang: held_out.count(lang) for lang in ("de", "en", "zh")} == {
             "de": 5,
@@ -184,24 +186,24 @@ def test_every_fold_has_its_share_of_every_language() -> None:
 
 def test_too_few_examples_are_said_so() -> None:
     with pytest.raises(UsageError, match="3 labelled items with 3 different questions are too few"):
-        folds([example("a"), example("b"), example("c")], 2, seed=0)
+        split_in_folds([example("a"), example("b"), example("c")], 2, seed=0)
 
 
 def test_a_language_without_labels_learns_from_the_others() -> None:
     examples = [example("a", "de"), example("b", "de"), example("c", "fr")]
-    seen, own = transferred(examples, "eu", "others")
+    seen, own = split_by_language(examples, "eu", "others")
     assert (_names(seen), own) == ({"a", "b", "c"}, ())
-    seen, own = transferred(examples, "fr", "others")
+    seen, own = split_by_language(examples, "fr", "others")
     assert (_names(seen), _names(own)) == ({"a", "b"}, {"c"})
-    seen, own = transferred(examples, "fr", "pooled")
+    seen, own = split_by_language(examples, "fr", "pooled")
     assert (_names(seen), _names(own)) == ({"a", "b", "c"}, {"c"})
     with pytest.raises(UsageError, match="no labelled item to learn from for 'eu'"):
-        transferred(examples, "eu", "each")
+        split_by_language(examples, "eu", "each")
 
 
 def test_a_fingerprint_changes_with_a_label_and_not_with_the_order() -> None:
     samples = list(read(Path("data/samples.jsonl")))
-    examples = list(labelled(samples, LabelSource()))
+    examples = list(labelled_items(samples, LabelSource()))
     first, *rest = examples
     assert first.labels.hard == ()
     other = ItemLabels(first.item.id, "en", (SoftLabel(0, 1, 1.0),), (Extent(0, 1),))
@@ -212,4 +214,6 @@ def test_a_fingerprint_changes_with_a_label_and_not_with_the_order() -> None:
 
 def test_what_has_one_question_cannot_be_halved() -> None:
     with pytest.raises(UsageError, match="all 2 labelled examples have one question or answer"):
-        halves([example("a", "en", question="Why?"), example("b", "en", question="Why?")], 9)
+        split_in_halves(
+            [example("a", "en", question="Why?"), example("b", "en", question="Why?")], 9
+        )

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from reasoning_script import inputs
 
-from optimizers.examples import LabelSource, labelled, labelled_questions, labelled_steps
+from optimizers.examples import LabelSource, labelled_items, labelled_questions, labelled_steps
 from optimizers.tuning import PromptTuner
 from optimizers.watching import Event
 from spanlab.detectors import DetectorSpec
@@ -56,7 +56,7 @@ def record(number: int) -> Record:
 
 RECORDS = [record(number) for number in range(6)]
 METRICS = {
-    "iou": (labelled, "items", {"verify"}),
+    "iou": (labelled_items, "items", {"verify"}),
     "type-f1": (labelled_steps, "steps", {"verify"}),
     "answer-f1": (labelled_questions, "questions", {"next", "conclude"}),
 }
@@ -69,8 +69,10 @@ def test_the_instruction_that_does_better_wins(
     model_server.script(model)
     examples, unit, names = METRICS[metric]
     tuner, _ = ready(detector=DetectorSpec(detector="safe"), metric=metric)
-    begun = {"verify": TunedPredictor(instruction="As it was.")}
-    program = replace(tuner, begun=begun).run(list(examples(RECORDS, LabelSource())))
+    parent_predictors = {"verify": TunedPredictor(instruction="As it was.")}
+    program = replace(tuner, parent_predictors=parent_predictors).run(
+        list(examples(RECORDS, LabelSource()))
+    )
     assert set(program.predictors) == {"verify", *names}
     assert any("strictly" in program.predictors[name].instruction for name in names)
     held_out = program.held_out

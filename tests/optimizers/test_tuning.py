@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
 
-from optimizers.estimates import SearchPlan, planned
+from optimizers.estimates import SearchPlan, plan_search
 from optimizers.examples import LabelledItem
 from optimizers.held_out import DataFold
 from optimizers.request import PromptSearch
@@ -42,8 +42,8 @@ def _trials(events: list[Event], stage: str = "search") -> list[SearchTrial]:
 def _stays_within_its_plan(
     tuner: PromptTuner, events: list[Event], examples: Sequence[LabelledItem]
 ) -> None:
-    plan, usage = planned(tuner.request, len(examples)), tuner.stopper.usage
-    most = plan.most([1] * len(examples)) + plan.prompt_calls
+    plan, usage = plan_search(tuner.request, len(examples)), tuner.stopper.usage
+    most = plan.upper_bound([1] * len(examples)) + plan.prompt_calls
     assert most / 3 < usage.calls + usage.from_cache <= most
     assert sum(isinstance(event, SearchTrial) for event in events) <= plan.trials
 
@@ -95,8 +95,8 @@ def test_gepa_reflects_on_feedback_behind_the_same_interface(
 def test_what_a_search_comes_to_at_most_is_on_the_heaviest_items() -> None:
     plan = SearchPlan(trials=3, evaluations=((2, 1), (1, 2), (1, 9)), prompt_calls=0)
     # Twice the heaviest, once the two heaviest, once all three there are: 2 * 5 + 7 + 8.
-    assert plan.most([1, 5, 2]) == 25
-    assert plan.most([]) == 0
+    assert plan.upper_bound([1, 5, 2]) == 25
+    assert plan.upper_bound([]) == 0
 
 
 def test_items_that_read_alike_are_judged_by_their_own_labels(
