@@ -13,6 +13,7 @@ from commands import run_here
 from measured_data import ANSWER, filled, items, said
 
 from spanlab.errors import UsageError
+from spanlab.results import as_html
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -25,7 +26,7 @@ from spanlab.schema import (
 from spanlab.storage import Store
 from spanlab.workflows.measuring.certificates import certify, read_certificate, stale_because
 from spanlab.workflows.measuring.certificates import write_certificate as write
-from spanlab.workflows.measuring.measurement import measure
+from spanlab.workflows.measuring.measurement import Measurement, measure
 from spanlab.workflows.measuring.sample import (
     measurement_queue,
     plan_measurement,
@@ -46,6 +47,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 def test_a_rate_is_corrected_by_the_reviews_of_its_queue(store: Store, design: str) -> None:
     filled(store, "d", lambda at: at % 4 == 0, 400, 80, by="meta.model", design=design)
     found = measure(store, "d")
+    assert Measurement.read(json.loads(json.dumps(found.figures()))) == found
     everybody, a, b = found.groups
     assert (everybody.items, everybody.reviews, a.value, b.value) == (400, 80, "a", "b")
     assert a.reviews + b.reviews == 80
@@ -164,6 +166,7 @@ def test_the_commands_plan_measure_and_gate(store: Store, tmp_path: Path) -> Non
     page = (tmp_path / "c.html").read_text()
     assert "<h1 dir='auto'>Certificate of judge on d</h1>" in page
     assert page.count("<svg") == 3
+    assert all(as_html(table) in page for table in measure(store, "d").tables())
     assert "default-src 'none'" in page
     assert "anna (150)" in page
     assert not re.search("(src|href)=|<script", page)

@@ -36,7 +36,7 @@ from spanlab.workflows.measuring.measurement import (
     corrected_table,
     history_table,
     measure,
-    reliability_table,
+    reliability_of,
 )
 from spanlab.workflows.measuring.sample import plan_measurement
 
@@ -331,4 +331,4 @@ def _measured(
 def _reliability(
     dataset: str, plan: MeasurementPlan, seen: tuple[object, ...], _store: Store
 ) -> ResultTable:
-    return reliability_table(_store, dataset, plan)
+    return reliability_of(_store, dataset, plan)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from spanlab.figures import figure, percent
 from spanlab.results import (
-    Chart,
     Column,
     MeanInterval,
     ResultTable,
@@ -18,28 +17,35 @@ from spanlab.results import (
     fact_table,
     write_cell,
 )
+from spanlab.scorers.calibration import CalibrationReport
+from spanlab.workflows.analysis.calibration import AnnotatorCalibration
 from spanlab.workflows.drawing import draw
 from spanlab.workflows.measuring.certificates import Certificate, write_certificate
+from spanlab.workflows.measuring.measurement import (
+    Measurement,
+    corrected_table,
+    history_table,
+    reliability_table,
+)
 from spanlab.workflows.report import page_head
 
 
 def certificate_html(certificate: Certificate) -> str:
     """Return a certificate as a page; every text of the data is escaped."""
     content = certificate.content
-    measured, bound = content["measurement"], content["binding"]
-    title = f"Certificate of {bound['annotator']} on {bound['name']}"
+    measured, bound = Measurement.read(content["measurement"]), content["binding"]
     parts = [
-        page_head(title),
+        page_head(f"Certificate of {bound['annotator']} on {bound['name']}"),
         f"<p>{escape(_headline(measured))}</p>\n",
-        as_html(_facts(content)),
-        as_html(_rates(measured)),
+        *map(as_html, (_facts(content), *measured.tables())),
+        "<p class='about'>In the pictures, dots have intervals, and squares are what the detector "
+        "marked.</p>\n",
         *(
             f"<h2>{escape(table.title)}</h2>\n{draw(table)}"
-            for table in _drawn(content)
+            for table in _pictures(measured, content)
             if table.rows
         ),
         as_html(_quality(content)),
-        *(f"<p class='about'>{escape(remark)}</p>\n" for remark in measured["remarks"]),
         "<p class='about'>It holds for the detector, model, options, definition and items that it "
         "was made of: the page Measure of spanlab says whether they still are these.</p>\n",
         "</main></body></html>\n",
@@ -55,12 +61,11 @@ def save_certificate(certificate: Certificate, path: Path) -> None:
         write_certificate(certificate, path)
 
 
-def _headline(measured: Mapping[str, Any]) -> str:
-    rate, plan = MeanInterval.model_validate(measured["groups"][0]["finite"]), measured["plan"]
+def _headline(measured: Measurement) -> str:
     column = Column(key="rate", title="Rate", unit="share")
     return (
-        f"Hallucinated {plan['unit']}: {write_cell(rate, column)}, from "
-        f"{measured['groups'][0]['reviews']:,} reviews of {measured['groups'][0]['items']:,} items."
+        f"Hallucinated {measured.plan.unit}: {write_cell(measured.rate.finite, column)}, from "
+        f"{measured.rate.reviews:,} reviews of {measured.rate.items:,} items."
     )
 
 
@@ -124,30 +129,6 @@ def _alike(shares: Mapping[str, float] | None, otherwise: str) -> str:
     return f"{percent(shares['answers'])} of answers alike, IoU {figure(shares['iou'])}"
 
 
-def _rates(measured: Mapping[str, Any]) -> ResultTable:
-    plan = measured["plan"]
-    return ResultTable(
-        key="rates",
-        title=f"Hallucinated {plan['unit']}, with 95 % intervals",
-        columns=(
-            Column(key="value", title=plan["by"] or "Items"),
-            *columns_of("count", "Items", "Reviews"),
-            *columns_of("share", f"Marked by {plan['annotator']}", "Rate", "Answers like these"),
-        ),
-        rows=tuple(
-            (
-                group["value"],
-                group["items"],
-                group["reviews"],
-                group["marked"],
-                _interval(group["finite"]),
-                _interval(group["superpopulation"]),
-            )
-            for group in measured["groups"]
-        ),
-    )
-
-
 def _quality(content: Mapping[str, Any]) -> ResultTable:
     calibration, keys = content["calibration"], ("sensitivity", "specificity", "iou")
     return ResultTable(
@@ -160,7 +141,7 @@ def _quality(content: Mapping[str, Any]) -> ResultTable:
         rows=tuple(
             (
                 unit,
-                *(_interval(content[unit][key]) for key in keys),
+                *(content[unit][key] and MeanInterval(**content[unit][key]) for key in keys),
             )
             for unit in ("answers", "characters")
         ),
@@ -175,40 +156,9 @@ def _quality(content: Mapping[str, Any]) -> ResultTable:
     )
 
 
-def _interval(figures: Mapping[str, float] | None) -> MeanInterval | None:
-    return (
-        None
-        if figures is None
-        else MeanInterval.model_validate({key: figures[key] for key in MeanInterval.model_fields})
-    )
-
-
-def _drawn(content: Mapping[str, Any]) -> Iterator[ResultTable]:
-    """Yield what the page has as pictures: figures of the tables, and what has no table."""
-    measured, bins = content["measurement"], (content["calibration"] or {"bins": ()})["bins"]
-    names, share = columns_of("text", "Group"), columns_of("share", "Share")
-    yield ResultTable(
-        key="drawn",
-        title="What the detector marked (squares), and the corrected rate with its interval",
-        columns=(*names, *share),
-        rows=tuple(
-            (group["value"], cell)
-            for group in measured["groups"]
-            for cell in (group["marked"], _interval(group["finite"]))
-        ),
-        chart=Chart(kind="dots", x="share", y="group"),
-    )
-    yield ResultTable(
-        key="history",
-        title="The interval after each review",
-        columns=(*columns_of("count", "Reviews"), *share),
-        rows=tuple((point["reviews"], _interval(point)) for point in measured["history"]),
-        chart=Chart(kind="line", x="share", y="reviews"),
-    )
-    yield ResultTable(
-        key="reliability",
-        title="Reliability: probability, and share of people who mark as much",
-        columns=(*columns_of("share", "Probability"), *share),
-        rows=tuple((point["prob"], point["share"]) for point in bins),
-        chart=Chart(kind="calibration", x="probability", y="share"),
-    )
+def _pictures(measured: Measurement, content: Mapping[str, Any]) -> tuple[ResultTable, ...]:
+    """Return the tables whose charts the page has."""
+    plan, calibration = measured.plan, content["calibration"]
+    report = calibration and CalibrationReport.model_validate(calibration)
+    curves = [AnnotatorCalibration(plan.annotator, measured.rate.reviews, report)] if report else []
+    return corrected_table(measured), history_table(measured), reliability_table(plan, curves)

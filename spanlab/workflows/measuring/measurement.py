@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from spanlab.figures import counted
 from spanlab.results import Chart, Column, MeanInterval, ResultTable, columns_of
@@ -15,7 +16,7 @@ from spanlab.schema import AnnotatorKind, MeasurementPlan, Status
 from spanlab.scorers.powered import METHOD
 from spanlab.scorers.sampling import reviews_for_difference
 from spanlab.storage import Store
-from spanlab.workflows.analysis.calibration import CalibrationTally
+from spanlab.workflows.analysis.calibration import AnnotatorCalibration, CalibrationTally
 from spanlab.workflows.analysis.comparison_tables import calibration_table
 from spanlab.workflows.measuring.gating import MeasuredSide, RateChange, compare_rates
 from spanlab.workflows.measuring.sample import (
@@ -159,6 +160,30 @@ class Measurement:
             "remarks": list(self.remarks),
         }
 
+    @staticmethod
+    def read(figures: Mapping[str, Any]) -> Measurement:
+        """Return the measurement whose ``figures`` these are, as a certificate holds them."""
+        return Measurement(
+            dataset=figures["dataset"],
+            plan=MeasurementPlan.model_validate(figures["plan"]),
+            groups=_GROUPS.validate_python(figures["groups"]),
+            pairs=tuple(
+                (pair["a"], pair["b"], RateChange(_interval(pair), pair["questions"]))
+                for pair in figures["pairs"]
+            ),
+            history=tuple((point["reviews"], _interval(point)) for point in figures["history"]),
+            more=figures["more"],
+            for_difference=figures["for_difference"],
+            remarks=tuple(figures["remarks"]),
+        )
+
+
+_GROUPS: Final = TypeAdapter(tuple[GroupMeasurement, ...])
+
+
+def _interval(figures: Mapping[str, float]) -> MeanInterval:
+    return MeanInterval(mean=figures["mean"], low=figures["low"], high=figures["high"])
+
 
 def measure(store: Store, dataset: str, plan: MeasurementPlan | None = None) -> Measurement:
     """Return the state of a dataset's measurement, or what it would be by another plan.
@@ -275,8 +300,8 @@ def history_table(measured: Measurement) -> ResultTable:
     )
 
 
-def reliability_table(store: Store, dataset: str, plan: MeasurementPlan) -> ResultTable:
-    """Return the detector's probabilities against the share of reviewers that marked as much.
+def reliability_of(store: Store, dataset: str, plan: MeasurementPlan) -> ResultTable:
+    """Return the ``reliability_table`` of what is reviewed so far.
 
     Raises:
         NotFoundError: there is no such dataset.
@@ -289,7 +314,14 @@ def reliability_table(store: Store, dataset: str, plan: MeasurementPlan) -> Resu
             as_detector = detector.model_copy(update={"kind": AnnotatorKind.DETECTOR})
             kept = {"annotations": (as_detector, *people)}
             tally.add(record.model_copy(update=kept))
-    return calibration_table(tally.result()).model_copy(
+    return reliability_table(plan, tally.result())
+
+
+def reliability_table(
+    plan: MeasurementPlan, calibrations: Sequence[AnnotatorCalibration]
+) -> ResultTable:
+    """Return the detector's probabilities against the share of reviewers that marked as much."""
+    return calibration_table(calibrations).model_copy(
         update={
             "key": "reliability",
             "title": f"Reliability of {plan.annotator}, by characters of what is reviewed",
