@@ -198,7 +198,11 @@ def _show_pairs(
 
 
 def matrix_html(pairs: ResultTable, which: str, order: Sequence[str]) -> str:
-    """Return the matrix as a table that keeps its headings in sight; every name is escaped."""
+    """Return the matrix as a table that keeps its headings in sight; every name is escaped.
+
+    It is no grid as other tables are: those have no second figure in a cell, no shading and no
+    upright headings, and of a hundred annotators they show a handful at once.
+    """
     value = 3 if which == "iou" else 4
     values = {
         names: (float(str(row[value])), int(str(row[2])))
