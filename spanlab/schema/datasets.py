@@ -285,3 +285,13 @@ class DatasetSummary:
     settings: DatasetSettings = field(default_factory=DatasetSettings)
     version_of: str | None = None
     digest: str | None = None
+
+    @property
+    def fingerprint(self) -> tuple[object, ...]:
+        """What differs once items came or went, or an annotator's counts changed; hashable."""
+        counts = tuple((who.name, tuple(sorted(who.counts.items()))) for who in self.annotators)
+        return self.created, self.n_items, counts
+
+    def names_of(self, *kinds: AnnotatorKind) -> list[str]:
+        """Return the names of the annotators of these kinds, the oldest first."""
+        return [annotator.name for annotator in self.annotators if annotator.kind in kinds]

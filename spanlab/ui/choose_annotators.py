@@ -15,7 +15,7 @@ _SCROLLED = 30  # names of a group from which on they scroll in a box of their o
 _BOX = 260  # pixels, the height of that box
 _SORTS: dict[str, Callable[[AnnotatorSummary], tuple[object, ...]]] = {
     "Most items": by_items,
-    "Name": lambda who: (who.name.casefold(),),
+    "Name": lambda annotator: (annotator.name.casefold(),),
 }
 
 
@@ -52,17 +52,17 @@ def choose_annotators(
         icon=":material/group:",
         key=f"{choice.key}.popover",
     ):
-        wanted, order = _asked(choice) if len(names) > FEW else ("", "Most items")
-        found = sorted(
-            (who for who in annotators if wanted.casefold() in who.name.casefold()),
+        search, order = _asked(choice) if len(names) > FEW else ("", "Most items")
+        matching = sorted(
+            (who for who in annotators if search.casefold() in who.name.casefold()),
             key=_SORTS[order],
         )
-        if not found:
-            st.caption(f"No annotator has “{plain(wanted)}” in the name.")
+        if not matching:
+            st.caption(f"No annotator has “{plain(search)}” in the name.")
         for kind in GROUPS:
-            members = [who for who in found if who.kind is kind]
+            members = [who for who in matching if who.kind is kind]
             if members:
-                _group(choice, kind, members, wanted)
+                _group(choice, kind, members, search)
     return tuple(name for name in names if name in chosen)
 
 
@@ -88,7 +88,7 @@ def choose_annotator(
     Returns:
         The name; None for nobody.
     """
-    by_name = {who.name: who for who in in_groups(annotators)}
+    by_name = {annotator.name: annotator for annotator in in_groups(annotators)}
     options = [*([] if none is None else [None]), *by_name]
 
     def named(name: str | None) -> str:
@@ -141,17 +141,17 @@ class _AnnotatorChoice:
 def _asked(choice: _AnnotatorChoice) -> tuple[str, str]:
     """Ask which names to show, and in which order."""
     left, right = st.columns(2, vertical_alignment="bottom")
-    wanted = left.text_input(
+    search = left.text_input(
         "Find", placeholder="Part of a name", icon=":material/search:", key=f"{choice.key}.find"
     )
     order = right.segmented_control(
         "Sort by", list(_SORTS), default="Most items", required=True, key=f"{choice.key}.sort"
     )
-    return wanted.strip(), order
+    return search.strip(), order
 
 
 def _group(
-    choice: _AnnotatorChoice, kind: AnnotatorKind, members: Sequence[AnnotatorSummary], wanted: str
+    choice: _AnnotatorChoice, kind: AnnotatorKind, members: Sequence[AnnotatorSummary], search: str
 ) -> None:
     """Draw one group: how many of it are chosen, all or none, and its names."""
     names, chosen = [who.name for who in members], choice.now()
@@ -164,11 +164,11 @@ def _group(
                 label,
                 type="tertiary",
                 key=f"{widget}.{label}",
-                help=f"{label} of the {title.lower()} found" if wanted else None,
+                help=f"{label} of the {title.lower()} found" if search else None,
                 on_click=choice.put,
                 args=(names, into, widget),
             )
-        is_open = bool(wanted) or _unfolded(f"{widget}.open", len(names))
+        is_open = bool(search) or _unfolded(f"{widget}.open", len(names))
     _names(choice, widget, title, members if is_open else members[:FEW])
 
 

@@ -73,8 +73,8 @@ def store() -> Store:
     Without a login that is its owner; with one, whoever is unknown may use nothing of it.
     """
     opened = _store()
-    who = visitor.actor(opened)
-    return opened if who is OWNER else opened.acting_as(who)
+    current_actor = visitor.actor(opened)
+    return opened if current_actor is OWNER else opened.acting_as(current_actor)
 
 
 def snapshot() -> AbstractContextManager[None]:
@@ -142,12 +142,12 @@ def link(
     """
     pages: Mapping[str, st.Page] = st.session_state.get(_PAGES, {})
     if page in pages:
-        asked = {_DATASET: dataset, _ITEM: item, QUEUE: queue}
-        params = {name: value for name, value in asked.items() if value is not None}
+        query = {_DATASET: dataset, _ITEM: item, QUEUE: queue}
+        params = {name: value for name, value in query.items() if value is not None}
         st.page_link(pages[page], label=plain(label), icon=icon, query_params=params)
 
 
-def page_link(page: str, label: str, *, icon: str, about: str | None = None, **asked: str) -> None:
+def page_link(page: str, label: str, *, icon: str, about: str | None = None, **query: str) -> None:
     """Draw a link to another page of the app, as ``link`` does, at no dataset in particular.
 
     Args:
@@ -155,11 +155,11 @@ def page_link(page: str, label: str, *, icon: str, about: str | None = None, **a
         label: what the link says.
         icon: a Material symbol.
         about: what is shown where it is pointed at.
-        **asked: query parameters.
+        **query: query parameters.
     """
     pages: Mapping[str, st.Page] = st.session_state.get(_PAGES, {})
     if page in pages:
-        st.page_link(pages[page], label=plain(label), icon=icon, help=about, query_params=asked)
+        st.page_link(pages[page], label=plain(label), icon=icon, help=about, query_params=query)
 
 
 def has_page(page: str) -> bool:
@@ -175,13 +175,15 @@ def switch_page(page: str, dataset: str | None) -> None:
 
 def datasets_with(needs: Permission, *, versions: bool = False) -> list[DatasetSummary]:
     """Return the datasets with which who is here may do something, with versions if asked."""
-    here = store()
-    found = here.datasets(versions=versions)
-    return found if here.actor.may(needs) else [one for one in found if here.may(needs, one.name)]
+    database = store()
+    summaries = database.datasets(versions=versions)
+    if database.actor.may(needs):
+        return summaries
+    return [summary for summary in summaries if database.may(needs, summary.name)]
 
 
 def datasets_for(
-    what: str, needs: Permission, *, versions: bool = False, untitled: str | None = None
+    task: str, needs: Permission, *, versions: bool = False, untitled: str | None = None
 ) -> dict[str, DatasetSummary]:
     """Return datasets by name; where there is none, say so and lead to where one comes from.
 
@@ -189,28 +191,28 @@ def datasets_for(
     no other one takes its place unasked.
 
     Args:
-        what: what cannot be done without one, such as "review".
+        task: what cannot be done without one, such as "review".
         needs: what who is here must be allowed to do with them.
         versions: whether versions of datasets come along.
         untitled: the title of a page that has one only where there is no dataset.
     """
-    found = {summary.name: summary for summary in datasets_with(needs, versions=versions)}
+    summaries = {summary.name: summary for summary in datasets_with(needs, versions=versions)}
     wanted = _wanted()
-    if untitled is not None and (wanted not in found if wanted is not None else not found):
+    if untitled is not None and (wanted not in summaries if wanted is not None else not summaries):
         title(untitled)
-    if wanted is not None and wanted not in found:
-        _say_gone(wanted, found)
+    if wanted is not None and wanted not in summaries:
+        _say_gone(wanted, summaries)
         return {}
-    if not found and not actor().may(Permission.ADMINISTER):
-        st.info(f"There is nothing for you to {what} yet: a lead gives roles in datasets.")
-    elif not found:
+    if not summaries and not actor().may(Permission.ADMINISTER):
+        st.info(f"There is nothing for you to {task} yet: a lead gives roles in datasets.")
+    elif not summaries:
         st.info(
-            f"There is nothing to {what} yet. Import a dataset on the Datasets page, or run "
+            f"There is nothing to {task} yet. Import a dataset on the Datasets page, or run "
             "`spanlab import FILE --dataset NAME`.",
             icon=":material/upload_file:",
         )
         page_link("datasets", "Go to Datasets", icon=":material/database:")
-    return found
+    return summaries
 
 
 def choose_dataset(summaries: Mapping[str, DatasetSummary]) -> DatasetSummary:
@@ -222,11 +224,11 @@ def choose_dataset(summaries: Mapping[str, DatasetSummary]) -> DatasetSummary:
     names = list(summaries)
     # The box follows the URL, which a link from another page or the callback has set.
     st.session_state[_CHOICE] = _wanted() or names[0]
-    chosen = st.selectbox("Dataset", names, key=_CHOICE, on_change=_follow_choice)
-    remember_dataset(chosen)
-    seen = st.session_state.get(_SEEN, {})
-    st.session_state[_SEEN] = {**seen, chosen: summaries[chosen].created}
-    return summaries[chosen]
+    dataset_name = st.selectbox("Dataset", names, key=_CHOICE, on_change=_follow_choice)
+    remember_dataset(dataset_name)
+    shown_datasets = st.session_state.get(_SEEN, {})
+    st.session_state[_SEEN] = {**shown_datasets, dataset_name: summaries[dataset_name].created}
+    return summaries[dataset_name]
 
 
 def _wanted() -> str | None:
@@ -234,18 +236,20 @@ def _wanted() -> str | None:
     return st.query_params.get(_DATASET) or st.session_state.get(_CURRENT)
 
 
-def _say_gone(wanted: str, summaries: Mapping[str, DatasetSummary]) -> None:
+def _say_gone(lost_name: str, summaries: Mapping[str, DatasetSummary]) -> None:
     """Say that a dataset is not there, what is kept of what was typed, and where to go on."""
-    made = st.session_state.get(_SEEN, {}).get(wanted)
-    renamed = next((name for name, of in summaries.items() if of.created == made), None)
+    created = st.session_state.get(_SEEN, {}).get(lost_name)
+    renamed = next(
+        (name for name, summary in summaries.items() if summary.created == created), None
+    )
     if renamed is None:
-        which = "There is no dataset" if made is None else "There is no longer a dataset"
-        text = f"{which} “{plain(wanted)}”: it was deleted or has another name now."
+        which = "There is no dataset" if created is None else "There is no longer a dataset"
+        text = f"{which} “{plain(lost_name)}”: it was deleted or has another name now."
         st.warning(f"{text} No other one was opened in its place.", icon=":material/search_off:")
     else:
-        text = f"“{plain(wanted)}” is called “{plain(renamed)}” now."
+        text = f"“{plain(lost_name)}” is called “{plain(renamed)}” now."
         st.info(text, icon=":material/drive_file_rename_outline:")
-    span_editor.unsaved(wanted, renamed)
+    span_editor.unsaved(lost_name, renamed)
     if renamed is not None:
         label = f"Go on with {plain(renamed)}"
         st.button(label, type="primary", on_click=_follow_name, args=(renamed,))
@@ -273,10 +277,10 @@ def forget_dataset(name: str) -> None:
 def remember_dataset(name: str) -> None:
     """Make ``name`` the dataset that the URL says and that other pages start from."""
     st.session_state[_CURRENT] = name
-    before = st.query_params.get(_DATASET)
-    if before not in (None, name):
+    previous_name = st.query_params.get(_DATASET)
+    if previous_name not in (None, name):
         st.query_params.pop(_ITEM, None)  # it is an item of the dataset before
-    if before != name:
+    if previous_name != name:
         st.query_params[_DATASET] = name
 
 

@@ -62,18 +62,18 @@ def _result(
     is_quick = summary.n_items <= _AT_ONCE
     look = look or seen_store(summary)
     asks = repr((summary.settings.attributes, summary.settings.questions))
-    seen = (summary.created, summary.n_items, _counts(summary), look.reader, asks)
+    fingerprint = (*summary.fingerprint, look.reader, asks)
     edits = look.n_operations(summary.name) if is_quick else 0
-    asked = (summary.name, reference, limit, seen, edits)
-    if not is_quick and st.session_state.get(_ASKED) != asked:
+    arguments = (summary.name, reference, limit, fingerprint, edits)
+    if not is_quick and st.session_state.get(_ASKED) != arguments:
         if not _asked(limit):
             return None
-        st.session_state[_ASKED] = asked
-    made = make(*asked, look)
-    if _again(summary, made):
-        make.clear(*asked, look)
+        st.session_state[_ASKED] = arguments
+    remembered = make(*arguments, look)
+    if _again(summary, remembered):
+        make.clear(*arguments, look)
         st.rerun()
-    return made.result
+    return remembered.result
 
 
 def _limit(summary: DatasetSummary) -> int:
@@ -98,15 +98,15 @@ def _asked(limit: int) -> bool:
     )
 
 
-def _again(summary: DatasetSummary, made: _RememberedResult[_Result]) -> bool:
-    looked_at = made.result.looked_at
+def _again(summary: DatasetSummary, remembered: _RememberedResult[_Result]) -> bool:
+    looked_at = remembered.result.looked_at
     sample = (
         ("All " if looked_at > 1 else "") + counted(looked_at, "item")
         if looked_at == summary.n_items
         else f"A sample of {looked_at:,} of the {summary.n_items:,} items, in even steps"
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"{sample}, computed at {made.at:%H:%M:%S}.")
+        st.caption(f"{sample}, computed at {remembered.at:%H:%M:%S}.")
         return st.button(
             "Recompute", icon=":material/refresh:", type="tertiary", key="compute-again"
         )
@@ -117,7 +117,7 @@ def _compare(
     dataset: str,
     reference: str | None,
     limit: int,
-    seen: tuple[object, ...],
+    fingerprint: tuple[object, ...],
     edits: int,
     _store: Store,
 ) -> _RememberedResult[DatasetComparison]:
@@ -131,13 +131,14 @@ def _compare(
 
 @st.cache_resource(max_entries=_KEPT, show_spinner=False)
 def _count(
-    dataset: str, _: str | None, limit: int, seen: tuple[object, ...], edits: int, _store: Store
+    dataset: str,
+    _: str | None,
+    limit: int,
+    fingerprint: tuple[object, ...],
+    edits: int,
+    _store: Store,
 ) -> _RememberedResult[CampaignReport]:
     """Count now, or return what any session has counted, as for ``_compare``."""
     with progress("Counting", limit) as advance:
-        found = campaign(_store, dataset, limit=limit, on_progress=advance)
-    return _RememberedResult(found, datetime.now().astimezone())
-
-
-def _counts(summary: DatasetSummary) -> tuple[object, ...]:
-    return tuple((a.name, tuple(sorted(a.counts.items()))) for a in summary.annotators)
+        report = campaign(_store, dataset, limit=limit, on_progress=advance)
+    return _RememberedResult(report, datetime.now().astimezone())

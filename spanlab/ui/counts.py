@@ -68,9 +68,9 @@ def in_groups(annotators: Iterable[AnnotatorSummary]) -> list[AnnotatorSummary]:
     return sorted(annotators, key=lambda who: (kinds.index(who.kind), *by_items(who)))
 
 
-def by_items(who: AnnotatorSummary) -> tuple[int, str]:
+def by_items(annotator: AnnotatorSummary) -> tuple[int, str]:
     """Return the sorting key that puts who has done most items first, then goes by name."""
-    return -who.counts.get(Status.DONE, 0), who.name.casefold()
+    return -annotator.counts.get(Status.DONE, 0), annotator.name.casefold()
 
 
 def counts_html(
@@ -84,13 +84,13 @@ def counts_html(
     whom a ``plan`` knows are as far as they are with their part of it, the others with all items.
     """
     parts = []
-    for kind, members in groupby(in_groups(annotators), key=lambda who: who.kind):
-        bars = [_bar(who, summary, plan) for who in members]
+    for kind, members in groupby(in_groups(annotators), key=lambda annotator: annotator.kind):
+        bars = [_bar(annotator, summary, plan) for annotator in members]
         rows = [_row(bar) for bar in bars]
-        few = len(rows) if len(rows) <= FEW + 1 else FEW  # a sum of one is no shorter
-        parts += rows[:few]
-        if rows[few:]:
-            parts.append(_others(kind, bars[few:], rows[few:]))
+        n_shown = len(rows) if len(rows) <= FEW + 1 else FEW  # a sum of one is no shorter
+        parts += rows[:n_shown]
+        if rows[n_shown:]:
+            parts.append(_others(kind, bars[n_shown:], rows[n_shown:]))
     return f"{_STYLE}<div class='counts bounded' role='list' tabindex='0'>{''.join(parts)}</div>"
 
 
@@ -98,10 +98,10 @@ def with_assigned(
     annotators: Sequence[AnnotatorSummary], plan: PlanProgress | None
 ) -> list[AnnotatorSummary]:
     """Return the annotators, and those people of a plan who have not begun yet."""
-    known = {who.name for who in annotators}
+    begun_names = {who.name for who in annotators}
     people = () if plan is None else plan.people
     new = [AnnotatorSummary(who.annotator, AnnotatorKind.PERSON, {}) for who in people]
-    return [*annotators, *(who for who in new if who.name not in known)]
+    return [*annotators, *(who for who in new if who.name not in begun_names)]
 
 
 @dataclass(frozen=True)
@@ -114,16 +114,22 @@ class _Bar:
     words: str
 
 
-def _bar(who: AnnotatorSummary, summary: DatasetSummary, plan: PlanProgress | None) -> _Bar:
-    person = plan.of(who.name) if plan is not None and who.kind is AnnotatorKind.PERSON else None
+def _bar(annotator: AnnotatorSummary, summary: DatasetSummary, plan: PlanProgress | None) -> _Bar:
+    person = (
+        plan.of(annotator.name)
+        if plan is not None and annotator.kind is AnnotatorKind.PERSON
+        else None
+    )
     if person is None:
-        words = counts_in_words(who.counts, summary.n_items)
-        return _Bar(who, who.counts, summary.n_items, words)
+        words = counts_in_words(annotator.counts, summary.n_items)
+        return _Bar(annotator, annotator.counts, summary.n_items, words)
     total = person.assigned
     if total is None:
-        return _Bar(who, {Status.DONE: person.beyond}, summary.n_items, progress_in_words(person))
+        return _Bar(
+            annotator, {Status.DONE: person.beyond}, summary.n_items, progress_in_words(person)
+        )
     counts = {Status.DONE: person.done, Status.SKIPPED: person.skipped}
-    return _Bar(who, counts, total, progress_in_words(person))
+    return _Bar(annotator, counts, total, progress_in_words(person))
 
 
 def _others(kind: AnnotatorKind, bars: Sequence[_Bar], rows: Sequence[str]) -> str:
@@ -131,10 +137,10 @@ def _others(kind: AnnotatorKind, bars: Sequence[_Bar], rows: Sequence[str]) -> s
     totals = {bar.total for bar in bars}
     least, most = min(done), max(done)
     numbers = f"{most:,}" if least == most else f"{least:,} to {most:,}"
-    of = f" of {totals.pop():,}" if len(totals) == 1 else ""
+    of_total = f" of {totals.pop():,}" if len(totals) == 1 else ""
     return (
         "<div class='others' role='listitem'><details>"
-        f"<summary>{len(rows):,} more {GROUPS[kind].lower()}, each {numbers}{of} done"
+        f"<summary>{len(rows):,} more {GROUPS[kind].lower()}, each {numbers}{of_total} done"
         f"</summary><div class='counts' role='list'>{''.join(rows)}</div>"
         "</details></div>"
     )
@@ -170,11 +176,11 @@ def _row(bar: _Bar) -> str:
         for status in (Status.DONE, Status.FAILED, Status.SKIPPED)
         if bar.counts.get(status) and bar.total
     )
-    head, _, rest = bar.words.partition(" · ")
-    more = f" <span class='rest'>· {rest}</span>" if rest else ""
+    head, _, further_counts = bar.words.partition(" · ")
+    further_html = f" <span class='rest'>· {further_counts}</span>" if further_counts else ""
     return (
         "<div class='row' role='listitem' style='display:contents'>"
         f"<span class='who'>{name} <span class='kind'>{kind}</span></span>"
         f"<span class='bar' aria-hidden='true' title='{bar.words}'>{segments}</span>"
-        f"<span class='figures'>{head}{more}</span></div>"
+        f"<span class='figures'>{head}{further_html}</span></div>"
     )

@@ -99,16 +99,16 @@ def model_options_form(detectors: Sequence[str], page: str) -> dict[str, JsonVal
         for number, field in enumerate(fields[owner or ""]):
             with columns[number % 2]:
                 _WIDGETS[field.kind](field, kept(f"{page}.asked.{owner}.{field.name}"))
-        found: dict[str, JsonValue] = {
-            f"{one}.{field.name}".strip("."): value
-            for one, its in fields.items()
-            for field in its
-            if (value := _kept_value(f"{page}.asked.{one}.{field.name}")) not in {None, ""}
+        values: dict[str, JsonValue] = {
+            f"{owner_name}.{field.name}".strip("."): value
+            for owner_name, options in fields.items()
+            for field in options
+            if (value := _kept_value(f"{page}.asked.{owner_name}.{field.name}")) not in {None, ""}
             and value != field.default
         }
-        shown = ", ".join(f"{name}={value}" for name, value in found.items())
+        shown = ", ".join(f"{name}={value}" for name, value in values.items())
         st.caption(plain(shown) if shown else "Every option is the detectors' default.")
-    return found
+    return values
 
 
 def _kept_value(name: str) -> JsonValue:
@@ -134,7 +134,7 @@ def _flag(option: Option, key: WidgetKey) -> JsonValue:
 def _choice(option: Option, key: WidgetKey) -> JsonValue:
     choices, titles = list(option.choices), option.titles or {}
     index = choices.index(option.default) if option.default in choices else None
-    found: JsonValue = st.selectbox(
+    choice: JsonValue = st.selectbox(
         option.label,
         choices,
         index,
@@ -145,12 +145,12 @@ def _choice(option: Option, key: WidgetKey) -> JsonValue:
         help=option.about,
         **key,
     )
-    return found
+    return choice
 
 
 def _number(option: Option, key: WidgetKey) -> JsonValue:
-    whole = option.kind == "integer"
-    read: Callable[[float], float] = int if whole else float
+    is_integer = option.kind == "integer"
+    read: Callable[[float], float] = int if is_integer else float
     low, high, default = (
         read(value) if isinstance(value, int | float) else None
         for value in (option.low, option.high, option.default)
@@ -160,7 +160,7 @@ def _number(option: Option, key: WidgetKey) -> JsonValue:
         low,
         high,
         default,
-        step=1 if whole else 0.05 if (high or 1) <= 2 else 10.0,
+        step=1 if is_integer else 0.05 if (high or 1) <= 2 else 10.0,
         placeholder=option.placeholder,
         help=option.about,
         **key,
@@ -208,31 +208,31 @@ def _servers(field: Option, key: WidgetKey) -> JsonValue:
         st.session_state[key["key"]] = [
             name for name in st.session_state.get(key["key"], ()) if name in names
         ]
-        chosen = st.multiselect(
+        chosen_names = st.multiselect(
             field.label,
             names,
             placeholder="none",
             help=f"{field.about} Yours are named in tools.json: see `spanlab tools --help`.",
             **key,
         )
-        if chosen and st.button(
+        if chosen_names and st.button(
             "Test the tool servers",
             icon=":material/network_check:",
             key=f"{key['key']}.test",
             help="Starts each of them and lists the tools that may be called.",
         ):
             with st.spinner("Asking …"):
-                for state in states_of(chosen):
+                for state in states_of(chosen_names):
                     _offered(state)
-        return ",".join(chosen)
+        return ",".join(chosen_names)
     return field.default
 
 
 def _offered(state: ServerState) -> None:
     works = state.problem is None
-    said = state.problem or "answers"
+    problem = state.problem or "answers"
     lines = [
-        f"{CHECKED[works]} {plain(f'{state.name}: {said}')}",
+        f"{CHECKED[works]} {plain(f'{state.name}: {problem}')}",
         *(f"- {plain(f'{tool.name}: {tool.description}')}" for tool in state.tools),
     ]
     st.markdown("\n".join(lines))

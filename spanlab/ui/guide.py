@@ -37,20 +37,20 @@ def page() -> None:
 
 def _list_all() -> None:
     section = ""
-    for each in guide_pages():
-        if each.section != section:
-            st.caption(f"**{each.section}**")
-            section = each.section
-        _link(each)
+    for page in guide_pages():
+        if page.section != section:
+            st.caption(f"**{page.section}**")
+            section = page.section
+        _link(page)
 
 
 def _list_found(words: str) -> None:
-    found = search_guide(words)
-    if not found:
+    hits = search_guide(words)
+    if not hits:
         st.caption("No page has all of these words. Try fewer of them.")
-    for each in found:
-        _link(each.page)
-        st.caption(common.plain(each.line))
+    for hit in hits:
+        _link(hit.page)
+        st.caption(common.plain(hit.line))
 
 
 def _link(to: GuidePage) -> None:
@@ -69,8 +69,8 @@ def _draw(shown: GuidePage) -> None:
     dark = "-dark" if st.context.theme.type == "dark" else ""
     text = _LINK.sub(rf"](guide?{_TOPIC}=\1)", shown.text)
     text = _CODE.sub("```text", text)  # Streamlit's colours of code are too faint in the dark
-    before, *rest = _PICTURE.split(text)
-    st.markdown(before)
-    for about, picture, after in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
+    first_text, *pieces = _PICTURE.split(text)
+    st.markdown(first_text)
+    for about, picture, text_below in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
         st.image(FOLDER / f"{picture}{dark}.webp", caption=about, alt=about)
-        st.markdown(after)
+        st.markdown(text_below)

@@ -126,9 +126,9 @@ def _body(item: Item, annotation: Annotation | None) -> str:
         if answer
         else "<p class='none'>The answer is empty.</p>"
     )
-    given = escape(responses_in_words(annotation.responses))
-    whole = f"<p class='about' dir='auto'>{given}</p>" if given else ""
-    return f"{draft}{text}{whole}{_spans(annotation)}"
+    responses = escape(responses_in_words(annotation.responses))
+    responses_html = f"<p class='about' dir='auto'>{responses}</p>" if responses else ""
+    return f"{draft}{text}{responses_html}{_spans(annotation)}"
 
 
 def _spans(annotation: Annotation) -> str:
@@ -136,14 +136,14 @@ def _spans(annotation: Annotation) -> str:
         return "<p class='none'>Checked: no spans.</p>"
     rows = []
     for span in annotation.spans[:_LISTED]:
-        given = responses_in_words(span.attributes)
-        said = " · ".join(filter(None, (f"{span.prob:.0%}", span.label, given, span.note)))
+        responses = responses_in_words(span.attributes)
+        details = " · ".join(filter(None, (f"{span.prob:.0%}", span.label, responses, span.note)))
         quote = span.text if len(span.text) <= 80 else f"{span.text[:79]}…"
-        rows.append(f"<li><q dir='auto'>{escape(quote)}</q> {escape(said)}</li>")
-    more = len(annotation.spans) - _LISTED
-    rest = f"<li>and {more:,} more</li>" if more > 0 else ""
+        rows.append(f"<li><q dir='auto'>{escape(quote)}</q> {escape(details)}</li>")
+    n_more = len(annotation.spans) - _LISTED
+    more_html = f"<li>and {n_more:,} more</li>" if n_more > 0 else ""
     count = counted(len(annotation.spans), "span")
-    return f"<details><summary>{count}</summary><ul>{''.join(rows)}{rest}</ul></details>"
+    return f"<details><summary>{count}</summary><ul>{''.join(rows)}{more_html}</ul></details>"
 
 
 ITEM = "item"  # the query parameter of deep links
@@ -165,9 +165,9 @@ def item_list(summary: DatasetSummary, order: Order, lang: str | None) -> None:
         order: "disagreement" or "import".
         lang: only items of this language; None for all.
     """
-    asked = (summary.name, order, lang)
-    place, after, before = st.session_state.get(_PLACE, (asked, None, None))
-    if place != asked:
+    listing = (summary.name, order, lang)
+    shown_listing, after, before = st.session_state.get(_PLACE, (listing, None, None))
+    if shown_listing != listing:
         after = before = None
     shown = list_items(
         seen_store(summary), summary.name, order=order, lang=lang, after=after, before=before
@@ -200,10 +200,10 @@ def item_list(summary: DatasetSummary, order: Order, lang: str | None) -> None:
         key=_TABLE,
         alt="Items; choose one to see it under all annotators",
     )
-    _turn(asked, shown)
+    _turn(listing, shown)
 
 
-def _turn(asked: tuple[str, Order, str | None], shown: QueuePage) -> None:
+def _turn(listing: tuple[str, Order, str | None], shown: QueuePage) -> None:
     if shown.previous is None and shown.next is None:
         return
     with st.container(horizontal=True):
@@ -212,21 +212,23 @@ def _turn(asked: tuple[str, Order, str | None], shown: QueuePage) -> None:
             icon=":material/chevron_left:",
             disabled=shown.previous is None,
             on_click=_go,
-            args=(asked, None, shown.previous),
+            args=(listing, None, shown.previous),
         )
         st.button(
             "Later",
             icon=":material/chevron_right:",
             disabled=shown.next is None,
             on_click=_go,
-            args=(asked, shown.next, None),
+            args=(listing, shown.next, None),
         )
 
 
 def _go(
-    asked: tuple[str, Order, str | None], after: QueueCursor | None, before: QueueCursor | None
+    listing: tuple[str, Order, str | None],
+    after: QueueCursor | None,
+    before: QueueCursor | None,
 ) -> None:
-    st.session_state[_PLACE] = (asked, after, before)
+    st.session_state[_PLACE] = (listing, after, before)
 
 
 def _open_selected() -> None:

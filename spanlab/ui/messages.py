@@ -59,8 +59,8 @@ def _details(error: InputError) -> Iterator[str]:
     if error.field is not None:
         yield f"Field: {_line(error.field)}"
     if error.found is not None:
-        found = error.found if isinstance(error.found, str) else repr(error.found)
-        yield f"Found: {_line(found)}"
+        value = error.found if isinstance(error.found, str) else repr(error.found)
+        yield f"Found: {_line(value)}"
     if error.expected is not None:
         yield f"Expected: {_line(error.expected)}"
 
@@ -124,11 +124,11 @@ def describe(done: int, total: int | None, seconds: float, *, about: bool = Fals
         seconds: how long it took so far.
         about: whether ``total`` is an estimate.
     """
-    of = f" of {'about ' if about else ''}{total:,}" if total and done <= total else ""
-    parts = [f"{done:,}{of} items" if of else counted(done, "item")]
+    of_total = f" of {'about ' if about else ''}{total:,}" if total and done <= total else ""
+    parts = [f"{done:,}{of_total} items" if of_total else counted(done, "item")]
     if done and seconds > 0:
         rate = done / seconds
         parts.append(f"{rate:,.0f} a second" if rate >= 1 else f"{1 / rate:,.1f} s each")
-        if of:
+        if of_total:
             parts.append(f"{duration((total or 0) / rate - seconds)} left")
     return " · ".join(parts)

@@ -65,30 +65,30 @@ def set_up_model(name: str) -> str | ModelChoice:
         st.stop()
 
 
-def model_problem(here: ModelEnvironment) -> None:
+def model_problem(environment: ModelEnvironment) -> None:
     """Draw what has to be done before any model can be asked, if anything has."""
-    if here.problem:
+    if environment.problem:
         or_here = " Or give an endpoint or a key for this session below."
-        st.warning(plain(here.problem + or_here), icon=":material/key_off:")
+        st.warning(plain(environment.problem + or_here), icon=":material/key_off:")
 
 
-def model_setup(here: ModelEnvironment) -> None:
+def model_setup(environment: ModelEnvironment) -> None:
     """Draw where models are asked, and the boxes for an endpoint and a key of this session."""
     key = _key()
-    endpoint = _endpoint() or here.endpoint
+    endpoint = _endpoint() or environment.endpoint
     if key.name:
         whose = "given for this session"
     elif _endpoint():
         whose = "none"
     else:
-        whose = f"{here.key_name} is {'set' if here.has_key else 'not set'}"
+        whose = f"{environment.key_name} is {'set' if environment.has_key else 'not set'}"
     # Not a caption: code in its pale text cannot be read well, and an address becomes a link there.
     st.markdown(f":small[Endpoint: `{endpoint.replace('`', '')}` · API key: {plain(whose)}]")
-    needed = here.problem is not None
+    needed = environment.problem is not None
     with st.expander("Endpoint and API key for this session", needed, icon=":material/key:"):
         st.text_input(
             "Endpoint",
-            placeholder=here.endpoint,
+            placeholder=environment.endpoint,
             help="An address of OpenAI's protocol, such as http://localhost:11434/v1. Keys that "
             "are set where the app runs are not sent there.",
             **kept(_ENDPOINT),
@@ -139,8 +139,8 @@ def model_check(choice: DetectorSelection) -> None:
 
 def _show(check: ModelCheck, *, opened: bool) -> None:
     with st.expander(plain(f"{check.model}, tested {check.at[:16]} UTC"), opened):
-        told = ((trial, f": {trial.note}" if trial.note else "") for trial in check.trials)
-        lines = (f"{CHECKED[trial.works]} {plain(trial.kind + note)}" for trial, note in told)
+        trials = ((trial, f": {trial.note}" if trial.note else "") for trial in check.trials)
+        lines = (f"{CHECKED[trial.works]} {plain(trial.kind + note)}" for trial, note in trials)
         st.markdown("  \n".join(lines))
         if check.works("chat"):
             st.caption(plain(check.figures))

@@ -111,25 +111,25 @@ def run() -> None:
     work.start_embedded_worker()
     st.logo(_NAME, size="medium")
     common.style()
-    who = common.actor()
-    pages = _pages(who)
+    actor = common.actor()
+    pages = _pages(actor)
     if not pages:
-        ask_to_log_in(who)
+        ask_to_log_in(actor)
         return
     helping = help_pages()
     common.register_pages([*pages, *helping])
     model_setup.watch()
     groups = {"": pages, "Help": helping}
-    if who is not OWNER:
-        groups[who.name[:_LONGEST]] = _own_pages(who)
-    chosen = st.navigation(groups, position="top")
+    if actor is not OWNER:
+        groups[actor.name[:_LONGEST]] = _own_pages(actor)
+    page = st.navigation(groups, position="top")
     tour.draw()
-    chosen.run()
+    page.run()
 
 
-def _pages(who: Actor) -> list[st.Page]:
+def _pages(actor: Actor) -> list[st.Page]:
     """Return the pages of who may use them for anything, the first as the one to begin with."""
-    mine = [place for place in _PAGES if who.may_somewhere(place.needs)]
+    mine = [place for place in _PAGES if actor.may_somewhere(place.needs)]
     return [
         st.Page(
             place.draw,
@@ -142,10 +142,10 @@ def _pages(who: Actor) -> list[st.Page]:
     ]
 
 
-def _own_pages(who: Actor) -> list[st.Page]:
+def _own_pages(actor: Actor) -> list[st.Page]:
     """Return the pages below the name of who has logged in."""
     end = st.Page(log_out, title="Log out", icon=":material/logout:", url_path="log-out")
-    if not who.may_somewhere(Permission.MANAGE):
+    if not actor.may_somewhere(Permission.MANAGE):
         return [end]
     return [st.Page(access.page, title="Access", icon=":material/key:", url_path="access"), end]
 

@@ -75,20 +75,20 @@ class RequestGuard:
         host, origin = headers.get("host", ""), headers.get("origin")
         refusal: ASGIApp | None = None
         if _name(f"//{host}") not in self._hosts:
-            said = f"spanlab does not answer as {host!r}: SPANLAB_ALLOWED_HOSTS adds names\n"
-            refusal = PlainTextResponse(said, 421)
+            reason = f"spanlab does not answer as {host!r}: SPANLAB_ALLOWED_HOSTS adds names\n"
+            refusal = PlainTextResponse(reason, 421)
         elif origin is not None and not self._is_own(origin, host):
             refusal = PlainTextResponse(f"spanlab does not answer pages of {origin!r}\n", 403)
         if refusal is not None:
             answer = WebSocketClose(1008) if scope["type"] == "websocket" else refusal
             return await answer(scope, receive, send)
-        kept = [(name, value) for name, value in scope["headers"] if name not in _REPLACED]
-        kept.append((b"host", host.encode()))
+        forwarded = [(name, value) for name, value in scope["headers"] if name not in _REPLACED]
+        forwarded.append((b"host", host.encode()))
         if self._has_login and origin is not None:
             # Host as Origin has it: else Streamlit would ask for the machine's external address.
-            kept[-1] = (b"host", urlsplit(origin).netloc.encode())
-            kept += [(b"origin", origin.encode()), (GUARDED.lower().encode(), b"yes")]
-        return await self._app({**scope, "headers": kept}, receive, send)
+            forwarded[-1] = (b"host", urlsplit(origin).netloc.encode())
+            forwarded += [(b"origin", origin.encode()), (GUARDED.lower().encode(), b"yes")]
+        return await self._app({**scope, "headers": forwarded}, receive, send)
 
     def _is_own(self, origin: str, host: str) -> bool:
         # Other servers of this machine have pages, too; behind a proxy the Host may be another.
@@ -153,10 +153,10 @@ def serve(port: int | None = None, host: str = "127.0.0.1", *, as_json: bool = F
 
     @asynccontextmanager
     async def announced(_app: st.App) -> AsyncIterator[None]:
-        found = config.get_option("server.port")
+        served_port = config.get_option("server.port")
         if as_json:
             take_over_logs()
-        say(f"spanlab is at http://localhost:{found}  (Ctrl+C stops it, all work is kept)")
+        say(f"spanlab is at http://localhost:{served_port}  (Ctrl+C stops it, all work is kept)")
         try:
             yield
         finally:

@@ -74,8 +74,8 @@ def draw() -> None:
 def _buttons(steps: list[TourStep], at: int) -> None:
     if at > 0 and st.button("Back", key="tour-back", width="content"):
         _go(steps[at - 1], at - 1)
-    last = at + 1 == len(steps)
-    if not last and st.button("Next", type="primary", key="tour-next", width="content"):
+    is_last = at + 1 == len(steps)
+    if not is_last and st.button("Next", type="primary", key="tour-next", width="content"):
         _go(steps[at + 1], at + 1)
     if st.button("End the tour", key="tour-end", width="content"):
         del st.session_state[_AT]

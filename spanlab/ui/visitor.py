@@ -46,29 +46,29 @@ def actor(store: Store) -> Actor:
     claims = st.user.to_dict() if st.user.get("is_logged_in") is True else {}
     subject = str(claims.get("sub", ""))
     arrives = bool(subject) and st.session_state.get(_ARRIVED) != subject
-    found = visitor(store, claims, st.context.cookies.get(COOKIE), arrives=arrives)
-    if arrives and found is not NOBODY:
+    session_actor = visitor(store, claims, st.context.cookies.get(COOKIE), arrives=arrives)
+    if arrives and session_actor is not NOBODY:
         st.session_state[_ARRIVED] = subject
-    return found
+    return session_actor
 
 
-def ask_to_log_in(who: Actor) -> None:
+def ask_to_log_in(actor: Actor) -> None:
     """Draw the page of who has no right to anything: the login, or whom to ask for a role."""
     _, middle, _ = st.columns((1, 2, 1))
     with middle:
         st.title("spanlab", anchor=False)
-        if who is NOBODY:
+        if actor is NOBODY:
             st.markdown("Please log in to go on.")
             if st.button("Log in", type="primary", icon=":material/login:"):
                 st.login()
             st.caption("With an invitation, open its link; if that ends, ask for another one.")
         else:
             st.info(
-                f"You are logged in as {who.name}, and have no role here yet. Ask a lead for one, "
-                "by the e-mail address that you logged in with, or by this:",
+                f"You are logged in as {actor.name}, and have no role here yet. Ask a lead for "
+                "one, by the e-mail address that you logged in with, or by this:",
                 icon=":material/person_off:",
             )
-            st.code(who.subject, language=None)
+            st.code(actor.subject, language=None)
             st.button("Log out", icon=":material/logout:", on_click=st.logout)
 
 
@@ -79,14 +79,14 @@ async def return_after_login(request: Request, answer: RequestResponseEndpoint) 
     """
     response = await answer(request)
     path, back = request.url.path, unquote(request.cookies.get(_ASKED, ""))
-    asked = path + ("?" + request.url.query if request.url.query else "")
+    address = path + ("?" + request.url.query if request.url.query else "")
     is_page = request.method == "GET" and "text/html" in request.headers.get("accept", "")
     if path == "/auth/logout":
         response.delete_cookie(_ASKED)
     elif path == "/oauth2callback" and "location" in response.headers and _is_own(back):
         response.headers["location"] = back
-    elif is_page and not path.startswith(_NO_PAGES) and len(asked) < _LONGEST_ADDRESS:
-        noted = quote(asked, safe="")
+    elif is_page and not path.startswith(_NO_PAGES) and len(address) < _LONGEST_ADDRESS:
+        noted = quote(address, safe="")
         response.set_cookie(_ASKED, noted, max_age=3600, httponly=True, samesite="lax")
     return response
 
@@ -117,14 +117,14 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
 
     async def opened(request: Request) -> Response:
         if request.query_params.get("leave"):
-            left = RedirectResponse("/", 303)
-            left.delete_cookie(COOKIE)
-            return left
+            response = RedirectResponse("/", 303)
+            response.delete_cookie(COOKIE)
+            return response
         link = request.query_params.get("to", "")[:_LONGEST]
         worker = request.query_params.get("worker", "")[:_LONGEST]
-        found = await run_in_threadpool(lambda: open_store().access.invitation(link))
-        page = invitation_page(found, link, worker)
-        return HTMLResponse(page, 404 if found is None else 200, _HEADERS)
+        invitation = await run_in_threadpool(lambda: open_store().access.invitation(link))
+        page = invitation_page(invitation, link, worker)
+        return HTMLResponse(page, 404 if invitation is None else 200, _HEADERS)
 
     async def accepted(request: Request) -> Response:
         form = await request.form(max_files=0, max_fields=4)
@@ -132,12 +132,12 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
         token = await run_in_threadpool(lambda: open_store().access.accept(link, worker or None))
         if token is None:
             return HTMLResponse(invitation_page(None, link, worker), 404, _HEADERS)
-        entered = RedirectResponse("/", 303, {"Cache-Control": "no-store"})
+        response = RedirectResponse("/", 303, {"Cache-Control": "no-store"})
         secure = request.headers.get("origin", "").startswith("https:")
-        entered.set_cookie(
+        response.set_cookie(
             COOKIE, token, max_age=_MONTH, httponly=True, samesite="lax", secure=secure
         )
-        return entered
+        return response
 
     return [Route(INVITATION, opened), Route(INVITATION, accepted, methods=["POST"])]
 

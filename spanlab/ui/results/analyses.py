@@ -40,23 +40,25 @@ _MOST_GROUPS = 40  # values in a chart of rates
 _MOST_JUDGES = 6  # that a chart can tell apart
 
 
-def show_claims(found: ClaimComparison, reference: str | None, chosen: Collection[str]) -> None:
+def show_claims(
+    comparison: ClaimComparison, reference: str | None, chosen: Collection[str]
+) -> None:
     """Draw the scores of verdicts and the agreement on them.
 
     Args:
-        found: the verdicts compared.
+        comparison: the verdicts compared.
         reference: whose verdicts count as right; None gives agreement alone.
         chosen: the annotators to draw.
     """
-    if not found.n:
+    if not comparison.n:
         st.info(
             "Nobody has judged claims here yet: run a detector that judges claims, or write and "
             "judge them in Review.",
             icon=":material/fact_check:",
         )
         return
-    _show_verdict_agreement(found)
-    scores = [one for one in found.scores if one.name in chosen]
+    _show_verdict_agreement(comparison)
+    scores = [scored for scored in comparison.scores if scored.name in chosen]
     if reference is None or not scores:
         st.caption(
             "Scores need a reference with verdicts on the claims of others: choose it above."
@@ -75,11 +77,11 @@ def show_claims(found: ClaimComparison, reference: str | None, chosen: Collectio
     show_chart(best(table, _MOST), f"{MEASURES[measure].title} of verdicts per annotator")
     csv_button(table, "The chart's toolbar, at its upper right, downloads the picture.")
     order = [row[0] for row in table.rows]
-    _show_one(sorted(scores, key=lambda one: order.index(one.name)))
+    _show_one(sorted(scores, key=lambda scored: order.index(scored.name)))
 
 
-def _show_verdict_agreement(found: ClaimComparison) -> None:
-    groups = {"people": found.persons, "people and detectors": found.independent}
+def _show_verdict_agreement(comparison: ClaimComparison) -> None:
+    groups = {"people": comparison.persons, "people and detectors": comparison.independent}
     parts = [
         f"{name} {'undefined' if agreed.alpha is None else figure(agreed.alpha)} "
         f"on {counted(agreed.n, 'claim')}"
@@ -109,32 +111,36 @@ def _choose_measure(scores: Sequence[ScoredClaims]) -> str:
 
 def _show_one(scores: Sequence[ScoredClaims]) -> None:
     """Draw one annotator's figures per verdict, and its difference from another."""
-    by_name = {one.name: one for one in scores}
+    by_name = {scored.name: scored for scored in scores}
     left, right = st.columns(2)
     name = left.selectbox("Per verdict", list(by_name), key="spanlab.claims.one")
-    one = by_name[name]
-    others = [None, *(other for other in by_name if other != name)]
+    scored = by_name[name]
+    other_names = [None, *(other for other in by_name if other != name)]
     other = right.selectbox(
-        "Compared with", others, format_func=lambda who: who or "Nobody", key="spanlab.claims.two"
+        "Compared with",
+        other_names,
+        format_func=lambda name: name or "Nobody",
+        key="spanlab.claims.two",
     )
     if other is not None:
-        _show_difference(one, by_name[other])
-    table = verdict_table(one.report)
+        _show_difference(scored, by_name[other])
+    table = verdict_table(scored.report)
     show_grid(table, f"Precision, recall and F1 of {name} per verdict")
     csv_button(table)
 
 
-def _show_difference(one: ScoredClaims, other: ScoredClaims) -> None:
-    found = one.minus(other)
-    if found is None:
-        st.caption(f"{plain(one.name)} and {plain(other.name)} judged no item both.")
+def _show_difference(first: ScoredClaims, second: ScoredClaims) -> None:
+    difference = first.minus(second)
+    if difference is None:
+        st.caption(f"{plain(first.name)} and {plain(second.name)} judged no item both.")
         return
     mean, low, high = (
-        figure(value, signed=True) for value in (found.difference, found.low, found.high)
+        figure(value, signed=True)
+        for value in (difference.difference, difference.low, difference.high)
     )
     st.markdown(
-        f"Accuracy of {plain(one.name)} minus {plain(other.name)}: **{plain(mean)}** "
-        f"{plain(f'[{low}, {high}]')}, p {figure(found.p)}.",
+        f"Accuracy of {plain(first.name)} minus {plain(second.name)}: **{plain(mean)}** "
+        f"{plain(f'[{low}, {high}]')}, p {figure(difference.p)}.",
         help="On the claims of items that both judged: paired bootstrap interval, p from a "
         "permutation test.",
     )
@@ -158,46 +164,46 @@ def show_rates(summary: DatasetSummary) -> None:
         names = choose_annotators(
             summary.annotators,
             key=f"rates-{summary.name}",
-            default=usual({who.name: who.kind for who in summary.annotators}),
+            default=usual({annotator.name: annotator.kind for annotator in summary.annotators}),
             label="Annotators",
         )
     if not names:
         st.info("Choose whose labels count: the mean of several.", icon=":material/group:")
         return
     plan = str(summary.settings.measurement)
-    seen = (*_seen(summary), look.n_operations(summary.name), plan)
-    found = _count_rates(summary.name, field, tuple(names), seen, look)
-    for table in found.corrected:
+    fingerprint = (*_seen(summary), look.n_operations(summary.name), plan)
+    report = _count_rates(summary.name, field, tuple(names), fingerprint=fingerprint, _store=look)
+    for table in report.corrected:
         show_table(table)
-    if found.is_raw and not found.corrected:
+    if report.is_raw and not report.corrected:
         label = "Measure the rate"
         link("measure", label, icon=":material/straighten:", dataset=summary.name)
     measure = st.segmented_control(
-        "Share" if found.is_raw else "Rate",
-        found.measures,
+        "Share" if report.is_raw else "Rate",
+        report.measures,
         default="characters",
         required=True,
         format_func=lambda name: RATES[name].title,
         key="spanlab.rate",
     )
     st.caption(RATES[measure].about)
-    found = _lowest_first(found, measure)
-    most = sorted(found.groups, key=lambda group: -group.n)[:_MOST_GROUPS]
-    drawn = replace(found, groups=tuple(group for group in found.groups if group in most))
-    table, *pairs = replace(found, corrected=()).tables(measure)
+    report = _lowest_first(report, measure)
+    largest = sorted(report.groups, key=lambda group: -group.n)[:_MOST_GROUPS]
+    drawn = replace(report, groups=tuple(group for group in report.groups if group in largest))
+    table, *pairs = replace(report, corrected=()).tables(measure)
     show_table(table, drawn=replace(drawn, corrected=()).tables(measure)[0])
     for pair in pairs:
         show_table(pair)
 
 
-def _lowest_first(found: RateReport, measure: str) -> RateReport:
+def _lowest_first(report: RateReport, measure: str) -> RateReport:
     """Return the groups by one of their rates; those that lack it come last."""
 
     def place(group: RateGroup) -> tuple[bool, float, str]:
         rate: MeanInterval | None = getattr(group.rates, measure)
         return rate is None, rate.mean if rate else 0.0, group.value
 
-    return replace(found, groups=tuple(sorted(found.groups, key=place)))
+    return replace(report, groups=tuple(sorted(report.groups, key=place)))
 
 
 def show_stages(summary: DatasetSummary) -> None:
@@ -209,42 +215,42 @@ def show_stages(summary: DatasetSummary) -> None:
         label="Annotators",
     )
     try:
-        found = _count_stages(summary.name, tuple(names), _seen(summary), seen_store(summary))
+        stages = _count_stages(summary.name, tuple(names), _seen(summary), seen_store(summary))
     except UsageError:
-        found = None
-    if not names or found is None or not any(run.shares for run in found.runs):
+        stages = None
+    if not names or stages is None or not any(run.shares for run in stages.runs):
         st.info(
             "No claim is traced to the stage at which an error came in: have VeriTrail judge items "
             "that say how their answers were made.",
             icon=":material/account_tree:",
         )
         return
-    for table in found.tables():
+    for table in stages.tables():
         show_table(table)
 
 
 def show_reasoning(summary: DatasetSummary, chosen: Collection[str]) -> None:
     """Draw what ways of verifying came to on the same questions, and where errors were found."""
-    found = _count_reasonings(summary.name, _seen(summary), seen_store(summary))
-    if not found.methods and not found.judges:
+    results = _count_reasonings(summary.name, _seen(summary), seen_store(summary))
+    if not results.methods and not results.judges:
         st.info(
             "No reasoning steps are verified yet: run the detector `safe`, or import the output of "
             "`spanlab reason`.",
             icon=":material/rule:",
         )
         return
-    for table in found.tables():
+    for table in results.tables():
         show_table(table)
-    chosen_judges = {name: one for name, one in found.judges.items() if name in chosen}
+    chosen_judges = {name: judge for name, judge in results.judges.items() if name in chosen}
     if chosen_judges:
         _show_errors(chosen_judges)
-    elif found.judges:
+    elif results.judges:
         st.caption("None of the annotators chosen has found an error in a step.")
 
 
 def _show_errors(judges: Mapping[str, MethodResult]) -> None:
-    most = sorted(judges, key=lambda name: judges[name].errors.total(), reverse=True)
-    drawn = {name: judges[name] for name in most[:_MOST_JUDGES]}
+    judges_by_errors = sorted(judges, key=lambda name: judges[name].errors.total(), reverse=True)
+    drawn = {name: judges[name] for name in judges_by_errors[:_MOST_JUDGES]}
     if len(drawn) < len(judges):
         st.caption(
             f"Drawn are the {_MOST_JUDGES} who found most of {len(judges):,}; the files have all. "
@@ -258,22 +264,21 @@ def _show_errors(judges: Mapping[str, MethodResult]) -> None:
 
 def _seen(summary: DatasetSummary) -> tuple[object, ...]:
     """Return what tells that a dataset has changed, or is seen by somebody else."""
-    counts = tuple((who.name, tuple(sorted(who.counts.items()))) for who in summary.annotators)
-    return summary.created, summary.n_items, counts, seen_store(summary).reader
+    return *summary.fingerprint, seen_store(summary).reader
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _count_rates(
-    dataset: str, field: str, names: tuple[str, ...], seen: tuple[object, ...], _store: Store
+    dataset: str, field: str, names: tuple[str, ...], fingerprint: tuple[object, ...], _store: Store
 ) -> RateReport:
     """Count now, or return what any session has counted; ``seen`` tells changes."""
     with progress("Counting", None) as advance:
-        return rates(_store, dataset, field, names, advance)
+        return rates(_store, dataset, field, names, on_progress=advance)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _count_stages(
-    dataset: str, names: tuple[str, ...], seen: tuple[object, ...], _store: Store
+    dataset: str, names: tuple[str, ...], fingerprint: tuple[object, ...], _store: Store
 ) -> ErrorStages:
     """Count now, or return what any session has counted, as for rates."""
     with progress("Counting", None) as advance:
@@ -281,7 +286,9 @@ def _count_stages(
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _count_reasonings(dataset: str, seen: tuple[object, ...], _store: Store) -> ReasoningResults:
+def _count_reasonings(
+    dataset: str, fingerprint: tuple[object, ...], _store: Store
+) -> ReasoningResults:
     """Count now, or return what any session has counted, as for rates."""
     with progress("Counting", None) as advance:
         return reasoning_results(_store, dataset, advance)
@@ -312,9 +319,9 @@ def show_bench() -> None:
         st.info(f"{plain(str(error))}: it is under way, or lies on another machine.")
         return
     st.caption("Detectors and controls on datasets in files, not on the dataset above.")
-    for each in table.results:
-        if each.rows:
-            show_table(each)
+    for result_table in table.results:
+        if result_table.rows:
+            show_table(result_table)
 
 
 def _title(view: JobView) -> str:

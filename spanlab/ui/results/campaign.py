@@ -35,18 +35,18 @@ class _CampaignChoice(NamedTuple):
 
 def show_campaign(summary: DatasetSummary, chosen: Collection[str]) -> None:
     """Draw what those people among ``chosen`` have done, one view at a time."""
-    found = tuple(
+    finished = tuple(
         item for item in seen_store(summary).finished(summary.name) if item.annotator in chosen
     )
     people = tuple(who.name for who in summary.annotators if who.name in chosen)
     view = st.segmented_control(
         "Show", list(_VIEWS), default="Items by day", required=True, key="spanlab.campaign"
     )
-    _VIEWS[view](_CampaignChoice(summary, people, found))
+    _VIEWS[view](_CampaignChoice(summary, people, finished))
 
 
-def _by_day(asked: _CampaignChoice) -> None:
-    table = day_table(asked.finished)
+def _by_day(choice: _CampaignChoice) -> None:
+    table = day_table(choice.finished)
     if not table.rows:
         _say_nothing("None of the annotators chosen has pressed Done in Review yet.")
         return
@@ -60,22 +60,22 @@ def _by_day(asked: _CampaignChoice) -> None:
     show_table(table)
 
 
-def _labels(asked: _CampaignChoice) -> None:
-    found = campaign_of(asked.summary)
-    if found is None:
+def _labels(choice: _CampaignChoice) -> None:
+    report = campaign_of(choice.summary)
+    if report is None:
         return
-    labels = {who: counts for who, counts in found.labels.items() if who in asked.people}
+    labels = {person: counts for person, counts in report.labels.items() if person in choice.people}
     if not labels:
         _say_nothing("None of the annotators chosen is a person who has finished an item.")
         return
     show_table(label_table(labels), drawn=label_shares(labels, _MOST, MOST_COLOURS))
 
 
-def _agreement(asked: _CampaignChoice) -> None:
-    found = campaign_of(asked.summary)
-    if found is None:
+def _agreement(choice: _CampaignChoice) -> None:
+    report = campaign_of(choice.summary)
+    if report is None:
         return
-    table = agreement_table(agreement_over_time(found.marks, asked.finished, asked.people))
+    table = agreement_table(agreement_over_time(report.marks, choice.finished, choice.people))
     if not table.rows:
         _say_nothing(
             "Agreement over time needs items that two of the people chosen have finished, one of "
@@ -90,8 +90,8 @@ def _agreement(asked: _CampaignChoice) -> None:
     show_table(table)
 
 
-def _times(asked: _CampaignChoice) -> None:
-    paces = pace(asked.finished)
+def _times(choice: _CampaignChoice) -> None:
+    paces = pace(choice.finished)
     if not paces:
         _say_nothing("No time has been measured yet for the people chosen.")
         return
@@ -100,8 +100,8 @@ def _times(asked: _CampaignChoice) -> None:
         "pause counts as one minute at most, and not at all while the tab is hidden. Nothing else "
         "is recorded. " + _NO_LOG
     )
-    most = sorted(paces, key=lambda who: -who.items)[:_MOST]
-    show_table(pace_table(paces), drawn=pace_table(most))
+    busiest = sorted(paces, key=lambda person: -person.items)[:_MOST]
+    show_table(pace_table(paces), drawn=pace_table(busiest))
 
 
 _VIEWS: dict[str, Callable[[_CampaignChoice], None]] = {

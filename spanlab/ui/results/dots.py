@@ -82,13 +82,13 @@ def ranked(table: ResultTable) -> ResultTable:
     """
     assert table.chart is not None
     name, kind, value = (place_of(table, key) for key in (table.chart.y, "kind", table.chart.x))
-    last = {PERSON}
+    last_kinds = {PERSON}
     if all(row[kind] in {PERSON, BASELINE} for row in table.rows):
-        last.add(BASELINE)
+        last_kinds.add(BASELINE)
 
     def place(row: tuple[Cell, ...]) -> tuple[object, ...]:
         mean = mean_of(row[value])
-        return mean is None, row[kind] in last, -(mean or 0.0), row[name]
+        return mean is None, row[kind] in last_kinds, -(mean or 0.0), row[name]
 
     return table.model_copy(update={"rows": tuple(sorted(table.rows, key=place))})
 
@@ -98,12 +98,12 @@ def best(table: ResultTable, most: int) -> ResultTable:
     assert table.chart is not None
     kind, value = place_of(table, "kind"), place_of(table, table.chart.x)
     group = table.chart.group and place_of(table, table.chart.group)
-    seen: Counter[object] = Counter()
+    counts: Counter[object] = Counter()
     rows = []
     for row in ranked(table).rows:
         which = row[kind] == PERSON, row[group] if group else None
-        seen[which] += 1
-        if seen[which] <= most and row[value] is not None:
+        counts[which] += 1
+        if counts[which] <= most and row[value] is not None:
             rows.append(row)
     return table.model_copy(update={"rows": tuple(rows)})
 
@@ -134,15 +134,15 @@ def chart_frame(table: ResultTable) -> pd.DataFrame:
         cell = cells[value.key]
         inner = cell if isinstance(cell, MeanInterval) else None
         name, items = str(cells[table.chart.y]), cells.get("items")
-        few = inner is None and isinstance(items, int)
+        is_one_item = inner is None and isinstance(items, int)
         rows.append(
             {
-                key: mean_of(one) if isinstance(one, MeanInterval) else one
-                for key, one in cells.items()
+                key: mean_of(cell_value) if isinstance(cell_value, MeanInterval) else cell_value
+                for key, cell_value in cells.items()
             }
             | {
                 "name": name,
-                "label": f"{name} · {counted(int(str(items)), 'item')}" if few else name,
+                "label": f"{name} · {counted(int(str(items)), 'item')}" if is_one_item else name,
                 "kind": cells.get("kind", PERSON),
                 "group": cells[table.chart.group] if table.chart.group else "",
                 "mean": mean_of(cell),

@@ -60,8 +60,8 @@ _STYLE = (
 
 def show_scores(comparison: DatasetComparison, chosen: Collection[str]) -> None:
     """Draw the macro scores of the annotators chosen, the best first, and one metric as a chart."""
-    scores = [one for one in comparison.scores if one.kind is None or one.name in chosen]
-    if not any(one.kind for one in scores):
+    scores = [score for score in comparison.scores if score.kind is None or score.name in chosen]
+    if not any(score.kind for score in scores):
         st.info(
             "There is nobody to score: none of the others chosen under Annotators has finished an "
             f"item that {plain(comparison.reference or '')} has finished.",
@@ -79,7 +79,7 @@ def show_scores(comparison: DatasetComparison, chosen: Collection[str]) -> None:
     _draw(drawn, metric, per_language=per_language)
     if comparison.calibrations and _is_opened("Calibration of detectors", ":material/show_chart:"):
         _show_calibration(comparison, chosen)
-    labels = {name: found for name, found in comparison.labels.items() if name in chosen}
+    labels = {name: confusion for name, confusion in comparison.labels.items() if name in chosen}
     if labels and _is_opened("Labels against the reference", ":material/label:"):
         _show_labels(comparison.reference or "", labels)
 
@@ -95,7 +95,7 @@ def _choose_metric(scores: Sequence[ScoredAnnotator]) -> tuple[str, bool]:
             format_func=lambda name: SCORES[name].title,
             key="spanlab.metric",
         )
-        languages = {row.lang for one in scores for row in one.report.languages}
+        languages = {row.lang for score in scores for row in score.report.languages}
         per_language = len(languages) > 1 and st.toggle("Per language", key="spanlab.per-language")
     return metric, per_language
 
@@ -107,17 +107,17 @@ def _is_opened(label: str, icon: str) -> bool:
 
 def _draw(table: ResultTable, metric: str, *, per_language: bool) -> None:
     """Draw the best people and all machines, never more rows than can be read."""
-    most = _MOST_PER_LANGUAGE if per_language else _MOST
-    drawn = best(table, most)
+    max_people = _MOST_PER_LANGUAGE if per_language else _MOST
+    drawn = best(table, max_people)
     if not drawn.rows:
         st.caption("None of those chosen under Annotators has this score.")
         return
     n_people = len({row[0] for row in table.rows if row[1] == "person"})
-    if n_people > most:
+    if n_people > max_people:
         st.caption(
             "Drawn are the detectors and votes, then the best "
-            f"{most} of {n_people:,} people{' in each language' if per_language else ''}; the "
-            "download has everybody. Annotators, above, says who takes part."
+            f"{max_people} of {n_people:,} people{' in each language' if per_language else ''}; "
+            "the download has everybody. Annotators, above, says who takes part."
         )
     where = " and language" if per_language else ""
     show_chart(drawn, f"{SCORES[metric].title} per annotator{where} with 95 % intervals")
@@ -125,13 +125,15 @@ def _draw(table: ResultTable, metric: str, *, per_language: bool) -> None:
 
 
 def _show_calibration(comparison: DatasetComparison, chosen: Collection[str]) -> None:
-    calibrations = [one for one in comparison.calibrations if one.name in chosen][:_MOST_CURVES]
+    calibrations = [curve for curve in comparison.calibrations if curve.name in chosen][
+        :_MOST_CURVES
+    ]
     if not calibrations:
         st.caption("No detector is among those chosen under Annotators.")
         return
     errors = "; ".join(
-        f"{plain(one.name)}: expected calibration error {figure(one.calibration.error)}"
-        for one in calibrations
+        f"{plain(detector.name)}: expected calibration error {figure(detector.calibration.error)}"
+        for detector in calibrations
     )
     st.caption(
         "Each detector's probability against the share of people (or, where there are none, the "
@@ -175,17 +177,17 @@ def _show_pairs(
         help="Mean over the items that both have finished; an item on which both marked nothing "
         "counts 1.",
     )
-    both = [pair for pair in comparison.everybody.pairs if {pair.a, pair.b} <= set(chosen)]
-    if not both:
+    drawn = [pair for pair in comparison.everybody.pairs if {pair.a, pair.b} <= set(chosen)]
+    if not drawn:
         st.caption("No two of those chosen under Annotators have finished the same item.")
         return
-    order = sorted(clustered(both), key=lambda name: name in people)
+    order = sorted(clustered(drawn), key=lambda name: name in people)
     st.caption(
         "In each cell the figure and, small, the number of items that both have finished. "
         "Gold labels, votes and detectors come first; those who agree stand side by side. The "
         "matrix scrolls."
     )
-    table = pair_table(both)
+    table = pair_table(drawn)
     st.html(matrix_html(table, _PAIRS[which], order))
     csv_button(table)
     if st.toggle(":material/image: As a picture", key="spanlab.pairs.picture"):
@@ -224,8 +226,8 @@ def matrix_html(pairs: ResultTable, which: str, order: Sequence[str]) -> str:
     )
 
 
-def _cell(found: tuple[float, int] | None) -> str:
-    if found is None:
+def _cell(agreement: tuple[float, int] | None) -> str:
+    if agreement is None:
         return "<td></td>"
-    value, n = found
+    value, n = agreement
     return f"<td style='--v:{value:.2f}'>{figure(value, 2)}<small>{n:,}</small></td>"

@@ -105,23 +105,23 @@ def _styled(table: ResultTable) -> Styler:
                 ],
                 dtype=object,
             )
-    written: dict[Any, Any] = {
+    formatters: dict[Any, Any] = {
         column.title: partial(_written, column=column) for column in table.columns
     }
-    return pd.DataFrame(series).style.format(written, na_rep=MISSING)
+    return pd.DataFrame(series).style.format(formatters, na_rep=MISSING)
 
 
 def _values(cells: Sequence[Cell], column: Column) -> pd.Series[Any]:
     values = [cell.mean if isinstance(cell, MeanInterval) else cell for cell in cells]
-    whole = all(value is None or isinstance(value, int) for value in values)
-    kind = "Int64" if whole else float
+    is_count = all(value is None or isinstance(value, int) for value in values)
+    kind = "Int64" if is_count else float
     return pd.Series(values, dtype=object if column.unit == "text" else kind)
 
 
 def _written(value: Any, column: Column) -> str:
     is_missing = value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
-    whole = column.unit == "count" and not isinstance(value, float)
-    return MISSING if is_missing else write_cell(int(value) if whole else value, column)
+    is_count = column.unit == "count" and not isinstance(value, float)
+    return MISSING if is_missing else write_cell(int(value) if is_count else value, column)
 
 
 def _ends(column: Column) -> str:

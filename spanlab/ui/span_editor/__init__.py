@@ -60,12 +60,12 @@ def script(main: str = "mount.js") -> str:
     folder = files(__package__).joinpath("js")
     sources: dict[str, str] = {}
     imports: dict[str, list[str]] = {}
-    wanted = [main]
-    while wanted:
-        name = wanted.pop()
+    unread = [main]
+    while unread:
+        name = unread.pop()
         sources[name] = folder.joinpath(name).read_text(encoding="utf-8")
         imports[name] = _IMPORT.findall(sources[name])
-        wanted += [module for module in imports[name] if module not in sources]
+        unread += [module for module in imports[name] if module not in sources]
     order = TopologicalSorter(imports).static_order()
     modules = json.dumps([[name, sources[name]] for name in order], ensure_ascii=False)
     return _LOADER % (modules, json.dumps(main))

@@ -64,11 +64,11 @@ class ReviewQueue:
     @property
     def id(self) -> str:
         """A name for dataset, reviewer and filters, whichever item the URL asked for."""
-        asked = asdict(self.query).items()
+        fields = asdict(self.query).items()
         queue = {
             "dataset": self.dataset,
             "query": {
-                name: value for name, value in asked if value is not None and value is not False
+                name: value for name, value in fields if value is not None and value is not False
             },
             "author": self.author,
             "decided_at_once": self.decided_at_once,
@@ -101,9 +101,9 @@ def exchange(store: Store, place: ReviewQueue, sent: EditorMessage) -> EditorRep
         NotFoundError: the dataset was deleted meanwhile.
     """
     outcomes = apply_writes(store, sent.writes, place.reviewer, adjudicating=place.adjudicating)
-    here = sent.place == place.id
-    added = _add(store, place, sent.evidence) if here and sent.evidence else None
-    item, about = _item_to_show(store, place, sent if here else EditorMessage())
+    is_same_place = sent.place == place.id
+    added = _add(store, place, sent.evidence) if is_same_place and sent.evidence else None
+    item, about = _item_to_show(store, place, sent if is_same_place else EditorMessage())
     answer: dict[str, JsonValue] = {
         "attempt": sent.attempt,
         "place": {
@@ -118,26 +118,26 @@ def exchange(store: Store, place: ReviewQueue, sent: EditorMessage) -> EditorRep
         "empty": None if item else _nothing(store, place),
         "results": [asdict(outcome) for outcome in outcomes],
         "progress": None,
-        "trace": _trace(store, place, sent.trace) if here and sent.trace else None,
+        "trace": _trace(store, place, sent.trace) if is_same_place and sent.trace else None,
         "evidence_added": added,
         "guidelines_read": None
-        if here and not sent.confirmed
+        if is_same_place and not sent.confirmed
         else _confirmed(store, place, sent.confirmed),
-        "items_found": _items(store, place, sent.items) if here and sent.items else None,
+        "items_found": _items(store, place, sent.items) if is_same_place and sent.items else None,
         "standing": None,
         **about,
     }
-    if here and (again := _shown_anew(store, place, sent)):
-        answer["items"] = [*cast("list[JsonValue]", answer["items"]), *again]
+    if is_same_place and (shown_anew := _shown_anew(store, place, sent)):
+        answer["items"] = [*cast("list[JsonValue]", answer["items"]), *shown_anew]
     # A refusal may mean that the whole dataset is gone; asking how far it is finds out.
     refused = not all(outcome.stored for outcome in outcomes)
-    if not here or sent.near or refused or any(map(is_status, sent.writes)):
+    if not is_same_place or sent.near or refused or any(map(is_status, sent.writes)):
         how_far = review.progress(
             store, place.dataset, place.reviewer, adjudicating=place.adjudicating
         )
         answer["progress"] = asdict(how_far)
-    if item is not None and (sent.standing or not here):
-        stands = review.standing(store, place.dataset, place.query, item, place.sample)
+    if item is not None and (sent.standing or not is_same_place):
+        stands = review.standing(store, place.dataset, place.query, item, sample=place.sample)
         answer["standing"] = {"item": item, **asdict(stands)}
     return EditorReply(item, answer)
 
@@ -156,96 +156,100 @@ def _item_to_show(
                 return item, _about(store, place, sent, item)
             except NotFoundError:
                 sent = EditorMessage()
-    first = review.first_item(store, place.dataset, place.query, place.sample)
-    if first is None:
+    first_id = review.first_item(store, place.dataset, place.query, place.sample)
+    if first_id is None:
         return None, {"items": [], "versions": {}, "near": {}, "taken": None}
-    return first, _about(store, place, EditorMessage(), first)
+    return first_id, _about(store, place, EditorMessage(), first_id)
 
 
 def _about(
     store: Store, place: ReviewQueue, sent: EditorMessage, item: str
 ) -> dict[str, JsonValue]:
     """Return the items, versions and neighbours that the editor lacks at ``item``."""
-    wanted = [name for name in (item, sent.ahead) if name and name not in sent.have]
-    known = [item] if sent.check and item in sent.have else []
-    found = {name: _find(store, place, name) for name in (*wanted, *known)}
+    wanted_ids = [name for name in (item, sent.ahead) if name and name not in sent.have]
+    checked_ids = [item] if sent.check and item in sent.have else []
+    reviews = {name: _find(store, place, name) for name in (*wanted_ids, *checked_ids)}
     assigned: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
-    if item in found:  # also what was asked for by name is reserved, or it is said who has it
-        others = review.holders(store, place.dataset, place.query, item)
+    holders: tuple[str, ...] = ()
+    if item in reviews:  # also what was asked for by name is reserved, or it is said who has it
+        holders = review.holders(store, place.dataset, place.query, item)
         if not place.adjudicating:
             assigned = review.assigned(store, place.dataset, place.reviewer, item)
-        if found[item].state.status is not Status.NOT_ANNOTATED:
-            others = assigned = ()
+        if reviews[item].state.status is not Status.NOT_ANNOTATED:
+            holders = assigned = ()
     beside = [name for name in (item if sent.near else None, sent.ahead) if name]
     return {
-        "taken": {"item": item, "by": list(others or assigned), "assigned": bool(assigned)}
-        if others or assigned
+        "taken": {"item": item, "by": list(holders or assigned), "assigned": bool(assigned)}
+        if holders or assigned
         else None,
-        "items": [item_payload(found[name], place.reviewer) for name in wanted],
-        "versions": {name: found[name].version for name in known},
+        "items": [item_payload(reviews[name], place.reviewer) for name in wanted_ids],
+        "versions": {name: reviews[name].version for name in checked_ids},
         "near": {
-            name: asdict(review.neighbours(store, place.dataset, place.query, name, place.sample))
+            name: asdict(
+                review.neighbours(store, place.dataset, place.query, name, sample=place.sample)
+            )
             for name in beside
         },
     }
 
 
-def _trace(store: Store, place: ReviewQueue, wanted: TraceWanted) -> dict[str, JsonValue]:
-    found = None
-    if review.has_item(store, place.dataset, wanted.item):
-        seen = _find(store, place, wanted.item).record
-        if seen.by(wanted.annotator) is not None:
-            found = traces.traced(store, place.dataset, wanted.item, wanted.annotator)
+def _trace(store: Store, place: ReviewQueue, request: TraceWanted) -> dict[str, JsonValue]:
+    traced_annotation = None
+    if review.has_item(store, place.dataset, request.item):
+        record = _find(store, place, request.item).record
+        if record.by(request.annotator) is not None:
+            traced_annotation = traces.traced(store, place.dataset, request.item, request.annotator)
     return {
-        "item": wanted.item,
-        "annotator": wanted.annotator,
-        "about": None if found is None else trace_payload(found),
+        "item": request.item,
+        "annotator": request.annotator,
+        "about": None if traced_annotation is None else trace_payload(traced_annotation),
     }
 
 
 def _confirmed(store: Store, place: ReviewQueue, confirmed: int) -> int:
     """Store which version of the guidelines a person confirms, and return the newest that is."""
-    who = place.author or place.reviewer
+    person = place.author or place.reviewer
     if 0 < confirmed <= len(store.settings(place.dataset).guidelines):
-        store.confirm_read(place.dataset, who, confirmed)
-    versions = (each.version for each in store.readings(place.dataset) if each.reviewer == who)
+        store.confirm_read(place.dataset, person, confirmed)
+    versions = (
+        reading.version for reading in store.readings(place.dataset) if reading.reviewer == person
+    )
     return max(versions, default=0)
 
 
 def _add(store: Store, place: ReviewQueue, sent: EvidenceSent) -> dict[str, JsonValue]:
     """Add a passage to an item; sending it again does no harm."""
     added = AddedEvidence(sent.url, sent.text, sent.title)
-    there, problem = False, None
+    is_stored, problem = False, None
     try:
-        there = add_evidence(store, place.dataset, sent.item, added)
+        is_stored = add_evidence(store, place.dataset, sent.item, added)
     except SpanlabError as error:
         problem = str(error)
-    return {"number": sent.number, "item": sent.item, "there": there, "problem": problem}
+    return {"number": sent.number, "item": sent.item, "there": is_stored, "problem": problem}
 
 
-def _items(store: Store, place: ReviewQueue, wanted: ItemsWanted) -> dict[str, JsonValue]:
-    order = wanted.order or place.query.order
+def _items(store: Store, place: ReviewQueue, request: ItemsWanted) -> dict[str, JsonValue]:
+    order = request.order or place.query.order
     if place.query.own_only and order not in _OWN_ORDERS:
         order = place.query.order
     query = replace(
         place.query,
-        text=" ".join(filter(None, (place.query.text, wanted.text))) or None,
-        status=wanted.status or place.query.status,
-        label=wanted.label or place.query.label,
+        text=" ".join(filter(None, (place.query.text, request.text))) or None,
+        status=request.status or place.query.status,
+        label=request.label or place.query.label,
         order=order,
-        reverse=wanted.reverse,
-        after=wanted.after,
-        before=wanted.before,
+        reverse=request.reverse,
+        after=request.after,
+        before=request.before,
     )
-    found = review.items(store, place.dataset, query)
+    queue_page = review.items(store, place.dataset, query)
     return {
-        "number": wanted.number,
+        "number": request.number,
         "order": query.order,
         "reverse": query.reverse,
-        "rows": [item_row(row, own_only=query.own_only) for row in found.rows],
-        "previous": None if found.previous is None else asdict(found.previous),
-        "next": None if found.next is None else asdict(found.next),
+        "rows": [item_row(row, own_only=query.own_only) for row in queue_page.rows],
+        "previous": None if queue_page.previous is None else asdict(queue_page.previous),
+        "next": None if queue_page.next is None else asdict(queue_page.next),
     }
 
 
@@ -259,14 +263,14 @@ def _shown_anew(store: Store, place: ReviewQueue, sent: EditorMessage) -> list[J
     """Return the items just finished or reopened, where that decides what is shown of others."""
     if not place.query.shown_when_done:
         return []
-    there = [name for name in sent.decided if review.has_item(store, place.dataset, name)]
-    return [item_payload(_find(store, place, name), place.reviewer) for name in there]
+    existing_ids = [name for name in sent.decided if review.has_item(store, place.dataset, name)]
+    return [item_payload(_find(store, place, name), place.reviewer) for name in existing_ids]
 
 
 def _nothing(store: Store, place: ReviewQueue) -> str:
     """Say why there is no item, and what to do."""
-    whole = QueueQuery(reviewer=place.reviewer, limit=1)
-    if review.first_item(store, place.dataset, whole) is None:
+    whole_queue = QueueQuery(reviewer=place.reviewer, limit=1)
+    if review.first_item(store, place.dataset, whole_queue) is None:
         return "This dataset has no items. Import some on the Datasets page."
     if place.query.share is not None:
         return "Nothing that is assigned to you is left."

@@ -95,10 +95,11 @@ class EditorMessage(BaseModel):
         try:
             return cls.model_validate(message)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
+            problem = error.errors()[0]
+            where = ".".join(map(str, problem["loc"]))
             raise UsageError(
-                f"a message of the editor cannot be read: {where}: {first['msg']}; reload the page"
+                f"a message of the editor cannot be read: {where}: {problem['msg']}; "
+                "reload the page"
             ) from error
 
 
@@ -138,16 +139,16 @@ def item_payload(opened: Review, reviewer: str) -> dict[str, JsonValue]:
 
 def item_row(row: QueueRow, *, own_only: bool = False) -> dict[str, JsonValue]:
     """Return a row of the table of items as JSON; of one's own alone without what others said."""
-    others: dict[str, JsonValue] = {
+    from_others: dict[str, JsonValue] = {
         "prob": row.max_prob,
         "disagreement": row.disagreement,
         "labels": list(row.labels),
         "claims": row.n_claims,
     }
     if own_only:
-        others = {"prob": None, "disagreement": None, "labels": [], "claims": 0}
+        from_others = {"prob": None, "disagreement": None, "labels": [], "claims": 0}
     return {
-        **others,
+        **from_others,
         "id": row.item_id,
         "lang": row.lang,
         "question": row.question,

@@ -60,8 +60,8 @@ def _roles(places: list[str]) -> None:
         return
     show_grid(role_table(granted))
     lines = {
-        f"{one.name or one.subject}: {one.role} for {one.dataset or 'all datasets'}": one
-        for one in granted
+        f"{grant.name or grant.subject}: {grant.role} for {grant.dataset or 'all datasets'}": grant
+        for grant in granted
     }
     with st.container(horizontal=True, vertical_alignment="bottom"):
         line = st.selectbox("Take back", list(lines), index=None, placeholder="A role")
@@ -90,9 +90,10 @@ def _invitations(names: list[str]) -> None:
             "Completion code", max_chars=100, help="Shown to who has finished all their items."
         )
         if three.form_submit_button("Make", type="primary"):
-            who = (store(), str(dataset), role, in_days(int(days)))
+            end = in_days(int(days))
             links = [
-                invite(*who, label=label.strip(), code=code.strip()) for _ in range(int(count))
+                invite(store(), str(dataset), role, end, label=label.strip(), code=code.strip())
+                for _ in range(int(count))
             ]
             st.session_state[_MADE] = "\n".join(links)
     _show_made("Send each to one person; a crowd platform adds &worker= and its id.")
@@ -109,17 +110,17 @@ def _keys(places: list[str]) -> None:
         days = four.number_input("Days", 1, 3650, 90, help="After so many it opens nothing more.")
         if five.form_submit_button("Make", type="primary"):
             where, end = None if place == _ALL else place, in_days(int(days))
-            made = store().access.make_token("key", role, where, label=label.strip(), expires=end)
-            st.session_state[_MADE] = made
+            token = store().access.make_token("key", role, where, label=label.strip(), expires=end)
+            st.session_state[_MADE] = token
     _show_made("Copy it now: it is stored as a hash, and cannot be shown again.")
     _tokens("key", "Keys")
 
 
 def _show_made(hint: str) -> None:
-    made = st.session_state.pop(_MADE, None)
-    if made is not None:
+    secret = st.session_state.pop(_MADE, None)
+    if secret is not None:
         st.success(hint)
-        st.code(made, language=None)
+        st.code(secret, language=None)
 
 
 def _tokens(kind: Kind, heading: str) -> None:

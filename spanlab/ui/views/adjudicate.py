@@ -57,14 +57,16 @@ def page() -> None:
     span_editor.editor(labels, summary.settings, adjudicating=True)
     with errors_shown():
         entry = entry_of(summary.name, query, _PAGE)
-        place = span_editor.ReviewQueue(summary.name, query, entry, author, decided_at_once())
+        place = span_editor.ReviewQueue(
+            summary.name, query, entry, author=author, decided_at_once=decided_at_once()
+        )
         answer_editor(place, _PAGE)
 
 
 def _queue(summary: DatasetSummary) -> AdjudicationQueue:
     """Ask which items to decide, and under which name the labels are written."""
-    gold = [who.name for who in summary.annotators if who.kind is AnnotatorKind.GOLD]
-    people = sum(who.kind is AnnotatorKind.PERSON for who in summary.annotators)
+    gold = summary.names_of(AnnotatorKind.GOLD)
+    people = len(summary.names_of(AnnotatorKind.PERSON))
     left, right = st.columns(2)
     with left:
         target = st.selectbox(
@@ -78,7 +80,9 @@ def _queue(summary: DatasetSummary) -> AdjudicationQueue:
     with right:
         least = st.number_input(
             "Finished by at least",
-            *(0, max(people, 1), min(people, 2)),
+            0,
+            max(people, 1),
+            min(people, 2),
             **common.kept(f"adjudicate.least.{summary.name}"),
             help="How many people must have finished an item before it is decided.",
         )
@@ -111,18 +115,18 @@ def offer_agreed(dataset: str, queue: AdjudicationQueue, author: str) -> None:
     """Draw the button that takes over what all agree on, or the one that takes this back."""
     if st.button("Take what all agree on…", icon=":material/done_all:", width="content"):
         _ask(dataset, queue, author)
-    mine = (dataset, queue.target, author)
-    taken = _last_taken().get(mine)
-    if taken is None:
+    decision_key = (dataset, queue.target, author)
+    taken_items = _last_taken().get(decision_key)
+    if taken_items is None:
         return
-    st.caption(f"{counted(len(taken.items), 'item')} taken over", width="content")
+    st.caption(f"{counted(len(taken_items.items), 'item')} taken over", width="content")
     if st.button("Undo all of it", icon=":material/undo:", width="content"):
         with errors_shown():
-            undone = take_back(common.store(), taken)
-            kept = len(taken.items) - undone
-            said = f"Undone; to be decided again: {counted(undone, 'item')}."
-            st.toast(f"{said} {kept} changed since stay." if kept else said)
-            del _last_taken()[mine]
+            undone = take_back(common.store(), taken_items)
+            n_kept = len(taken_items.items) - undone
+            message = f"Undone; to be decided again: {counted(undone, 'item')}."
+            st.toast(f"{message} {n_kept} changed since stay." if n_kept else message)
+            del _last_taken()[decision_key]
             _read_again()
 
 
@@ -141,8 +145,10 @@ def _ask(dataset: str, queue: AdjudicationQueue, author: str) -> None:
         )
         st.caption("People count; where no person has finished an item, detectors do.")
         if st.button(f"Take over {counted(len(agreed), 'item')}", type="primary"):
-            taken = take_agreed(common.store(), dataset, queue.target, author, agreed)
-            _last_taken()[dataset, queue.target, author] = taken
+            taken_items = take_agreed(
+                common.store(), dataset, queue.target, author=author, agreed=agreed
+            )
+            _last_taken()[dataset, queue.target, author] = taken_items
             _read_again()
 
 

@@ -28,86 +28,86 @@ def page() -> None:
         _draw(oversee(store(), summary.name, report=report))
 
 
-def _draw(found: CampaignOverview) -> None:
-    people, *others = found.tables()
-    if found.people:
-        _head(found)
-        _acts(found)
+def _draw(overview: CampaignOverview) -> None:
+    people, *further_tables = overview.tables()
+    if overview.people:
+        _head(overview)
+        _acts(overview)
     show_table(people, icon=":material/group:")
-    if not found.people:
+    if not overview.people:
         st.caption("The dataset's settings say who is to finish what, on the Datasets page.")
         page_link("datasets", "Go to Datasets", icon=":material/database:")
         return
-    for table in others:
+    for table in further_tables:
         show_table(table)
     page_link("compare", "More of what people marked, on Compare", icon=":material/compare:")
 
 
-def _head(found: CampaignOverview) -> None:
+def _head(overview: CampaignOverview) -> None:
     """Say the figures that a lead looks for first."""
-    plan, until = found.plan, found.until
-    about = "If days go on to be like the last fourteen" if until else None
+    plan, end = overview.plan, overview.until
+    about = "If days go on to be like the last fourteen" if end else None
     one, two, three = st.columns(3)
-    of = f" of {plan.needed:,}" if plan else ""
-    one.metric("Annotations done", f"{found.done:,}{of}", border=True)
+    of_needed = f" of {plan.needed:,}" if plan else ""
+    one.metric("Annotations done", f"{overview.done:,}{of_needed}", border=True)
     two.metric("Left", f"{plan.needed - plan.done:,}" if plan else "no plan", border=True)
-    three.metric("Done by", f"{until:%d %b %Y}" if until else "–", help=about, border=True)
+    three.metric("Done by", f"{end:%d %b %Y}" if end else "–", help=about, border=True)
 
 
-def _acts(found: CampaignOverview) -> None:
+def _acts(overview: CampaignOverview) -> None:
     """Offer what a lead does about people: take back, give back, let in, remind."""
-    settings = found.summary.settings
-    at_work = [who.name for who in found.people if not who.away]
+    settings = overview.summary.settings
+    at_work = [person.name for person in overview.people if not person.away]
     with st.container(horizontal=True, vertical_alignment="center"):
         if settings.overlap and at_work:
             with st.popover("Take items back", icon=":material/assignment_return:"):
-                _take_back(found.summary.name, at_work)
+                _take_back(overview.summary.name, at_work)
         if settings.away:
             with st.popover("Give back", icon=":material/undo:"):
-                _give_back(found.summary.name, list(settings.away))
+                _give_back(overview.summary.name, list(settings.away))
         if settings.known and settings.known.test_items:
             with st.popover("Let somebody in", icon=":material/door_open:"):
-                _let_in(found)
-        reminded = remind_table(found)
+                _let_in(overview)
+        reminded = remind_table(overview)
         if reminded.rows:
             n_people = len(reminded.rows)
-            who = "1 person has" if n_people == 1 else f"{n_people} people have"
-            csv_button(reminded, f"whom to remind: {who} items left")
+            people_have = "1 person has" if n_people == 1 else f"{n_people} people have"
+            csv_button(reminded, f"whom to remind: {people_have} items left")
 
 
 def _take_back(dataset: str, people: list[str]) -> None:
-    who = st.selectbox("From whom", people, key="taken-from")
+    person = st.selectbox("From whom", people, key="taken-from")
     with errors_shown():
-        before = leaving(store(), dataset, who)
-        st.write(plain(before))
+        announcement = leaving(store(), dataset, person)
+        st.write(plain(announcement))
         if st.button("Take them back", type="primary"):
-            store().take_back(dataset, who)
-            tell_after_rerun(f"{before} “Give back” undoes it.")
+            store().take_back(dataset, person)
+            tell_after_rerun(f"{announcement} “Give back” undoes it.")
             st.rerun()
 
 
 def _give_back(dataset: str, people: list[str]) -> None:
-    who = st.selectbox("To whom", people, key="given-to")
+    person = st.selectbox("To whom", people, key="given-to")
     st.write("They get their part of the plan again, but for what others have finished meanwhile.")
     if st.button("Give it back", type="primary"):
         with errors_shown("Nothing was changed."):
-            store().give_back(dataset, who)
-            tell_after_rerun(f"{who} has their part of the plan again.")
+            store().give_back(dataset, person)
+            tell_after_rerun(f"{person} has their part of the plan again.")
             st.rerun()
 
 
-def _let_in(found: CampaignOverview) -> None:
-    who = st.selectbox(
+def _let_in(overview: CampaignOverview) -> None:
+    name = st.selectbox(
         "Whom",
-        [who.name for who in found.people if not who.has_begun],
+        [person.name for person in overview.people if not person.has_begun],
         index=None,
         accept_new_options=True,
         placeholder="A name",
         key="let-in",
     )
     st.write("They may work on the dataset without the test, or although they did not pass it.")
-    if st.button("Let them in", type="primary", disabled=not who) and who:
+    if st.button("Let them in", type="primary", disabled=not name) and name:
         with errors_shown("Nothing was changed."):
-            let_in(store(), found.summary.name, who)
-            tell_after_rerun(f"{who} may begin.")
+            let_in(store(), overview.summary.name, name)
+            tell_after_rerun(f"{name} may begin.")
             st.rerun()

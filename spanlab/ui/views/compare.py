@@ -66,7 +66,7 @@ def page() -> None:
         link("review", "Review it", icon=":material/edit_note:", dataset=summary.name)
         link("detect", "Run a detector", icon=":material/manage_search:", dataset=summary.name)
         return
-    gold = next((who.name for who in summary.annotators if who.kind is AnnotatorKind.GOLD), None)
+    gold = next(iter(summary.names_of(AnnotatorKind.GOLD)), None)
     with middle:
         reference = choose_annotator(
             summary.annotators,
@@ -78,14 +78,14 @@ def page() -> None:
         )
     with right:
         chosen = choose_annotators(summary.annotators, key=f"compare-{summary.name}")
-    asked = ComparisonChoice(summary, reference, chosen)
+    choice = ComparisonChoice(summary, reference, chosen)
     leads_all = actor().may(Permission.ADMINISTER)
     views = {name: view for name, view in _VIEWS.items() if leads_all or view is not _bench}
     tabs = st.tabs(list(views), key="view", on_change="rerun", bind="query-params")
     for tab, view in zip(tabs, views.values(), strict=True):
         if tab.open:
             with tab, errors_shown():
-                view(asked)
+                view(choice)
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class ComparisonChoice:
     chosen: tuple[str, ...]
 
 
-def _items(asked: ComparisonChoice) -> None:
-    summary = asked.summary
+def _items(choice: ComparisonChoice) -> None:
+    summary = choice.summary
     aside, main = st.columns([1, 2.1], gap="medium")
     with aside:
         order, lang = _choices(summary)
@@ -109,7 +109,7 @@ def _items(asked: ComparisonChoice) -> None:
             st.info("No item is in this language.")
             return
         _walk(summary, record, order, lang)
-        _beside(asked, record)
+        _beside(choice, record)
         _passages(record.item)
 
 
@@ -122,10 +122,10 @@ def _choices(summary: DatasetSummary) -> tuple[Order, str | None]:
 
 def _record(summary: DatasetSummary, order: Order, lang: str | None) -> Record | None:
     """Return the item that the URL names if it is among those asked for, else the first."""
-    wanted = st.query_params.get(ITEM)
-    if wanted is not None:
+    item_id = st.query_params.get(ITEM)
+    if item_id is not None:
         try:
-            record = open_record(seen_store(summary), summary.name, wanted)
+            record = open_record(seen_store(summary), summary.name, item_id)
         except NotFoundError:
             record = None
         if record is not None and lang in {None, record.item.lang}:
@@ -163,26 +163,26 @@ def _walk(summary: DatasetSummary, record: Record, order: Order, lang: str | Non
         st.html(question_html(item))
 
 
-def _beside(asked: ComparisonChoice, record: Record) -> None:
+def _beside(choice: ComparisonChoice, record: Record) -> None:
     """Draw the answer once for each of those chosen who annotated the item, a few at a time."""
-    there = {
-        each.annotator
-        for each in record.annotations
-        if each.spans or each.status is not Status.NOT_ANNOTATED
+    annotated_by = {
+        annotation.annotator
+        for annotation in record.annotations
+        if annotation.spans or annotation.status is not Status.NOT_ANNOTATED
     }
-    found = [who.name for who in in_groups(asked.summary.annotators) if who.name in there]
-    names = [name for name in found if name in asked.chosen]
+    present = [who.name for who in in_groups(choice.summary.annotators) if who.name in annotated_by]
+    names = [name for name in present if name in choice.chosen]
     if not names:
-        who = "those chosen under Annotators" if found else "the annotators"
-        st.info(f"None of {who} has annotated this item.", icon=":material/group:")
+        nobody = "those chosen under Annotators" if present else "the annotators"
+        st.info(f"None of {nobody} has annotated this item.", icon=":material/group:")
         return
     pages = -(-len(names) // _BESIDE)
     place = 1
     if pages > 1:
         st.caption(f"{len(names):,} annotators, {_BESIDE} at a time.")
-        place = st.pagination(pages, key=f"beside-{asked.summary.name}-{record.item.id}")
+        place = st.pagination(pages, key=f"beside-{choice.summary.name}-{record.item.id}")
     shown = names[(place - 1) * _BESIDE : place * _BESIDE]
-    scores = item_scores(record, asked.reference) if asked.reference else {}
+    scores = item_scores(record, choice.reference) if choice.reference else {}
     st.html(item_html(record, shown, scores))
     st.html(legend_html())
 
@@ -194,8 +194,8 @@ def _passages(item: Item) -> None:
                 st.html(passage_html(passage, item.lang))
 
 
-def _scores(asked: ComparisonChoice) -> None:
-    summary, reference = asked.summary, asked.reference
+def _scores(choice: ComparisonChoice) -> None:
+    summary, reference = choice.summary, choice.reference
     if reference is None:
         st.info(
             "This dataset has no gold labels. Choose whose labels count as right above, or import "
@@ -213,38 +213,38 @@ def _scores(asked: ComparisonChoice) -> None:
         f"Scored on the {counted(comparison.n_reference, 'item')} that {plain(reference)} has "
         "finished, each annotator on those of them that it has finished too."
     )
-    show_scores(comparison, asked.chosen)
+    show_scores(comparison, choice.chosen)
 
 
-def _agreement(asked: ComparisonChoice) -> None:
-    comparison = compared(asked.summary, asked.reference)
+def _agreement(choice: ComparisonChoice) -> None:
+    comparison = compared(choice.summary, choice.reference)
     if comparison is not None:
-        show_agreement(comparison, asked.chosen)
+        show_agreement(comparison, choice.chosen)
 
 
-def _claims(asked: ComparisonChoice) -> None:
-    comparison = compared(asked.summary, asked.reference)
+def _claims(choice: ComparisonChoice) -> None:
+    comparison = compared(choice.summary, choice.reference)
     if comparison is not None:
-        show_claims(comparison.claims, asked.reference, asked.chosen)
+        show_claims(comparison.claims, choice.reference, choice.chosen)
 
 
-def _models(asked: ComparisonChoice) -> None:
-    show_rates(asked.summary)
+def _models(choice: ComparisonChoice) -> None:
+    show_rates(choice.summary)
 
 
-def _stages(asked: ComparisonChoice) -> None:
-    show_stages(asked.summary)
+def _stages(choice: ComparisonChoice) -> None:
+    show_stages(choice.summary)
 
 
-def _reasoning(asked: ComparisonChoice) -> None:
-    show_reasoning(asked.summary, asked.chosen)
+def _reasoning(choice: ComparisonChoice) -> None:
+    show_reasoning(choice.summary, choice.chosen)
 
 
-def _progress(asked: ComparisonChoice) -> None:
-    show_campaign(asked.summary, asked.chosen)
+def _progress(choice: ComparisonChoice) -> None:
+    show_campaign(choice.summary, choice.chosen)
 
 
-def _bench(_asked: ComparisonChoice) -> None:
+def _bench(_choice: ComparisonChoice) -> None:
     show_bench()
 
 

@@ -70,18 +70,18 @@ def _detect(summary: DatasetSummary) -> None:
         "the question do not support.",
     )
     done = _finished(summary, name)
-    left = summary.n_items - done
-    if not left:
+    n_left = summary.n_items - done
+    if not n_left:
         st.info(f"{plain(name)} has done {counted(summary.n_items, 'item')}: all of them.")
     elif done:
-        st.caption(f"{counted(done, 'item')} done already, {left:,} left.")
+        st.caption(f"{counted(done, 'item')} done already, {n_left:,} left.")
     else:
-        st.caption(f"{counted(left, 'item')} to do.")
+        st.caption(f"{counted(n_left, 'item')} to do.")
     going = latest_job("detect", summary.name, [summary])
     if going is not None and not going.is_over:
-        left = 0
+        n_left = 0
         st.info(f"{plain(going.title)} is {going.state} already.")
-    if st.button("Start", type="primary", disabled=not left, key="start-detector"):
+    if st.button("Start", type="primary", disabled=not n_left, key="start-detector"):
         with errors_shown("Nothing was started."):
             specs = specifications(DetectorSelection(detectors=(name,)))
             watch(
@@ -168,7 +168,7 @@ def _snapshot(summary: DatasetSummary) -> None:
 
 
 def _delete(summary: DatasetSummary) -> None:
-    lost = "\n".join(f"- {plain(each)}" for each in _lost(summary))
+    lost = "\n".join(f"- {plain(part)}" for part in _lost(summary))
     text = f"**This deletes, for everybody:**\n{lost}\n\nFor 30 days the bin can bring it back."
     st.error(text, icon=":material/delete_forever:")
     link("export", "Export it first", icon=":material/download:", dataset=summary.name)
@@ -189,10 +189,10 @@ def _lost(summary: DatasetSummary) -> Iterator[str]:
     """Yield what goes with a dataset, part by part."""
     yield f"{counted(summary.n_items, 'item')}, with questions, answers and passages"
     for kind, whose in _WHOSE.items():
-        those = [who for who in summary.annotators if who.kind is kind]
-        done = sum(who.counts.get(Status.DONE, 0) for who in those)
-        if those:
-            yield f"{counted(done, 'annotation')} by {counted(len(those), whose)}"
+        members = [annotator for annotator in summary.annotators if annotator.kind is kind]
+        done = sum(annotator.counts.get(Status.DONE, 0) for annotator in members)
+        if members:
+            yield f"{counted(done, 'annotation')} by {counted(len(members), whose)}"
     edits = store().n_operations(summary.name)
     if edits:
         yield f"the history of {counted(edits, 'edit')} in Review"

@@ -41,7 +41,7 @@ def ask_settings(summary: DatasetSummary) -> bool:
     Returns:
         Whether they were saved just now.
     """
-    now = summary.settings
+    settings = summary.settings
     review, labels, questions, guidelines, checks = st.tabs(
         ["Review", "Labels", "Questions", "Guidelines", "Known answers"]
     )
@@ -49,7 +49,7 @@ def ask_settings(summary: DatasetSummary) -> bool:
         undecided = st.radio(
             "Suggestions left undecided when a reviewer presses Done",
             list(_UNDECIDED),
-            index=list(_UNDECIDED).index(now.undecided),
+            index=list(_UNDECIDED).index(settings.undecided),
             format_func=_UNDECIDED.__getitem__,
             help="The editor says how many were counted how, and takes it back on request.",
         )
@@ -57,23 +57,25 @@ def ask_settings(summary: DatasetSummary) -> bool:
             "What other people marked",
             list(_PEOPLE),
             index=list(_PEOPLE.values()).index(
-                (now.always_blind, now.always_blind and now.shown_when_done)
+                (settings.always_blind, settings.always_blind and settings.shown_when_done)
             ),
             help="Unless it is left to reviewers, Compare and Export show each of them the same as "
             "Review, and Adjudicate is for people who do not review this dataset.",
         )
         overlap = st.number_input(
             "People to finish each item",
-            *(0, 100, now.overlap),
+            0,
+            100,
+            settings.overlap,
             help="0 for any number. Else Review offers reviewers the items that they have not "
             "finished and that fewer people have finished or have open: what is offered stays "
             "reserved for an hour after the last edit.",
         )
-        known = [who.name for who in summary.annotators if who.kind is AnnotatorKind.PERSON]
+        people_now = summary.names_of(AnnotatorKind.PERSON)
         assigned = st.multiselect(
             "Assigned to",
-            list(dict.fromkeys((*known, *now.assigned_to))),
-            now.assigned_to,
+            list(dict.fromkeys((*people_now, *settings.assigned_to))),
+            settings.assigned_to,
             accept_new_options=True,
             placeholder="Whoever comes first",
             help="Everybody gets the same number of items, each of which goes to as many people as "
@@ -81,39 +83,41 @@ def ask_settings(summary: DatasetSummary) -> bool:
             "anew; what is finished stays.",
         )
     with labels:
-        labels_now = edit_labels(now.labels)
+        labels_now = edit_labels(settings.labels)
         required = st.checkbox(
-            "Label required: every span needs one before Done", now.label_required
+            "Label required: every span needs one before Done", settings.label_required
         )
     with questions:
-        names = [label.name for label in (labels_now if labels_now is not None else now.labels)]
-        asked = edit_questions(now, names)
+        names = [
+            label.name for label in (labels_now if labels_now is not None else settings.labels)
+        ]
+        questions_now = edit_questions(settings, names)
         unanswered = st.radio(
             "Done while a required question has no response",
             list(_UNANSWERED),
-            index=list(_UNANSWERED).index(now.unanswered),
+            index=list(_UNANSWERED).index(settings.unanswered),
             format_func=_UNANSWERED.__getitem__,
         )
     with guidelines:
         text = st.text_area(
             "Guidelines, in Markdown",
-            now.guidelines_now,
+            settings.guidelines_now,
             height=280,
             max_chars=100_000,
             help="Annotators see them at their first item, until they confirm having read them, "
             "after a change again, and with the key g. Every annotation keeps the version that its "
             "author had; the Campaign page says who has read which.",
         )
-        if now.guidelines:
-            st.caption(f"This is version {len(now.guidelines)}.")
+        if settings.guidelines:
+            st.caption(f"This is version {len(settings.guidelines)}.")
     with checks:
-        known_now = _ask_known(now.known)
+        known_now = _ask_known(settings.known)
     if not st.button("Save", type="primary", key="save-settings"):
         return False
     if labels_now is None:
         st.error("Nothing was saved: a label is wrong, see Labels.", icon=":material/error:")
         return False
-    if asked is None:
+    if questions_now is None:
         st.error("Nothing was saved: a question is wrong, see Questions.", icon=":material/error:")
         return False
     with errors_shown("Nothing was saved."):
@@ -124,7 +128,7 @@ def ask_settings(summary: DatasetSummary) -> bool:
             "assigned_to": tuple(assigned),
             "labels": labels_now,
             "label_required": required,
-            **asked,
+            **questions_now,
             "unanswered": unanswered,
             "known": known_now,
         }
@@ -137,31 +141,37 @@ def ask_settings(summary: DatasetSummary) -> bool:
     return False
 
 
-def _ask_known(now: KnownAnswers | None) -> KnownAnswers | None:
+def _ask_known(rules: KnownAnswers | None) -> KnownAnswers | None:
     """Ask how items with gold labels are used to see how well people mark; None for not at all."""
     used = st.checkbox(
         "Items with gold labels tell how well people mark",
-        now is not None,
+        rules is not None,
         help="They come up among others without a sign of it, for everybody, and count for no "
         "plan. What other people marked has to be always hidden then, see Review.",
     )
-    now = now or KnownAnswers()
+    rules = rules or KnownAnswers()
     left, right = st.columns(2)
     with left:
         share = st.slider(
-            *("Of what a person reviews, in per cent", 0, 50, round(100 * now.share)),
+            "Of what a person reviews, in per cent",
+            0,
+            50,
+            round(100 * rules.share),
             disabled=not used,
         )
         items = st.number_input(
-            *("Of these before somebody may begin", 0, 50, now.test_items),
+            "Of these before somebody may begin",
+            0,
+            50,
+            rules.test_items,
             disabled=not used,
             help="A short test; 0 for none. The Campaign page lets people in without it.",
         )
-        retry = st.checkbox("Another try, with other items", now.retry, disabled=not used)
+        retry = st.checkbox("Another try, with other items", rules.retry, disabled=not used)
     with right:
-        low = st.slider(*("Warn below an IoU of", 0.0, 1.0, now.warn_below), disabled=not used)
+        low = st.slider("Warn below an IoU of", 0.0, 1.0, rules.warn_below, disabled=not used)
         pass_at = st.slider(
-            *("The test is passed at an IoU of", 0.0, 1.0, now.pass_at), disabled=not used
+            "The test is passed at an IoU of", 0.0, 1.0, rules.pass_at, disabled=not used
         )
     if not used:
         return None
@@ -183,43 +193,49 @@ def edit_annotators(summary: DatasetSummary, finish: Finish) -> None:
     if not summary.annotators:
         st.info("Nobody has annotated this dataset yet.")
         return
-    people_first = sorted(summary.annotators, key=lambda who: who.kind is not AnnotatorKind.PERSON)
-    who = st.selectbox(
+    people_first = sorted(
+        summary.annotators, key=lambda annotator: annotator.kind is not AnnotatorKind.PERSON
+    )
+    annotator = st.selectbox(
         "Annotator",
         people_first,
-        format_func=lambda each: f"{each.name} ({each.kind.value})",
+        format_func=lambda option: f"{option.name} ({option.kind.value})",
         key="edited-annotator",
     )
-    able = [name for name, (_, kinds) in _ACTS.items() if who.kind in kinds]
+    able = [name for name, (_, kinds) in _ACTS.items() if annotator.kind in kinds]
     act = st.radio("What to do", able, horizontal=True, key="annotator-act")
     with st.form("annotator", border=False):
-        _ACTS[act][0](summary, who, finish)
+        _ACTS[act][0](summary, annotator, finish)
 
 
-def _rename(summary: DatasetSummary, who: AnnotatorSummary, finish: Finish) -> None:
-    new = st.text_input("New name", who.name, max_chars=200).strip()
+def _rename(summary: DatasetSummary, annotator: AnnotatorSummary, finish: Finish) -> None:
+    new = st.text_input("New name", annotator.name, max_chars=200).strip()
     if st.form_submit_button("Rename", type="primary"):
         with errors_shown("Nothing was changed."):
-            rename_annotator(store(), summary.name, who.name, new)
-            finish(f"{who.name} is now called {new} in {summary.name}.")
+            rename_annotator(store(), summary.name, annotator.name, new)
+            finish(f"{annotator.name} is now called {new} in {summary.name}.")
 
 
-def _merge(summary: DatasetSummary, who: AnnotatorSummary, finish: Finish) -> None:
-    others = [each.name for each in summary.annotators if each.kind is who.kind and each != who]
-    into = st.selectbox("Into", others, placeholder="Nobody else of this kind")
+def _merge(summary: DatasetSummary, annotator: AnnotatorSummary, finish: Finish) -> None:
+    other_names = [
+        other.name
+        for other in summary.annotators
+        if other.kind is annotator.kind and other != annotator
+    ]
+    into = st.selectbox("Into", other_names, placeholder="Nobody else of this kind")
     st.caption(
-        f"What {plain(who.name)} said becomes this annotator's. Where both annotated an item, what "
-        "this one said stays."
+        f"What {plain(annotator.name)} said becomes this annotator's. Where both annotated an "
+        "item, what this one said stays."
     )
-    if st.form_submit_button("Merge", type="primary", disabled=not others):
+    if st.form_submit_button("Merge", type="primary", disabled=not other_names):
         with errors_shown("Nothing was changed."):
-            both = store().merge_annotators(summary.name, who.name, into)
-            shared = f"; both had annotated {counted(both, 'item')}" if both else ""
-            finish(f"{who.name} is {into} now in {summary.name}{shared}.")
+            n_shared = store().merge_annotators(summary.name, annotator.name, into)
+            shared = f"; both had annotated {counted(n_shared, 'item')}" if n_shared else ""
+            finish(f"{annotator.name} is {into} now in {summary.name}{shared}.")
 
 
-def _mark(summary: DatasetSummary, who: AnnotatorSummary, finish: Finish) -> None:
-    gold = who.kind is AnnotatorKind.PERSON
+def _mark(summary: DatasetSummary, annotator: AnnotatorSummary, finish: Finish) -> None:
+    gold = annotator.kind is AnnotatorKind.PERSON
     st.caption(
         "Gold labels are what others are scored against. Nobody can review under this name then."
         if gold
@@ -227,25 +243,28 @@ def _mark(summary: DatasetSummary, who: AnnotatorSummary, finish: Finish) -> Non
     )
     if st.form_submit_button("Mark as gold" if gold else "Not gold any more", type="primary"):
         with errors_shown("Nothing was changed."):
-            store().set_gold(summary.name, who.name, gold=gold)
-            what = "gold labels" if gold else "a person"
-            finish(f"{who.name} counts as {what} in {summary.name}.")
+            store().set_gold(summary.name, annotator.name, gold=gold)
+            kind_name = "gold labels" if gold else "a person"
+            finish(f"{annotator.name} counts as {kind_name} in {summary.name}.")
 
 
-def _remove(summary: DatasetSummary, who: AnnotatorSummary, finish: Finish) -> None:
-    said = sum(count for status, count in who.counts.items() if status != "not-annotated")
+def _remove(summary: DatasetSummary, annotator: AnnotatorSummary, finish: Finish) -> None:
+    n_annotated = sum(
+        count for status, count in annotator.counts.items() if status != "not-annotated"
+    )
     st.warning(
-        f"This deletes what {plain(who.name)} said of {counted(said, 'item')} for good.",
+        f"This deletes what {plain(annotator.name)} said of {counted(n_annotated, 'item')} for "
+        "good.",
         icon=":material/warning:",
     )
-    typed = st.text_input(f"Type **{plain(who.name)}** to confirm")
+    typed = st.text_input(f"Type **{plain(annotator.name)}** to confirm")
     if st.form_submit_button("Remove", type="primary"):
-        if typed != who.name:
+        if typed != annotator.name:
             st.error("That is not the name of the annotator. Nothing was removed.")
             return
         with errors_shown("Nothing was changed."):
-            store().remove_annotator(summary.name, who.name)
-            finish(f"{who.name} was removed from {summary.name}.")
+            store().remove_annotator(summary.name, annotator.name)
+            finish(f"{annotator.name} was removed from {summary.name}.")
 
 
 _Act = Callable[[DatasetSummary, AnnotatorSummary, Finish], None]

@@ -44,10 +44,10 @@ _LANGUAGE = {UNDETERMINED: "language not stated"}
 
 def page() -> None:
     """Draw the page."""
-    everything = datasets_with(Permission.MANAGE, versions=True)
+    summaries = datasets_with(Permission.MANAGE, versions=True)
     leads_all = actor().may(Permission.ADMINISTER)  # who alone makes datasets
-    names = {summary.name for summary in everything}
-    datasets = [summary for summary in everything if summary.version_of not in names]
+    names = {summary.name for summary in summaries}
+    datasets = [summary for summary in summaries if summary.version_of not in names]
     title("Datasets")
     st.html(_STYLE)
     show_news()
@@ -65,7 +65,7 @@ def page() -> None:
             import_panel([summary.name for summary in datasets])
     detections = latest_jobs("detect", datasets)
     for summary in _shown(datasets):
-        own = [each for each in everything if each.version_of == summary.name]
+        own = [version for version in summaries if version.version_of == summary.name]
         _card(summary, own, detections.get(summary.name))
     if leads_all:
         _bin()
@@ -102,14 +102,14 @@ def _shown(datasets: Sequence[DatasetSummary]) -> Sequence[DatasetSummary]:
     newest = list(reversed(datasets))
     if len(newest) <= _PER_PAGE:
         return newest
-    wanted = st.text_input("Find", placeholder="Part of a name", icon=":material/search:")
-    found = [summary for summary in newest if wanted.lower() in summary.name.lower()]
-    if not found:
-        st.info(f"None of the {len(newest)} names has “{plain(wanted)}” in it.")
+    search = st.text_input("Find", placeholder="Part of a name", icon=":material/search:")
+    matching = [summary for summary in newest if search.lower() in summary.name.lower()]
+    if not matching:
+        st.info(f"None of the {len(newest)} names has “{plain(search)}” in it.")
         return []
-    pages = -(-len(found) // _PER_PAGE)
+    pages = -(-len(matching) // _PER_PAGE)
     number = st.pagination(pages, key="datasets-page") if pages > 1 else 1
-    return found[(number - 1) * _PER_PAGE : number * _PER_PAGE]
+    return matching[(number - 1) * _PER_PAGE : number * _PER_PAGE]
 
 
 def _versions(versions: Sequence[DatasetSummary]) -> None:
@@ -186,14 +186,14 @@ def _actions(summary: DatasetSummary) -> None:
             disabled=action == "vote" and not summary.annotators,
         ):
             ask(action, name)
-    chosen = st.menu_button(
+    chosen_action = st.menu_button(
         "More",
         [action for action in _MORE if leads_all or action != "duplicate"],
         format_func=_named,
         key=f"more-{name}",
     )
-    if chosen:
-        ask(chosen, name)
+    if chosen_action:
+        ask(chosen_action, name)
 
 
 _MORE = ("settings", "annotators", "rename", "duplicate", "snapshot", "delete")
@@ -230,10 +230,10 @@ def _detection(job_id: str) -> None:
 def _tell_end(view: JobView) -> None:
     if view.state is not JobState.DONE:
         return
-    who, _, dataset = view.title.partition(" on ")
+    detector, _, dataset = view.title.partition(" on ")
     good = view.progress.done - view.progress.failed
     failed = f"; {view.progress.failed:,} failed, see Jobs" if view.progress.failed else ""
-    tell_after_rerun(f"{who} annotated {counted(good, 'item')} of {dataset}{failed}.")
+    tell_after_rerun(f"{detector} annotated {counted(good, 'item')} of {dataset}{failed}.")
 
 
 def _rules(summary: DatasetSummary, plan: PlanProgress | None) -> str:
@@ -253,9 +253,9 @@ def _about(summary: DatasetSummary) -> str:
     named = [
         f"{_LANGUAGE.get(lang, plain(lang))} {count:,}" for lang, count in ordered[:_LANGUAGES]
     ]
-    rest = sum(count for _, count in ordered[_LANGUAGES:])
-    if rest:
-        named.append(f"{len(ordered) - _LANGUAGES} more languages {rest:,}")
+    n_unnamed = sum(count for _, count in ordered[_LANGUAGES:])
+    if n_unnamed:
+        named.append(f"{len(ordered) - _LANGUAGES} more languages {n_unnamed:,}")
     return " · ".join(
         [counted(summary.n_items, "item"), *named, f"imported {summary.created:%-d %B %Y}"]
     )

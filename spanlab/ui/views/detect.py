@@ -59,11 +59,11 @@ def page() -> None:
     started = latest if latest is not None and is_started_here(latest.id) else None
     if latest is not None and started is None:
         _latest(latest, summary.name)
-    here = model_environment(set_up=is_set_up())
-    filled = run_form(summary, here)
+    environment = model_environment(set_up=is_set_up())
+    filled = run_form(summary, environment)
     item = _only_item(summary)
     with st.container(border=True):
-        _start(summary, {**filled, "items": (item,) if item else ()}, here, started)
+        _start(summary, {**filled, "items": (item,) if item else ()}, environment, started)
 
 
 def _only_item(summary: DatasetSummary) -> str | None:
@@ -111,13 +111,16 @@ def _job(job_id: str, dataset: str, was_over: bool) -> None:
 
 
 def _start(
-    summary: DatasetSummary, filled: dict[str, Any], here: ModelEnvironment, started: JobView | None
+    summary: DatasetSummary,
+    filled: dict[str, Any],
+    environment: ModelEnvironment,
+    started: JobView | None,
 ) -> None:
     """Draw the run's estimate, what was started here, and the button that starts a run."""
     request = expected = None
     if not filled["detectors"]:
         st.markdown("Choose at least one detector to see an estimate.")
-    elif here.problem and any(map(asks_models, filled["detectors"])):
+    elif environment.problem and any(map(asks_models, filled["detectors"])):
         st.markdown("These detectors need a model: see above.")
     else:
         with errors_shown():
@@ -140,7 +143,7 @@ def _start(
             disabled=not ready,
             key="start-run",
         )
-        some = st.button(
+        try_first = st.button(
             f"Try on {_TRIED} items",
             icon=":material/science:",
             disabled=not ready,
@@ -149,23 +152,23 @@ def _start(
             "run does not do them again.",
         )
     if request is not None:
-        chosen = request.model_copy(update={"limit": _TRIED}) if some else request
+        submitted_request = request.model_copy(update={"limit": _TRIED}) if try_first else request
 
         def submit(again: bool) -> None:
-            start_here(jobs.submit_detection(chosen, again=again, actor=actor()))
+            start_here(jobs.submit_detection(submitted_request, again=again, actor=actor()))
             st.session_state[_STARTED] = st.session_state.get(_STARTED, 0) + 1
 
-        start_job(request.model_dump_json(), submit if all_of_them or some else None)
+        start_job(request.model_dump_json(), submit if all_of_them or try_first else None)
 
 
 def _anew(summary: DatasetSummary, request: RunRequest) -> bool:
     """Say that all is done, with which other settings if so, and ask whether to do it anew."""
     st.markdown("Nothing is left to do: these detectors have finished every item.")
-    for other in jobs.other_settings(request, summary.created, actor=actor()):
-        changed = "; ".join(other.differences)
+    for run in jobs.other_settings(request, summary.created, actor=actor()):
+        changed = "; ".join(run.differences)
         st.info(
-            f"{plain(other.annotator)} was last run here with other settings: now "
-            f"{plain(changed)} (job {other.job_id}, {other.at.astimezone():%Y-%m-%d %H:%M}).",
+            f"{plain(run.annotator)} was last run here with other settings: now "
+            f"{plain(changed)} (job {run.job_id}, {run.at.astimezone():%Y-%m-%d %H:%M}).",
             icon=":material/tune:",
         )
     return st.checkbox(
@@ -179,11 +182,11 @@ def _anew(summary: DatasetSummary, request: RunRequest) -> bool:
 def _estimated(summary: DatasetSummary, request: RunRequest) -> RunEstimate:
     """Return a request's estimate; computed once for the same request and counts."""
     key = (request.model_dump_json(), repr(summary))
-    known = st.session_state.get(_ESTIMATE)
-    if known is None or known[0] != key:
-        known = st.session_state[_ESTIMATE] = (key, estimate(store(), request))
-    found: RunEstimate = known[1]
-    return found
+    kept_estimate = st.session_state.get(_ESTIMATE)
+    if kept_estimate is None or kept_estimate[0] != key:
+        kept_estimate = st.session_state[_ESTIMATE] = (key, estimate(store(), request))
+    run_estimate: RunEstimate = kept_estimate[1]
+    return run_estimate
 
 
 def _show(expected: RunEstimate) -> None:

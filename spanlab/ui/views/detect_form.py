@@ -37,12 +37,12 @@ from spanlab.workflows.detection.specifications import models_of
 _CALLS = tuple(option.keyword for option in options_in(RunOptions) if option.group == "Model calls")
 
 
-def run_form(summary: DatasetSummary, here: ModelEnvironment) -> dict[str, Any]:
+def run_form(summary: DatasetSummary, environment: ModelEnvironment) -> dict[str, Any]:
     """Ask what is to be done with a dataset.
 
     Args:
         summary: the dataset.
-        here: what the environment says about models.
+        environment: what the environment says about models.
 
     Returns:
         What is filled in now, complete or not: values of ``RunOptions``.
@@ -61,57 +61,57 @@ def run_form(summary: DatasetSummary, here: ModelEnvironment) -> dict[str, Any]:
                 else "Depends on the detectors: choose at least one."
             )
         else:
-            models = _model(asking, here)
+            models = _model(asking, environment)
             models["model_options"] = model_options_form(asking, "detect")
-            if here.problem is None:
+            if environment.problem is None:
                 model_check(DetectorSelection(detectors=tuple(asking), **models))
-            filled |= models | _passages(here)
+            filled |= models | _passages(environment)
     return filled | _limits(filled["detectors"], bool(asking))
 
 
 def _detectors() -> tuple[tuple[str, ...], dict[str, JsonValue]]:
     _heading("Detectors")
-    chosen: list[str] = []
+    names: list[str] = []
     options: dict[str, JsonValue] = {}
-    offered = sorted(installed().items(), key=lambda each: _group(each[1]))
-    for group, members in groupby(offered, lambda each: _group(each[1])):
+    offered = sorted(installed().items(), key=lambda named_entry: _group(named_entry[1]))
+    for group, members in groupby(offered, lambda named_entry: _group(named_entry[1])):
         st.markdown(f"**{_GROUPS[group]}**")
-        for name, found in members:
-            if _offer(name, found):
-                chosen.append(name)
+        for name, entry in members:
+            if _offer(name, entry):
+                names.append(name)
                 options |= options_form(name, "detect")
-    return tuple(chosen), options
+    return tuple(names), options
 
 
 _GROUPS = (*(f"Needs {group}" for group in GROUPS), "Cannot be used")
 
 
-def _group(found: DetectorEntry | BrokenDetector) -> int:
-    return len(GROUPS) if isinstance(found, BrokenDetector) else GROUPS.index(found.group)
+def _group(entry: DetectorEntry | BrokenDetector) -> int:
+    return len(GROUPS) if isinstance(entry, BrokenDetector) else GROUPS.index(entry.group)
 
 
-def _offer(name: str, found: DetectorEntry | BrokenDetector) -> bool:
+def _offer(name: str, entry: DetectorEntry | BrokenDetector) -> bool:
     with st.container(gap=None):
-        if isinstance(found, BrokenDetector):
+        if isinstance(entry, BrokenDetector):
             st.checkbox(name, disabled=True)
-            st.caption(f"Cannot be used: {plain(f'{found.problem} ({found.package})')}")
+            st.caption(f"Cannot be used: {plain(f'{entry.problem} ({entry.package})')}")
             return False
-        label = f"{plain(found.title)} `{name}`" if found.title else name
-        chosen = st.checkbox(label, **kept(f"detect.{name}"))
-        cost = plain(typical_cost(found))
-        st.caption(f"{_sentence(found.what)} Needs {plain(found.needs)}. An answer: {cost}.")
-    return chosen
+        label = f"{plain(entry.title)} `{name}`" if entry.title else name
+        is_chosen = st.checkbox(label, **kept(f"detect.{name}"))
+        cost = plain(typical_cost(entry))
+        st.caption(f"{_sentence(entry.what)} Needs {plain(entry.needs)}. An answer: {cost}.")
+    return is_chosen
 
 
-def _model(asking: Sequence[str], here: ModelEnvironment) -> dict[str, Any]:
+def _model(asking: Sequence[str], environment: ModelEnvironment) -> dict[str, Any]:
     _heading("Model")
-    model_problem(here)
+    model_problem(environment)
     name, cost = st.columns([1.4, 1])
     with name:
-        filled = ask(DetectorSelection, "detect", "model", model={"default": here.model})
+        filled = ask(DetectorSelection, "detect", "model", model={"default": environment.model})
     with cost:
-        filled |= ask(DetectorSelection, "detect", "price", price={"default": here.price})
-    model_setup(here)
+        filled |= ask(DetectorSelection, "detect", "price", price={"default": environment.price})
+    model_setup(environment)
     one_model = False
     for ensemble in filter(is_ensemble, asking):
         own = ", ".join(models_of(ensemble))
@@ -123,7 +123,7 @@ def _model(asking: Sequence[str], here: ModelEnvironment) -> dict[str, Any]:
     return {**filled, "model": set_up_model(str(filled["model"])), "one_model": one_model}
 
 
-def _passages(here: ModelEnvironment) -> dict[str, JsonValue]:
+def _passages(environment: ModelEnvironment) -> dict[str, JsonValue]:
     _heading("Passages")
     files = server_files()
     kinds = [name for name, kind in source_kinds().items() if not kind.corpus or files is not None]
@@ -131,26 +131,27 @@ def _passages(here: ModelEnvironment) -> dict[str, JsonValue]:
     name = str(filled["search"])
     kind = source_kinds()[name]
     service = kind.service
-    st.caption(plain(_about(service, here) if service else kind.about))
-    taken = [
+    st.caption(plain(_about(service, environment) if service else kind.about))
+    keywords = [
         option.keyword
         for option in options_in(PassageSource)
         if option.name in kind.takes and not (option.name == "url" and service and service.address)
     ]
-    filled |= ask(PassageSource, "detect", *taken, corpus={"label": kind.corpus})
+    filled |= ask(PassageSource, "detect", *keywords, corpus={"label": kind.corpus})
     if "model" in kind.takes:
-        state = "is set" if here.has_search_key else "is not set"
-        st.caption(plain(f"API key: {here.search_key_name} {state}"))
+        state = "is set" if environment.has_search_key else "is not set"
+        st.caption(plain(f"API key: {environment.search_key_name} {state}"))
     return filled
 
 
-def _about(provider: SearchService, here: ModelEnvironment) -> str:
+def _about(provider: SearchService, environment: ModelEnvironment) -> str:
     """Say what a search service needs and costs."""
     needed = [name for name in (provider.key, *provider.environment.values()) if name]
     if not provider.address:
         needed.append(provider.variable)
     states = [
-        f"{name} is {'set' if name in here.search_variables else 'not set'}" for name in needed
+        f"{name} is {'set' if name in environment.search_variables else 'not set'}"
+        for name in needed
     ]
     dollars = f"about ${provider.price * 1000:g} per 1,000 searches" if provider.price else "free"
     parts = [f"{provider.title}: {dollars}", provider.quota, *states]
@@ -228,13 +229,13 @@ def _ask(question: _StartQuestion) -> None:
             f"({plain(progress_in_words(view))}, job {view.id}).",
             icon=":material/content_copy:",
         )
-        again = st.button(
+        start_again = st.button(
             "Start it once more",
             icon=":material/replay:",
             key="start-again",
             help="Both would do the same, and be paid for.",
         )
-    if again:
+    if start_again:
         st.session_state.pop(_ASKED, None)
         question.submit(True)
         st.rerun()

@@ -119,11 +119,11 @@ def _only(summary: DatasetSummary) -> dict[str, Any]:
     """Ask which states, languages and labels go into the file; by default all."""
     page = f"export-{summary.name}"
     labels = [*seen_store(summary).labels(summary.name), ""]
-    there = {"language": sorted(summary.languages), "label": labels}
+    choices = {"language": sorted(summary.languages), "label": labels}
     filled: dict[str, Any] = {}
     with st.expander("Filter by state, language or label", icon=":material/filter_alt:"):
         for column, keyword in zip(st.columns(3), ("state", "language", "label"), strict=True):
-            changes = {keyword: {"choices": there[keyword]}} if keyword in there else {}
+            changes = {keyword: {"choices": choices[keyword]}} if keyword in choices else {}
             with column:
                 filled |= ask(ExportChoice, page, keyword, **changes)
         if summary.settings.known:
@@ -142,8 +142,8 @@ def _format() -> dict[str, Any]:
         width="stretch",
         key="export-format",
     )
-    more = ask(ExportChoice, "export", "repeat_pairs") if format == "averitec" else {}
-    return {"format": format, **more}
+    format_options = ask(ExportChoice, "export", "repeat_pairs") if format == "averitec" else {}
+    return {"format": format, **format_options}
 
 
 def _summary(summary: DatasetSummary, chosen: Sequence[str]) -> None:
@@ -173,12 +173,14 @@ def _progress(summary: DatasetSummary, chosen: Sequence[str]) -> None:
         st.html(counts_html(summary, whose, plan_of(seen_store(summary), summary)))
 
 
-def _missing(who: AnnotatorSummary, n_items: int, plan: PlanProgress | None) -> str:
+def _missing(annotator: AnnotatorSummary, n_items: int, plan: PlanProgress | None) -> str:
     """Say how much an annotator lacks; empty for nothing, and for people, whom a plan tells of."""
-    if plan is not None and who.kind is AnnotatorKind.PERSON:
+    if plan is not None and annotator.kind is AnnotatorKind.PERSON:
         return ""
-    left = who.counts.get(Status.NOT_ANNOTATED, 0)
-    return f"{left:,} of {n_items:,} not annotated by {plain(who.name)} yet." if left else ""
+    n_left = annotator.counts.get(Status.NOT_ANNOTATED, 0)
+    return (
+        f"{n_left:,} of {n_items:,} not annotated by {plain(annotator.name)} yet." if n_left else ""
+    )
 
 
 def _download(summary: DatasetSummary, request: _ExportRequest, *, ready: bool) -> None:

@@ -29,11 +29,10 @@ def preview_of(summary: DatasetSummary, choice: ExportChoice) -> str | None:
             return preview_dataset(look, summary.name, _ITEMS, choice)
         overview = None
         if summary.n_items <= _AT_ONCE:
-            counts = tuple((a.name, tuple(sorted(a.counts.items()))) for a in summary.annotators)
             edits = look.n_operations(summary.name)
             plan = str(summary.settings.measurement)
-            seen = (summary.created, summary.n_items, counts, edits, look.reader, plan)
-            overview = _overview(summary.name, choice, seen, look)
+            fingerprint = (*summary.fingerprint, edits, look.reader, plan)
+            overview = _overview(summary.name, choice, fingerprint, look)
         return preview_report(look, summary.name, overview, choice)
     return None
 
@@ -68,7 +67,7 @@ def show_preview(summary: DatasetSummary, choice: ExportChoice, beginning: str) 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _overview(
-    dataset: str, choice: ExportChoice, seen: tuple[object, ...], _store: Store
+    dataset: str, choice: ExportChoice, fingerprint: tuple[object, ...], _store: Store
 ) -> Overview:
     """Count now, or return what any session has counted; ``seen`` tells changes."""
     with progress("Counting", None) as advance:

@@ -67,7 +67,7 @@ class ReadableFiles:
 
 
 @contextmanager
-def readable(chosen: ImportChoice) -> Iterator[ReadableFiles]:
+def readable(choice: ImportChoice) -> Iterator[ReadableFiles]:
     """Have the chosen files where they can be read, for as long as the block runs.
 
     Raises:
@@ -75,62 +75,62 @@ def readable(chosen: ImportChoice) -> Iterator[ReadableFiles]:
     """
     with tempfile.TemporaryDirectory(prefix="spanlab-import-") as folder:
         try:
-            yield _saved(chosen, Path(folder))
+            yield _saved(choice, Path(folder))
         except InputError as error:
             raise _as_uploaded(error, folder) from error
 
 
-def preview_of(chosen: ImportChoice) -> ImportPreview:
+def preview_of(choice: ImportChoice) -> ImportPreview:
     """Return what an import would make of the first records; read once for the same choice.
 
     Raises:
         InputError: nothing could be imported so.
     """
-    known = st.session_state.get(_PREVIEW)
-    if chosen.uploads and known is not None and known[0] == chosen.key():
-        found: ImportPreview = known[1]
-        return found
-    with readable(chosen) as there:
-        preview = preview_import(there.files, there.options)
-    st.session_state[_PREVIEW] = (chosen.key(), preview)
+    kept_preview = st.session_state.get(_PREVIEW)
+    if choice.uploads and kept_preview is not None and kept_preview[0] == choice.key():
+        earlier: ImportPreview = kept_preview[1]
+        return earlier
+    with readable(choice) as readable_files:
+        preview = preview_import(readable_files.files, readable_files.options)
+    st.session_state[_PREVIEW] = (choice.key(), preview)
     return preview
 
 
-def layout_of(chosen: ImportChoice) -> RecordLayout:
+def layout_of(choice: ImportChoice) -> RecordLayout:
     """Return what the first file's records look like; empty if its format has fixed columns.
 
     Raises:
         InputError: the file cannot be read.
     """
-    reading = ImportOptions(format=chosen.options.format, records=chosen.options.records)
-    first = ImportChoice(chosen.uploads[:1], chosen.paths[:1], "", reading)
-    known = st.session_state.get(_LAYOUT)
-    if chosen.uploads and known is not None and known[0] == first.key():
-        found: RecordLayout = known[1]
-        return found
-    with readable(first) as there:
-        layout = table_layout(there.files[0], there.options)
-    st.session_state[_LAYOUT] = (first.key(), layout)
+    reading = ImportOptions(format=choice.options.format, records=choice.options.records)
+    first_file = ImportChoice(choice.uploads[:1], choice.paths[:1], "", reading)
+    kept_layout = st.session_state.get(_LAYOUT)
+    if choice.uploads and kept_layout is not None and kept_layout[0] == first_file.key():
+        earlier: RecordLayout = kept_layout[1]
+        return earlier
+    with readable(first_file) as readable_files:
+        layout = table_layout(readable_files.files[0], readable_files.options)
+    st.session_state[_LAYOUT] = (first_file.key(), layout)
     return layout
 
 
-def _saved(chosen: ImportChoice, folder: Path) -> ReadableFiles:
-    files = _on_server(chosen.paths)
-    for upload in chosen.uploads:
+def _saved(choice: ImportChoice, folder: Path) -> ReadableFiles:
+    files = _on_server(choice.paths)
+    for upload in choice.uploads:
         upload.seek(0)
         files.append(save_upload(upload.name, upload, folder))
-    contexts = chosen.options.contexts
+    contexts = choice.options.contexts
     if contexts is not None:
         (contexts,) = _on_server([str(contexts)])
-    elif chosen.contexts is not None:
+    elif choice.contexts is not None:
         apart = folder / "passages"
         apart.mkdir()
-        chosen.contexts.seek(0)
-        saved = save_upload(chosen.contexts.name, chosen.contexts, apart)
+        choice.contexts.seek(0)
+        saved = save_upload(choice.contexts.name, choice.contexts, apart)
         contexts = unpack_contexts(saved, apart / "unpacked")
     sources = split_sources(in_folders(files))
-    there = {"contexts": contexts, "sources": sources.source_info}
-    options = chosen.options.model_copy(update=there)
+    changes = {"contexts": contexts, "sources": sources.source_info}
+    options = choice.options.model_copy(update=changes)
     return ReadableFiles(sources.files, options, str(folder))
 
 

@@ -69,8 +69,8 @@ def import_form(datasets: Sequence[str]) -> ImportChoice:
     )
     with right:
         reading = _ask("format", format={"kind": "choice", "choices": ("auto", *formats())})
-    chosen = ImportChoice(uploads, paths, name.strip() or stem, ImportOptions.checked(reading))
-    chosen = _with_columns(chosen) if chosen.is_any else chosen
+    choice = ImportChoice(uploads, paths, name.strip() or stem, ImportOptions.checked(reading))
+    choice = _with_columns(choice) if choice.is_any else choice
     with st.expander("Passages and invalid records", icon=":material/tune:"):
         contexts = None
         if not uploads and server_files() is not None:
@@ -79,8 +79,8 @@ def import_form(datasets: Sequence[str]) -> ImportChoice:
             reading, contexts = {}, _contexts()
         reading |= _ask("skip_bad")
     path = reading.pop("contexts", None)
-    chosen = chosen.with_options(contexts=Path(path) if path else None, **reading)
-    return replace(chosen, contexts=contexts)
+    choice = choice.with_options(contexts=Path(path) if path else None, **reading)
+    return replace(choice, contexts=contexts)
 
 
 def _predictions(
@@ -104,9 +104,9 @@ def clear_form() -> None:
     st.session_state[_ROUND] = _round() + 1
 
 
-def _stem(first: str) -> str:
+def _stem(file_name: str) -> str:
     """Return the name that a dataset gets from a file, or for a glob from its directory."""
-    path = Path(first)
+    path = Path(file_name)
     return (path.parent if any(mark in path.name for mark in "*?[") else path).name.partition(".")[
         0
     ]
@@ -152,32 +152,32 @@ def _contexts() -> UploadedFile | None:
     )
 
 
-def _with_columns(chosen: ImportChoice) -> ImportChoice:
+def _with_columns(choice: ImportChoice) -> ImportChoice:
     """Draw which records are read and what their columns are, if the first file has columns."""
-    layout = _layout(chosen)
+    layout = _layout(choice)
     if len(layout.lists) > 1:
-        first = {"kind": "choice", "choices": layout.lists, "default": layout.lists[0]}
-        chosen = chosen.with_options(**_ask("records", records=first))
-        layout = _layout(chosen)
+        records_option = {"kind": "choice", "choices": layout.lists, "default": layout.lists[0]}
+        choice = choice.with_options(**_ask("records", records=records_option))
+        layout = _layout(choice)
     if not layout.columns:
-        return chosen
-    chosen = chosen.with_options(columns=_mapping(layout))
-    if "messages" in {**layout.guesses, **(chosen.options.columns or {})}:
-        chosen = chosen.with_options(**_ask("turns"))
-    return chosen
+        return choice
+    choice = choice.with_options(columns=_mapping(layout))
+    if "messages" in {**layout.guesses, **(choice.options.columns or {})}:
+        choice = choice.with_options(**_ask("turns"))
+    return choice
 
 
-def _layout(chosen: ImportChoice) -> RecordLayout:
+def _layout(choice: ImportChoice) -> RecordLayout:
     with suppress(SpanlabError):  # which the preview says
-        return layout_of(chosen)
+        return layout_of(choice)
     return RecordLayout()
 
 
-def lacks_answer(chosen: ImportChoice) -> bool:
+def lacks_answer(choice: ImportChoice) -> bool:
     """Say whether the first file has columns, and nobody knows yet which is the answer."""
-    layout = _layout(chosen)
-    known = {*layout.guesses, *(chosen.options.columns or {})}
-    return bool(layout.columns) and not known & {"answer", "messages"}
+    layout = _layout(choice)
+    known_fields = {*layout.guesses, *(choice.options.columns or {})}
+    return bool(layout.columns) and not known_fields & {"answer", "messages"}
 
 
 def _mapping(layout: RecordLayout) -> Mapping[str, str] | None:
@@ -188,7 +188,7 @@ def _mapping(layout: RecordLayout) -> Mapping[str, str] | None:
         "output.text, or documents.content for all of a list.",
     )
     guesses = layout.guesses
-    chosen: dict[str, str] = {}
+    columns: dict[str, str] = {}
     boxes = st.columns(_BESIDE)
     for index, field in enumerate(FIELDS):
         unsaid = f"{guesses[field]} (by its name)" if field in guesses else "—"
@@ -198,8 +198,8 @@ def _mapping(layout: RecordLayout) -> Mapping[str, str] | None:
             key=f"import-column-{field}-{_round()}",
         )
         if column != unsaid:
-            chosen[field] = column
-    return chosen or None
+            columns[field] = column
+    return columns or None
 
 
 def _round() -> int:

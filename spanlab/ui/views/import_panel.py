@@ -59,22 +59,22 @@ def import_panel(datasets: Sequence[str] = ()) -> None:
     Args:
         datasets: the names of those there are.
     """
-    chosen = import_form(datasets)
+    choice = import_form(datasets)
     result: _ImportResult | None = st.session_state.get(_RESULT)
-    is_done = result is not None and result.source == _source(chosen)
-    ready = chosen.is_any
-    if chosen.is_any and chosen.options.system is None and lacks_answer(chosen):
+    is_done = result is not None and result.source == _source(choice)
+    ready = choice.is_any
+    if choice.is_any and choice.options.system is None and lacks_answer(choice):
         ready = False
         st.info(
             "Choose above which column holds the answer, or the chat that it ends.",
             icon=":material/arrow_upward:",
         )
-    elif chosen.is_any and chosen.options.system is None:
+    elif choice.is_any and choice.options.system is None:
         ready = False
         with errors_shown("Nothing was imported."):
-            show_preview(preview_of(chosen))
+            show_preview(preview_of(choice))
             ready = True
-    if result is not None and (is_done or not chosen.is_any):
+    if result is not None and (is_done or not choice.is_any):
         _show_result(result)
     if is_done:
         return
@@ -86,14 +86,14 @@ def import_panel(datasets: Sequence[str] = ()) -> None:
         key="import",
     ):
         with errors_shown("Nothing was imported."):
-            st.session_state[_RESULT] = _import(chosen)
+            st.session_state[_RESULT] = _import(choice)
             st.session_state.update({_NEW: True} if datasets else {_NEW: True, _FIRST: True})
-            remember_dataset(chosen.dataset)
+            remember_dataset(choice.dataset)
             st.rerun()
 
 
-def _source(chosen: ImportChoice) -> object:
-    return (chosen.key(), chosen.dataset)
+def _source(choice: ImportChoice) -> object:
+    return (choice.key(), choice.dataset)
 
 
 def _show_result(result: _ImportResult) -> None:
@@ -141,11 +141,11 @@ def _show_joined(result: _ImportResult, joined: JoinedPredictions) -> None:
     )
     if joined.unmatched:
         named = ", ".join(joined.unmatched[:_UNMATCHED])
-        more = ", …" if len(joined.unmatched) > _UNMATCHED else ""
+        ellipsis = ", …" if len(joined.unmatched) > _UNMATCHED else ""
         st.warning(
             plain(
                 f"{counted(len(joined.unmatched), 'prediction')} left out: the dataset has no item "
-                f"with this id: {named}{more}"
+                f"with this id: {named}{ellipsis}"
             ),
             icon=":material/warning:",
         )
@@ -172,35 +172,35 @@ def _offer_rejects(dataset: str, rejects: Sequence[RejectedRecord]) -> None:
     )
 
 
-def _import(chosen: ImportChoice) -> _ImportResult:
-    if not chosen.dataset:
+def _import(choice: ImportChoice) -> _ImportResult:
+    if not choice.dataset:
         raise UsageError("the dataset needs a name")
-    with readable(chosen) as there:
-        system = chosen.options.system
+    with readable(choice) as readable_files:
+        system = choice.options.system
         if system is not None:
             with progress("Joining", None) as advance:
                 joined = import_predictions(
-                    store(), there.files, chosen.dataset, system, on_progress=advance
+                    store(), readable_files.files, choice.dataset, system, on_progress=advance
                 )
-            return _ImportResult(chosen.dataset, _source(chosen), joined=joined, system=system)
-        with progress("Importing", estimate_items(there.files), about=True) as advance:
+            return _ImportResult(choice.dataset, _source(choice), joined=joined, system=system)
+        with progress("Importing", estimate_items(readable_files.files), about=True) as advance:
             imported = import_files(
                 store(),
-                there.files,
-                chosen.dataset,
-                there.options,
+                readable_files.files,
+                choice.dataset,
+                readable_files.options,
                 on_progress=advance,
             )
-        return _ImportResult(chosen.dataset, _source(chosen), _named(imported, there))
+        return _ImportResult(choice.dataset, _source(choice), _named(imported, readable_files))
 
 
-def _named(imported: ImportResult, there: ReadableFiles) -> ImportResult:
+def _named(imported: ImportResult, readable_files: ReadableFiles) -> ImportResult:
     """Take the temporary folder out of all names of uploaded files."""
     return replace(
         imported,
-        warnings=tuple(map(there.named, imported.warnings)),
+        warnings=tuple(map(readable_files.named, imported.warnings)),
         rejects=tuple(
-            replace(r, file=there.named(r.file), reason=there.named(r.reason))
+            replace(r, file=readable_files.named(r.file), reason=readable_files.named(r.reason))
             for r in imported.rejects
         ),
     )
@@ -228,9 +228,9 @@ def show_preview(preview: ImportPreview) -> None:
     if preview.warning:
         st.warning(plain(preview.warning), icon=":material/warning:")
     if preview.rejects:
-        more = "" if preview.is_all else " so far"
+        so_far_note = "" if preview.is_all else " so far"
         st.warning(
-            f"{counted(len(preview.rejects), 'bad record')}{more}; the first: "
+            f"{counted(len(preview.rejects), 'bad record')}{so_far_note}; the first: "
             f"{plain(preview.rejects[0].reason)}",
             icon=":material/warning:",
         )
@@ -254,14 +254,14 @@ def _annotators(preview: ImportPreview) -> str:
         f"{name} ({', '.join(filter(None, (kind_beside(name, kind), f'{n:,}')))})"
         for name, kind, n in shown
     )
-    rest = len(preview.annotators) - len(shown)
-    return f"Annotated by {named}{f' and {rest:,} more' if rest else ''}."
+    n_unnamed = len(preview.annotators) - len(shown)
+    return f"Annotated by {named}{f' and {n_unnamed:,} more' if n_unnamed else ''}."
 
 
 def _row(item: Item) -> str:
     passages = f"{counted(len(item.passages), 'passage')}: " if item.passages else ""
-    first = item.passages[0].text if item.passages else ""
-    cells = (item.id, item.question, item.answer, passages + first, ", ".join(item.meta))
+    first_passage = item.passages[0].text if item.passages else ""
+    cells = (item.id, item.question, item.answer, passages + first_passage, ", ".join(item.meta))
     return f"<tr>{''.join(map(_cell, cells))}</tr>"
 
 

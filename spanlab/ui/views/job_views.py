@@ -155,7 +155,7 @@ def job_changed() -> bool:
 
 def dataset_of(view: JobView, summaries: Iterable[DatasetSummary]) -> str | None:
     """Return the dataset that a job works on; None if that does not exist any more."""
-    names = [each.name for each in summaries if view.title.endswith(f" on {each.name}")]
+    names = [summary.name for summary in summaries if view.title.endswith(f" on {summary.name}")]
     return max(names, key=len, default=None)
 
 
@@ -168,18 +168,18 @@ def latest_jobs(kind: str, summaries: Iterable[DatasetSummary]) -> dict[str, Job
     """Return what ``latest_job`` does for every dataset that has a job of this kind."""
     if not actor().may(Permission.ADMINISTER):
         return {}
-    known = list(summaries)
+    datasets = list(summaries)
     try:
         recent = jobs.jobs(limit=_LOOK_BACK, actor=actor())
     except SpanlabError as error:
         show_error(error)
         return {}
-    found: dict[str, JobView] = {}
+    latest: dict[str, JobView] = {}
     for view in recent:
-        dataset = dataset_of(view, known) if view.kind == kind else None
-        if dataset is not None and (dataset not in found or _goes_on(view, found[dataset])):
-            found[dataset] = view
-    return found
+        dataset = dataset_of(view, datasets) if view.kind == kind else None
+        if dataset is not None and (dataset not in latest or _goes_on(view, latest[dataset])):
+            latest[dataset] = view
+    return latest
 
 
 def _goes_on(view: JobView, newer: JobView) -> bool:
@@ -193,11 +193,11 @@ def _share(view: JobView) -> float:
 
 
 def _group(reason: str, failures: Sequence[FailedItem], dataset: str | None) -> None:
-    who = ", ".join(sorted({failure.detector for failure in failures}))
+    detectors = ", ".join(sorted({failure.detector for failure in failures}))
     with st.container(border=True, gap="small"):
         st.markdown(f"{len(failures):,} × {plain(reason)}")
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.caption(plain(who), width="content")
+            st.caption(plain(detectors), width="content")
             ids = list(dict.fromkeys(failure.item_id for failure in failures))
             for item in ids[:_ITEMS]:
                 if dataset is None:

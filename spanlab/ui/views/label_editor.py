@@ -37,17 +37,17 @@ class EditedRows:
         rows: list[int] = st.session_state.get(self._name, [])
         return rows
 
-    def begin(self, chosen: Iterable[Mapping[str, Any]], *, anew: bool = False) -> None:
+    def begin(self, rows: Iterable[Mapping[str, Any]], *, anew: bool = False) -> None:
         """Begin with these values, unless rows are being edited that the session still has."""
-        first = next(iter(self.fields))
-        kept = self._name in st.session_state and all(
-            self.key(row, first) in st.session_state for row in self.numbers
+        first_field = next(iter(self.fields))
+        is_kept = self._name in st.session_state and all(
+            self.key(row, first_field) in st.session_state for row in self.numbers
         )
-        if kept and not anew:
+        if is_kept and not anew:
             return  # Streamlit forgets what is in fields once another page is open
         self.forget()
         st.session_state[self._name] = []
-        for values in chosen:
+        for values in rows:
             self.add(values)
 
     def forget(self) -> None:
@@ -111,16 +111,16 @@ _STYLE = """<style>
 </style>"""
 
 
-def edit_labels(chosen: Sequence[SpanLabel]) -> tuple[SpanLabel, ...] | None:
+def edit_labels(labels: Sequence[SpanLabel]) -> tuple[SpanLabel, ...] | None:
     """Draw the labels as rows that can be changed, with what is wrong under each.
 
     Args:
-        chosen: the labels to begin with.
+        labels: those to begin with.
 
     Returns:
         The labels as they stand; None while one of them is wrong.
     """
-    ROWS.begin(label.model_dump() for label in chosen)
+    ROWS.begin(label.model_dump() for label in labels)
     st.selectbox(
         "Replace all by a shipped set",
         list(LABEL_SETS),
@@ -176,13 +176,13 @@ def _row(index: int, wrong: Mapping[str, str]) -> None:
         (f"Key of label {number}", "key", "auto", 1),
         (f"Description of label {number}", "description", "What it means", 2_000),
     )
-    for column, (name, field, placeholder, most) in zip(columns[1:5], texts, strict=True):
+    for column, (name, field, placeholder, max_chars) in zip(columns[1:5], texts, strict=True):
         column.text_input(
             name,
             label_visibility="collapsed",
             key=ROWS.key(row, field),
             placeholder=placeholder,
-            max_chars=most,
+            max_chars=max_chars,
         )
     ROWS.draw_steps(columns[5:], index)
     for field, problem in wrong.items():
@@ -204,25 +204,25 @@ def _shown(index: int, colour: str) -> str:
 def _problems(index: int, values: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Return what is wrong with the fields of one label, by field."""
     fields = values[index]
-    found = {}
-    before = values[:index]
+    problems = {}
+    rows_above = values[:index]
     if any(fields.values()) and not fields["name"]:
-        found["name"] = "a label needs one"
-    elif fields["name"] and fields["name"] in (row["name"] for row in before):
-        found["name"] = f"“{fields['name']}” stands above already"
+        problems["name"] = "a label needs one"
+    elif fields["name"] and fields["name"] in (row["name"] for row in rows_above):
+        problems["name"] = f"“{fields['name']}” stands above already"
     try:
         colour_of(fields["colour"])
     except UsageError as error:
-        found["colour"] = str(error)
+        problems["colour"] = str(error)
     key = fields["key"]
     if key and key not in "123456789":
-        taken = next((binding.does for binding in KEYS if key in binding.keys), None)
-        used = f"“{key}” is a key of Review already ({taken})" if taken else f"“{key}” is none"
-        found["key"] = f"{used}: labels have the digits 1 to 9"
-    elif key and key in (row["key"] for row in before):
-        of = next(row["name"] for row in before if row["key"] == key)
-        found["key"] = f"“{key}” is the key of “{of}” already"
-    return found
+        action = next((binding.does for binding in KEYS if key in binding.keys), None)
+        used = f"“{key}” is a key of Review already ({action})" if action else f"“{key}” is none"
+        problems["key"] = f"{used}: labels have the digits 1 to 9"
+    elif key and key in (row["key"] for row in rows_above):
+        other_name = next(row["name"] for row in rows_above if row["key"] == key)
+        problems["key"] = f"“{key}” is the key of “{other_name}” already"
+    return problems
 
 
 def _label(fields: Mapping[str, str]) -> SpanLabel:

@@ -81,82 +81,83 @@ def page() -> None:
 
 def _ask(summary: DatasetSummary, detectors: list[str]) -> MeasurementPlan:
     """Ask how to measure; what is planned already is filled in."""
-    name, now = summary.name, summary.settings.measurement
-    before = now or MeasurementPlan(annotator=detectors[0])
+    name, stored_plan = summary.name, summary.settings.measurement
+    plan = stored_plan or MeasurementPlan(annotator=detectors[0])
     fields = [None, *(field for field in fields_of(store(), name) if field != LABEL)]
     first, second, third, fourth = st.columns(4, vertical_alignment="bottom")
     annotator = first.selectbox(
         "Detector",
         detectors,
-        index=_place(detectors, before.annotator),
+        index=_place(detectors, plan.annotator),
         key=f"measure-detector-{name}",
         help="Whose marks the reviews correct.",
     )
     units = ["answers", "characters", "claims"]
-    unit = second.selectbox(
-        "Unit", units, index=units.index(before.unit), key=f"measure-unit-{name}"
-    )
-    by = third.selectbox(
+    unit = second.selectbox("Unit", units, index=units.index(plan.unit), key=f"measure-unit-{name}")
+    field = third.selectbox(
         "By group",
         fields,
-        index=_place(fields, before.by),
+        index=_place(fields, plan.by),
         format_func=lambda field: field or "no groups",
         key=f"measure-by-{name}",
     )
     points = fourth.number_input(
         "How exact: ± points",
-        *(0.5, 40.0, _POINTS * before.half_width, 0.5),
+        0.5,
+        40.0,
+        _POINTS * plan.half_width,
+        step=0.5,
         format="%g",
         key=f"measure-within-{name}",
         help="Half the width of the 95 % interval, in percentage points.",
     )
     return MeasurementPlan.model_validate(
         {
-            **before.model_dump(),
+            **plan.model_dump(),
             "annotator": annotator,
             "unit": unit,
-            "by": by,
+            "by": field,
             "half_width": points / _POINTS,
-            **_ask_more(summary, before, by),
+            **_ask_more(summary, plan, field),
         }
     )
 
 
-def _ask_more(summary: DatasetSummary, before: MeasurementPlan, by: str | None) -> dict[str, Any]:
+def _ask_more(summary: DatasetSummary, plan: MeasurementPlan, field: str | None) -> dict[str, Any]:
     name = summary.name
     with st.expander("Sample, reviewers, definition", icon=":material/tune:"):
         left, right = st.columns(2)
-        designs = [design for design in _DESIGNS if by or design != "stratified"]
+        designs = [design for design in _DESIGNS if field or design != "stratified"]
         design = left.selectbox(
             "Sample",
             designs,
-            index=_place(designs, before.design),
+            index=_place(designs, plan.design),
             format_func=_DESIGNS.__getitem__,
             key=f"measure-design-{name}",
             help="How likely each item is to be reviewed. The odds are known and stored.",
         )
-        seed = left.number_input("Seed", 0, None, before.seed, key=f"measure-seed-{name}")
-        known = [who.name for who in summary.annotators if who.kind is not AnnotatorKind.DETECTOR]
+        seed = left.number_input("Seed", 0, None, plan.seed, key=f"measure-seed-{name}")
+        kinds = AnnotatorKind.PERSON, AnnotatorKind.VOTE, AnnotatorKind.GOLD
         reviewers = right.multiselect(
             "Whose word counts",
-            list(dict.fromkeys((*known, *before.reviewers))),
-            before.reviewers,
+            list(dict.fromkeys((*summary.names_of(*kinds), *plan.reviewers))),
+            plan.reviewers,
             accept_new_options=True,
             placeholder="Everybody who reviews",
             key=f"measure-reviewers-{name}",
         )
         model = right.text_input(
-            "Model behind the detector", before.model, max_chars=200, key=f"measure-model-{name}"
+            "Model behind the detector", plan.model, max_chars=200, key=f"measure-model-{name}"
         )
         definition = st.text_input(
             "What counts as hallucinated",
-            before.definition,
+            plan.definition,
             max_chars=2_000,
             key=f"measure-definition-{name}",
         )
         shown = st.checkbox(
             "Reviewers see the detector's suggestions",
-            before.show_suggestions,
+            plan.show_suggestions,
             key=f"measure-shown-{name}",
             help="Suggestions pull people towards the detector: by default they are hidden, and "
             "the choice stands beside every figure.",
@@ -173,17 +174,19 @@ def _ask_more(summary: DatasetSummary, before: MeasurementPlan, by: str | None) 
 
 def _offer(summary: DatasetSummary, plan: MeasurementPlan) -> None:
     """Say how many reviews a plan takes, and store it on request; another one is asked about."""
-    now = summary.settings.measurement
-    found = _measured(summary.name, plan, _seen(summary), store())
-    needed, items = found.more + found.rate.reviews, found.rate.items
-    guess = "from the reviews so far" if found.rate.finite else "a guess, from the marks alone"
+    stored_plan = summary.settings.measurement
+    measurement = _measured(summary.name, plan, _seen(summary), store())
+    needed, items = measurement.more + measurement.rate.reviews, measurement.rate.items
+    guess = (
+        "from the reviews so far" if measurement.rate.finite else "a guess, from the marks alone"
+    )
     st.markdown(
         f"**About {needed:,} reviews** of {items:,} items give ± {figure(plan.half_width)} "
-        f"({guess}); {found.for_difference:,} of each side show a difference of 5 points.",
+        f"({guess}); {measurement.for_difference:,} of each side show a difference of 5 points.",
     )
-    if plan == now:
+    if plan == stored_plan:
         st.caption("This is the plan.")
-    elif now is None:
+    elif stored_plan is None:
         if st.button("Plan this measurement", type="primary", key="measure-plan"):
             _store(summary.name, plan)
     elif st.session_state.get(_REPLACING) != summary.name:
@@ -192,8 +195,8 @@ def _offer(summary: DatasetSummary, plan: MeasurementPlan) -> None:
             st.rerun()
     else:
         st.warning(
-            f"Replace the plan? {counted(found.rate.reviews, 'review')} of those made count in "
-            "the new order, and certificates become stale where what they are bound to changes.",
+            f"Replace the plan? {counted(measurement.rate.reviews, 'review')} of those made count "
+            "in the new order, and certificates become stale where what they are bound to changes.",
             icon=":material/warning:",
         )
         with st.container(horizontal=True):
@@ -212,16 +215,16 @@ def _store(dataset: str, plan: MeasurementPlan) -> None:
 
 def _state(summary: DatasetSummary, plan: MeasurementPlan) -> None:
     """Draw what the stored plan has come to."""
-    seen = _seen(summary)
-    found = _measured(summary.name, plan, seen, store())
-    rate = found.rate.finite
+    fingerprint = _seen(summary)
+    measurement = _measured(summary.name, plan, fingerprint, store())
+    rate = measurement.rate.finite
     unit = "Answers" if plan.unit == "answers" else f"Share of {plan.unit}"
     left, right = st.columns([1, 3], vertical_alignment="center")
     left.metric(
         f"{unit} hallucinated", "not known yet" if rate is None else f"{100 * rate.mean:.1f} %"
     )
     with right:
-        st.markdown(f"{plain(found.line)}  \n{plain(_about(found))}")
+        st.markdown(f"{plain(measurement.line)}  \n{plain(_about(measurement))}")
         with st.container(horizontal=True):
             link(
                 "review",
@@ -232,19 +235,23 @@ def _state(summary: DatasetSummary, plan: MeasurementPlan) -> None:
             )
             page_link("compare", "Compare", icon=":material/compare:")
     if rate is not None:
-        _certificate(summary.name, plan, seen)
-        _pictures(found, _reliability(summary.name, plan, seen, store()))
-    for remark in found.remarks:
+        _certificate(summary.name, plan, fingerprint)
+        _pictures(measurement, _reliability(summary.name, plan, fingerprint, store()))
+    for remark in measurement.remarks:
         st.caption(plain(remark))
 
 
-def _certificate(dataset: str, plan: MeasurementPlan, seen: tuple[object, ...]) -> None:
+def _certificate(dataset: str, plan: MeasurementPlan, fingerprint: tuple[object, ...]) -> None:
     """Offer the certificate as a file, and say of one that somebody has whether it still holds."""
     with st.expander("Certificate", icon=":material/verified:"):
-        made = _certified(dataset, plan, seen, store())
+        certificate = _certified(dataset, plan, fingerprint, store())
         files = {
-            "html": ("Page with pictures", "text/html", certificate_html(made)),
-            "json": ("JSON", "application/json", json.dumps(made.figures(), ensure_ascii=False)),
+            "html": ("Page with pictures", "text/html", certificate_html(certificate)),
+            "json": (
+                "JSON",
+                "application/json",
+                json.dumps(certificate.figures(), ensure_ascii=False),
+            ),
         }
         with st.container(horizontal=True):
             for ending, (label, mime, text) in files.items():
@@ -273,27 +280,27 @@ def _certificate(dataset: str, plan: MeasurementPlan, seen: tuple[object, ...]) 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _certified(
-    dataset: str, plan: MeasurementPlan, seen: tuple[object, ...], _store: Store
+    dataset: str, plan: MeasurementPlan, fingerprint: tuple[object, ...], _store: Store
 ) -> Certificate:
     return certify(_store, dataset)
 
 
-def _about(found: Measurement) -> str:
-    plan, rate = found.plan, found.rate
+def _about(measurement: Measurement) -> str:
+    plan, rate = measurement.plan, measurement.rate
     reviews = f"{counted(rate.reviews, 'review')} of {counted(rate.items, 'item')}"
     hidden = "shown" if plan.show_suggestions else "hidden"
     return f"{plan.annotator} · {reviews} · suggestions {hidden} in review"
 
 
-def _pictures(found: Measurement, reliability: ResultTable) -> None:
-    rates, *differences = found.tables()
+def _pictures(measurement: Measurement, reliability: ResultTable) -> None:
+    rates, *differences = measurement.tables()
     show_grid(rates, "Rates by group, with 95 % intervals")
     left, right = st.columns(2)
     with left:
-        _picture(corrected_table(found))
+        _picture(corrected_table(measurement))
         _picture(reliability)
     with right:
-        _picture(history_table(found))
+        _picture(history_table(measurement))
         for table in differences:
             show_table(table)
 
@@ -314,13 +321,12 @@ def _place(options: list[Any], value: object) -> int:
 
 def _seen(summary: DatasetSummary) -> tuple[object, ...]:
     """Return what tells that a dataset has changed."""
-    counts = tuple((who.name, tuple(sorted(who.counts.items()))) for who in summary.annotators)
-    return summary.created, summary.n_items, counts, store().n_operations(summary.name)
+    return *summary.fingerprint, store().n_operations(summary.name)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _measured(
-    dataset: str, plan: MeasurementPlan, seen: tuple[object, ...], _store: Store
+    dataset: str, plan: MeasurementPlan, fingerprint: tuple[object, ...], _store: Store
 ) -> Measurement:
     """Measure now, or return what any session has measured; ``seen`` tells changes."""
     with progress("Measuring", None):
@@ -329,6 +335,6 @@ def _measured(
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _reliability(
-    dataset: str, plan: MeasurementPlan, seen: tuple[object, ...], _store: Store
+    dataset: str, plan: MeasurementPlan, fingerprint: tuple[object, ...], _store: Store
 ) -> ResultTable:
     return reliability_of(_store, dataset, plan)

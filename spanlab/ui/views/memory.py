@@ -81,42 +81,42 @@ def _entries(scope: str, name: str) -> None:
     """Draw a page of entries: all, or those of the entity that is meant by a name."""
     entity = None
     if name:
-        meant = entities_like(_memory(), scope, name)
-        if not meant:
+        matching_entities = entities_like(_memory(), scope, name)
+        if not matching_entities:
             st.info(f"No evidence is stored under “{plain(name)}”.", icon=":material/search_off:")
             return
-        entity = meant[0]
-        if len(meant) > 1:
+        entity = matching_entities[0]
+        if len(matching_entities) > 1:
             entity = st.selectbox(
                 "Entity",
-                meant,
+                matching_entities,
                 on_change=_from_the_top,
                 key=f"memory-entity-{scope}-{name}",
             )
-    seen: list[int] = st.session_state.setdefault(_SEEN, [])
-    place = {"before": seen[-1]} if seen else {}
-    found = _memory().page(scope, entity, limit=_PER_PAGE + 1, **place)
-    for stored in found[:_PER_PAGE]:
+    page_ends: list[int] = st.session_state.setdefault(_SEEN, [])
+    place = {"before": page_ends[-1]} if page_ends else {}
+    entries = _memory().page(scope, entity, limit=_PER_PAGE + 1, **place)
+    for stored in entries[:_PER_PAGE]:
         _entry(stored)
-    if seen or len(found) > _PER_PAGE:
+    if page_ends or len(entries) > _PER_PAGE:
         with st.container(horizontal=True):
-            st.button("Newer", disabled=not seen, icon=":material/arrow_back:", on_click=_go)
+            st.button("Newer", disabled=not page_ends, icon=":material/arrow_back:", on_click=_go)
             st.button(
                 "Older",
-                disabled=len(found) <= _PER_PAGE,
+                disabled=len(entries) <= _PER_PAGE,
                 icon=":material/arrow_forward:",
                 on_click=_go,
-                args=(found[_PER_PAGE - 1].id if len(found) > _PER_PAGE else None,),
+                args=(entries[_PER_PAGE - 1].id if len(entries) > _PER_PAGE else None,),
             )
 
 
-def _go(last: int | None = None) -> None:
+def _go(entry_id: int | None = None) -> None:
     """Turn to what is older than an entry; for None back to the page before."""
-    seen: list[int] = st.session_state.setdefault(_SEEN, [])
-    if last is None:
-        del seen[-1:]  # of two clicks in quick succession the second may find none
+    page_ends: list[int] = st.session_state.setdefault(_SEEN, [])
+    if entry_id is None:
+        del page_ends[-1:]  # of two clicks in quick succession the second may find none
     else:
-        seen.append(last)
+        page_ends.append(entry_id)
 
 
 def _entry(stored: StoredEntry) -> None:
@@ -160,11 +160,11 @@ _HELP = {
 def _source(entry: MemoryEntry) -> str:
     """Say where an entry is from, how it was found, and when it expires."""
     source = ", ".join(filter(None, (entry.title, entry.url, entry.date))) or "Unknown source"
-    found = f"Found by {entry.tool}" if entry.tool else "Added by hand"
-    asked = f" for “{entry.query}”" if entry.query else ""
+    origin = f"Found by {entry.tool}" if entry.tool else "Added by hand"
+    for_query = f" for “{entry.query}”" if entry.query else ""
     model = f" (model {entry.model})" if entry.model else ""
-    until = f", expires on {_day(entry.expires)}" if entry.expires is not None else ""
-    return f"{source}. {found}{asked}{model} on {_day(entry.at)}{until}."
+    expiry = f", expires on {_day(entry.expires)}" if entry.expires is not None else ""
+    return f"{source}. {origin}{for_query}{model} on {_day(entry.at)}{expiry}."
 
 
 def _day(at: float) -> str:
@@ -188,11 +188,11 @@ def _delete(stored: StoredEntry) -> None:
 
 def _import(scope: str) -> None:
     with st.popover("Import…", icon=":material/upload_file:", width="content"):
-        given = st.file_uploader("JSONL file exported from a memory", type="jsonl")
+        upload = st.file_uploader("JSONL file exported from a memory", type="jsonl")
         into = st.text_input("Scope", scope, help="Leave empty for the scope of everybody.").strip()
-        if st.button("Import", type="primary", disabled=given is None) and given is not None:
+        if st.button("Import", type="primary", disabled=upload is None) and upload is not None:
             with errors_shown("The lines before it are imported."):
-                number = import_lines(_memory(), into, given, given.name)
+                number = import_lines(_memory(), into, upload, upload.name)
                 tell_after_rerun(f"{counted(number, 'passage')} imported.")
                 st.rerun()
 

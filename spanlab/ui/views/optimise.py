@@ -57,10 +57,10 @@ def page() -> None:
     started = latest if latest is not None and is_started_here(latest.id) else None
     if latest is not None and started is None:
         _latest(latest)
-    here = model_environment(set_up=is_set_up())
-    filled = search_form(summary, here)
+    environment = model_environment(set_up=is_set_up())
+    filled = search_form(summary, environment)
     with st.container(border=True):
-        if here.problem:
+        if environment.problem:
             st.markdown("Optimisation needs a model: see above.")
             if started is not None:
                 _latest(started)
@@ -99,10 +99,10 @@ def _start(summary: DatasetSummary, filled: dict[str, Any], started: JobView | N
     with errors_shown():
         request = optimisation_of(summary.name, SearchOptions.checked(filled))
         key = (request.model_dump_json(exclude={"search": {"name"}}), repr(summary))
-        known = st.session_state.get(_ESTIMATE)
-        if known is None or known[0] != key:
-            known = st.session_state[_ESTIMATE] = (key, estimate_search(store(), request))
-        estimate = known[1]
+        kept_estimate = st.session_state.get(_ESTIMATE)
+        if kept_estimate is None or kept_estimate[0] != key:
+            kept_estimate = st.session_state[_ESTIMATE] = (key, estimate_search(store(), request))
+        estimate = kept_estimate[1]
         _show(estimate)
     if started is not None:
         _latest(started)
@@ -114,10 +114,10 @@ def _start(summary: DatasetSummary, filled: dict[str, Any], started: JobView | N
         key="start-search",
     )
     if request is not None:
-        chosen = request
+        submitted_request = request
 
         def submit(again: bool) -> None:
-            start_here(jobs.submit_optimisation(chosen, again=again, actor=actor()))
+            start_here(jobs.submit_optimisation(submitted_request, again=again, actor=actor()))
 
         start_job(request.model_dump_json(), submit if clicked else None)
 
@@ -151,7 +151,7 @@ _FULL, _FEW, _BEST = "all items to choose by", "a few items", "best so far"
 def show_search(view: JobView) -> None:
     """Draw the score of every trial and the best so far, search by search, and the best prompt."""
     search = view.search
-    trials = [] if search is None else [each for each in search.trials if each.stage == "search"]
+    trials = [] if search is None else [trial for trial in search.trials if trial.stage == "search"]
     if search is None or not trials:
         if view.state is JobState.RUNNING:
             st.caption("The first prompt is being scored; every candidate appears here.")
@@ -160,11 +160,12 @@ def show_search(view: JobView) -> None:
     with chart:
         score = _SCORES.get(search.unit, "Score")
         st.altair_chart(curve(trials, score), width="stretch")
-    found = search.best
+    best_prompt = search.best
     with best:
-        if found is not None:
-            st.markdown(f"**Best prompt so far** · {figure(found.score)} in {plain(_which(found))}")
-            show_prompts(found.predictors, key=f"best-{view.id}")
+        if best_prompt is not None:
+            where = plain(_which(best_prompt))
+            st.markdown(f"**Best prompt so far** · {figure(best_prompt.score)} in {where}")
+            show_prompts(best_prompt.predictors, key=f"best-{view.id}")
 
 
 def show_found(view: JobView) -> None:
@@ -176,10 +177,10 @@ def show_found(view: JobView) -> None:
     programs = {program.name: program for program in registry(actor=actor())}
     show_held_out(search.held_out)
     if name in programs:
-        found = programs[name]
+        program = programs[name]
         with st.expander("What changed in the prompt", icon=":material/difference:"):
-            show_changes(search.untuned, found)
-        use_button(found, key=f"found-{view.id}")
+            show_changes(search.untuned, program)
+        use_button(program, key=f"found-{view.id}")
     else:
         st.caption(plain(f"The program {name} has been removed since."))
 

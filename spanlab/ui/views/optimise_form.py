@@ -33,12 +33,12 @@ _CALLS = tuple(
 )
 
 
-def search_form(summary: DatasetSummary, here: ModelEnvironment) -> dict[str, Any]:
+def search_form(summary: DatasetSummary, environment: ModelEnvironment) -> dict[str, Any]:
     """Ask what is to be tuned on a dataset.
 
     Args:
         summary: the dataset.
-        here: what the environment says about models.
+        environment: what the environment says about models.
 
     Returns:
         What is filled in now, complete or not: values of ``SearchOptions``.
@@ -47,7 +47,7 @@ def search_form(summary: DatasetSummary, here: ModelEnvironment) -> dict[str, An
     with left:
         filled = _what() | _whose(summary)
     with right:
-        filled |= _models(filled, here) | _how()
+        filled |= _models(filled, environment) | _how()
     return filled | _limits(summary)
 
 
@@ -103,22 +103,22 @@ def _whose(summary: DatasetSummary) -> dict[str, Any]:
     return filled
 
 
-def _models(filled: dict[str, Any], here: ModelEnvironment) -> dict[str, Any]:
+def _models(filled: dict[str, Any], environment: ModelEnvironment) -> dict[str, Any]:
     st.markdown("##### Models")
-    model_problem(here)
+    model_problem(environment)
     task, prompt = st.columns(2)
     member = tunable_members().get(filled.get("member", ""))
     model = task.text_input(
         "Task model",
-        "" if member else here.model,
+        "" if member else environment.model,
         placeholder=member.model if member else "for example gpt-4o-mini",
         help="The model that the detector will ask.",
         **kept(f"optimise.model.{filled['member']}" if member else "optimise.model"),
     )
     with prompt:
         models: dict[str, Any] = ask(SearchOptions, "optimise", "prompt_model")
-    models |= ask(SearchOptions, "optimise", "price", price={"default": here.price})
-    model_setup(here)
+    models |= ask(SearchOptions, "optimise", "price", price={"default": environment.price})
+    model_setup(environment)
     models["model_options"] = model_options_form(filled["detectors"], "optimise")
     own = member.model if member and is_set_up() else ""
     models["model"] = set_up_model(model or own)
@@ -143,14 +143,14 @@ def _how() -> dict[str, Any]:
 
 
 def _limits(summary: DatasetSummary) -> dict[str, Any]:
-    known = {"placeholder": ", ".join(sorted(summary.languages)[:4]) + " …"}
+    target_hint = {"placeholder": ", ".join(sorted(summary.languages)[:4]) + " …"}
     filled: dict[str, Any] = {}
     with st.expander("Language, limits and concurrency", icon=":material/tune:"):
         keywords = ("target", "transfer", "name", "limit", "concurrency", *_CALLS)
         columns = st.columns(3)
         for number, keyword in enumerate(keywords):
             with columns[number % 3]:
-                filled |= ask(SearchOptions, "optimise", keyword, target=known)
+                filled |= ask(SearchOptions, "optimise", keyword, target=target_hint)
     if not filled["target"]:
         filled["transfer"] = "each"
     return filled

@@ -26,17 +26,17 @@ def show_programs() -> None:
     programs = registry(actor=actor())
     st.caption(f"Tuned prompts, kept as JSON files in `{programs.folder}`.")
     with errors_shown():
-        found = list(programs)
+        kept_programs = list(programs)
         for error in programs.broken:
             show_error(error)
-        if not found:
+        if not kept_programs:
             st.info(
                 "No program yet. Start a search above, or `spanlab optimize DATASET --detector "
                 "ucsc-extract`; what it finds is listed here.",
                 icon=":material/lightbulb:",
             )
-        for program in found:
-            _card(program, found)
+        for program in kept_programs:
+            _card(program, kept_programs)
     _import_program()
 
 
@@ -51,15 +51,15 @@ def show_held_out(held_out: HeldOut | None) -> None:
     base, tuned, difference = held_out.baseline, held_out.tuned, held_out.difference
     low, high = figure(difference.low, signed=True), figure(difference.high, signed=True)
     sure = f"95 % of resamples between {low} and {high}"
-    seen = held_out.unit
+    unit = held_out.unit
     if held_out.better:
         st.success(
-            plain(f"Better than the untuned prompt on {seen} it has not seen: {sure}."),
+            plain(f"Better than the untuned prompt on {unit} it has not seen: {sure}."),
             icon=":material/trending_up:",
         )
     else:
         st.warning(
-            plain(f"It does not beat the untuned prompt on {seen} it has not seen: {sure}."),
+            plain(f"It does not beat the untuned prompt on {unit} it has not seen: {sure}."),
             icon=":material/trending_flat:",
         )
     columns = st.columns(4)
@@ -70,11 +70,11 @@ def show_held_out(held_out: HeldOut | None) -> None:
         figure(difference.mean, signed=True),
         help=_interval(tuned.low, tuned.high),
     )
-    columns[2].metric(f"Held-out {seen}", f"{held_out.items:,}", help=f"{held_out.folds} folds")
+    columns[2].metric(f"Held-out {unit}", f"{held_out.items:,}", help=f"{held_out.folds} folds")
     columns[3].metric("p-value (paired)", f"{held_out.p:.2g}")
     if held_out.is_macro_f1:
-        of = "verdicts" if seen == "claims" else "types of errors"
-        st.caption(f"Figures are the macro F1 of the {of}.")
+        classes = "verdicts" if unit == "claims" else "types of errors"
+        st.caption(f"Figures are the macro F1 of the {classes}.")
     show_grid(held_out_table(held_out))
 
 
@@ -149,22 +149,22 @@ def _about(program: TunedProgram) -> str:
 
 
 def _differences(program: TunedProgram, everybody: list[TunedProgram]) -> None:
-    others = {
+    other_programs = {
         other.name: other
         for other in everybody
         if other.name != program.name and other.detector == program.detector
     }
-    if not others:
+    if not other_programs:
         return
-    chosen = st.selectbox("Compared with", list(others), key=f"compare-{program.name}")
-    if chosen:
-        _show_changes(compare(others[chosen], program))
+    other_name = st.selectbox("Compared with", list(other_programs), key=f"compare-{program.name}")
+    if other_name:
+        _show_changes(compare(other_programs[other_name], program))
 
 
 def show_changes(untuned: Mapping[str, TunedPredictor], program: TunedProgram) -> None:
     """Draw how a program's prompts differ from those that its search began with."""
-    before = program.model_copy(update={"name": "untuned", "predictors": dict(untuned)})
-    _show_changes(compare(before, program))
+    first_program = program.model_copy(update={"name": "untuned", "predictors": dict(untuned)})
+    _show_changes(compare(first_program, program))
 
 
 def _show_changes(changes: Sequence[PromptChange]) -> None:
@@ -197,13 +197,13 @@ def _demo(demo: Demo) -> None:
 def _import_program() -> None:
     """Let people import a program from a file; hostile ones are refused."""
     with st.popover("Import a program", icon=":material/upload_file:"):
-        given = st.file_uploader("A file that was exported from here", type="json")
-        clicked = st.button("Import", disabled=given is None, key="import-program")
-    if not clicked or given is None:
+        upload = st.file_uploader("A file that was exported from here", type="json")
+        clicked = st.button("Import", disabled=upload is None, key="import-program")
+    if not clicked or upload is None:
         return
     with errors_shown("Nothing was imported."), tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / Path(given.name).name
-        path.write_bytes(given.getvalue())
+        path = Path(folder) / Path(upload.name).name
+        path.write_bytes(upload.getvalue())
         program = take(path, actor=actor())
         st.toast(plain(f"Imported {program.name}"), icon=":material/check:")
         st.rerun()

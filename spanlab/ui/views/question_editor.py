@@ -18,19 +18,19 @@ _NEW: Final = Question.model_construct(name="").model_dump(mode="json")
 ROWS: Final = EditedRows("question", "question", {**_NEW, "of": "answer"})
 
 
-def edit_questions(now: DatasetSettings, labels: Sequence[str]) -> dict[str, Any] | None:
+def edit_questions(settings: DatasetSettings, labels: Sequence[str]) -> dict[str, Any] | None:
     """Draw what is asked as rows that can be changed, with what is wrong under each.
 
     Args:
-        now: the settings to begin with.
+        settings: those to begin with.
         labels: those that an attribute may be asked of alone.
 
     Returns:
         ``attributes`` and ``questions`` as they stand; None while one of them is wrong.
     """
-    asked = [("span", question) for question in now.attributes]
-    asked += [("answer", question) for question in now.questions]
-    ROWS.begin({**question.model_dump(mode="json"), "of": of} for of, question in asked)
+    stored_questions = [("span", question) for question in settings.attributes]
+    stored_questions += [("answer", question) for question in settings.questions]
+    ROWS.begin({**question.model_dump(mode="json"), "of": of} for of, question in stored_questions)
     questions: dict[str, list[Question]] = {"span": [], "answer": []}
     is_right = True
     names: set[str] = set()
@@ -75,9 +75,9 @@ def _draw_response(row: int, labels: Sequence[str]) -> None:
         return ROWS.key(row, field)
 
     values = ROWS.values(row)
-    what, of, required = st.columns((3.2, 2, 1.2), vertical_alignment="bottom")
+    options_box, labels_box, required = st.columns((3.2, 2, 1.2), vertical_alignment="bottom")
     if values["kind"] == "choice":
-        what.multiselect(
+        options_box.multiselect(
             "Options",
             values["options"],
             key=key("options"),
@@ -85,7 +85,7 @@ def _draw_response(row: int, labels: Sequence[str]) -> None:
             placeholder="Type one and press Enter, then the next",
         )
     if values["kind"] == "scale":
-        ends = what.columns((1.1, 1.3, 1.1, 1.3))
+        ends = options_box.columns((1.1, 1.3, 1.1, 1.3))
         for at, (field, name) in enumerate((("low", "From"), ("high", "To"))):
             ends[2 * at].number_input(name, -1_000, 1_000, key=key(field))
             ends[2 * at + 1].text_input(
@@ -93,23 +93,25 @@ def _draw_response(row: int, labels: Sequence[str]) -> None:
             )
     if values["of"] == "span":
         every = list(dict.fromkeys((*labels, *values["labels"])))
-        of.multiselect("Labels", every, key=key("labels"), placeholder="Spans of every label")
+        labels_box.multiselect(
+            "Labels", every, key=key("labels"), placeholder="Spans of every label"
+        )
     required.checkbox("Required", key=key("required"), help="Done needs a response to it.")
 
 
 def _question(values: Mapping[str, Any]) -> tuple[Question | None, str]:
     """Return the question that the fields of a row make, or what is wrong with them."""
-    kept = {name: value for name, value in values.items() if name != "of"}
+    fields = {name: value for name, value in values.items() if name != "of"}
     if values["kind"] != "choice":
-        kept["options"] = ()
+        fields["options"] = ()
     if values["of"] == "answer":
-        kept["labels"] = ()
+        fields["labels"] = ()
     if not values["name"]:
         return None, "a question needs a name"
     try:
-        return Question(**kept), ""
+        return Question(**fields), ""
     except ValidationError as error:
-        first = error.errors()[0]
-        if first["loc"] == ("name",):
+        first_problem = error.errors()[0]
+        if first_problem["loc"] == ("name",):
             return None, "Name: letters, digits, “_”, “-” and “.”, a letter first"
-        return None, first["msg"].removeprefix("Value error, ")
+        return None, first_problem["msg"].removeprefix("Value error, ")

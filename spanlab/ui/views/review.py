@@ -60,7 +60,7 @@ def page() -> None:
             )
         described = st.empty()
         common.guide_link("Review")
-    asked = st.query_params.get(_ITEM)
+    asked_item = st.query_params.get(_ITEM)
     if not may_review(summary, reviewer):
         return
     dataset = summary.name
@@ -78,8 +78,8 @@ def page() -> None:
         live = LiveLine(measured, about, described)
     if live is None:  # else the fragment below writes it
         described.caption(common.plain(about))
-    if asked is not None and not review.has_item(review_store(dataset), dataset, asked):
-        _say_unknown(dataset, asked)
+    if asked_item is not None and not review.has_item(review_store(dataset), dataset, asked_item):
+        _say_unknown(dataset, asked_item)
         return
     span_editor.editor(review.labels(review_store(dataset), dataset, query), summary.settings)
     with errors_shown():
@@ -91,9 +91,9 @@ def page() -> None:
 
 def _offer_test(summary: DatasetSummary, reviewer: str, state: EntranceState) -> None:
     """Say that there is a test before one may begin, or how it went, and lead on."""
-    known = summary.settings.known
-    assert known is not None
-    st.info(common.plain(test_in_words(state, known)), icon=":material/school:")
+    known_answers = summary.settings.known
+    assert known_answers is not None
+    st.info(common.plain(test_in_words(state, known_answers)), icon=":material/school:")
     if state.stage == "failed" and not state.again:
         return
     label = "Begin" if state.stage == "begin" else "Try again"
@@ -114,14 +114,14 @@ class TestLine:
 
     def draw(self, dataset: str) -> None:
         """Write the line; at the end of the test the page is drawn anew and says how it went."""
-        known, settings = self._summary.settings.known, self._summary.settings
+        known_answers, settings = self._summary.settings.known, self._summary.settings
         state = entrance_of(review_store(dataset), dataset, self._reviewer, settings)
-        assert known is not None
+        assert known_answers is not None
         if state.stage == "open":
-            tell_after_rerun(test_in_words(state, known))
+            tell_after_rerun(test_in_words(state, known_answers))
         if state.stage != "test":
             st.rerun()
-        self._place.caption(common.plain(test_in_words(state, known)))
+        self._place.caption(common.plain(test_in_words(state, known_answers)))
 
 
 def _say_unknown(dataset: str, item: str) -> None:
@@ -200,17 +200,17 @@ def entry_of(dataset: str, query: QueueQuery, page_name: str) -> str | None:
     Reviewing blind or not leaves the item as it is.
     """
     at, entry = st.session_state.get(_at(page_name)), f"spanlab.{page_name}.entry"
-    asked = st.query_params.get(_ITEM)
-    before = st.session_state.get(entry, _QueueEntry(dataset, query, None, at))
-    if before.dataset != dataset:
-        item = asked
-    elif before.query != query:
-        item = at if replace(before.query, blind=query.blind) == query else None
-    elif asked != before.asked or span_editor.sent().open is None:
-        item = asked or at
+    asked_item = st.query_params.get(_ITEM)
+    previous = st.session_state.get(entry, _QueueEntry(dataset, query, None, at))
+    if previous.dataset != dataset:
+        item = asked_item
+    elif previous.query != query:
+        item = at if replace(previous.query, blind=query.blind) == query else None
+    elif asked_item != previous.asked or span_editor.sent().open is None:
+        item = asked_item or at
     else:
-        item = before.item
-    st.session_state[entry] = _QueueEntry(dataset, query, asked, item)
+        item = previous.item
+    st.session_state[entry] = _QueueEntry(dataset, query, asked_item, item)
     return item
 
 

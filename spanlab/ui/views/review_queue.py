@@ -43,13 +43,12 @@ def _kept(name: str) -> common.WidgetKey:
 
 def _seen(summary: DatasetSummary, store: Store) -> tuple[object, ...]:
     """Return what tells that a dataset has changed, or who reviews it where."""
-    counts = tuple((who.name, tuple(sorted(who.counts.items()))) for who in summary.annotators)
-    return summary.created, counts, store.reader, store.n_operations(summary.name)
+    return *summary.fingerprint, store.reader, store.n_operations(summary.name)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Drawing the sample …")
 def _read_measured(
-    dataset: str, plan: str, seen: tuple[object, ...], _store: Store
+    dataset: str, plan: str, fingerprint: tuple[object, ...], _store: Store
 ) -> MeasuredItems:
     """Read the sample now, or return what any session has read; ``seen`` tells changes."""
     return read_measured(_store, dataset, MeasurementPlan.model_validate_json(plan))
@@ -71,16 +70,16 @@ def _plan(settings: DatasetSettings, reviewer: str) -> _QueuePlan:
     Without a plan, what one person has finished may wait for a second one.
     """
     if not settings.overlap:
-        second = st.checkbox("Needs a second annotator", **_kept("second"))
-        return {"unfinished": True, "min_annotators": 1, "max_annotators": 1} if second else {}
+        two = st.checkbox("Needs a second annotator", **_kept("second"))
+        return {"unfinished": True, "min_annotators": 1, "max_annotators": 1} if two else {}
     people = settings.assigned_to
-    each = "1 person" if settings.overlap == 1 else f"{settings.overlap} people"
+    people_per_item = "1 person" if settings.overlap == 1 else f"{settings.overlap} people"
     planned = st.checkbox(
-        "Assigned to you" if people else f"Needed from you ({each} per item)",
+        "Assigned to you" if people else f"Needed from you ({people_per_item} per item)",
         value=True,
         **_kept("planned"),
-        help=f"The settings of this dataset ask for {each} per item. Items that you have finished "
-        "are left out.",
+        help=f"The settings of this dataset ask for {people_per_item} per item. Items that you "
+        "have finished are left out.",
     )
     if not planned:
         return {}
@@ -105,15 +104,15 @@ def choose_measurement(summary: DatasetSummary) -> MeasuredItems | None:
     if plan is None:
         return None
     key = _kept(f"sample.{summary.name}")
-    asked = st.query_params.pop(common.QUEUE, None) == common.SAMPLE
-    if asked or key["key"] not in st.session_state:
+    is_asked_for = st.query_params.pop(common.QUEUE, None) == common.SAMPLE
+    if is_asked_for or key["key"] not in st.session_state:
         st.session_state[key["key"]] = True
-    chosen = st.checkbox(
+    is_chosen = st.checkbox(
         "The measurement's sample",
         **key,
         help="In the one order that its plan fixes: every beginning of it is a valid sample.",
     )
-    if not chosen:
+    if not is_chosen:
         return None
     with errors_shown():
         store = review_store(summary.name, many=True)
@@ -160,16 +159,19 @@ def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
         state = st.selectbox("Your state", list(_STATES), **_kept("state"))
         low, high = st.slider(
             "Highest span probability",
-            *(0.0, 1.0, (0.0, 1.0), 0.05),
+            0.0,
+            1.0,
+            (0.0, 1.0),
+            step=0.05,
             **_kept("prob"),
             help="Of any detector, or of the one chosen beside.",
         )
         plan = _plan(summary.settings, reviewer)
     with right:
         lang = st.selectbox("Language", [_ALL, *sorted(summary.languages)], **_kept("lang"))
-        detectors = [who.name for who in summary.annotators if who.kind is AnnotatorKind.DETECTOR]
+        detectors = summary.names_of(AnnotatorKind.DETECTOR)
         detector = st.selectbox("Detector", [_ALL, *detectors], **_kept("detector"))
-        split = st.slider("Disagreement at least", *(0.0, 1.0, 0.0, 0.05), **_kept("split"))
+        split = st.slider("Disagreement at least", 0.0, 1.0, 0.0, step=0.05, **_kept("split"))
     order = st.segmented_control(
         "Order", [_IMPORTED, _SPLIT], default=_IMPORTED, required=True, **_kept("order")
     )

@@ -41,9 +41,9 @@ def ask_reviewer(summary: DatasetSummary) -> str:
 
 def seen_store(summary: DatasetSummary) -> Store:
     """Return the database as who is named in this session may see a dataset in it."""
-    here = store()
-    name = here.own_name(summary.name) or st.session_state.get(kept(_FIELD)["key"])
-    return seen_by(here, summary, " ".join(str(name or "").split()))
+    database = store()
+    name = database.own_name(summary.name) or st.session_state.get(kept(_FIELD)["key"])
+    return seen_by(database, summary, " ".join(str(name or "").split()))
 
 
 def seen_summary(summary: DatasetSummary) -> DatasetSummary:
@@ -51,10 +51,10 @@ def seen_summary(summary: DatasetSummary) -> DatasetSummary:
     if not summary.settings.always_blind:
         return summary
     ask_reviewer(summary)
-    more = ", and others on items that you have finished" * summary.settings.shown_when_done
+    exception = ", and others on items that you have finished" * summary.settings.shown_when_done
     st.caption(
         "This dataset is reviewed blind: you see what detectors and you yourself said"
-        f"{more}. Its settings on the Datasets page change that."
+        f"{exception}. Its settings on the Datasets page change that."
     )
     return summary_of(seen_store(summary), summary.name)
 
