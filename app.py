@@ -7,5 +7,5 @@ from spanlab.ui import navigation, server
 if __name__ == "__main__":
     navigation.run()
 else:  # the server starts; it runs this file again for each page
-    server.take_options()
+    server.apply_options()
     app = st.App(__file__, **server.login_options(), middleware=server.guards())

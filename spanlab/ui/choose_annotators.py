@@ -44,7 +44,7 @@ def choose_annotators(
     choice = _AnnotatorChoice(
         f"spanlab.chosen.{key}", frozenset(names if default is None else default)
     )
-    chosen = choice.now()
+    chosen = choice.chosen_names()
     count = sum(name in chosen for name in names)
     how_many = "all" if count == len(names) else f"{count:,} of"
     with st.popover(
@@ -52,7 +52,7 @@ def choose_annotators(
         icon=":material/group:",
         key=f"{choice.key}.popover",
     ):
-        search, order = _asked(choice) if len(names) > FEW else ("", "Most items")
+        search, order = _ask_search(choice) if len(names) > FEW else ("", "Most items")
         matching = sorted(
             (who for who in annotators if search.casefold() in who.name.casefold()),
             key=_SORTS[order],
@@ -62,7 +62,7 @@ def choose_annotators(
         for kind in GROUPS:
             members = [who for who in matching if who.kind is kind]
             if members:
-                _group(choice, kind, members, search)
+                _draw_group(choice, kind, members, search)
     return tuple(name for name in names if name in chosen)
 
 
@@ -114,13 +114,13 @@ class _AnnotatorChoice:
     key: str
     default: frozenset[str]
 
-    def now(self) -> frozenset[str]:
+    def chosen_names(self) -> frozenset[str]:
         return frozenset(st.session_state.get(self.key, self.default))
 
     def change(self, out: Collection[str], into: Collection[str]) -> None:
-        st.session_state[self.key] = (self.now() - frozenset(out)) | frozenset(into)
+        st.session_state[self.key] = (self.chosen_names() - frozenset(out)) | frozenset(into)
 
-    def put(self, out: Collection[str], into: Collection[str], group: str) -> None:
+    def change_by_button(self, out: Collection[str], into: Collection[str], group: str) -> None:
         """Change the names of a group by a button, which its pills are to follow.
 
         They are drawn anew under another key: until the browser has drawn them it goes on sending
@@ -129,16 +129,16 @@ class _AnnotatorChoice:
         self.change(out, into)
         st.session_state[f"{group}.drawn"] = st.session_state.get(f"{group}.drawn", 0) + 1
 
-    def pills(self, group: str) -> str:
+    def pills_key(self, group: str) -> str:
         """Return the key of the group's pills: another one each time a button changed them."""
         return f"{group}.{st.session_state.get(f'{group}.drawn', 0)}"
 
-    def take(self, shown: Collection[str], group: str, widget: str) -> None:
-        if widget == self.pills(group):
+    def change_by_pills(self, shown: Collection[str], group: str, widget: str) -> None:
+        if widget == self.pills_key(group):
             self.change(shown, st.session_state[widget])
 
 
-def _asked(choice: _AnnotatorChoice) -> tuple[str, str]:
+def _ask_search(choice: _AnnotatorChoice) -> tuple[str, str]:
     """Ask which names to show, and in which order."""
     left, right = st.columns(2, vertical_alignment="bottom")
     search = left.text_input(
@@ -150,11 +150,11 @@ def _asked(choice: _AnnotatorChoice) -> tuple[str, str]:
     return search.strip(), order
 
 
-def _group(
+def _draw_group(
     choice: _AnnotatorChoice, kind: AnnotatorKind, members: Sequence[AnnotatorSummary], search: str
 ) -> None:
     """Draw one group: how many of it are chosen, all or none, and its names."""
-    names, chosen = [who.name for who in members], choice.now()
+    names, chosen = [who.name for who in members], choice.chosen_names()
     title, widget = GROUPS[kind], f"{choice.key}.{kind.value}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         count = sum(name in chosen for name in names)
@@ -165,14 +165,14 @@ def _group(
                 type="tertiary",
                 key=f"{widget}.{label}",
                 help=f"{label} of the {title.lower()} found" if search else None,
-                on_click=choice.put,
+                on_click=choice.change_by_button,
                 args=(names, into, widget),
             )
-        is_open = bool(search) or _unfolded(f"{widget}.open", len(names))
-    _names(choice, widget, title, members if is_open else members[:FEW])
+        is_open = bool(search) or _ask_unfolded(f"{widget}.open", len(names))
+    _draw_names(choice, widget, title, members if is_open else members[:FEW])
 
 
-def _unfolded(key: str, count: int) -> bool:
+def _ask_unfolded(key: str, count: int) -> bool:
     """Say whether a group is shown whole, and offer the other."""
     is_open = bool(st.session_state.get(key, False))
     if count > FEW:
@@ -186,12 +186,12 @@ def _unfolded(key: str, count: int) -> bool:
     return is_open
 
 
-def _names(
+def _draw_names(
     choice: _AnnotatorChoice, group: str, title: str, shown: Sequence[AnnotatorSummary]
 ) -> None:
-    names, chosen = [who.name for who in shown], choice.now()
+    names, chosen = [who.name for who in shown], choice.chosen_names()
     labels = {who.name: f"{plain(who.name)} · {who.counts.get(Status.DONE, 0):,}" for who in shown}
-    widget = choice.pills(group)
+    widget = choice.pills_key(group)
     st.session_state[widget] = [name for name in names if name in chosen]
     with st.container(height=_BOX if len(names) > _SCROLLED else "content", border=False):
         st.pills(
@@ -201,6 +201,6 @@ def _names(
             format_func=labels.__getitem__,
             key=widget,
             label_visibility="collapsed",
-            on_change=choice.take,
+            on_change=choice.change_by_pills,
             args=(names, group, widget),
         )

@@ -68,9 +68,9 @@ class WidgetKey(TypedDict):
 
 
 def store() -> Store:
-    """Return the annotation database, opened once for the whole server, as who is here may use it.
+    """Return the annotation database with the visitor's rights; it is opened once per server.
 
-    Without a login that is its owner; with one, whoever is unknown may use nothing of it.
+    Without a login the visitor is its owner; with one, an unknown visitor may use nothing of it.
     """
     opened = _store()
     current_actor = visitor.actor(opened)
@@ -83,7 +83,7 @@ def snapshot() -> AbstractContextManager[None]:
 
 
 def actor() -> Actor:
-    """Return who is here."""
+    """Return the visitor of this session, with their roles."""
     return store().actor
 
 
@@ -163,7 +163,7 @@ def page_link(page: str, label: str, *, icon: str, about: str | None = None, **q
 
 
 def has_page(page: str) -> bool:
-    """Say whether there is a page of this title (in small letters) for who is here."""
+    """Say whether there is a page of this title (in small letters) for this visitor."""
     return page in st.session_state.get(_PAGES, {})
 
 
@@ -174,7 +174,7 @@ def switch_page(page: str, dataset: str | None) -> None:
 
 
 def datasets_with(needs: Permission, *, versions: bool = False) -> list[DatasetSummary]:
-    """Return the datasets with which who is here may do something, with versions if asked."""
+    """Return the datasets in which the visitor has a permission, with versions if asked."""
     database = store()
     summaries = database.datasets(versions=versions)
     if database.actor.may(needs):
@@ -192,7 +192,7 @@ def datasets_for(
 
     Args:
         task: what cannot be done without one, such as "review".
-        needs: what who is here must be allowed to do with them.
+        needs: what the visitor must be allowed to do with them.
         versions: whether versions of datasets come along.
         untitled: the title of a page that has one only where there is no dataset.
     """
@@ -249,7 +249,7 @@ def _say_gone(lost_name: str, summaries: Mapping[str, DatasetSummary]) -> None:
     else:
         text = f"“{plain(lost_name)}” is called “{plain(renamed)}” now."
         st.info(text, icon=":material/drive_file_rename_outline:")
-    span_editor.unsaved(lost_name, renamed)
+    span_editor.draw_unsaved(lost_name, renamed)
     if renamed is not None:
         label = f"Go on with {plain(renamed)}"
         st.button(label, type="primary", on_click=_follow_name, args=(renamed,))

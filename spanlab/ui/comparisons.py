@@ -1,4 +1,4 @@
-"""What takes a look at a whole dataset: made once, remembered until the dataset changes."""
+"""Comparisons and reports over a whole dataset: computed once, kept until it changes."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class _RememberedResult(Generic[_Result]):
 
 
 def compared(summary: DatasetSummary, reference: str | None) -> DatasetComparison | None:
-    """Return the comparison of a dataset; see ``_result``."""
+    """Return how annotators compare with a reference and each other; None until it is asked for."""
     return _result(summary, reference, _compare)
 
 
 def campaign_of(summary: DatasetSummary, look: Store | None = None) -> CampaignReport | None:
-    """Return what people said in a dataset, as ``look`` may see it; see ``_result``."""
-    return _result(summary, None, _count, look)
+    """Return a dataset's campaign report, as ``look`` may see it; None until it is asked for."""
+    return _result(summary, None, _count_campaign, look)
 
 
 def _result(
@@ -58,7 +58,7 @@ def _result(
     Returns:
         What was found; None as long as people have not asked for it.
     """
-    limit = _limit(summary)
+    limit = _ask_limit(summary)
     is_quick = summary.n_items <= _AT_ONCE
     look = look or seen_store(summary)
     asks = repr((summary.settings.attributes, summary.settings.questions))
@@ -66,17 +66,17 @@ def _result(
     edits = look.n_operations(summary.name) if is_quick else 0
     arguments = (summary.name, reference, limit, fingerprint, edits)
     if not is_quick and st.session_state.get(_ASKED) != arguments:
-        if not _asked(limit):
+        if not _ask_to_compare(limit):
             return None
         st.session_state[_ASKED] = arguments
     remembered = make(*arguments, look)
-    if _again(summary, remembered):
+    if _ask_again(summary, remembered):
         make.clear(*arguments, look)
         st.rerun()
     return remembered.result
 
 
-def _limit(summary: DatasetSummary) -> int:
+def _ask_limit(summary: DatasetSummary) -> int:
     if summary.n_items <= _AT_ONCE:
         return summary.n_items
     sizes = [size for size in _SIZES if size < summary.n_items]
@@ -92,13 +92,13 @@ def _limit(summary: DatasetSummary) -> int:
     )
 
 
-def _asked(limit: int) -> bool:
+def _ask_to_compare(limit: int) -> bool:
     return st.button(
         f"Compare on {limit:,} items", type="primary", icon=":material/calculate:", key="compare"
     )
 
 
-def _again(summary: DatasetSummary, remembered: _RememberedResult[_Result]) -> bool:
+def _ask_again(summary: DatasetSummary, remembered: _RememberedResult[_Result]) -> bool:
     looked_at = remembered.result.looked_at
     sample = (
         ("All " if looked_at > 1 else "") + counted(looked_at, "item")
@@ -130,7 +130,7 @@ def _compare(
 
 
 @st.cache_resource(max_entries=_KEPT, show_spinner=False)
-def _count(
+def _count_campaign(
     dataset: str,
     _: str | None,
     limit: int,

@@ -85,12 +85,12 @@ def counts_html(
     """
     parts = []
     for kind, members in groupby(in_groups(annotators), key=lambda annotator: annotator.kind):
-        bars = [_bar(annotator, summary, plan) for annotator in members]
-        rows = [_row(bar) for bar in bars]
+        bars = [_make_bar(annotator, summary, plan) for annotator in members]
+        rows = [_row_html(bar) for bar in bars]
         n_shown = len(rows) if len(rows) <= FEW + 1 else FEW  # a sum of one is no shorter
         parts += rows[:n_shown]
         if rows[n_shown:]:
-            parts.append(_others(kind, bars[n_shown:], rows[n_shown:]))
+            parts.append(_fold_rows(kind, bars[n_shown:], rows[n_shown:]))
     return f"{_STYLE}<div class='counts bounded' role='list' tabindex='0'>{''.join(parts)}</div>"
 
 
@@ -114,7 +114,9 @@ class _Bar:
     words: str
 
 
-def _bar(annotator: AnnotatorSummary, summary: DatasetSummary, plan: PlanProgress | None) -> _Bar:
+def _make_bar(
+    annotator: AnnotatorSummary, summary: DatasetSummary, plan: PlanProgress | None
+) -> _Bar:
     person = (
         plan.of(annotator.name)
         if plan is not None and annotator.kind is AnnotatorKind.PERSON
@@ -132,7 +134,7 @@ def _bar(annotator: AnnotatorSummary, summary: DatasetSummary, plan: PlanProgres
     return _Bar(annotator, counts, total, progress_in_words(person))
 
 
-def _others(kind: AnnotatorKind, bars: Sequence[_Bar], rows: Sequence[str]) -> str:
+def _fold_rows(kind: AnnotatorKind, bars: Sequence[_Bar], rows: Sequence[str]) -> str:
     done = [bar.counts.get(Status.DONE, 0) for bar in bars]
     totals = {bar.total for bar in bars}
     least, most = min(done), max(done)
@@ -168,7 +170,7 @@ def kind_beside(name: str, kind: AnnotatorKind) -> str:
     return "" if name in words.split() else words
 
 
-def _row(bar: _Bar) -> str:
+def _row_html(bar: _Bar) -> str:
     name = escape(bar.annotator.name)
     kind = kind_beside(bar.annotator.name, bar.annotator.kind)
     segments = "".join(

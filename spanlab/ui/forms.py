@@ -116,7 +116,7 @@ def _kept_value(name: str) -> JsonValue:
     return value.strip() if isinstance(value, str) else value
 
 
-def _flag(option: Option, key: WidgetKey) -> JsonValue:
+def _ask_flag(option: Option, key: WidgetKey) -> JsonValue:
     if option.titles is None:
         return st.checkbox(option.label, bool(option.default), help=option.about, **key)
     titles = option.titles
@@ -131,7 +131,7 @@ def _flag(option: Option, key: WidgetKey) -> JsonValue:
     )
 
 
-def _choice(option: Option, key: WidgetKey) -> JsonValue:
+def _ask_choice(option: Option, key: WidgetKey) -> JsonValue:
     choices, titles = list(option.choices), option.titles or {}
     index = choices.index(option.default) if option.default in choices else None
     choice: JsonValue = st.selectbox(
@@ -148,7 +148,7 @@ def _choice(option: Option, key: WidgetKey) -> JsonValue:
     return choice
 
 
-def _number(option: Option, key: WidgetKey) -> JsonValue:
+def _ask_number(option: Option, key: WidgetKey) -> JsonValue:
     is_integer = option.kind == "integer"
     read: Callable[[float], float] = int if is_integer else float
     low, high, default = (
@@ -167,14 +167,14 @@ def _number(option: Option, key: WidgetKey) -> JsonValue:
     )
 
 
-def _text(option: Option, key: WidgetKey) -> JsonValue:
+def _ask_text(option: Option, key: WidgetKey) -> JsonValue:
     default = None if option.default is None else str(option.default)
     hint = None if option.placeholder == "default" else option.placeholder
     text = st.text_input(option.label, default, placeholder=hint, help=option.about, **key)
     return option.default if text in {None, "", default} else text.strip()
 
 
-def _list(option: Option, key: WidgetKey) -> JsonValue:
+def _ask_list(option: Option, key: WidgetKey) -> JsonValue:
     titles = option.titles or {}
     return st.multiselect(
         option.label,
@@ -186,9 +186,9 @@ def _list(option: Option, key: WidgetKey) -> JsonValue:
     )
 
 
-def _path(option: Option, key: WidgetKey) -> JsonValue:
+def _ask_path(option: Option, key: WidgetKey) -> JsonValue:
     """Ask for a file or folder on the server, among those that people may name there."""
-    text, files = _text(option, key), server_files()
+    text, files = _ask_text(option, key), server_files()
     if text == option.default or str(text) in fetched_checkpoints():
         return text
     with errors_shown():
@@ -201,7 +201,7 @@ def _path(option: Option, key: WidgetKey) -> JsonValue:
     return option.default
 
 
-def _servers(field: Option, key: WidgetKey) -> JsonValue:
+def _ask_servers(field: Option, key: WidgetKey) -> JsonValue:
     """Ask which tool servers may be asked, and show what those that were tested offer."""
     with errors_shown():
         names = server_names()
@@ -223,12 +223,12 @@ def _servers(field: Option, key: WidgetKey) -> JsonValue:
         ):
             with st.spinner("Asking …"):
                 for state in states_of(chosen_names):
-                    _offered(state)
+                    _show_server(state)
         return ",".join(chosen_names)
     return field.default
 
 
-def _offered(state: ServerState) -> None:
+def _show_server(state: ServerState) -> None:
     works = state.problem is None
     problem = state.problem or "answers"
     lines = [
@@ -239,12 +239,12 @@ def _offered(state: ServerState) -> None:
 
 
 _WIDGETS: dict[str, Callable[[Option, WidgetKey], JsonValue]] = {
-    "flag": _flag,
-    "choice": _choice,
-    "number": _number,
-    "integer": _number,
-    "path": _path,
-    "servers": _servers,
-    "list": _list,
-    "text": _text,
+    "flag": _ask_flag,
+    "choice": _ask_choice,
+    "number": _ask_number,
+    "integer": _ask_number,
+    "path": _ask_path,
+    "servers": _ask_servers,
+    "list": _ask_list,
+    "text": _ask_text,
 }

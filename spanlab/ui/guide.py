@@ -41,7 +41,7 @@ def _list_all() -> None:
         if page.section != section:
             st.caption(f"**{page.section}**")
             section = page.section
-        _link(page)
+        _draw_link(page)
 
 
 def _list_found(words: str) -> None:
@@ -49,11 +49,11 @@ def _list_found(words: str) -> None:
     if not hits:
         st.caption("No page has all of these words. Try fewer of them.")
     for hit in hits:
-        _link(hit.page)
+        _draw_link(hit.page)
         st.caption(common.plain(hit.line))
 
 
-def _link(to: GuidePage) -> None:
+def _draw_link(to: GuidePage) -> None:
     """Draw a button: a link from a page to itself would leave the address as it is."""
     st.button(
         to.title, key=f"guide-{to.topic}", type="tertiary", on_click=_turn_to, args=(to.topic,)

@@ -73,7 +73,7 @@ def item_html(record: Record, shown: Iterable[str], scores: Mapping[str, ItemSco
         shown: the annotators to show, in order; one without an annotation is shown as such.
         scores: against the reference, for those who have one.
     """
-    cards = [_card(record, name, scores.get(name)) for name in shown]
+    cards = [_card_html(record, name, scores.get(name)) for name in shown]
     return f"{_STYLE}<div class='marked'>{''.join(cards)}</div>"
 
 
@@ -95,7 +95,7 @@ def passage_html(passage: Passage, lang: str) -> str:
     )
 
 
-def _card(record: Record, name: str, score: ItemScore | None) -> str:
+def _card_html(record: Record, name: str, score: ItemScore | None) -> str:
     annotation = record.by(name)
     about = [] if annotation is None else [kind_in_words(annotation.kind)]
     if score is not None:
@@ -106,11 +106,11 @@ def _card(record: Record, name: str, score: ItemScore | None) -> str:
         ]
     return (
         f"<article><h3>{escape(name)}</h3><p class='about'>{' · '.join(about) or '—'}</p>"
-        f"{_body(record.item, annotation)}</article>"
+        f"{_body_html(record.item, annotation)}</article>"
     )
 
 
-def _body(item: Item, annotation: Annotation | None) -> str:
+def _body_html(item: Item, annotation: Annotation | None) -> str:
     if annotation is None or (annotation.status is Status.NOT_ANNOTATED and not annotation.spans):
         return "<p class='none'>Not annotated yet.</p>"
     if annotation.status is Status.FAILED:
@@ -128,10 +128,10 @@ def _body(item: Item, annotation: Annotation | None) -> str:
     )
     responses = escape(responses_in_words(annotation.responses))
     responses_html = f"<p class='about' dir='auto'>{responses}</p>" if responses else ""
-    return f"{draft}{text}{responses_html}{_spans(annotation)}"
+    return f"{draft}{text}{responses_html}{_spans_html(annotation)}"
 
 
-def _spans(annotation: Annotation) -> str:
+def _spans_html(annotation: Annotation) -> str:
     if not annotation.spans:
         return "<p class='none'>Checked: no spans.</p>"
     rows = []
@@ -200,10 +200,10 @@ def item_list(summary: DatasetSummary, order: Order, lang: str | None) -> None:
         key=_TABLE,
         alt="Items; choose one to see it under all annotators",
     )
-    _turn(listing, shown)
+    _draw_page_buttons(listing, shown)
 
 
-def _turn(listing: tuple[str, Order, str | None], shown: QueuePage) -> None:
+def _draw_page_buttons(listing: tuple[str, Order, str | None], shown: QueuePage) -> None:
     if shown.previous is None and shown.next is None:
         return
     with st.container(horizontal=True):
@@ -211,19 +211,19 @@ def _turn(listing: tuple[str, Order, str | None], shown: QueuePage) -> None:
             "Earlier",
             icon=":material/chevron_left:",
             disabled=shown.previous is None,
-            on_click=_go,
+            on_click=_turn_page,
             args=(listing, None, shown.previous),
         )
         st.button(
             "Later",
             icon=":material/chevron_right:",
             disabled=shown.next is None,
-            on_click=_go,
+            on_click=_turn_page,
             args=(listing, shown.next, None),
         )
 
 
-def _go(
+def _turn_page(
     listing: tuple[str, Order, str | None],
     after: QueueCursor | None,
     before: QueueCursor | None,

@@ -65,14 +65,14 @@ def set_up_model(name: str) -> str | ModelChoice:
         st.stop()
 
 
-def model_problem(environment: ModelEnvironment) -> None:
+def draw_model_problem(environment: ModelEnvironment) -> None:
     """Draw what has to be done before any model can be asked, if anything has."""
     if environment.problem:
         or_here = " Or give an endpoint or a key for this session below."
         st.warning(plain(environment.problem + or_here), icon=":material/key_off:")
 
 
-def model_setup(environment: ModelEnvironment) -> None:
+def draw_model_setup(environment: ModelEnvironment) -> None:
     """Draw where models are asked, and the boxes for an endpoint and a key of this session."""
     key = _key()
     endpoint = _endpoint() or environment.endpoint
@@ -97,11 +97,13 @@ def model_setup(environment: ModelEnvironment) -> None:
             st.button("Forget the API key", icon=":material/delete:", on_click=key.forget)
         else:
             st.text_input("API key", type="password", key=_TYPED, autocomplete="off")
-            st.button("Use this API key", icon=":material/key:", on_click=_use, key="use-key")
+            st.button(
+                "Use this API key", icon=":material/key:", on_click=_use_typed_key, key="use-key"
+            )
         st.caption(_ABOUT)
 
 
-def _use() -> None:
+def _use_typed_key() -> None:
     _key().use(st.session_state.pop(_TYPED, ""))
 
 
@@ -117,7 +119,7 @@ def _key() -> _SessionKey:
 CHECKED = {True: ":material/check_circle:", False: ":material/cancel:"}
 
 
-def model_check(choice: DetectorSelection) -> None:
+def draw_model_check(choice: DetectorSelection) -> None:
     """Draw the button, and for each model that a choice asks what the last test found."""
     clicked = st.button(
         "Test",
@@ -134,10 +136,10 @@ def model_check(choice: DetectorSelection) -> None:
         with suppress(SpanlabError):  # what is wrong is said where the run is started
             checks = last_checks(choice)
     for check in checks:
-        _show(check, opened=clicked)
+        _show_check(check, opened=clicked)
 
 
-def _show(check: ModelCheck, *, opened: bool) -> None:
+def _show_check(check: ModelCheck, *, opened: bool) -> None:
     with st.expander(plain(f"{check.model}, tested {check.at[:16]} UTC"), opened):
         trials = ((trial, f": {trial.note}" if trial.note else "") for trial in check.trials)
         lines = (f"{CHECKED[trial.works]} {plain(trial.kind + note)}" for trial, note in trials)
@@ -198,7 +200,7 @@ function words(state) {
 """
 
 
-def watch() -> None:
+def watch_connection() -> None:
     """Watch the connection from the browser, on every page of the app."""
     with st.container(key="connection"):
         st.html(_STYLE)

@@ -33,12 +33,14 @@ def help_pages() -> list[st.Page]:
     return [
         st.Page(guide.page, title="Guide", icon=":material/menu_book:", url_path="guide"),
         st.Page(tour.start, title="Tour", icon=":material/explore:", url_path="tour"),
-        st.Page(_guidelines, title="Guidelines", icon=":material/rule:", url_path="guidelines"),
-        st.Page(_version, title="Version", icon=":material/info:", url_path="version"),
+        st.Page(
+            _draw_guidelines, title="Guidelines", icon=":material/rule:", url_path="guidelines"
+        ),
+        st.Page(_draw_version, title="Version", icon=":material/info:", url_path="version"),
     ]
 
 
-def _guidelines() -> None:
+def _draw_guidelines() -> None:
     common.title("Guidelines")
     summaries = common.datasets_for("read guidelines of", Permission.SEE)
     if not summaries:
@@ -54,7 +56,7 @@ def _guidelines() -> None:
         st.markdown(texts[-1])
 
 
-def _version() -> None:
+def _draw_version() -> None:
     common.title("Version")
     st.markdown(f"spanlab {version('spanlab')}")
     st.markdown("`spanlab --help` lists the commands; the guide has each with all its options.")
@@ -118,7 +120,7 @@ def run() -> None:
         return
     helping = help_pages()
     common.register_pages([*pages, *helping])
-    model_setup.watch()
+    model_setup.watch_connection()
     groups = {"": pages, "Help": helping}
     if actor is not OWNER:
         groups[actor.name[:_LONGEST]] = _own_pages(actor)

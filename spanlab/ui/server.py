@@ -116,7 +116,7 @@ def login_options() -> dict[str, Any]:
     return {"secrets": secrets, "routes": routes(cache(open_store))} if secrets else {}
 
 
-def take_options() -> None:
+def apply_options() -> None:
     """Take the options of ``serve`` in a server that ``streamlit run`` has begun to start.
 
     Exits, naming the command to use, if the server would listen for other machines that nobody
@@ -148,7 +148,7 @@ def serve(port: int | None = None, host: str = "127.0.0.1", *, as_json: bool = F
         log_json()
     else:
         logging.disable(logging.INFO)  # the web server tells of its start and end
-    say = log.info if as_json else _say
+    say = log.info if as_json else _write_line
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
     @asynccontextmanager
@@ -170,7 +170,7 @@ def serve(port: int | None = None, host: str = "127.0.0.1", *, as_json: bool = F
     say("stopped")
 
 
-def _say(line: str) -> None:
+def _write_line(line: str) -> None:
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 

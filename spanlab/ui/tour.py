@@ -68,10 +68,10 @@ def draw() -> None:
         step = steps[at]
         words.markdown(f"**Tour, {at + 1} of {len(steps)}: {step.page.title()}.** {step.text}")
         with buttons.container(horizontal=True, horizontal_alignment="right", gap="small"):
-            _buttons(steps, at)
+            _draw_buttons(steps, at)
 
 
-def _buttons(steps: list[TourStep], at: int) -> None:
+def _draw_buttons(steps: list[TourStep], at: int) -> None:
     if at > 0 and st.button("Back", key="tour-back", width="content"):
         _go(steps[at - 1], at - 1)
     is_last = at + 1 == len(steps)

@@ -53,7 +53,7 @@ def actor(store: Store) -> Actor:
 
 
 def ask_to_log_in(actor: Actor) -> None:
-    """Draw the page of who has no right to anything: the login, or whom to ask for a role."""
+    """Draw the page for a visitor without rights: the login, or whom to ask for a role."""
     _, middle, _ = st.columns((1, 2, 1))
     with middle:
         st.title("spanlab", anchor=False)
@@ -115,7 +115,7 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
         open_store: returns the annotation database, as its owner has it.
     """
 
-    async def opened(request: Request) -> Response:
+    async def open_link(request: Request) -> Response:
         if request.query_params.get("leave"):
             response = RedirectResponse("/", 303)
             response.delete_cookie(COOKIE)
@@ -126,7 +126,7 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
         page = invitation_page(invitation, link, worker)
         return HTMLResponse(page, 404 if invitation is None else 200, _HEADERS)
 
-    async def accepted(request: Request) -> Response:
+    async def accept_invitation(request: Request) -> Response:
         form = await request.form(max_files=0, max_fields=4)
         link, worker = (str(form.get(name, ""))[:_LONGEST] for name in ("to", "worker"))
         token = await run_in_threadpool(lambda: open_store().access.accept(link, worker or None))
@@ -139,7 +139,7 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
         )
         return response
 
-    return [Route(INVITATION, opened), Route(INVITATION, accepted, methods=["POST"])]
+    return [Route(INVITATION, open_link), Route(INVITATION, accept_invitation, methods=["POST"])]
 
 
 _MONTH = 31 * 24 * 3600  # seconds; the invitation itself ends earlier or later

@@ -171,7 +171,7 @@ def show_rates(summary: DatasetSummary) -> None:
         st.info("Choose whose labels count: the mean of several.", icon=":material/group:")
         return
     plan = str(summary.settings.measurement)
-    fingerprint = (*_seen(summary), look.n_operations(summary.name), plan)
+    fingerprint = (*_fingerprint(summary), look.n_operations(summary.name), plan)
     report = _count_rates(summary.name, field, tuple(names), fingerprint=fingerprint, _store=look)
     for table in report.corrected:
         show_table(table)
@@ -215,7 +215,9 @@ def show_stages(summary: DatasetSummary) -> None:
         label="Annotators",
     )
     try:
-        stages = _count_stages(summary.name, tuple(names), _seen(summary), seen_store(summary))
+        stages = _count_stages(
+            summary.name, tuple(names), _fingerprint(summary), seen_store(summary)
+        )
     except UsageError:
         stages = None
     if not names or stages is None or not any(run.shares for run in stages.runs):
@@ -231,7 +233,7 @@ def show_stages(summary: DatasetSummary) -> None:
 
 def show_reasoning(summary: DatasetSummary, chosen: Collection[str]) -> None:
     """Draw what ways of verifying came to on the same questions, and where errors were found."""
-    results = _count_reasonings(summary.name, _seen(summary), seen_store(summary))
+    results = _count_reasonings(summary.name, _fingerprint(summary), seen_store(summary))
     if not results.methods and not results.judges:
         st.info(
             "No reasoning steps are verified yet: run the detector `safe`, or import the output of "
@@ -262,7 +264,7 @@ def _show_errors(judges: Mapping[str, MethodResult]) -> None:
         csv_button(table, " ".join(map(plain, chart.remarks)))
 
 
-def _seen(summary: DatasetSummary) -> tuple[object, ...]:
+def _fingerprint(summary: DatasetSummary) -> tuple[object, ...]:
     """Return what tells that a dataset has changed, or is seen by somebody else."""
     return *summary.fingerprint, seen_store(summary).reader
 

@@ -45,7 +45,7 @@ def show_campaign(summary: DatasetSummary, chosen: Collection[str]) -> None:
     _VIEWS[view](_CampaignChoice(summary, people, finished))
 
 
-def _by_day(choice: _CampaignChoice) -> None:
+def _draw_days(choice: _CampaignChoice) -> None:
     table = day_table(choice.finished)
     if not table.rows:
         _say_nothing("None of the annotators chosen has pressed Done in Review yet.")
@@ -60,7 +60,7 @@ def _by_day(choice: _CampaignChoice) -> None:
     show_table(table)
 
 
-def _labels(choice: _CampaignChoice) -> None:
+def _draw_labels(choice: _CampaignChoice) -> None:
     report = campaign_of(choice.summary)
     if report is None:
         return
@@ -71,7 +71,7 @@ def _labels(choice: _CampaignChoice) -> None:
     show_table(label_table(labels), drawn=label_shares(labels, _MOST, MOST_COLOURS))
 
 
-def _agreement(choice: _CampaignChoice) -> None:
+def _draw_agreement(choice: _CampaignChoice) -> None:
     report = campaign_of(choice.summary)
     if report is None:
         return
@@ -90,7 +90,7 @@ def _agreement(choice: _CampaignChoice) -> None:
     show_table(table)
 
 
-def _times(choice: _CampaignChoice) -> None:
+def _draw_times(choice: _CampaignChoice) -> None:
     paces = pace(choice.finished)
     if not paces:
         _say_nothing("No time has been measured yet for the people chosen.")
@@ -105,10 +105,10 @@ def _times(choice: _CampaignChoice) -> None:
 
 
 _VIEWS: dict[str, Callable[[_CampaignChoice], None]] = {
-    "Items by day": _by_day,
-    "Labels": _labels,
-    "Agreement over time": _agreement,
-    "Time per item": _times,
+    "Items by day": _draw_days,
+    "Labels": _draw_labels,
+    "Agreement over time": _draw_agreement,
+    "Time per item": _draw_times,
 }
 
 

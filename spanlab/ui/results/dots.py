@@ -94,7 +94,7 @@ def ranked(table: ResultTable) -> ResultTable:
 
 
 def best(table: ResultTable, most: int) -> ResultTable:
-    """Return the best ``most`` people of each group, and as many others, as ``ranked`` has them."""
+    """Return a ranked table cut to ``most`` people and ``most`` others of each group."""
     assert table.chart is not None
     kind, value = place_of(table, "kind"), place_of(table, table.chart.x)
     group = table.chart.group and place_of(table, table.chart.group)
@@ -125,7 +125,11 @@ def column_of(table: ResultTable, key: str) -> Column:
 
 
 def chart_frame(table: ResultTable) -> pd.DataFrame:
-    """Return a row's plain values by key; of the figure drawn also its ends, and how it reads."""
+    """Return a table as a data frame: a row's plain values by key, and what charts draw.
+
+    ``mean``, ``low`` and ``high`` are the figure drawn and its interval; ``shown`` and
+    ``interval`` are both as text.
+    """
     assert table.chart is not None
     value = column_of(table, table.chart.x)
     rows: list[dict[str, object]] = []

@@ -215,7 +215,7 @@ def matrix_html(pairs: ResultTable, which: str, order: Sequence[str]) -> str:
     head = "".join(f"<th scope='col'><span title='{name}'>{name}</span></th>" for name in names)
     lines = (
         f"<tr><th scope='row' title='{name}'>{name}</th>"
-        + "".join(_cell(values.get((row, column))) for column in order)
+        + "".join(_cell_html(values.get((row, column))) for column in order)
         + "</tr>"
         for row, name in zip(order, names, strict=True)
     )
@@ -226,7 +226,7 @@ def matrix_html(pairs: ResultTable, which: str, order: Sequence[str]) -> str:
     )
 
 
-def _cell(agreement: tuple[float, int] | None) -> str:
+def _cell_html(agreement: tuple[float, int] | None) -> str:
     if agreement is None:
         return "<td></td>"
     value, n = agreement

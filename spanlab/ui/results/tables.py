@@ -59,9 +59,9 @@ def show_table(
 def show_grid(table: ResultTable, alt: str = "") -> None:
     """Draw the grid of a table, its first column pinned."""
     st.dataframe(
-        _styled(table),
+        _style_table(table),
         hide_index=True,
-        column_config=_config(table),
+        column_config=_column_config(table),
         placeholder=MISSING,
         alt=alt or table.title,
     )
@@ -91,7 +91,7 @@ def csv_button(table: ResultTable, hint: str = "") -> None:
             st.caption(hint)
 
 
-def _styled(table: ResultTable) -> Styler:
+def _style_table(table: ResultTable) -> Styler:
     """Return the values, by which a grid sorts, with how they are written."""
     series: dict[str, pd.Series[Any]] = {}
     for at, column in enumerate(table.columns):
@@ -106,7 +106,7 @@ def _styled(table: ResultTable) -> Styler:
                 dtype=object,
             )
     formatters: dict[Any, Any] = {
-        column.title: partial(_written, column=column) for column in table.columns
+        column.title: partial(_write_value, column=column) for column in table.columns
     }
     return pd.DataFrame(series).style.format(formatters, na_rep=MISSING)
 
@@ -118,7 +118,7 @@ def _values(cells: Sequence[Cell], column: Column) -> pd.Series[Any]:
     return pd.Series(values, dtype=object if column.unit == "text" else kind)
 
 
-def _written(value: Any, column: Column) -> str:
+def _write_value(value: Any, column: Column) -> str:
     is_missing = value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
     is_count = column.unit == "count" and not isinstance(value, float)
     return MISSING if is_missing else write_cell(int(value) if is_count else value, column)
@@ -128,7 +128,7 @@ def _ends(column: Column) -> str:
     return f"{column.title} 95 %"
 
 
-def _config(table: ResultTable) -> dict[str, Any]:
+def _column_config(table: ResultTable) -> dict[str, Any]:
     config: dict[str, Any] = {
         _ends(column): st.column_config.TextColumn("95 %") for column in table.columns
     }

@@ -129,11 +129,11 @@ __all__ = [
     "EditorMessage",
     "EditorReply",
     "ReviewQueue",
-    "editor",
+    "draw_unsaved",
     "exchange",
-    "sent",
-    "unsaved",
-    "wire",
+    "mount_editor",
+    "mount_wire",
+    "read_message",
 ]
 
 _WIRE_KEY = "span_editor_wire"
@@ -160,7 +160,7 @@ function remember(reviewer) {
 """
 
 
-def editor(
+def mount_editor(
     labels: Sequence[SpanLabel], settings: DatasetSettings, *, adjudicating: bool = False
 ) -> None:
     """Mount the editor.
@@ -190,15 +190,15 @@ def editor(
     )
 
 
-def wire(answer: Mapping[str, JsonValue]) -> None:
+def mount_wire(answer: Mapping[str, JsonValue]) -> None:
     """Mount the wire, inside a fragment, handing ``answer`` to the editor."""
     _component("spanlab_wire", _WIRE_JS, None)(
-        key=_WIRE_KEY, data=dict(answer), on_outbox_change=_nothing
+        key=_WIRE_KEY, data=dict(answer), on_outbox_change=_do_nothing
     )
 
 
-def unsaved(dataset: str, renamed: str | None) -> None:
-    """Show what this browser keeps of a dataset that is not there any more.
+def draw_unsaved(dataset: str, renamed: str | None) -> None:
+    """Draw what this browser still keeps of a dataset that is gone or renamed.
 
     Args:
         dataset: its name.
@@ -209,8 +209,8 @@ def unsaved(dataset: str, renamed: str | None) -> None:
     _component("spanlab_unsaved", script("unsaved.js"), style)(key="span_unsaved", data=data)
 
 
-def sent() -> EditorMessage:
-    """Return what the editor last sent over the wire; nothing before it has said anything.
+def read_message() -> EditorMessage:
+    """Return the last message of the editor; an empty one before it has sent any.
 
     Raises:
         UsageError: it cannot be read.
@@ -231,5 +231,5 @@ def _style() -> str:
     return "".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Let Streamlit know the state name; the fragment's body does the work."""

@@ -102,8 +102,8 @@ def exchange(store: Store, place: ReviewQueue, sent: EditorMessage) -> EditorRep
     """
     outcomes = apply_writes(store, sent.writes, place.reviewer, adjudicating=place.adjudicating)
     is_same_place = sent.place == place.id
-    added = _add(store, place, sent.evidence) if is_same_place and sent.evidence else None
-    item, about = _item_to_show(store, place, sent if is_same_place else EditorMessage())
+    added = _add_evidence(store, place, sent.evidence) if is_same_place and sent.evidence else None
+    item, about = _choose_item(store, place, sent if is_same_place else EditorMessage())
     answer: dict[str, JsonValue] = {
         "attempt": sent.attempt,
         "place": {
@@ -115,19 +115,21 @@ def exchange(store: Store, place: ReviewQueue, sent: EditorMessage) -> EditorRep
             "decided_at_once": place.decided_at_once,
         },
         "open": item,
-        "empty": None if item else _nothing(store, place),
+        "empty": None if item else _explain_empty(store, place),
         "results": [asdict(outcome) for outcome in outcomes],
         "progress": None,
-        "trace": _trace(store, place, sent.trace) if is_same_place and sent.trace else None,
+        "trace": _read_trace(store, place, sent.trace) if is_same_place and sent.trace else None,
         "evidence_added": added,
         "guidelines_read": None
         if is_same_place and not sent.confirmed
-        else _confirmed(store, place, sent.confirmed),
-        "items_found": _items(store, place, sent.items) if is_same_place and sent.items else None,
+        else _confirm_guidelines(store, place, sent.confirmed),
+        "items_found": _list_items(store, place, sent.items)
+        if is_same_place and sent.items
+        else None,
         "standing": None,
         **about,
     }
-    if is_same_place and (shown_anew := _shown_anew(store, place, sent)):
+    if is_same_place and (shown_anew := _reread_decided(store, place, sent)):
         answer["items"] = [*cast("list[JsonValue]", answer["items"]), *shown_anew]
     # A refusal may mean that the whole dataset is gone; asking how far it is finds out.
     refused = not all(outcome.stored for outcome in outcomes)
@@ -142,7 +144,7 @@ def exchange(store: Store, place: ReviewQueue, sent: EditorMessage) -> EditorRep
     return EditorReply(item, answer)
 
 
-def _item_to_show(
+def _choose_item(
     store: Store, place: ReviewQueue, sent: EditorMessage
 ) -> tuple[str | None, dict[str, JsonValue]]:
     """Return the item to show, with what the editor lacks of it.
@@ -153,22 +155,22 @@ def _item_to_show(
     for item in (sent.open, place.entry):
         if item is not None:
             try:
-                return item, _about(store, place, sent, item)
+                return item, _collect_lacking(store, place, sent, item)
             except NotFoundError:
                 sent = EditorMessage()
     first_id = review.first_item(store, place.dataset, place.query, place.sample)
     if first_id is None:
         return None, {"items": [], "versions": {}, "near": {}, "taken": None}
-    return first_id, _about(store, place, EditorMessage(), first_id)
+    return first_id, _collect_lacking(store, place, EditorMessage(), first_id)
 
 
-def _about(
+def _collect_lacking(
     store: Store, place: ReviewQueue, sent: EditorMessage, item: str
 ) -> dict[str, JsonValue]:
     """Return the items, versions and neighbours that the editor lacks at ``item``."""
     wanted_ids = [name for name in (item, sent.ahead) if name and name not in sent.have]
     checked_ids = [item] if sent.check and item in sent.have else []
-    reviews = {name: _find(store, place, name) for name in (*wanted_ids, *checked_ids)}
+    reviews = {name: _open_item(store, place, name) for name in (*wanted_ids, *checked_ids)}
     assigned: tuple[str, ...] = ()
     holders: tuple[str, ...] = ()
     if item in reviews:  # also what was asked for by name is reserved, or it is said who has it
@@ -193,10 +195,10 @@ def _about(
     }
 
 
-def _trace(store: Store, place: ReviewQueue, request: TraceWanted) -> dict[str, JsonValue]:
+def _read_trace(store: Store, place: ReviewQueue, request: TraceWanted) -> dict[str, JsonValue]:
     traced_annotation = None
     if review.has_item(store, place.dataset, request.item):
-        record = _find(store, place, request.item).record
+        record = _open_item(store, place, request.item).record
         if record.by(request.annotator) is not None:
             traced_annotation = traces.traced(store, place.dataset, request.item, request.annotator)
     return {
@@ -206,7 +208,7 @@ def _trace(store: Store, place: ReviewQueue, request: TraceWanted) -> dict[str, 
     }
 
 
-def _confirmed(store: Store, place: ReviewQueue, confirmed: int) -> int:
+def _confirm_guidelines(store: Store, place: ReviewQueue, confirmed: int) -> int:
     """Store which version of the guidelines a person confirms, and return the newest that is."""
     person = place.author or place.reviewer
     if 0 < confirmed <= len(store.settings(place.dataset).guidelines):
@@ -217,7 +219,7 @@ def _confirmed(store: Store, place: ReviewQueue, confirmed: int) -> int:
     return max(versions, default=0)
 
 
-def _add(store: Store, place: ReviewQueue, sent: EvidenceSent) -> dict[str, JsonValue]:
+def _add_evidence(store: Store, place: ReviewQueue, sent: EvidenceSent) -> dict[str, JsonValue]:
     """Add a passage to an item; sending it again does no harm."""
     added = AddedEvidence(sent.url, sent.text, sent.title)
     is_stored, problem = False, None
@@ -228,7 +230,7 @@ def _add(store: Store, place: ReviewQueue, sent: EvidenceSent) -> dict[str, Json
     return {"number": sent.number, "item": sent.item, "there": is_stored, "problem": problem}
 
 
-def _items(store: Store, place: ReviewQueue, request: ItemsWanted) -> dict[str, JsonValue]:
+def _list_items(store: Store, place: ReviewQueue, request: ItemsWanted) -> dict[str, JsonValue]:
     order = request.order or place.query.order
     if place.query.own_only and order not in _OWN_ORDERS:
         order = place.query.order
@@ -253,21 +255,21 @@ def _items(store: Store, place: ReviewQueue, request: ItemsWanted) -> dict[str, 
     }
 
 
-def _find(store: Store, place: ReviewQueue, item: str) -> Review:
+def _open_item(store: Store, place: ReviewQueue, item: str) -> Review:
     return review.open_item(
         store, place.dataset, item, place.query, adjudicating=place.adjudicating
     )
 
 
-def _shown_anew(store: Store, place: ReviewQueue, sent: EditorMessage) -> list[JsonValue]:
+def _reread_decided(store: Store, place: ReviewQueue, sent: EditorMessage) -> list[JsonValue]:
     """Return the items just finished or reopened, where that decides what is shown of others."""
     if not place.query.shown_when_done:
         return []
     existing_ids = [name for name in sent.decided if review.has_item(store, place.dataset, name)]
-    return [item_payload(_find(store, place, name), place.reviewer) for name in existing_ids]
+    return [item_payload(_open_item(store, place, name), place.reviewer) for name in existing_ids]
 
 
-def _nothing(store: Store, place: ReviewQueue) -> str:
+def _explain_empty(store: Store, place: ReviewQueue) -> str:
     """Say why there is no item, and what to do."""
     whole_queue = QueueQuery(reviewer=place.reviewer, limit=1)
     if review.first_item(store, place.dataset, whole_queue) is None:

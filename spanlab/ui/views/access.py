@@ -30,17 +30,17 @@ def page() -> None:
     tabs = ["Roles", "Invitations", "Keys", *(["Log"] if leads_all else [])]
     roles, invitations, keys, *log = st.tabs(tabs)
     with roles, errors_shown():
-        _roles(places)
+        _draw_roles(places)
     with invitations, errors_shown():
-        _invitations(names)
+        _draw_invitations(names)
     with keys, errors_shown():
-        _keys(places)
+        _draw_keys(places)
     for tab in log:
         with tab, errors_shown():
             show_grid(log_table(store().access.log()))
 
 
-def _roles(places: list[str]) -> None:
+def _draw_roles(places: list[str]) -> None:
     granted = store().access.granted()
     st.caption(
         "Annotators review; adjudicators also see what others said, and decide; viewers see and "
@@ -71,7 +71,7 @@ def _roles(places: list[str]) -> None:
             st.rerun()
 
 
-def _invitations(names: list[str]) -> None:
+def _draw_invitations(names: list[str]) -> None:
     st.caption("A link lets one person without an account take part. They need it once only.")
     if not names:
         st.info("There is no dataset to invite anybody to yet.")
@@ -97,10 +97,10 @@ def _invitations(names: list[str]) -> None:
             ]
             st.session_state[_MADE] = "\n".join(links)
     _show_made("Send each to one person; a crowd platform adds &worker= and its id.")
-    _tokens("invitation", "Invitations")
+    _draw_tokens("invitation", "Invitations")
 
 
-def _keys(places: list[str]) -> None:
+def _draw_keys(places: list[str]) -> None:
     st.caption("Keys let programs ask the JSON API and the MCP server: viewers look, leads detect.")
     with st.form("key", border=False):
         one, two, three, four, five = st.columns([2, 1.5, 2, 1.5, 1], vertical_alignment="bottom")
@@ -113,7 +113,7 @@ def _keys(places: list[str]) -> None:
             token = store().access.make_token("key", role, where, label=label.strip(), expires=end)
             st.session_state[_MADE] = token
     _show_made("Copy it now: it is stored as a hash, and cannot be shown again.")
-    _tokens("key", "Keys")
+    _draw_tokens("key", "Keys")
 
 
 def _show_made(hint: str) -> None:
@@ -123,7 +123,7 @@ def _show_made(hint: str) -> None:
         st.code(secret, language=None)
 
 
-def _tokens(kind: Kind, heading: str) -> None:
+def _draw_tokens(kind: Kind, heading: str) -> None:
     tokens = store().access.tokens(kind)
     if not tokens:
         st.info(f"There are no {kind}s yet.")

@@ -35,7 +35,7 @@ def page() -> None:
         with st.popover("Queue", icon=":material/tune:", width="content"):
             summary = common.choose_dataset(summaries)
             author = ask_reviewer(summary)
-            queue = _queue(summary)
+            queue = _ask_queue(summary)
         described = st.empty()
         agreed = st.container(
             key="agreed", horizontal=True, vertical_alignment="center", width="content"
@@ -54,7 +54,7 @@ def page() -> None:
         offer_agreed(summary.name, queue, author)
     query = queue.query
     labels = review.labels(common.store(), summary.name, query)
-    span_editor.editor(labels, summary.settings, adjudicating=True)
+    span_editor.mount_editor(labels, summary.settings, adjudicating=True)
     with errors_shown():
         entry = entry_of(summary.name, query, _PAGE)
         place = span_editor.ReviewQueue(
@@ -63,7 +63,7 @@ def page() -> None:
         answer_editor(place, _PAGE)
 
 
-def _queue(summary: DatasetSummary) -> AdjudicationQueue:
+def _ask_queue(summary: DatasetSummary) -> AdjudicationQueue:
     """Ask which items to decide, and under which name the labels are written."""
     gold = summary.names_of(AnnotatorKind.GOLD)
     people = len(summary.names_of(AnnotatorKind.PERSON))
@@ -114,7 +114,7 @@ def _last_taken() -> dict[tuple[str, str, str], TakenItems]:
 def offer_agreed(dataset: str, queue: AdjudicationQueue, author: str) -> None:
     """Draw the button that takes over what all agree on, or the one that takes this back."""
     if st.button("Take what all agree on…", icon=":material/done_all:", width="content"):
-        _ask(dataset, queue, author)
+        _ask_to_take(dataset, queue, author)
     decision_key = (dataset, queue.target, author)
     taken_items = _last_taken().get(decision_key)
     if taken_items is None:
@@ -131,7 +131,7 @@ def offer_agreed(dataset: str, queue: AdjudicationQueue, author: str) -> None:
 
 
 @st.dialog("What all agree on", icon=":material/done_all:")
-def _ask(dataset: str, queue: AdjudicationQueue, author: str) -> None:
+def _ask_to_take(dataset: str, queue: AdjudicationQueue, author: str) -> None:
     """Say how many items that are, and decide them when told to."""
     with errors_shown():
         agreed = agreed_items(common.store(), dataset, queue)

@@ -31,8 +31,8 @@ def page() -> None:
 def _draw(overview: CampaignOverview) -> None:
     people, *further_tables = overview.tables()
     if overview.people:
-        _head(overview)
-        _acts(overview)
+        _draw_figures(overview)
+        _offer_actions(overview)
     show_table(people, icon=":material/group:")
     if not overview.people:
         st.caption("The dataset's settings say who is to finish what, on the Datasets page.")
@@ -43,7 +43,7 @@ def _draw(overview: CampaignOverview) -> None:
     page_link("compare", "More of what people marked, on Compare", icon=":material/compare:")
 
 
-def _head(overview: CampaignOverview) -> None:
+def _draw_figures(overview: CampaignOverview) -> None:
     """Say the figures that a lead looks for first."""
     plan, end = overview.plan, overview.until
     about = "If days go on to be like the last fourteen" if end else None
@@ -54,7 +54,7 @@ def _head(overview: CampaignOverview) -> None:
     three.metric("Done by", f"{end:%d %b %Y}" if end else "–", help=about, border=True)
 
 
-def _acts(overview: CampaignOverview) -> None:
+def _offer_actions(overview: CampaignOverview) -> None:
     """Offer what a lead does about people: take back, give back, let in, remind."""
     settings = overview.summary.settings
     at_work = [person.name for person in overview.people if not person.away]

@@ -80,7 +80,7 @@ def page() -> None:
         chosen = choose_annotators(summary.annotators, key=f"compare-{summary.name}")
     choice = ComparisonChoice(summary, reference, chosen)
     leads_all = actor().may(Permission.ADMINISTER)
-    views = {name: view for name, view in _VIEWS.items() if leads_all or view is not _bench}
+    views = {name: view for name, view in _VIEWS.items() if leads_all or view is not _draw_bench}
     tabs = st.tabs(list(views), key="view", on_change="rerun", bind="query-params")
     for tab, view in zip(tabs, views.values(), strict=True):
         if tab.open:
@@ -97,30 +97,30 @@ class ComparisonChoice:
     chosen: tuple[str, ...]
 
 
-def _items(choice: ComparisonChoice) -> None:
+def _draw_items(choice: ComparisonChoice) -> None:
     summary = choice.summary
     aside, main = st.columns([1, 2.1], gap="medium")
     with aside:
-        order, lang = _choices(summary)
+        order, lang = _ask_order(summary)
         item_list(summary, order, lang)
     with main:
-        record = _record(summary, order, lang)
+        record = _find_record(summary, order, lang)
         if record is None:
             st.info("No item is in this language.")
             return
-        _walk(summary, record, order, lang)
-        _beside(choice, record)
-        _passages(record.item)
+        _draw_head(summary, record, order, lang)
+        _draw_side_by_side(choice, record)
+        _draw_passages(record.item)
 
 
-def _choices(summary: DatasetSummary) -> tuple[Order, str | None]:
+def _ask_order(summary: DatasetSummary) -> tuple[Order, str | None]:
     left, right = st.columns(2)
     order = left.selectbox("Order", list(_ORDERS), key="compare-order")
     lang = right.selectbox("Language", [_ALL, *sorted(summary.languages)], key="compare-lang")
     return _ORDERS[order], None if lang == _ALL else lang
 
 
-def _record(summary: DatasetSummary, order: Order, lang: str | None) -> Record | None:
+def _find_record(summary: DatasetSummary, order: Order, lang: str | None) -> Record | None:
     """Return the item that the URL names if it is among those asked for, else the first."""
     item_id = st.query_params.get(ITEM)
     if item_id is not None:
@@ -137,7 +137,7 @@ def _record(summary: DatasetSummary, order: Order, lang: str | None) -> Record |
     return open_record(seen_store(summary), summary.name, rows[0].item_id)
 
 
-def _walk(summary: DatasetSummary, record: Record, order: Order, lang: str | None) -> None:
+def _draw_head(summary: DatasetSummary, record: Record, order: Order, lang: str | None) -> None:
     """Draw which item this is, the way to its neighbours, and its question."""
     item, disagreed = record.item, disagreement(record.annotations)
     about = [plain(item.id), plain(item.lang)]
@@ -163,7 +163,7 @@ def _walk(summary: DatasetSummary, record: Record, order: Order, lang: str | Non
         st.html(question_html(item))
 
 
-def _beside(choice: ComparisonChoice, record: Record) -> None:
+def _draw_side_by_side(choice: ComparisonChoice, record: Record) -> None:
     """Draw the answer once for each of those chosen who annotated the item, a few at a time."""
     annotated_by = {
         annotation.annotator
@@ -187,14 +187,14 @@ def _beside(choice: ComparisonChoice, record: Record) -> None:
     st.html(legend_html())
 
 
-def _passages(item: Item) -> None:
+def _draw_passages(item: Item) -> None:
     if item.passages:
         with st.expander(f"Passages ({len(item.passages)})", icon=":material/article:"):
             for passage in item.passages:
                 st.html(passage_html(passage, item.lang))
 
 
-def _scores(choice: ComparisonChoice) -> None:
+def _draw_scores(choice: ComparisonChoice) -> None:
     summary, reference = choice.summary, choice.reference
     if reference is None:
         st.info(
@@ -216,46 +216,46 @@ def _scores(choice: ComparisonChoice) -> None:
     show_scores(comparison, choice.chosen)
 
 
-def _agreement(choice: ComparisonChoice) -> None:
+def _draw_agreement(choice: ComparisonChoice) -> None:
     comparison = compared(choice.summary, choice.reference)
     if comparison is not None:
         show_agreement(comparison, choice.chosen)
 
 
-def _claims(choice: ComparisonChoice) -> None:
+def _draw_claims(choice: ComparisonChoice) -> None:
     comparison = compared(choice.summary, choice.reference)
     if comparison is not None:
         show_claims(comparison.claims, choice.reference, choice.chosen)
 
 
-def _models(choice: ComparisonChoice) -> None:
+def _draw_models(choice: ComparisonChoice) -> None:
     show_rates(choice.summary)
 
 
-def _stages(choice: ComparisonChoice) -> None:
+def _draw_stages(choice: ComparisonChoice) -> None:
     show_stages(choice.summary)
 
 
-def _reasoning(choice: ComparisonChoice) -> None:
+def _draw_reasoning(choice: ComparisonChoice) -> None:
     show_reasoning(choice.summary, choice.chosen)
 
 
-def _progress(choice: ComparisonChoice) -> None:
+def _draw_progress(choice: ComparisonChoice) -> None:
     show_campaign(choice.summary, choice.chosen)
 
 
-def _bench(_choice: ComparisonChoice) -> None:
+def _draw_bench(_choice: ComparisonChoice) -> None:
     show_bench()
 
 
 _VIEWS: dict[str, Callable[[ComparisonChoice], None]] = {
-    "Items": _items,
-    "Scores": _scores,
-    "Agreement": _agreement,
-    "Claims": _claims,
-    "Models": _models,
-    "Error stages": _stages,
-    "Reasoning": _reasoning,
-    "Progress": _progress,
-    "Bench": _bench,
+    "Items": _draw_items,
+    "Scores": _draw_scores,
+    "Agreement": _draw_agreement,
+    "Claims": _draw_claims,
+    "Models": _draw_models,
+    "Error stages": _draw_stages,
+    "Reasoning": _draw_reasoning,
+    "Progress": _draw_progress,
+    "Bench": _draw_bench,
 }

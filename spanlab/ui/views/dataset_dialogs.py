@@ -69,7 +69,7 @@ def _detect(summary: DatasetSummary) -> None:
         help="offline works without a model and without network: it marks what the passages and "
         "the question do not support.",
     )
-    done = _finished(summary, name)
+    done = _count_finished(summary, name)
     n_left = summary.n_items - done
     if not n_left:
         st.info(f"{plain(name)} has done {counted(summary.n_items, 'item')}: all of them.")
@@ -168,7 +168,7 @@ def _snapshot(summary: DatasetSummary) -> None:
 
 
 def _delete(summary: DatasetSummary) -> None:
-    lost = "\n".join(f"- {plain(part)}" for part in _lost(summary))
+    lost = "\n".join(f"- {plain(part)}" for part in _list_lost(summary))
     text = f"**This deletes, for everybody:**\n{lost}\n\nFor 30 days the bin can bring it back."
     st.error(text, icon=":material/delete_forever:")
     link("export", "Export it first", icon=":material/download:", dataset=summary.name)
@@ -185,7 +185,7 @@ def _delete(summary: DatasetSummary) -> None:
                 _finish(f"{summary.name} was deleted. The bin below keeps it for 30 days.")
 
 
-def _lost(summary: DatasetSummary) -> Iterator[str]:
+def _list_lost(summary: DatasetSummary) -> Iterator[str]:
     """Yield what goes with a dataset, part by part."""
     yield f"{counted(summary.n_items, 'item')}, with questions, answers and passages"
     for kind, whose in _WHOSE.items():
@@ -221,7 +221,7 @@ ACTIONS: Mapping[str, DatasetAction] = {
 }
 
 
-def _finished(summary: DatasetSummary, detector: str) -> int:
+def _count_finished(summary: DatasetSummary, detector: str) -> int:
     for annotator in summary.annotators:
         if annotator.name == detector:
             counts = annotator.counts

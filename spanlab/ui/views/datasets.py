@@ -53,7 +53,7 @@ def page() -> None:
     show_news()
     if not datasets and leads_all:
         _first_steps()
-        _bin()
+        _draw_bin()
         return
     if leads_all:
         with st.expander(
@@ -64,11 +64,11 @@ def page() -> None:
         ):
             import_panel([summary.name for summary in datasets])
     detections = latest_jobs("detect", datasets)
-    for summary in _shown(datasets):
+    for summary in _choose_page(datasets):
         own = [version for version in summaries if version.version_of == summary.name]
-        _card(summary, own, detections.get(summary.name))
+        _draw_card(summary, own, detections.get(summary.name))
     if leads_all:
-        _bin()
+        _draw_bin()
     show_dialog({summary.name: summary for summary in datasets})
 
 
@@ -97,7 +97,7 @@ def _load_samples() -> None:
         st.rerun()
 
 
-def _shown(datasets: Sequence[DatasetSummary]) -> Sequence[DatasetSummary]:
+def _choose_page(datasets: Sequence[DatasetSummary]) -> Sequence[DatasetSummary]:
     """Return the datasets of one page, newest first; with many, people search and turn pages."""
     newest = list(reversed(datasets))
     if len(newest) <= _PER_PAGE:
@@ -112,7 +112,7 @@ def _shown(datasets: Sequence[DatasetSummary]) -> Sequence[DatasetSummary]:
     return matching[(number - 1) * _PER_PAGE : number * _PER_PAGE]
 
 
-def _versions(versions: Sequence[DatasetSummary]) -> None:
+def _draw_versions(versions: Sequence[DatasetSummary]) -> None:
     """Draw the versions of a dataset, the newest first."""
     if versions:
         with st.expander(counted(len(versions), "version"), icon=":material/inventory_2:"):
@@ -129,7 +129,7 @@ def _versions(versions: Sequence[DatasetSummary]) -> None:
                     link("export", "Export", icon=":material/download:", dataset=version.name)
 
 
-def _bin() -> None:
+def _draw_bin() -> None:
     """Draw what was deleted and can come back."""
     binned = store().binned()
     if not binned:
@@ -149,7 +149,7 @@ def _bin() -> None:
                         st.rerun()
 
 
-def _card(
+def _draw_card(
     summary: DatasetSummary, versions: Sequence[DatasetSummary], detection: JobView | None
 ) -> None:
     """Draw one dataset: what can be done with it first, then how far everybody is."""
@@ -157,21 +157,23 @@ def _card(
     with st.container(border=True, key=f"dataset-{name}"):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.subheader(plain(name), anchor=False, width="stretch")
-            _actions(summary)
+            _draw_actions(summary)
         plan = plan_of(store(), summary)
-        st.caption("  \n".join(filter(None, [_about(summary), _rules(summary, plan)])))
+        st.caption(
+            "  \n".join(filter(None, [_describe_items(summary), _describe_rules(summary, plan)]))
+        )
         annotators = with_assigned(summary.annotators, plan)
         if annotators:
             st.html(counts_html(summary, annotators, plan))
         else:
             st.caption("Nobody has annotated it yet: review it, or run a detector.")
-        _versions(versions)
+        _draw_versions(versions)
         if detection is not None and (detection.state not in _GONE or is_watched(detection.id)):
             going = not detection.is_over or is_watched(detection.id)
-            st.fragment(_detection, run_every=EVERY if going else None)(detection.id)
+            st.fragment(_draw_detection, run_every=EVERY if going else None)(detection.id)
 
 
-def _actions(summary: DatasetSummary) -> None:
+def _draw_actions(summary: DatasetSummary) -> None:
     """Draw what can be done with a dataset; links look like the buttons beside them."""
     name = summary.name
     link("review", "Review", icon=":material/edit_note:", dataset=name)
@@ -189,7 +191,7 @@ def _actions(summary: DatasetSummary) -> None:
     chosen_action = st.menu_button(
         "More",
         [action for action in _MORE if leads_all or action != "duplicate"],
-        format_func=_named,
+        format_func=_action_title,
         key=f"more-{name}",
     )
     if chosen_action:
@@ -199,7 +201,7 @@ def _actions(summary: DatasetSummary) -> None:
 _MORE = ("settings", "annotators", "rename", "duplicate", "snapshot", "delete")
 
 
-def _named(action: str) -> str:
+def _action_title(action: str) -> str:
     label = ACTIONS[action].label
     return f"{ACTIONS[action].icon} {f':red[{label}]' if action == 'delete' else label}"
 
@@ -207,7 +209,7 @@ def _named(action: str) -> str:
 _GONE = {JobState.DONE, JobState.CANCELLED}  # these jobs have nothing more to say here
 
 
-def _detection(job_id: str) -> None:
+def _draw_detection(job_id: str) -> None:
     """Draw how far a detection is; when it ends, the counts are drawn anew as well."""
     with errors_shown():
         view = jobs.job(job_id, actor=actor())
@@ -236,7 +238,7 @@ def _tell_end(view: JobView) -> None:
     tell_after_rerun(f"{detector} annotated {counted(good, 'item')} of {dataset}{failed}.")
 
 
-def _rules(summary: DatasetSummary, plan: PlanProgress | None) -> str:
+def _describe_rules(summary: DatasetSummary, plan: PlanProgress | None) -> str:
     """Say what people go by: the plan, with how far it is, and the guidelines."""
     parts = []
     if plan is not None:
@@ -248,7 +250,7 @@ def _rules(summary: DatasetSummary, plan: PlanProgress | None) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _about(summary: DatasetSummary) -> str:
+def _describe_items(summary: DatasetSummary) -> str:
     ordered = sorted(summary.languages.items(), key=lambda pair: (-pair[1], pair[0]))
     named = [
         f"{_LANGUAGE.get(lang, plain(lang))} {count:,}" for lang, count in ordered[:_LANGUAGES]

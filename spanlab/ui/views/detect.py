@@ -53,20 +53,20 @@ def page() -> None:
     if not summaries:
         return
     summary = choose_dataset(summaries)
-    st.caption(plain(_so_far(summary)))
+    st.caption(plain(_describe_progress(summary)))
     latest = latest_job("detect", summary.name, summaries.values())
     # What was started here stands beside its button; earlier jobs are what people come to see.
     started = latest if latest is not None and is_started_here(latest.id) else None
     if latest is not None and started is None:
-        _latest(latest, summary.name)
+        _draw_latest_job(latest, summary.name)
     environment = model_environment(set_up=is_set_up())
     filled = run_form(summary, environment)
-    item = _only_item(summary)
+    item = _ask_only_item(summary)
     with st.container(border=True):
-        _start(summary, {**filled, "items": (item,) if item else ()}, environment, started)
+        _draw_start(summary, {**filled, "items": (item,) if item else ()}, environment, started)
 
 
-def _only_item(summary: DatasetSummary) -> str | None:
+def _ask_only_item(summary: DatasetSummary) -> str | None:
     """Ask whether to do nothing but the item that the address names, as Review's link does."""
     item = st.query_params.get("item")
     if item is None or not review.has_item(store(), summary.name, item):
@@ -81,19 +81,19 @@ def _only_item(summary: DatasetSummary) -> str | None:
     return item if only else None
 
 
-def _so_far(summary: DatasetSummary) -> str:
+def _describe_progress(summary: DatasetSummary) -> str:
     detectors = [who for who in summary.annotators if who.kind in {"detector", "vote"}]
     parts = [f"{who.name}: {counts_in_words(who.counts, summary.n_items)}" for who in detectors]
     return ";  ".join([counted(summary.n_items, "item"), *parts])
 
 
-def _latest(view: JobView, dataset: str) -> None:
+def _draw_latest_job(view: JobView, dataset: str) -> None:
     with st.container(border=True):
         every = None if view.is_over else EVERY
-        st.fragment(_job, run_every=every)(view.id, dataset, view.is_over)
+        st.fragment(_draw_job, run_every=every)(view.id, dataset, view.is_over)
 
 
-def _job(job_id: str, dataset: str, was_over: bool) -> None:
+def _draw_job(job_id: str, dataset: str, was_over: bool) -> None:
     """Draw how far a job is; when it ends, the counts of the page are drawn anew as well."""
     with errors_shown():
         view = jobs.job(job_id, actor=actor())
@@ -110,7 +110,7 @@ def _job(job_id: str, dataset: str, was_over: bool) -> None:
         job_failures(view, dataset)
 
 
-def _start(
+def _draw_start(
     summary: DatasetSummary,
     filled: dict[str, Any],
     environment: ModelEnvironment,
@@ -125,15 +125,15 @@ def _start(
     else:
         with errors_shown():
             request = requested(store(), summary.name, RunOptions.checked(filled))
-            expected = _estimated(summary, request)
-            if not expected.items and _anew(summary, request):
+            expected = _estimate_once(summary, request)
+            if not expected.items and _ask_anew(summary, request):
                 request = request.model_copy(update={"again": True})
-                expected = _estimated(summary, request)
+                expected = _estimate_once(summary, request)
             _show(expected)
             for remark in remarks_on(request.specs):
                 st.info(plain(remark), icon=":material/travel_explore:")
     if started is not None:
-        _latest(started, summary.name)
+        _draw_latest_job(started, summary.name)
     ready = request is not None and expected is not None and expected.items > 0
     with st.container(horizontal=True, vertical_alignment="center"):
         all_of_them = st.button(
@@ -161,7 +161,7 @@ def _start(
         start_job(request.model_dump_json(), submit if all_of_them or try_first else None)
 
 
-def _anew(summary: DatasetSummary, request: RunRequest) -> bool:
+def _ask_anew(summary: DatasetSummary, request: RunRequest) -> bool:
     """Say that all is done, with which other settings if so, and ask whether to do it anew."""
     st.markdown("Nothing is left to do: these detectors have finished every item.")
     for run in jobs.other_settings(request, summary.created, actor=actor()):
@@ -179,7 +179,7 @@ def _anew(summary: DatasetSummary, request: RunRequest) -> bool:
     )
 
 
-def _estimated(summary: DatasetSummary, request: RunRequest) -> RunEstimate:
+def _estimate_once(summary: DatasetSummary, request: RunRequest) -> RunEstimate:
     """Return a request's estimate; computed once for the same request and counts."""
     key = (request.model_dump_json(), repr(summary))
     kept_estimate = st.session_state.get(_ESTIMATE)
@@ -200,8 +200,8 @@ def _show(expected: RunEstimate) -> None:
         "Items to do": f"{expected.items:,}",
         "Calls at most": f"{expected.calls:,}",
         "Searches at most": f"{expected.searches:,}",
-        "Tokens in": short(expected.input_tokens),
-        "Tokens out": short(expected.output_tokens),
+        "Tokens in": shorten(expected.input_tokens),
+        "Tokens out": shorten(expected.output_tokens),
         "Cost at most": cost,
     }
     if not expected.searches:
@@ -217,7 +217,7 @@ def _show(expected: RunEstimate) -> None:
     st.caption(plain(f"An estimate: {'; '.join(notes)}."))
 
 
-def short(number: int) -> str:
+def shorten(number: int) -> str:
     """Return ``950``, ``12.3 k``, ``4.5 M``."""
     if number < 10_000:
         return f"{number:,}"

@@ -28,7 +28,12 @@ from spanlab.schema import DatasetSummary
 from spanlab.ui.common import actor, kept, plain, server_files
 from spanlab.ui.forms import ask, model_options_form, options_form
 from spanlab.ui.messages import errors_shown
-from spanlab.ui.model_setup import model_check, model_problem, model_setup, set_up_model
+from spanlab.ui.model_setup import (
+    draw_model_check,
+    draw_model_problem,
+    draw_model_setup,
+    set_up_model,
+)
 from spanlab.workflows.detection.models import ModelEnvironment
 from spanlab.workflows.detection.request import RunOptions, usual_concurrency
 from spanlab.workflows.detection.selection import DetectorSelection, is_ensemble
@@ -50,31 +55,31 @@ def run_form(summary: DatasetSummary, environment: ModelEnvironment) -> dict[str
     filled: dict[str, Any] = {}
     left, right = st.columns([1.15, 1], gap="large")
     with left:
-        filled["detectors"], filled["options"] = _detectors()
+        filled["detectors"], filled["options"] = _ask_detectors()
     asking = [name for name in filled["detectors"] if asks_models(name)]
     with right:
         if not asking:
-            _heading("Model and passages")
+            _draw_heading("Model and passages")
             st.caption(
                 "No language model is asked: the passages that an item has are read."
                 if filled["detectors"]
                 else "Depends on the detectors: choose at least one."
             )
         else:
-            models = _model(asking, environment)
+            models = _ask_model(asking, environment)
             models["model_options"] = model_options_form(asking, "detect")
             if environment.problem is None:
-                model_check(DetectorSelection(detectors=tuple(asking), **models))
-            filled |= models | _passages(environment)
-    return filled | _limits(filled["detectors"], bool(asking))
+                draw_model_check(DetectorSelection(detectors=tuple(asking), **models))
+            filled |= models | _ask_passages(environment)
+    return filled | _ask_limits(filled["detectors"], bool(asking))
 
 
-def _detectors() -> tuple[tuple[str, ...], dict[str, JsonValue]]:
-    _heading("Detectors")
+def _ask_detectors() -> tuple[tuple[str, ...], dict[str, JsonValue]]:
+    _draw_heading("Detectors")
     names: list[str] = []
     options: dict[str, JsonValue] = {}
-    offered = sorted(installed().items(), key=lambda named_entry: _group(named_entry[1]))
-    for group, members in groupby(offered, lambda named_entry: _group(named_entry[1])):
+    offered = sorted(installed().items(), key=lambda named_entry: _group_number(named_entry[1]))
+    for group, members in groupby(offered, lambda named_entry: _group_number(named_entry[1])):
         st.markdown(f"**{_GROUPS[group]}**")
         for name, entry in members:
             if _offer(name, entry):
@@ -86,7 +91,7 @@ def _detectors() -> tuple[tuple[str, ...], dict[str, JsonValue]]:
 _GROUPS = (*(f"Needs {group}" for group in GROUPS), "Cannot be used")
 
 
-def _group(entry: DetectorEntry | BrokenDetector) -> int:
+def _group_number(entry: DetectorEntry | BrokenDetector) -> int:
     return len(GROUPS) if isinstance(entry, BrokenDetector) else GROUPS.index(entry.group)
 
 
@@ -103,15 +108,15 @@ def _offer(name: str, entry: DetectorEntry | BrokenDetector) -> bool:
     return is_chosen
 
 
-def _model(asking: Sequence[str], environment: ModelEnvironment) -> dict[str, Any]:
-    _heading("Model")
-    model_problem(environment)
+def _ask_model(asking: Sequence[str], environment: ModelEnvironment) -> dict[str, Any]:
+    _draw_heading("Model")
+    draw_model_problem(environment)
     name, cost = st.columns([1.4, 1])
     with name:
         filled = ask(DetectorSelection, "detect", "model", model={"default": environment.model})
     with cost:
         filled |= ask(DetectorSelection, "detect", "price", price={"default": environment.price})
-    model_setup(environment)
+    draw_model_setup(environment)
     one_model = False
     for ensemble in filter(is_ensemble, asking):
         own = ", ".join(models_of(ensemble))
@@ -123,15 +128,15 @@ def _model(asking: Sequence[str], environment: ModelEnvironment) -> dict[str, An
     return {**filled, "model": set_up_model(str(filled["model"])), "one_model": one_model}
 
 
-def _passages(environment: ModelEnvironment) -> dict[str, JsonValue]:
-    _heading("Passages")
+def _ask_passages(environment: ModelEnvironment) -> dict[str, JsonValue]:
+    _draw_heading("Passages")
     files = server_files()
     kinds = [name for name, kind in source_kinds().items() if not kind.corpus or files is not None]
     filled = ask(PassageSource, "detect", "search", search={"choices": tuple(kinds)})
     name = str(filled["search"])
     kind = source_kinds()[name]
     service = kind.service
-    st.caption(plain(_about(service, environment) if service else kind.about))
+    st.caption(plain(_describe_service(service, environment) if service else kind.about))
     keywords = [
         option.keyword
         for option in options_in(PassageSource)
@@ -144,7 +149,7 @@ def _passages(environment: ModelEnvironment) -> dict[str, JsonValue]:
     return filled
 
 
-def _about(provider: SearchService, environment: ModelEnvironment) -> str:
+def _describe_service(provider: SearchService, environment: ModelEnvironment) -> str:
     """Say what a search service needs and costs."""
     needed = [name for name in (provider.key, *provider.environment.values()) if name]
     if not provider.address:
@@ -158,7 +163,7 @@ def _about(provider: SearchService, environment: ModelEnvironment) -> str:
     return f"{'; '.join(filter(None, parts))}."
 
 
-def _limits(detectors: tuple[str, ...], asking: bool) -> dict[str, JsonValue]:
+def _ask_limits(detectors: tuple[str, ...], asking: bool) -> dict[str, JsonValue]:
     """Ask for limits, which most runs do without."""
     usual = {"placeholder": str(usual_concurrency(detectors))}
     with st.expander("Limits and concurrency", icon=":material/tune:"):
@@ -177,7 +182,7 @@ def _limits(detectors: tuple[str, ...], asking: bool) -> dict[str, JsonValue]:
     return filled
 
 
-def _heading(text: str) -> None:
+def _draw_heading(text: str) -> None:
     st.subheader(text, anchor=False)
 
 

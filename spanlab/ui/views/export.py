@@ -82,25 +82,25 @@ def page() -> None:
             summary.annotators, key=f"export-{summary.name}", label="Annotators"
         )
     everybody = len(chosen) == len(summary.annotators)
-    filled = _only(summary) | _format()
+    filled = _ask_filters(summary) | _ask_format()
     filled["annotators"] = () if everybody else tuple(chosen)
     choice = ExportChoice.checked(filled)
-    _summary(summary, chosen)
+    _say_contents(summary, chosen)
     if not chosen and not everybody:
         st.info("Choose whose annotations go into the file.", icon=":material/group:")
         return
     beginning = preview_of(summary, choice)
-    _act(
+    _offer_file(
         summary,
         _ExportRequest(summary.name, choice, seen_store(summary).reader),
         ready=beginning is not None,
     )
-    _progress(summary, chosen)
+    _draw_progress(summary, chosen)
     if beginning is not None:
         show_preview(summary, choice, beginning)
 
 
-def _act(summary: DatasetSummary, request: _ExportRequest, *, ready: bool) -> None:
+def _offer_file(summary: DatasetSummary, request: _ExportRequest, *, ready: bool) -> None:
     """Offer the file as a download and, where the server's files may be named, on the server."""
     files = server_files()
     if files is None:
@@ -115,7 +115,7 @@ def _act(summary: DatasetSummary, request: _ExportRequest, *, ready: bool) -> No
         _write(summary, request, files, ready=ready)
 
 
-def _only(summary: DatasetSummary) -> dict[str, Any]:
+def _ask_filters(summary: DatasetSummary) -> dict[str, Any]:
     """Ask which states, languages and labels go into the file; by default all."""
     page = f"export-{summary.name}"
     labels = [*seen_store(summary).labels(summary.name), ""]
@@ -131,7 +131,7 @@ def _only(summary: DatasetSummary) -> dict[str, Any]:
     return filled
 
 
-def _format() -> dict[str, Any]:
+def _ask_format() -> dict[str, Any]:
     """Ask for the format, as a grid, and for what only one of them has."""
     st.html(_GRID)
     format = st.radio(
@@ -146,7 +146,7 @@ def _format() -> dict[str, Any]:
     return {"format": format, **format_options}
 
 
-def _summary(summary: DatasetSummary, chosen: Sequence[str]) -> None:
+def _say_contents(summary: DatasetSummary, chosen: Sequence[str]) -> None:
     """Say how many items there are, and what those chosen have not annotated yet."""
     whose = [who for who in summary.annotators if who.name in chosen]
     items = f"**{counted(summary.n_items, 'item')}.**"
@@ -154,7 +154,7 @@ def _summary(summary: DatasetSummary, chosen: Sequence[str]) -> None:
         st.markdown(f"{items} Nobody has annotated them yet: the file has the items alone.")
         return
     plan = plan_of(seen_store(summary), summary)
-    missing = [text for who in whose if (text := _missing(who, summary.n_items, plan))]
+    missing = [text for who in whose if (text := _describe_missing(who, summary.n_items, plan))]
     if len(missing) > _NAMED:
         missing = [f"{len(missing):,} of {len(whose):,} annotators have not annotated all of them."]
     if plan is not None and plan.done < plan.needed:
@@ -166,14 +166,14 @@ def _summary(summary: DatasetSummary, chosen: Sequence[str]) -> None:
     st.markdown(" ".join([items, f"The file has the labels of {named}{more}.", *missing]))
 
 
-def _progress(summary: DatasetSummary, chosen: Sequence[str]) -> None:
+def _draw_progress(summary: DatasetSummary, chosen: Sequence[str]) -> None:
     """Draw how far those chosen are."""
     whose = [who for who in summary.annotators if who.name in chosen]
     if whose:
         st.html(counts_html(summary, whose, plan_of(seen_store(summary), summary)))
 
 
-def _missing(annotator: AnnotatorSummary, n_items: int, plan: PlanProgress | None) -> str:
+def _describe_missing(annotator: AnnotatorSummary, n_items: int, plan: PlanProgress | None) -> str:
     """Say how much an annotator lacks; empty for nothing, and for people, whom a plan tells of."""
     if plan is not None and annotator.kind is AnnotatorKind.PERSON:
         return ""
@@ -255,7 +255,7 @@ def _write(
     if not pressed:
         return
     with errors_shown("Nothing was written."):
-        target = _target(files, path, overwrite=overwrite)
+        target = _check_target(files, path, overwrite=overwrite)
         items = _export(summary, request, target)
         st.success(
             f"{counted(items, 'item')} written to {plain(str(target))}",
@@ -263,7 +263,7 @@ def _write(
         )
 
 
-def _target(files: ServerFiles, path: str, *, overwrite: bool) -> Path:
+def _check_target(files: ServerFiles, path: str, *, overwrite: bool) -> Path:
     if not path:
         raise InputError("there is no path", expected="where to write the file")
     target = files.path(path)

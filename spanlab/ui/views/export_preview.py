@@ -32,7 +32,7 @@ def preview_of(summary: DatasetSummary, choice: ExportChoice) -> str | None:
             edits = look.n_operations(summary.name)
             plan = str(summary.settings.measurement)
             fingerprint = (*summary.fingerprint, edits, look.reader, plan)
-            overview = _overview(summary.name, choice, fingerprint, look)
+            overview = _count_overview(summary.name, choice, fingerprint, look)
         return preview_report(look, summary.name, overview, choice)
     return None
 
@@ -66,7 +66,7 @@ def show_preview(summary: DatasetSummary, choice: ExportChoice, beginning: str) 
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _overview(
+def _count_overview(
     dataset: str, choice: ExportChoice, fingerprint: tuple[object, ...], _store: Store
 ) -> Overview:
     """Count now, or return what any session has counted; ``seen`` tells changes."""

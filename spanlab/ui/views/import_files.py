@@ -1,4 +1,4 @@
-"""What the import's form names, as files that can be read, and their first records."""
+"""The files that the import form names, made readable, and their first records."""
 
 from __future__ import annotations
 
@@ -67,17 +67,17 @@ class ReadableFiles:
 
 
 @contextmanager
-def readable(choice: ImportChoice) -> Iterator[ReadableFiles]:
-    """Have the chosen files where they can be read, for as long as the block runs.
+def make_readable(choice: ImportChoice) -> Iterator[ReadableFiles]:
+    """Store uploads in a folder, so that the chosen files can be read while the block runs.
 
     Raises:
         InputError: there is no such file, or the block raises one, by the uploads' own names.
     """
     with tempfile.TemporaryDirectory(prefix="spanlab-import-") as folder:
         try:
-            yield _saved(choice, Path(folder))
+            yield _save_uploads(choice, Path(folder))
         except InputError as error:
-            raise _as_uploaded(error, folder) from error
+            raise _rename_as_uploaded(error, folder) from error
 
 
 def preview_of(choice: ImportChoice) -> ImportPreview:
@@ -90,7 +90,7 @@ def preview_of(choice: ImportChoice) -> ImportPreview:
     if choice.uploads and kept_preview is not None and kept_preview[0] == choice.key():
         earlier: ImportPreview = kept_preview[1]
         return earlier
-    with readable(choice) as readable_files:
+    with make_readable(choice) as readable_files:
         preview = preview_import(readable_files.files, readable_files.options)
     st.session_state[_PREVIEW] = (choice.key(), preview)
     return preview
@@ -108,20 +108,20 @@ def layout_of(choice: ImportChoice) -> RecordLayout:
     if choice.uploads and kept_layout is not None and kept_layout[0] == first_file.key():
         earlier: RecordLayout = kept_layout[1]
         return earlier
-    with readable(first_file) as readable_files:
+    with make_readable(first_file) as readable_files:
         layout = table_layout(readable_files.files[0], readable_files.options)
     st.session_state[_LAYOUT] = (first_file.key(), layout)
     return layout
 
 
-def _saved(choice: ImportChoice, folder: Path) -> ReadableFiles:
-    files = _on_server(choice.paths)
+def _save_uploads(choice: ImportChoice, folder: Path) -> ReadableFiles:
+    files = _find_on_server(choice.paths)
     for upload in choice.uploads:
         upload.seek(0)
         files.append(save_upload(upload.name, upload, folder))
     contexts = choice.options.contexts
     if contexts is not None:
-        (contexts,) = _on_server([str(contexts)])
+        (contexts,) = _find_on_server([str(contexts)])
     elif choice.contexts is not None:
         apart = folder / "passages"
         apart.mkdir()
@@ -134,12 +134,12 @@ def _saved(choice: ImportChoice, folder: Path) -> ReadableFiles:
     return ReadableFiles(sources.files, options, str(folder))
 
 
-def _on_server(named: Sequence[str]) -> list[Path]:
+def _find_on_server(named: Sequence[str]) -> list[Path]:
     offered = server_files()
     return [] if offered is None else offered.named(named)
 
 
-def _as_uploaded(error: InputError, folder: str) -> InputError:
+def _rename_as_uploaded(error: InputError, folder: str) -> InputError:
     renamed = copy(error)
     renamed.what = error.what.replace(f"{folder}/", "")
     renamed.file = None if error.file is None else error.file.replace(f"{folder}/", "")

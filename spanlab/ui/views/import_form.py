@@ -56,9 +56,9 @@ def import_form(datasets: Sequence[str]) -> ImportChoice:
             horizontal=True,
             key=f"import-kind-{_round()}",
         )
-    uploads, paths = _files()
+    uploads, paths = _ask_files()
     if kind == _PREDICTIONS:
-        return _predictions(uploads, paths, datasets)
+        return _ask_predictions(uploads, paths, datasets)
     stem = _stem(uploads[0].name if uploads else (paths[0] if paths else ""))
     left, right = st.columns(2)
     name = left.text_input(
@@ -76,14 +76,14 @@ def import_form(datasets: Sequence[str]) -> ImportChoice:
         if not uploads and server_files() is not None:
             reading = _ask("contexts", contexts={"kind": "text"})
         else:
-            reading, contexts = {}, _contexts()
+            reading, contexts = {}, _ask_contexts()
         reading |= _ask("skip_bad")
     path = reading.pop("contexts", None)
     choice = choice.with_options(contexts=Path(path) if path else None, **reading)
     return replace(choice, contexts=contexts)
 
 
-def _predictions(
+def _ask_predictions(
     uploads: Sequence[UploadedFile], paths: Sequence[str], datasets: Sequence[str]
 ) -> ImportChoice:
     left, right = st.columns(2)
@@ -112,7 +112,7 @@ def _stem(file_name: str) -> str:
     ]
 
 
-def _files() -> tuple[Sequence[UploadedFile], Sequence[str]]:
+def _ask_files() -> tuple[Sequence[UploadedFile], Sequence[str]]:
     place = _UPLOAD
     if server_files() is not None:
         place = st.segmented_control(
@@ -143,7 +143,7 @@ def _files() -> tuple[Sequence[UploadedFile], Sequence[str]]:
     return (), [path.strip()] if path.strip() else []
 
 
-def _contexts() -> UploadedFile | None:
+def _ask_contexts() -> UploadedFile | None:
     return st.file_uploader(
         "Passages",
         type=["jsonl", "zip"],
@@ -154,20 +154,20 @@ def _contexts() -> UploadedFile | None:
 
 def _with_columns(choice: ImportChoice) -> ImportChoice:
     """Draw which records are read and what their columns are, if the first file has columns."""
-    layout = _layout(choice)
+    layout = _read_layout(choice)
     if len(layout.lists) > 1:
         records_option = {"kind": "choice", "choices": layout.lists, "default": layout.lists[0]}
         choice = choice.with_options(**_ask("records", records=records_option))
-        layout = _layout(choice)
+        layout = _read_layout(choice)
     if not layout.columns:
         return choice
-    choice = choice.with_options(columns=_mapping(layout))
+    choice = choice.with_options(columns=_ask_columns(layout))
     if "messages" in {**layout.guesses, **(choice.options.columns or {})}:
         choice = choice.with_options(**_ask("turns"))
     return choice
 
 
-def _layout(choice: ImportChoice) -> RecordLayout:
+def _read_layout(choice: ImportChoice) -> RecordLayout:
     with suppress(SpanlabError):  # which the preview says
         return layout_of(choice)
     return RecordLayout()
@@ -175,12 +175,12 @@ def _layout(choice: ImportChoice) -> RecordLayout:
 
 def lacks_answer(choice: ImportChoice) -> bool:
     """Say whether the first file has columns, and nobody knows yet which is the answer."""
-    layout = _layout(choice)
+    layout = _read_layout(choice)
     known_fields = {*layout.guesses, *(choice.options.columns or {})}
     return bool(layout.columns) and not known_fields & {"answer", "messages"}
 
 
-def _mapping(layout: RecordLayout) -> Mapping[str, str] | None:
+def _ask_columns(layout: RecordLayout) -> Mapping[str, str] | None:
     show_samples(layout.samples)
     st.markdown(
         "**Columns**",

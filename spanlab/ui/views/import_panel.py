@@ -15,7 +15,7 @@ from spanlab.schema import Item
 from spanlab.ui.common import link, plain, remember_dataset, store
 from spanlab.ui.counts import kind_beside
 from spanlab.ui.messages import errors_shown, progress
-from spanlab.ui.views.import_files import ImportChoice, ReadableFiles, preview_of, readable
+from spanlab.ui.views.import_files import ImportChoice, ReadableFiles, make_readable, preview_of
 from spanlab.ui.views.import_form import clear_form, import_form, lacks_answer
 from spanlab.workflows.import_files import estimate_items
 from spanlab.workflows.import_preview import ImportPreview
@@ -52,7 +52,7 @@ def starts_open() -> bool:
 
 
 def import_panel(datasets: Sequence[str] = ()) -> None:
-    """Draw the form, what it would import, and the button, which its result takes the place of.
+    """Draw the import form, a preview, and the button, which the result replaces.
 
     The form stays as it is above the result, so that nothing moves away from where people look.
 
@@ -175,7 +175,7 @@ def _offer_rejects(dataset: str, rejects: Sequence[RejectedRecord]) -> None:
 def _import(choice: ImportChoice) -> _ImportResult:
     if not choice.dataset:
         raise UsageError("the dataset needs a name")
-    with readable(choice) as readable_files:
+    with make_readable(choice) as readable_files:
         system = choice.options.system
         if system is not None:
             with progress("Joining", None) as advance:
@@ -191,10 +191,12 @@ def _import(choice: ImportChoice) -> _ImportResult:
                 readable_files.options,
                 on_progress=advance,
             )
-        return _ImportResult(choice.dataset, _source(choice), _named(imported, readable_files))
+        return _ImportResult(
+            choice.dataset, _source(choice), _rename_as_uploaded(imported, readable_files)
+        )
 
 
-def _named(imported: ImportResult, readable_files: ReadableFiles) -> ImportResult:
+def _rename_as_uploaded(imported: ImportResult, readable_files: ReadableFiles) -> ImportResult:
     """Take the temporary folder out of all names of uploaded files."""
     return replace(
         imported,

@@ -1,4 +1,4 @@
-"""A job on its page and on others."""
+"""Widgets that show a job, on the page Jobs and on others."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def job_actions(view: JobView, key: str, *extra: Callable[[], None]) -> None:
                 button.label,
                 icon=button.icon,
                 key=f"{key}-{button.label}-{view.id}",
-                on_click=_act,
+                on_click=_act_on_job,
                 args=(button.act, view.id),
             )
         for draw in extra:
@@ -136,7 +136,7 @@ def job_failures(view: JobView, dataset: str | None) -> None:
     shown = len(view.failures)
     st.markdown(f"**{counted(shown, 'failure')}{' (the newest)' if shown >= 200 else ''}**")
     for reason, failures in ordered[:_REASONS]:
-        _group(reason, failures, dataset)
+        _draw_failures(reason, failures, dataset)
     if len(ordered) > _REASONS:
         st.caption(f"{len(ordered) - _REASONS} more reasons")
 
@@ -192,7 +192,7 @@ def _share(view: JobView) -> float:
     return share(view.progress.done, view.progress.total)
 
 
-def _group(reason: str, failures: Sequence[FailedItem], dataset: str | None) -> None:
+def _draw_failures(reason: str, failures: Sequence[FailedItem], dataset: str | None) -> None:
     detectors = ", ".join(sorted({failure.detector for failure in failures}))
     with st.container(border=True, gap="small"):
         st.markdown(f"{len(failures):,} × {plain(reason)}")
@@ -208,7 +208,7 @@ def _group(reason: str, failures: Sequence[FailedItem], dataset: str | None) -> 
                 st.caption(f"and {len(ids) - _ITEMS:,} more", width="content")
 
 
-def _act(act: Callable[..., object], job_id: str) -> None:
+def _act_on_job(act: Callable[..., object], job_id: str) -> None:
     st.session_state[_CHANGED] = True
     try:
         act(job_id, actor=actor())

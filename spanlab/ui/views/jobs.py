@@ -1,4 +1,4 @@
-"""The page Jobs, and a job on other pages."""
+"""The page Jobs."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ _OPEN = "job"  # query parameter: the job whose details are shown
 def page() -> None:
     """Draw the page."""
     title("Jobs")
-    st.fragment(_jobs, run_every=EVERY)()
+    st.fragment(_draw_jobs, run_every=EVERY)()
 
 
-def _jobs() -> None:
+def _draw_jobs() -> None:
     """Draw one page of jobs; this alone runs again while they go on."""
     job_changed()  # the jobs are read anew here in any case
     number = st.session_state.get(_PAGE, 0)
     with errors_shown():
         views = jobs.jobs(limit=_PER_PAGE, page=number, actor=actor())
         if not views and number == 0:
-            _no_jobs()
+            _say_no_jobs()
             return
         if views:
-            _head()
+            _draw_head()
         for view in views:
-            _row(view)
+            _draw_row(view)
         if not views:
             st.caption("There are no older jobs.")
-        _turn(number, full=len(views) == _PER_PAGE)
+        _draw_page_buttons(number, full=len(views) == _PER_PAGE)
 
 
-def _no_jobs() -> None:
+def _say_no_jobs() -> None:
     st.info(
         "No job has been started yet. Start detectors on the Detect page, or with "
         "`spanlab annotate DATASET`; work goes on here while you review.",
@@ -60,12 +60,12 @@ def _no_jobs() -> None:
     page_link("detect", "Go to Detect", icon=":material/manage_search:")
 
 
-def _head() -> None:
+def _draw_head() -> None:
     for cell, name in zip(st.columns(_WIDTHS), _COLUMNS, strict=True):
         cell.caption(name)
 
 
-def _row(view: JobView) -> None:
+def _draw_row(view: JobView) -> None:
     is_open = st.query_params.get(_OPEN) == view.id
     row = summary_of(view)
     with st.container(key=f"job-{view.id}", gap="small"):
@@ -86,11 +86,11 @@ def _row(view: JobView) -> None:
             st.caption(f":material/error: {plain(view.error)}")
         if is_open:
             with errors_shown(), st.container(border=True):
-                _details(jobs.job(view.id, actor=actor()))
+                _draw_details(jobs.job(view.id, actor=actor()))
 
 
-def _details(view: JobView) -> None:
-    st.caption(_about(view))
+def _draw_details(view: JobView) -> None:
+    st.caption(_describe_job(view))
     job_progress(view)
     job_actions(view, "jobs")
     dataset = dataset_of(view, store().datasets())
@@ -100,7 +100,7 @@ def _details(view: JobView) -> None:
     job_log(view)
 
 
-def _about(view: JobView) -> str:
+def _describe_job(view: JobView) -> str:
     began = view.created.astimezone()
     return plain(f"{_KINDS[view.kind]} {view.id} · requested {began:%-d %B %Y, %H:%M}")
 
@@ -115,7 +115,7 @@ def _toggle(job_id: str | None) -> None:
         st.query_params[_OPEN] = job_id
 
 
-def _turn(number: int, *, full: bool) -> None:
+def _draw_page_buttons(number: int, *, full: bool) -> None:
     if number == 0 and not full:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -128,11 +128,11 @@ def _turn(number: int, *, full: bool) -> None:
                 icon=icon,
                 key=f"jobs-{label.lower()}",
                 disabled=not possible,
-                on_click=_go,
+                on_click=_turn_page,
                 args=(number + step,),
             )
         st.caption(f"Page {number + 1}", width="content")
 
 
-def _go(number: int) -> None:
+def _turn_page(number: int) -> None:
     st.session_state[_PAGE] = max(number, 0)

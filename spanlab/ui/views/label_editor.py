@@ -23,7 +23,13 @@ _STEPS: Final = (
 
 
 class EditedRows:
-    """Rows of one ``noun``; their ``fields`` begin with a value, and each has a key of its own."""
+    """Rows of widgets that people add, move and delete in a session, such as labels.
+
+    Args:
+        name: what the widgets' keys begin with.
+        noun: what one row is called in help texts.
+        fields: the fields of a row, each with the value of a new one.
+    """
 
     def __init__(self, name: str, noun: str, fields: Mapping[str, Any]) -> None:
         self._name = f"spanlab.{name}s"  # the numbers of the rows, in their order
@@ -133,12 +139,12 @@ def edit_labels(labels: Sequence[SpanLabel]) -> tuple[SpanLabel, ...] | None:
     )
     st.html(_STYLE)
     values = [ROWS.values(row) for row in ROWS.numbers]
-    wrong = [_problems(index, values) for index in range(len(values))]
+    wrong = [_find_problems(index, values) for index in range(len(values))]
     with st.container(key="label-rows"):
         if values:
-            _heads()
+            _draw_heads()
         for index in range(len(values)):
-            _row(index, wrong[index])
+            _draw_row(index, wrong[index])
     st.button("Add a label", icon=":material/add:", on_click=ROWS.add)
     if any(wrong):
         return None
@@ -151,18 +157,18 @@ def _take_set() -> None:
         ROWS.begin((label.model_dump() for label in LABEL_SETS[name]), anew=True)
 
 
-def _heads() -> None:
+def _draw_heads() -> None:
     heads = ("", "Label", "Colour", "Key", "Description")
     for column, head in zip(st.columns(_WIDTHS), heads, strict=False):
         column.caption(head)
 
 
-def _row(index: int, wrong: Mapping[str, str]) -> None:
+def _draw_row(index: int, wrong: Mapping[str, str]) -> None:
     """Draw one label, and under it what is wrong with its fields."""
     row, number = ROWS.numbers[index], index + 1
     columns = st.columns(_WIDTHS, vertical_alignment="center")
     with columns[0]:
-        st.session_state[ROWS.key(row, "picker")] = _shown(index, ROWS.values(row)["colour"])
+        st.session_state[ROWS.key(row, "picker")] = _shown_colour(index, ROWS.values(row)["colour"])
         st.color_picker(
             f"Pick the colour of label {number}",
             label_visibility="collapsed",
@@ -193,7 +199,7 @@ def _take_picked(row: int) -> None:
     st.session_state[ROWS.key(row, "colour")] = st.session_state[ROWS.key(row, "picker")]
 
 
-def _shown(index: int, colour: str) -> str:
+def _shown_colour(index: int, colour: str) -> str:
     """Return the colour to show: the one typed, else the one that the editor takes."""
     try:
         return colour_of(colour) or PALETTE[index % len(PALETTE)]
@@ -201,7 +207,7 @@ def _shown(index: int, colour: str) -> str:
         return "#ffffff"
 
 
-def _problems(index: int, values: Sequence[Mapping[str, str]]) -> dict[str, str]:
+def _find_problems(index: int, values: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Return what is wrong with the fields of one label, by field."""
     fields = values[index]
     problems = {}

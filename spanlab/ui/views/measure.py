@@ -73,10 +73,10 @@ def page() -> None:
     plan = summary.settings.measurement
     if plan is not None:
         with errors_shown():
-            _state(summary, plan)
+            _draw_state(summary, plan)
     with errors_shown():
         st.subheader("Another plan" if plan else "Plan the measurement", anchor=False)
-        _offer(summary, _ask(summary, detectors))
+        _offer_plan(summary, _ask(summary, detectors))
 
 
 def _ask(summary: DatasetSummary, detectors: list[str]) -> MeasurementPlan:
@@ -88,7 +88,7 @@ def _ask(summary: DatasetSummary, detectors: list[str]) -> MeasurementPlan:
     annotator = first.selectbox(
         "Detector",
         detectors,
-        index=_place(detectors, plan.annotator),
+        index=_index_of(detectors, plan.annotator),
         key=f"measure-detector-{name}",
         help="Whose marks the reviews correct.",
     )
@@ -97,7 +97,7 @@ def _ask(summary: DatasetSummary, detectors: list[str]) -> MeasurementPlan:
     field = third.selectbox(
         "By group",
         fields,
-        index=_place(fields, plan.by),
+        index=_index_of(fields, plan.by),
         format_func=lambda field: field or "no groups",
         key=f"measure-by-{name}",
     )
@@ -131,7 +131,7 @@ def _ask_more(summary: DatasetSummary, plan: MeasurementPlan, field: str | None)
         design = left.selectbox(
             "Sample",
             designs,
-            index=_place(designs, plan.design),
+            index=_index_of(designs, plan.design),
             format_func=_DESIGNS.__getitem__,
             key=f"measure-design-{name}",
             help="How likely each item is to be reviewed. The odds are known and stored.",
@@ -172,10 +172,10 @@ def _ask_more(summary: DatasetSummary, plan: MeasurementPlan, field: str | None)
     }
 
 
-def _offer(summary: DatasetSummary, plan: MeasurementPlan) -> None:
+def _offer_plan(summary: DatasetSummary, plan: MeasurementPlan) -> None:
     """Say how many reviews a plan takes, and store it on request; another one is asked about."""
     stored_plan = summary.settings.measurement
-    measurement = _measured(summary.name, plan, _seen(summary), store())
+    measurement = _measure_once(summary.name, plan, _fingerprint(summary), store())
     needed, items = measurement.more + measurement.rate.reviews, measurement.rate.items
     guess = (
         "from the reviews so far" if measurement.rate.finite else "a guess, from the marks alone"
@@ -213,10 +213,10 @@ def _store(dataset: str, plan: MeasurementPlan) -> None:
     st.rerun()
 
 
-def _state(summary: DatasetSummary, plan: MeasurementPlan) -> None:
+def _draw_state(summary: DatasetSummary, plan: MeasurementPlan) -> None:
     """Draw what the stored plan has come to."""
-    fingerprint = _seen(summary)
-    measurement = _measured(summary.name, plan, fingerprint, store())
+    fingerprint = _fingerprint(summary)
+    measurement = _measure_once(summary.name, plan, fingerprint, store())
     rate = measurement.rate.finite
     unit = "Answers" if plan.unit == "answers" else f"Share of {plan.unit}"
     left, right = st.columns([1, 3], vertical_alignment="center")
@@ -224,7 +224,7 @@ def _state(summary: DatasetSummary, plan: MeasurementPlan) -> None:
         f"{unit} hallucinated", "not known yet" if rate is None else f"{100 * rate.mean:.1f} %"
     )
     with right:
-        st.markdown(f"{plain(measurement.line)}  \n{plain(_about(measurement))}")
+        st.markdown(f"{plain(measurement.line)}  \n{plain(_describe_plan(measurement))}")
         with st.container(horizontal=True):
             link(
                 "review",
@@ -235,16 +235,16 @@ def _state(summary: DatasetSummary, plan: MeasurementPlan) -> None:
             )
             page_link("compare", "Compare", icon=":material/compare:")
     if rate is not None:
-        _certificate(summary.name, plan, fingerprint)
-        _pictures(measurement, _reliability(summary.name, plan, fingerprint, store()))
+        _draw_certificate(summary.name, plan, fingerprint)
+        _draw_pictures(measurement, _read_reliability(summary.name, plan, fingerprint, store()))
     for remark in measurement.remarks:
         st.caption(plain(remark))
 
 
-def _certificate(dataset: str, plan: MeasurementPlan, fingerprint: tuple[object, ...]) -> None:
+def _draw_certificate(dataset: str, plan: MeasurementPlan, fingerprint: tuple[object, ...]) -> None:
     """Offer the certificate as a file, and say of one that somebody has whether it still holds."""
     with st.expander("Certificate", icon=":material/verified:"):
-        certificate = _certified(dataset, plan, fingerprint, store())
+        certificate = _certify_once(dataset, plan, fingerprint, store())
         files = {
             "html": ("Page with pictures", "text/html", certificate_html(certificate)),
             "json": (
@@ -279,33 +279,33 @@ def _certificate(dataset: str, plan: MeasurementPlan, fingerprint: tuple[object,
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _certified(
+def _certify_once(
     dataset: str, plan: MeasurementPlan, fingerprint: tuple[object, ...], _store: Store
 ) -> Certificate:
     return certify(_store, dataset)
 
 
-def _about(measurement: Measurement) -> str:
+def _describe_plan(measurement: Measurement) -> str:
     plan, rate = measurement.plan, measurement.rate
     reviews = f"{counted(rate.reviews, 'review')} of {counted(rate.items, 'item')}"
     hidden = "shown" if plan.show_suggestions else "hidden"
     return f"{plan.annotator} · {reviews} · suggestions {hidden} in review"
 
 
-def _pictures(measurement: Measurement, reliability: ResultTable) -> None:
+def _draw_pictures(measurement: Measurement, reliability: ResultTable) -> None:
     rates, *differences = measurement.tables()
     show_grid(rates, "Rates by group, with 95 % intervals")
     left, right = st.columns(2)
     with left:
-        _picture(corrected_table(measurement))
-        _picture(reliability)
+        _draw_picture(corrected_table(measurement))
+        _draw_picture(reliability)
     with right:
-        _picture(history_table(measurement))
+        _draw_picture(history_table(measurement))
         for table in differences:
             show_table(table)
 
 
-def _picture(table: ResultTable) -> None:
+def _draw_picture(table: ResultTable) -> None:
     """Draw a table's chart alone; the file has its figures."""
     st.markdown(f"**{plain(table.title)}**")
     if not table.rows:
@@ -315,17 +315,17 @@ def _picture(table: ResultTable) -> None:
     csv_button(table, " ".join(table.remarks))
 
 
-def _place(options: list[Any], value: object) -> int:
+def _index_of(options: list[Any], value: object) -> int:
     return options.index(value) if value in options else 0
 
 
-def _seen(summary: DatasetSummary) -> tuple[object, ...]:
+def _fingerprint(summary: DatasetSummary) -> tuple[object, ...]:
     """Return what tells that a dataset has changed."""
     return *summary.fingerprint, store().n_operations(summary.name)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _measured(
+def _measure_once(
     dataset: str, plan: MeasurementPlan, fingerprint: tuple[object, ...], _store: Store
 ) -> Measurement:
     """Measure now, or return what any session has measured; ``seen`` tells changes."""
@@ -334,7 +334,7 @@ def _measured(
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _reliability(
+def _read_reliability(
     dataset: str, plan: MeasurementPlan, fingerprint: tuple[object, ...], _store: Store
 ) -> ResultTable:
     return reliability_of(_store, dataset, plan)

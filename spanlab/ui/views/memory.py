@@ -42,22 +42,22 @@ def page() -> None:
             page_link("detect", "Go to Detect", icon=":material/manage_search:")
             _import("")
             return
-        scope = _scope(sizes)
+        scope = _ask_scope(sizes)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             name = st.text_input(
                 "Search entities",
                 key=_NAME,
                 placeholder="such as Eiffel Tower",
-                on_change=_from_the_top,
+                on_change=_forget_page,
                 icon=":material/search:",
             )
             _import(scope)
             _export(scope)
             _clear(scope, sizes[scope])
-        _entries(scope, name.strip())
+        _draw_entries(scope, name.strip())
 
 
-def _scope(sizes: Mapping[str, int]) -> str:
+def _ask_scope(sizes: Mapping[str, int]) -> str:
     def called(name: str) -> str:
         return f"{name or 'Everybody'} ({counted(sizes[name], 'passage')})"
 
@@ -70,14 +70,14 @@ def _scope(sizes: Mapping[str, int]) -> str:
             "Scope",
             list(sizes),
             format_func=called,
-            on_change=_from_the_top,
+            on_change=_forget_page,
             help="Runs with the same option memory_scope share one memory.",
             **kept("memory.scope"),
         )
     )
 
 
-def _entries(scope: str, name: str) -> None:
+def _draw_entries(scope: str, name: str) -> None:
     """Draw a page of entries: all, or those of the entity that is meant by a name."""
     entity = None
     if name:
@@ -90,27 +90,29 @@ def _entries(scope: str, name: str) -> None:
             entity = st.selectbox(
                 "Entity",
                 matching_entities,
-                on_change=_from_the_top,
+                on_change=_forget_page,
                 key=f"memory-entity-{scope}-{name}",
             )
     page_ends: list[int] = st.session_state.setdefault(_SEEN, [])
     place = {"before": page_ends[-1]} if page_ends else {}
     entries = _memory().page(scope, entity, limit=_PER_PAGE + 1, **place)
     for stored in entries[:_PER_PAGE]:
-        _entry(stored)
+        _draw_entry(stored)
     if page_ends or len(entries) > _PER_PAGE:
         with st.container(horizontal=True):
-            st.button("Newer", disabled=not page_ends, icon=":material/arrow_back:", on_click=_go)
+            st.button(
+                "Newer", disabled=not page_ends, icon=":material/arrow_back:", on_click=_turn_page
+            )
             st.button(
                 "Older",
                 disabled=len(entries) <= _PER_PAGE,
                 icon=":material/arrow_forward:",
-                on_click=_go,
+                on_click=_turn_page,
                 args=(entries[_PER_PAGE - 1].id if len(entries) > _PER_PAGE else None,),
             )
 
 
-def _go(entry_id: int | None = None) -> None:
+def _turn_page(entry_id: int | None = None) -> None:
     """Turn to what is older than an entry; for None back to the page before."""
     page_ends: list[int] = st.session_state.setdefault(_SEEN, [])
     if entry_id is None:
@@ -119,7 +121,7 @@ def _go(entry_id: int | None = None) -> None:
         page_ends.append(entry_id)
 
 
-def _entry(stored: StoredEntry) -> None:
+def _draw_entry(stored: StoredEntry) -> None:
     entry = stored.entry
     acts = (
         ("Unpin" if stored.pinned else "Pin", ":material/keep:", _pin),
@@ -128,7 +130,7 @@ def _entry(stored: StoredEntry) -> None:
     )
     with st.container(border=True, gap="small"):
         st.markdown(plain(entry.text))
-        st.markdown(f":small[{plain(_source(entry))}]")  # a caption is too pale for links
+        st.markdown(f":small[{plain(_describe_source(entry))}]")  # a caption is too pale for links
         with st.container(horizontal=True, vertical_alignment="center"):
             for entity in entry.entities:
                 st.badge(plain(entity), color="gray")
@@ -157,7 +159,7 @@ _HELP = {
 }
 
 
-def _source(entry: MemoryEntry) -> str:
+def _describe_source(entry: MemoryEntry) -> str:
     """Say where an entry is from, how it was found, and when it expires."""
     source = ", ".join(filter(None, (entry.title, entry.url, entry.date))) or "Unknown source"
     origin = f"Found by {entry.tool}" if entry.tool else "Added by hand"
@@ -220,11 +222,11 @@ def _clear(scope: str, size: int) -> None:
             with errors_shown():
                 number = _memory().clear(scope)
                 tell_after_rerun(f"{counted(number, 'passage')} deleted.")
-                _from_the_top()
+                _forget_page()
                 st.rerun()
 
 
-def _from_the_top() -> None:
+def _forget_page() -> None:
     st.session_state.pop(_SEEN, None)
 
 

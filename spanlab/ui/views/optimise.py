@@ -56,26 +56,26 @@ def page() -> None:
     # What was started here stands beside its button; earlier ones are what people come to see.
     started = latest if latest is not None and is_started_here(latest.id) else None
     if latest is not None and started is None:
-        _latest(latest)
+        _draw_latest_job(latest)
     environment = model_environment(set_up=is_set_up())
     filled = search_form(summary, environment)
     with st.container(border=True):
         if environment.problem:
             st.markdown("Optimisation needs a model: see above.")
             if started is not None:
-                _latest(started)
+                _draw_latest_job(started)
         else:
-            _start(summary, filled, started)
+            _draw_start(summary, filled, started)
     show_programs()
 
 
-def _latest(view: JobView) -> None:
+def _draw_latest_job(view: JobView) -> None:
     with st.container(border=True, key="search"):
         every = None if view.is_over else EVERY
-        st.fragment(_search, run_every=every)(view.id, view.is_over)
+        st.fragment(_draw_search, run_every=every)(view.id, view.is_over)
 
 
-def _search(job_id: str, was_over: bool) -> None:
+def _draw_search(job_id: str, was_over: bool) -> None:
     """Draw a search; when it ends, the list of programs is drawn anew as well."""
     with errors_shown():
         view = jobs.job(job_id, actor=actor())
@@ -93,7 +93,7 @@ def _search(job_id: str, was_over: bool) -> None:
             job_log(view)
 
 
-def _start(summary: DatasetSummary, filled: dict[str, Any], started: JobView | None) -> None:
+def _draw_start(summary: DatasetSummary, filled: dict[str, Any], started: JobView | None) -> None:
     """Draw the search's estimate, what was started here, and the button that starts a search."""
     request = estimate = None
     with errors_shown():
@@ -105,7 +105,7 @@ def _start(summary: DatasetSummary, filled: dict[str, Any], started: JobView | N
         estimate = kept_estimate[1]
         _show(estimate)
     if started is not None:
-        _latest(started)
+        _draw_latest_job(started)
     clicked = st.button(
         "Start",
         type="primary",

@@ -15,7 +15,7 @@ from spanlab.schema import DatasetSummary
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import actor, kept
 from spanlab.ui.forms import ask, model_options_form, options_form
-from spanlab.ui.model_setup import is_set_up, model_problem, model_setup, set_up_model
+from spanlab.ui.model_setup import draw_model_problem, draw_model_setup, is_set_up, set_up_model
 from spanlab.workflows.detection.models import ModelEnvironment
 from spanlab.workflows.programs import registry
 
@@ -45,13 +45,13 @@ def search_form(summary: DatasetSummary, environment: ModelEnvironment) -> dict[
     """
     left, right = st.columns(2, gap="large")
     with left:
-        filled = _what() | _whose(summary)
+        filled = _ask_prompt() | _ask_labels(summary)
     with right:
-        filled |= _models(filled, environment) | _how()
-    return filled | _limits(summary)
+        filled |= _ask_models(filled, environment) | _ask_search()
+    return filled | _ask_limits(summary)
 
 
-def _what() -> dict[str, Any]:
+def _ask_prompt() -> dict[str, Any]:
     st.markdown("##### Prompt")
     members = tunable_members()
     detector = st.selectbox(
@@ -81,7 +81,7 @@ def _what() -> dict[str, Any]:
     return {**filled, "detectors": (detector,), "options": options_form(detector, "optimise")}
 
 
-def _whose(summary: DatasetSummary) -> dict[str, Any]:
+def _ask_labels(summary: DatasetSummary) -> dict[str, Any]:
     st.markdown("##### Labels")
     filled: dict[str, Any] = ask(LabelSource, "optimise", "labels")
     labels = filled["labels"]
@@ -103,9 +103,9 @@ def _whose(summary: DatasetSummary) -> dict[str, Any]:
     return filled
 
 
-def _models(filled: dict[str, Any], environment: ModelEnvironment) -> dict[str, Any]:
+def _ask_models(filled: dict[str, Any], environment: ModelEnvironment) -> dict[str, Any]:
     st.markdown("##### Models")
-    model_problem(environment)
+    draw_model_problem(environment)
     task, prompt = st.columns(2)
     member = tunable_members().get(filled.get("member", ""))
     model = task.text_input(
@@ -118,7 +118,7 @@ def _models(filled: dict[str, Any], environment: ModelEnvironment) -> dict[str, 
     with prompt:
         models: dict[str, Any] = ask(SearchOptions, "optimise", "prompt_model")
     models |= ask(SearchOptions, "optimise", "price", price={"default": environment.price})
-    model_setup(environment)
+    draw_model_setup(environment)
     models["model_options"] = model_options_form(filled["detectors"], "optimise")
     own = member.model if member and is_set_up() else ""
     models["model"] = set_up_model(model or own)
@@ -126,7 +126,7 @@ def _models(filled: dict[str, Any], environment: ModelEnvironment) -> dict[str, 
     return models
 
 
-def _how() -> dict[str, Any]:
+def _ask_search() -> dict[str, Any]:
     st.markdown("##### Search")
     filled: dict[str, Any] = ask(SearchOptions, "optimise", "strategy")
     effort, number = st.columns([1.4, 1])
@@ -142,7 +142,7 @@ def _how() -> dict[str, Any]:
     return filled | ask(SearchOptions, "optimise", "folds", folds=folds)
 
 
-def _limits(summary: DatasetSummary) -> dict[str, Any]:
+def _ask_limits(summary: DatasetSummary) -> dict[str, Any]:
     target_hint = {"placeholder": ", ".join(sorted(summary.languages)[:4]) + " …"}
     filled: dict[str, Any] = {}
     with st.expander("Language, limits and concurrency", icon=":material/tune:"):

@@ -36,7 +36,7 @@ def show_programs() -> None:
                 icon=":material/lightbulb:",
             )
         for program in kept_programs:
-            _card(program, kept_programs)
+            _draw_card(program, kept_programs)
     _import_program()
 
 
@@ -86,7 +86,7 @@ def show_prompts(predictors: Mapping[str, TunedPredictor], key: str) -> None:
         if predictor.demos:
             with st.expander(counted(len(predictor.demos), "demonstration"), key=f"{key}-{name}"):
                 for demo in predictor.demos:
-                    _demo(demo)
+                    _draw_demo(demo)
 
 
 def program_changed() -> bool:
@@ -107,19 +107,19 @@ def use_button(program: TunedProgram, key: str) -> None:
     )
 
 
-def _card(program: TunedProgram, everybody: list[TunedProgram]) -> None:
+def _draw_card(program: TunedProgram, everybody: list[TunedProgram]) -> None:
     used = bool(registry(actor=actor()).users(program.name))
     with st.container(border=True, key=f"program-{program.name}"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.markdown(f"**{plain(program.name)}**", width="content")
             if used:
                 st.badge("In use", icon=":material/check:", color="green")
-        st.caption(plain(_about(program)))
+        st.caption(plain(_describe_program(program)))
         with st.container(horizontal=True, gap="small"):
             use_button(program, program.name)
             st.download_button(
                 "Export",
-                partial(_exported, program.name),
+                partial(_export, program.name),
                 file_name=f"{program.name}.json",
                 mime="application/json",
                 icon=":material/download:",
@@ -136,10 +136,10 @@ def _card(program: TunedProgram, everybody: list[TunedProgram]) -> None:
         with st.expander("Scores, prompts and differences", key=f"more-{program.name}"):
             show_held_out(program.held_out)
             show_prompts(program.predictors, program.name)
-            _differences(program, everybody)
+            _draw_differences(program, everybody)
 
 
-def _about(program: TunedProgram) -> str:
+def _describe_program(program: TunedProgram) -> str:
     worth = f"{program.metric} {measured(program.held_out)}"
     return (
         f"{program.detector} · {worth} · {program.task_model} · "
@@ -148,7 +148,7 @@ def _about(program: TunedProgram) -> str:
     )
 
 
-def _differences(program: TunedProgram, everybody: list[TunedProgram]) -> None:
+def _draw_differences(program: TunedProgram, everybody: list[TunedProgram]) -> None:
     other_programs = {
         other.name: other
         for other in everybody
@@ -171,19 +171,19 @@ def _show_changes(changes: Sequence[PromptChange]) -> None:
     if not changes:
         st.caption("The same prompts.")
     for change in changes:
-        _change(change)
+        _draw_change(change)
 
 
-def _change(change: PromptChange) -> None:
+def _draw_change(change: PromptChange) -> None:
     st.caption(plain(change.predictor))
     st.code("\n".join(change.diff), language="diff", wrap_lines=True)
     for sign, demos in (("-", change.removed), ("+", change.added)):
         for demo in demos:
             st.markdown(f":{_LINES[sign]}[{plain(sign)} demonstration]")
-            _demo(demo)
+            _draw_demo(demo)
 
 
-def _demo(demo: Demo) -> None:
+def _draw_demo(demo: Demo) -> None:
     lines = [
         f"{field}: {value if isinstance(value, str) else repr(value)}"
         for field, value in demo.items()
@@ -209,7 +209,7 @@ def _import_program() -> None:
         st.rerun()
 
 
-def _exported(name: str) -> bytes:
+def _export(name: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "program.json"
         registry(actor=actor()).give(name, target)

@@ -37,7 +37,7 @@ def edit_questions(settings: DatasetSettings, labels: Sequence[str]) -> dict[str
     for index, row in enumerate(ROWS.numbers):
         _draw(index, row, labels)
         values = ROWS.values(row)
-        question, problem = _question(values)
+        question, problem = _read_question(values)
         if question is not None and question.name in names:
             problem = f"“{question.name}” stands above already"
         if question is None or problem:
@@ -99,7 +99,7 @@ def _draw_response(row: int, labels: Sequence[str]) -> None:
     required.checkbox("Required", key=key("required"), help="Done needs a response to it.")
 
 
-def _question(values: Mapping[str, Any]) -> tuple[Question | None, str]:
+def _read_question(values: Mapping[str, Any]) -> tuple[Question | None, str]:
     """Return the question that the fields of a row make, or what is wrong with them."""
     fields = {name: value for name, value in values.items() if name != "of"}
     if values["kind"] != "choice":

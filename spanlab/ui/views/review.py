@@ -1,4 +1,4 @@
-"""The page Review, and who reviews."""
+"""The page Review: the span editor over a queue of items, and a line above it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def page() -> None:
     if asked_item is not None and not review.has_item(review_store(dataset), dataset, asked_item):
         _say_unknown(dataset, asked_item)
         return
-    span_editor.editor(review.labels(review_store(dataset), dataset, query), summary.settings)
+    span_editor.mount_editor(review.labels(review_store(dataset), dataset, query), summary.settings)
     with errors_shown():
         entry = entry_of(dataset, query, _PAGE)
         sample = test.items if measured is None else measured_sample(dataset, query, measured)
@@ -172,7 +172,7 @@ def answer_editor(
 ) -> None:
     """Answer the editor on a page; only this runs again when a reviewer presses a key."""
     try:
-        sent = span_editor.sent()
+        sent = span_editor.read_message()
         with common.snapshot():
             store = common.store() if place.adjudicating else review_store(place.dataset)
             answer = span_editor.exchange(store, place, sent)
@@ -180,20 +180,20 @@ def answer_editor(
         st.rerun()  # the dataset was deleted meanwhile: draw the page with those that are left
     except (StoreError, UsageError) as error:
         show_error(error, "Nothing typed is lost: the browser keeps it and sends it again.")
-        span_editor.wire({})
+        span_editor.mount_wire({})
         return
     # The editor alone writes the item into the URL: from here it would come after its next moves.
     st.session_state[_at(page_name)] = answer.open
     if live is not None:
         live.note(sent.decided)
-    span_editor.wire(answer.json)
+    span_editor.mount_wire(answer.json)
     show_completion(store, answer.json.get("progress"))
     if live is not None:  # after the answer, which is on its way meanwhile
         live.draw(place.dataset)
 
 
 def entry_of(dataset: str, query: QueueQuery, page_name: str) -> str | None:
-    """Return the item to begin with: of a link, a reload or before an excursion to other pages.
+    """Return the id of the item to begin with: of a link, a reload or the last visit; or None.
 
     An editor that is open stays where it is, whatever this says. Another queue of the dataset
     begins anew whatever the URL says: Streamlit does not hear of what the editor writes there.
@@ -206,7 +206,7 @@ def entry_of(dataset: str, query: QueueQuery, page_name: str) -> str | None:
         item = asked_item
     elif previous.query != query:
         item = at if replace(previous.query, blind=query.blind) == query else None
-    elif asked_item != previous.asked or span_editor.sent().open is None:
+    elif asked_item != previous.asked or span_editor.read_message().open is None:
         item = asked_item or at
     else:
         item = previous.item

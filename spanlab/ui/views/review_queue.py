@@ -33,7 +33,7 @@ _SPLIT = "Most disagreement first"
 
 
 def review_store(dataset: str, *, many: bool = False) -> Store:
-    """Return the database as who is here is to review a dataset in it; see ``reviewed_by``."""
+    """Return the database as the visitor may see it in review; see ``reviewed_by``."""
     return reviewed_by(common.store(), dataset, many=many)
 
 
@@ -41,7 +41,7 @@ def _kept(name: str) -> common.WidgetKey:
     return common.kept(f"review.{name}")
 
 
-def _seen(summary: DatasetSummary, store: Store) -> tuple[object, ...]:
+def _fingerprint(summary: DatasetSummary, store: Store) -> tuple[object, ...]:
     """Return what tells that a dataset has changed, or who reviews it where."""
     return *summary.fingerprint, store.reader, store.n_operations(summary.name)
 
@@ -64,7 +64,7 @@ class _QueuePlan(TypedDict, total=False):
     share: AssignedShare
 
 
-def _plan(settings: DatasetSettings, reviewer: str) -> _QueuePlan:
+def _ask_plan(settings: DatasetSettings, reviewer: str) -> _QueuePlan:
     """Ask whether to go by the dataset's plan, which is what its reviewers do unless they say no.
 
     Without a plan, what one person has finished may wait for a second one.
@@ -116,12 +116,14 @@ def choose_measurement(summary: DatasetSummary) -> MeasuredItems | None:
         return None
     with errors_shown():
         store = review_store(summary.name, many=True)
-        return _read_measured(summary.name, plan.model_dump_json(), _seen(summary, store), store)
+        return _read_measured(
+            summary.name, plan.model_dump_json(), _fingerprint(summary, store), store
+        )
     return None
 
 
 def choose_sample(summary: DatasetSummary, reviewer: str) -> QueueQuery:
-    """Return the queue of a measurement's sample, and say what of others is seen there."""
+    """Return the queue of a measurement's sample, and say whether suggestions are shown."""
     settings, plan = summary.settings, summary.settings.measurement
     assert plan is not None
     shown = "shown" if plan.show_suggestions else "hidden"
@@ -129,7 +131,7 @@ def choose_sample(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     if plan.reviewers and reviewer not in plan.reviewers:
         st.caption(common.plain(f"Only the reviews of {', '.join(plan.reviewers)} count."))
     return QueueQuery(
-        **(_plan(settings, reviewer) if settings.overlap else {}),
+        **(_ask_plan(settings, reviewer) if settings.overlap else {}),
         reviewer=reviewer,
         blind=True,
         own_only=not plan.show_suggestions,
@@ -166,7 +168,7 @@ def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
             **_kept("prob"),
             help="Of any detector, or of the one chosen beside.",
         )
-        plan = _plan(summary.settings, reviewer)
+        plan = _ask_plan(summary.settings, reviewer)
     with right:
         lang = st.selectbox("Language", [_ALL, *sorted(summary.languages)], **_kept("lang"))
         detectors = summary.names_of(AnnotatorKind.DETECTOR)

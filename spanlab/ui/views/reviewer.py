@@ -40,14 +40,14 @@ def ask_reviewer(summary: DatasetSummary) -> str:
 
 
 def seen_store(summary: DatasetSummary) -> Store:
-    """Return the database as who is named in this session may see a dataset in it."""
+    """Return the database as the reviewer of this session may see a dataset in it."""
     database = store()
     name = database.own_name(summary.name) or st.session_state.get(kept(_FIELD)["key"])
     return seen_by(database, summary, " ".join(str(name or "").split()))
 
 
 def seen_summary(summary: DatasetSummary) -> DatasetSummary:
-    """Return a dataset with the annotators that may be seen; asks who looks where that matters."""
+    """Return a dataset with the annotators that may be seen; asks for a name if it is blind."""
     if not summary.settings.always_blind:
         return summary
     ask_reviewer(summary)
@@ -60,10 +60,10 @@ def seen_summary(summary: DatasetSummary) -> DatasetSummary:
 
 
 def show_completion(store: Store, progress: object) -> None:
-    """Show who came by an invitation its code, once they have finished what is theirs.
+    """Show an invitation's completion code once its person has finished all their items.
 
     Args:
-        store: the annotation database, as who is here may use it.
+        store: the annotation database, with the visitor's rights.
         progress: what the editor was told of it now; None for nothing new.
     """
     if isinstance(progress, Mapping):
