@@ -33,15 +33,17 @@ def main() -> None:
 
 def _tell_of_deprecations() -> None:
     """Have what a later version takes away said in one line on stderr, once each."""
-    others = warnings.showwarning
+    show_warning = warnings.showwarning
 
-    def tell(message: Warning | str, category: type[Warning], *place: Any, **kwargs: Any) -> None:
+    def tell_warning(
+        message: Warning | str, category: type[Warning], *place: Any, **kwargs: Any
+    ) -> None:
         if issubclass(category, DeprecatedWarning):
             _say(str(message), 0)
         else:
-            others(message, category, *place, **kwargs)
+            show_warning(message, category, *place, **kwargs)
 
-    warnings.showwarning = tell
+    warnings.showwarning = tell_warning
     warnings.simplefilter("once", DeprecatedWarning)
 
 

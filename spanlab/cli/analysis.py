@@ -72,7 +72,7 @@ def score(
 
     named = context.with_resource(inputs.versions_as_files([against, *files]))
     against, files = named[0] or None, named[1:]
-    predictions, golds = inputs.two_sides(files)
+    predictions, golds = inputs.split_sides(files)
     if repeat_pairs and not averitec:
         raise UsageError("--repeat-pairs goes with --averitec")
     if averitec:
@@ -97,7 +97,7 @@ def score(
         golds,
         annotator=annotator,
         gold_annotator=gold,
-        against=inputs.files([against]) if against else (),
+        against=inputs.find_files([against]) if against else (),
     )
     console.write_result(evaluation, json=as_json, ascii_only=claims)
 
@@ -153,7 +153,7 @@ def rates(
 
     names = [name for name in (annotators or "").split(",") if name]
     with Store.open() as store, console.bar("reading", unit="items") as advance:
-        report = count_rates(store, dataset, by, names, advance)
+        report = count_rates(store, dataset, by, names, on_progress=advance)
     console.write_result(report, json=as_json)
 
 
@@ -183,5 +183,5 @@ def stages(
 
     names = [name for name in (annotators or "").split(",") if name]
     with Store.open() as store, console.bar("reading", unit="items") as advance:
-        report = error_stages(store, dataset, names, advance)
+        report = error_stages(store, dataset, names, on_progress=advance)
     console.write_result(report, json=as_json)

@@ -69,7 +69,7 @@ def annotate(
         console.say(remark)
     if inputs.are_files(source):
         check_without_dataset(options)
-        job = FileJob(inputs.files(source), output, format)
+        job = FileJob(inputs.find_files(source), output, format)
         annotate_files(job, specs, options, reading)
         return
     dataset = source[0]
@@ -120,7 +120,7 @@ def vote(
     if gold_annotators and weighted:
         raise UsageError("--weighted is for the annotators of a dataset: import the file first")
     if gold_annotators:
-        job = FileJob(inputs.files([source]), output, format)
+        job = FileJob(inputs.find_files([source]), output, format)
         vote_files(job, name, cleanup=cleanup.value)
         return
     if annotators is None:
@@ -130,7 +130,7 @@ def vote(
             "-o and --format are for files; a dataset keeps its votes: "
             f"spanlab export {source} -o FILE"
         )
-    names = [part.strip() for part in annotators.split(",") if part.strip()]
+    names = [voter.strip() for voter in annotators.split(",") if voter.strip()]
     from spanlab.storage import Store
     from spanlab.workflows.voting import vote_dataset
 
@@ -195,7 +195,7 @@ def vote_files(job: FileJob, name: str, *, cleanup: Cleanup) -> None:
     records = _read(job.files, ReadOptions(on_warning=console.say))
     voted = _UnannotatedCount(name)
     votes = vote_records(records, name=name, cleanup=cleanup)
-    _write(voted.through(votes), job, annotator=name, task="voting")
+    _write(voted.count(votes), job, annotator=name, task="voting")
     if voted.without:
         have = "has" if voted.without == 1 else "have"
         console.say(f"{counted(voted.without, 'item')} {have} no vote: no person has finished them")
@@ -208,7 +208,7 @@ class _UnannotatedCount:
         self._name = name
         self.without = 0
 
-    def through(self, records: Iterable[Record]) -> Iterator[Record]:
+    def count(self, records: Iterable[Record]) -> Iterator[Record]:
         for record in records:
             self.without += record.by(self._name) is None
             yield record
@@ -223,26 +223,26 @@ def _write(records: Iterable[Record], job: FileJob, *, annotator: str, task: str
     target_format = job.format or _common_format(job.files)
     if job.output and not job.format:
         target_format = format_of(job.output, target_format)
-    seen = 0
+    n_read = 0
 
-    def noticed() -> Iterator[Record]:
-        nonlocal seen
+    def count_records() -> Iterator[Record]:
+        nonlocal n_read
         for record in records:
-            seen += 1
+            n_read += 1
             yield record
-            advance(seen)
+            advance(n_read)
 
     with console.bar(task, unit="items") as advance:
         # Our own format keeps everybody's annotations; the others hold one annotator's.
         count = write(
-            noticed(),
+            count_records(),
             job.output or sys.stdout.buffer,
             format=target_format,
             annotator=None if target_format == "spanlab" else annotator,
         )
     console.say(f"wrote {counted(count, 'item')}" + (f" to {job.output}" if job.output else ""))
-    if count < seen:
-        left_out = counted(seen - count, "item")
+    if count < n_read:
+        left_out = counted(n_read - count, "item")
         console.say(f"left out {left_out} that {annotator!r} has not finished")
 
 

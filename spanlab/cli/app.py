@@ -139,7 +139,7 @@ class CommandGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command, or None if there is none of this name."""
         if cmd_name in COMMANDS and self.commands[cmd_name] is None:
-            self.commands[cmd_name] = _loaded(cmd_name)
+            self.commands[cmd_name] = _load_command(cmd_name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -148,15 +148,15 @@ class CommandGroup(TyperGroup):
             formatter.write_dl([(name, command.about) for name, command in COMMANDS.items()])
 
 
-def _loaded(name: str) -> Any:
+def _load_command(name: str) -> Any:
     module, _, attribute = COMMANDS[name].place.partition(":")
-    found = getattr(import_module(f"spanlab.cli.{module}"), attribute)
-    around = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
-    if isinstance(found, typer.Typer):
-        around.add_typer(found, name=name)
+    command = getattr(import_module(f"spanlab.cli.{module}"), attribute)
+    parent = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    if isinstance(command, typer.Typer):
+        parent.add_typer(command, name=name)
     else:
-        around.command(name)(found)
-    return typer.main.get_group(around).commands[name]
+        parent.command(name)(command)
+    return typer.main.get_group(parent).commands[name]
 
 
 app = typer.Typer(
@@ -188,8 +188,8 @@ app = typer.Typer(
 )
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
         typer.echo(version("spanlab"))
         raise typer.Exit
 

@@ -113,7 +113,7 @@ def bench(
         "data": roots,
         "cards": cards,
         "certificates": certificate,
-        "controls": [part.strip() for part in controls.split(",")] if controls else None,
+        "controls": [control.strip() for control in controls.split(",")] if controls else None,
         "repeats": repeats,
         "seed": seed,
         "budget": limits.budget,
@@ -125,19 +125,19 @@ def bench(
             for name, file in mapping_in(predictions or (), "--predictions wants NAME=FILE").items()
         ],
     }
-    given = {name: value for name, value in fields.items() if value}
+    filled = {name: value for name, value in fields.items() if value}
     if plan is not None:
         if selection != DetectorSelection() or dataset:
             raise UsageError("a plan names its detectors and datasets: leave these options out")
-        wanted = read_plan(plan, output.resolve(), given)
+        bench_plan = read_plan(plan, output.resolve(), filled)
     else:
         datasets = [{"name": name} for name in dataset or ()]
-        given["systems"] = systems(selection)
-        wanted = planned({**given, "output": output.resolve(), "datasets": datasets})
+        filled["systems"] = systems(selection)
+        bench_plan = planned({**filled, "output": output.resolve(), "datasets": datasets})
     if limits.limit:
-        limited = [card.model_copy(update={"limit": limits.limit}) for card in wanted.datasets]
-        wanted = wanted.model_copy(update={"datasets": tuple(limited)})
-    run(wanted, dry_run=dry_run, json=as_json)
+        limited = [card.model_copy(update={"limit": limits.limit}) for card in bench_plan.datasets]
+        bench_plan = bench_plan.model_copy(update={"datasets": tuple(limited)})
+    run(bench_plan, dry_run=dry_run, json=as_json)
 
 
 def systems(selection: DetectorSelection) -> list[BenchSystem]:
@@ -151,9 +151,15 @@ def run(plan: BenchPlan, *, dry_run: bool, json: bool) -> None:
     from spanlab.jobs import benchmark
 
     estimate = estimate_plan(plan)
-    asked = estimate.run
-    cost = "cost unknown: no price" if asked.cost is None else f"at most {money(asked.cost)}"
-    about = f", about {counted(asked.calls, 'model call')}, {cost}" if asked.calls else ""
+    run_estimate = estimate.run
+    cost = (
+        "cost unknown: no price"
+        if run_estimate.cost is None
+        else f"at most {money(run_estimate.cost)}"
+    )
+    about = (
+        f", about {counted(run_estimate.calls, 'model call')}, {cost}" if run_estimate.calls else ""
+    )
     console.say(f"{counted(estimate.cells, 'cell')}{about}; answers in the cache cost nothing")
     if dry_run:
         return

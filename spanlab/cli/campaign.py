@@ -56,15 +56,15 @@ def campaign(
     from spanlab.workflows.campaigns import let_in as let_person_in
     from spanlab.workflows.datasets import open_store
 
-    chosen = None if known == ["none"] else mapping_in(known or (), "--known wants NAME=VALUE")
+    rules = None if known == ["none"] else mapping_in(known or (), "--known wants NAME=VALUE")
     with open_store() as store:
         if known:
-            change_known(store, dataset, chosen)
+            change_known(store, dataset, rules)
         if take_back is not None:
-            before = leaving(store, dataset, take_back)
+            announcement = leaving(store, dataset, take_back)
             if not yes:
-                raise UsageError(f"{before} Add --yes to do it.")
-            console.say(before)
+                raise UsageError(f"{announcement} Add --yes to do it.")
+            console.say(announcement)
             store.take_back(dataset, take_back)
         if give_back is not None:
             store.give_back(dataset, give_back)

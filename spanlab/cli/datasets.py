@@ -90,14 +90,14 @@ def datasets(
         **({} if overlap is None else {"overlap": overlap}),
         **({} if assign is None else {"assigned_to": tuple(filter(None, assign))}),
         **({} if labels is None else {"labels": label_set(labels)}),
-        **({} if questions is None else questions_of(inputs.text_of(questions))),
+        **({} if questions is None else questions_of(inputs.read_text(questions))),
     }
     if name is None and (changed or guidelines or config):
         raise UsageError(
             "settings belong to one dataset: name it first, as in `spanlab datasets NAME --labels "
             "SET`; `spanlab datasets` lists the names"
         )
-    text = None if guidelines is None else inputs.text_of(guidelines)
+    text = None if guidelines is None else inputs.read_text(guidelines)
     with open_store() as store:
         if name is None:
             console.write_tables(dataset_tables(list(store.datasets())))
@@ -105,8 +105,8 @@ def datasets(
         if changed or text is not None:
             store.change_settings(
                 name,
-                lambda now: now.model_copy(update=changed).with_guidelines(
-                    text if text is not None else now.guidelines_now
+                lambda settings: settings.model_copy(update=changed).with_guidelines(
+                    text if text is not None else settings.guidelines_now
                 ),
             )
         if config:
@@ -164,15 +164,17 @@ def merge(
     from spanlab.storage import Store
 
     with Store.open() as store:
-        both = store.merge_annotators(dataset, annotator, into)
-    typer.echo(f"{annotator} is {into} now in {dataset}{kept(both, into)}.", err=True)
+        n_shared = store.merge_annotators(dataset, annotator, into)
+    typer.echo(
+        f"{annotator} is {into} now in {dataset}{describe_shared(n_shared, into)}.", err=True
+    )
 
 
-def kept(both: int, into: str) -> str:
+def describe_shared(n_shared: int, into: str) -> str:
     """Say of how many items the annotation of ``into`` was kept; empty for none."""
-    if not both:
+    if not n_shared:
         return ""
-    return f"; of {counted(both, 'item')} that both had annotated, what {into} said stays"
+    return f"; of {counted(n_shared, 'item')} that both had annotated, what {into} said stays"
 
 
 @app.command()
@@ -213,8 +215,8 @@ def gold(
 
     with Store.open() as store:
         store.set_gold(dataset, annotator, gold=not undo)
-    what = "a person" if undo else "gold labels"
-    typer.echo(f"{annotator} counts as {what} in {dataset}.", err=True)
+    kind_name = "a person" if undo else "gold labels"
+    typer.echo(f"{annotator} counts as {kind_name} in {dataset}.", err=True)
 
 
 _NAMED = 5  # annotators that are named
@@ -259,11 +261,11 @@ def export(
         for annotator in summary.annotators
         if not choice.annotators or annotator.name in choice.annotators
     ]
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    further_names = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
     console.say(
         f"wrote {counted(count, 'item')} of {dataset!r}"
         + (f" to {output}" if output else "")
-        + f", labels of: {', '.join(names[:_NAMED]) or 'nobody'}{more}"
+        + f", labels of: {', '.join(names[:_NAMED]) or 'nobody'}{further_names}"
     )
     if summary.n_items > count:
         left_out = counted(summary.n_items - count, "item")

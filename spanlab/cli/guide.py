@@ -30,17 +30,17 @@ def guide(
     from spanlab.workflows.guide import INDEX, guide_page, guide_pages, search_guide
 
     if search is not None:
-        for found in search_guide(search):
-            typer.echo(f"{found.page.topic:<22} {found.line}")
+        for hit in search_guide(search):
+            typer.echo(f"{hit.page.topic:<22} {hit.line}")
         return
     page = None if topic is None else guide_page(topic)
     if _has_display():
-        _open(INDEX if page is None else page.topic)
+        _open_page(INDEX if page is None else page.topic)
     elif page is None:
-        for each in guide_pages():
-            typer.echo(f"{each.topic:<22} {each.about}")
+        for entry in guide_pages():
+            typer.echo(f"{entry.topic:<22} {entry.about}")
     else:
-        _print(page)
+        _print_page(page)
 
 
 def _has_display() -> bool:
@@ -51,7 +51,7 @@ def _has_display() -> bool:
     )
 
 
-def _open(topic: str) -> None:
+def _open_page(topic: str) -> None:
     import webbrowser
 
     from spanlab.settings import Settings
@@ -64,7 +64,7 @@ def _open(topic: str) -> None:
     typer.echo(address)
 
 
-def _print(page: GuidePage) -> None:
+def _print_page(page: GuidePage) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 

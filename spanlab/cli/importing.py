@@ -72,22 +72,22 @@ def import_command(
     from spanlab.workflows.import_preview import preview_import
     from spanlab.workflows.importing import RejectsFile, import_files
 
-    found = in_folders(inputs.files(files))
-    if options.asked and (len(found) != 1 or not found[0].is_dir()):
+    paths = in_folders(inputs.find_files(files))
+    if options.asked and (len(paths) != 1 or not paths[0].is_dir()):
         raise UsageError("--query and --answer go with one folder: the output of GraphRAG")
     if dry_run:
-        preview = preview_import(found, options)
+        preview = preview_import(paths, options)
         console.write_tables(preview.tables())
         _warn(preview.warning)
         return
-    asked = None if questions is None else questions_of(inputs.text_of(questions))
+    question_settings = None if questions is None else questions_of(inputs.read_text(questions))
     target = rejects or Path(f"{dataset.replace('/', '_')}.rejects.jsonl")
     with RejectsFile(target) as left_out:
         reading = options.model_copy(update={"on_reject": left_out.add})
         try:
             with Store.open() as store, console.bar("importing", unit="items") as advance:
                 done = import_files(
-                    store, found, dataset, reading, asked=asked, on_progress=advance
+                    store, paths, dataset, reading, asked=question_settings, on_progress=advance
                 )
         finally:
             if left_out.count:
@@ -109,8 +109,8 @@ def _import_predictions(files: list[str], dataset: str, system: str) -> None:
     from spanlab.workflows.predictions import import_predictions
 
     with Store.open() as store, console.bar("importing", unit="items") as advance:
-        found = inputs.files(files)
-        done = import_predictions(store, found, dataset, system, on_progress=advance)
+        paths = inputs.find_files(files)
+        done = import_predictions(store, paths, dataset, system, on_progress=advance)
     if done.unmatched:
         shown = ", ".join(done.unmatched[:10]) + (", …" if len(done.unmatched) > 10 else "")
         console.say(f"{counted(len(done.unmatched), 'id')} {dataset!r} does not have: {shown}")

@@ -25,7 +25,7 @@ _TYPES: dict[str, Any] = {
 
 
 class OptionsWithout:
-    """Leaves options of a model to the command: ``Annotated[Model, OptionsWithout("key")]``."""
+    """Leaves out options of a model: ``Annotated[Model, OptionsWithout("key")]`` lacks its key."""
 
     def __init__(self, *keywords: str) -> None:
         self.keywords = frozenset(keywords)
@@ -54,27 +54,34 @@ def takes_options(function: Callable[..., None]) -> Callable[..., None]:
     """
     hints = get_type_hints(function, include_extras=True)
     own = inspect.signature(function).parameters.values()
-    taken: dict[str, tuple[type[OptionModel], list[Option]]] = {}
+    models: dict[str, tuple[type[OptionModel], list[Option]]] = {}
     parameters = [_CONTEXT]
-    for each in own:
-        hint = hints[each.name]
+    for parameter in own:
+        hint = hints[parameter.name]
         model, which = _model_in(hint)
         if model is None:
-            parameters.append(each.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY))
+            parameters.append(
+                parameter.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY)
+            )
             continue
-        options = [one for one in options_in(model) if "command" in one.sides and which.has(one)]
-        taken[each.name] = model, options
-        parameters += map(_parameter, options)
+        options = [
+            option
+            for option in options_in(model)
+            if "command" in option.sides and which.has(option)
+        ]
+        models[parameter.name] = model, options
+        parameters += map(_make_parameter, options)
 
-    def command(context: typer.Context, **given: Any) -> None:
-        for name, (model, options) in taken.items():
+    def command(context: typer.Context, **arguments: Any) -> None:
+        for name, (model, options) in models.items():
             values = {
-                option.keyword: _read(option, given.pop(option.keyword)) for option in options
+                option.keyword: _split_value(option, arguments.pop(option.keyword))
+                for option in options
             }
-            given[name] = model.checked(
+            arguments[name] = model.checked(
                 {key: value for key, value in values.items() if _is_given(context, key)}
             )
-        function(**given)
+        function(**arguments)
 
     command.__name__ = function.__name__
     command.__doc__ = function.__doc__
@@ -95,7 +102,7 @@ def _model_in(hint: Any) -> tuple[type[OptionModel] | None, OptionsWithout]:
     return (hint if is_model else None), which
 
 
-def _parameter(option: Option) -> inspect.Parameter:
+def _make_parameter(option: Option) -> inspect.Parameter:
     names = list(option.flags)
     kind = _TYPES.get(option.kind, str | None)
     default = option.default
@@ -109,9 +116,9 @@ def _parameter(option: Option) -> inspect.Parameter:
         default, kind = None, str | None if option.commas else kind
     elif option.kind in {"integer", "number"}:
         bounds = {"min": option.low, "max": option.high}
-        bounds = {name: _whole(value) for name, value in bounds.items() if value is not None}
+        bounds = {name: _as_integer(value) for name, value in bounds.items() if value is not None}
         if option.above:  # typer's own ranges hold their ends
-            bounds["callback"] = _above(bounds["min"])
+            bounds["callback"] = _check_above(bounds["min"])
     shown = typer.Option(*names, help=option.about, **bounds)
     return inspect.Parameter(
         option.keyword,
@@ -121,7 +128,7 @@ def _parameter(option: Option) -> inspect.Parameter:
     )
 
 
-def _above(least: float) -> Callable[[float | None], float | None]:
+def _check_above(least: float) -> Callable[[float | None], float | None]:
     def check(value: float | None) -> float | None:
         if value is not None and value <= least:
             raise typer.BadParameter(f"{value:g} is not greater than {least}.")
@@ -130,13 +137,13 @@ def _above(least: float) -> Callable[[float | None], float | None]:
     return check
 
 
-def _read(option: Option, value: Any) -> Any:
+def _split_value(option: Option, value: Any) -> Any:
     if option.commas and value is not None:
         return [part.strip() for part in value.split(",") if part.strip()]
     return value
 
 
-def _whole(value: float) -> float:
+def _as_integer(value: float) -> float:
     return int(value) if float(value).is_integer() else value
 
 
@@ -174,7 +181,7 @@ Output = Annotated[
 _TEXT_MOST = 400_000
 
 
-def files(patterns: Sequence[str]) -> list[Path]:
+def find_files(patterns: Sequence[str]) -> list[Path]:
     """Return the files that paths, globs and datasets of the Hub name; see ``files_named``.
 
     Raises:
@@ -192,18 +199,18 @@ def files(patterns: Sequence[str]) -> list[Path]:
 
 @contextmanager
 def versions_as_files(arguments: Sequence[str | None]) -> Iterator[list[str]]:
-    """Give arguments that name a version (DATASET@NAME) as files, while the block runs."""
+    """Write versions named by arguments (DATASET@NAME) to files that last as long as the block."""
     from spanlab.storage import Store
     from spanlab.workflows.exporting import export_dataset
 
     with TemporaryDirectory() as folder:
-        given = [each or "" for each in arguments]
-        for at, name in enumerate(given):
+        names = [argument or "" for argument in arguments]
+        for at, name in enumerate(names):
             if "@" in name and not are_files([name]):
-                given[at] = str(Path(folder, f"{at}.jsonl"))
+                names[at] = str(Path(folder, f"{at}.jsonl"))
                 with Store.open() as store:
-                    export_dataset(store, name, Path(given[at]))
-        yield given
+                    export_dataset(store, name, Path(names[at]))
+        yield names
 
 
 def are_files(source: Sequence[str]) -> bool:
@@ -215,7 +222,7 @@ def are_files(source: Sequence[str]) -> bool:
     return looks_like_path or Path(name).exists() or Path(name).suffix in {".jsonl", ".json"}
 
 
-def text_of(path: Path) -> str:
+def read_text(path: Path) -> str:
     """Return the text of a file of at most 400,000 bytes.
 
     Raises:
@@ -233,7 +240,7 @@ def text_of(path: Path) -> str:
         raise InputError(f"{path}: {error}") from error
 
 
-def two_sides(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
+def split_sides(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
     """Split the arguments of `score` into predictions and gold.
 
     Two arguments are one side each. A shell that expands globs passes more: then the sides part
@@ -256,4 +263,4 @@ def two_sides(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
             "it is not clear which files are PRED and which are GOLD; quote the globs: "
             "spanlab score 'pred/*.jsonl' 'gold/*.jsonl'"
         )
-    return files(arguments[: cuts[0]]), files(arguments[cuts[0] :])
+    return find_files(arguments[: cuts[0]]), find_files(arguments[cuts[0] :])

@@ -88,7 +88,7 @@ def measure(
 
     with Store.open() as store:
         if annotator is not None:
-            chosen = {"definition": definition, "model": model}
+            optional = {"definition": definition, "model": model}
             plan = MeasurementPlan(
                 annotator=annotator,
                 unit=unit.value,
@@ -98,7 +98,7 @@ def measure(
                 half_width=within,
                 show_suggestions=show_suggestions,
                 reviewers=_names(reviewers),
-                **{key: value for key, value in chosen.items() if value is not None},
+                **{key: value for key, value in optional.items() if value is not None},
             )
             sample.plan_measurement(store, dataset, plan)
         if queue:

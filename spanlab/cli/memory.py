@@ -56,9 +56,9 @@ def list_command(
     from spanlab.workflows.memories import entities_like, scopes
 
     with _memory() as store:
-        meant = [None] if entity is None else entities_like(store, scope, entity)[:1]
+        entities = [None] if entity is None else entities_like(store, scope, entity)[:1]
         for stored in (
-            stored_entry for key in meant for stored_entry in store.page(scope, key, limit=limit)
+            stored_entry for key in entities for stored_entry in store.page(scope, key, limit=limit)
         ):
             entry = stored.entry
             day = datetime.fromtimestamp(entry.at, UTC).date().isoformat()
@@ -67,12 +67,12 @@ def list_command(
             about = ", ".join([day, entry.tool or "by hand", source, *marks])
             under, text = "; ".join(entry.entities), " ".join(entry.text.split())
             typer.echo(f"{stored.id}\t{about}\t{under}\t{text}")
-        kept = scopes(store)
-        if not kept:
+        sizes = scopes(store)
+        if not sizes:
             typer.echo("Nothing is kept yet: `mermaid` keeps what it finds.", err=True)
-        for each in kept:
-            called = f"scope {each.name}" if each.name else "the scope of everybody"
-            typer.echo(f"{called}: {counted(each.entries, 'passage')}", err=True)
+        for size in sizes:
+            called = f"scope {size.name}" if size.name else "the scope of everybody"
+            typer.echo(f"{called}: {counted(size.entries, 'passage')}", err=True)
 
 
 @app.command("export")

@@ -37,7 +37,7 @@ def detectors(
     if name is not None:
         typer.echo(spec_of(name).model_dump_json(indent=2, exclude_unset=True))
         return
-    for known, installed_detector in installed().items():
+    for detector_name, installed_detector in installed().items():
         if isinstance(installed_detector, BrokenDetector):
             lines = [
                 f"cannot be used: {installed_detector.problem}",
@@ -45,10 +45,10 @@ def detectors(
             ]
         else:
             lines = [installed_detector.what, f"needs {installed_detector.needs}"]
-            options = ", ".join(option.shown for option in options_of(known))
+            options = ", ".join(option.shown for option in options_of(detector_name))
             lines += [f"options {options}"] if options else []
             lines += ["--config FILE replaces its members"] if installed_detector.members else []
-        for label, line in zip((known, "", "", ""), lines, strict=False):
+        for label, line in zip((detector_name, "", "", ""), lines, strict=False):
             typer.echo(f"{label:<18} {line}")
 
 
@@ -198,31 +198,33 @@ def check(
     from spanlab.workflows.training.encoder_check import check_encoder
 
     options = DetectorSelection.checked({"options": option or ()}).options
-    found = check_encoder(name, options)
-    for label, text in _lines(found).items():
+    encoder_check = check_encoder(name, options)
+    for label, text in _check_lines(encoder_check).items():
         typer.echo(f"{label:<10} {text}")
 
 
-def _lines(found: EncoderCheck) -> dict[str, str]:
-    supported = ", ".join(found.labels[number] for number in sorted(found.supported))
-    lost = ", ".join(found.scripts)
-    size = found.checkpoint.weights.stat().st_size / 2**20
+def _check_lines(encoder_check: EncoderCheck) -> dict[str, str]:
+    supported = ", ".join(
+        encoder_check.labels[number] for number in sorted(encoder_check.supported)
+    )
+    lost = ", ".join(encoder_check.scripts)
+    size = encoder_check.checkpoint.weights.stat().st_size / 2**20
     return {
-        "network": f"{found.checkpoint.weights.name}, {size:,.1f} MiB, classifies "
-        f"{found.classifies}; SHA-256 {found.digest}",
-        "labels": f"{', '.join(found.labels)}; these mean supported: {supported}",
-        "window": f"{found.window:,} tokens",
+        "network": f"{encoder_check.checkpoint.weights.name}, {size:,.1f} MiB, classifies "
+        f"{encoder_check.classifies}; SHA-256 {encoder_check.digest}",
+        "labels": f"{', '.join(encoder_check.labels)}; these mean supported: {supported}",
+        "window": f"{encoder_check.window:,} tokens",
         "offsets": f"lost characters in: {lost}" if lost else "exact in all scripts tried",
-        "speed": f"{found.tokens:,} tokens in {1000 * found.seconds:,.1f} ms",
-        **{f"probe {probe.lang}": _probe(probe) for probe in found.probes},
+        "speed": f"{encoder_check.tokens:,} tokens in {1000 * encoder_check.seconds:,.1f} ms",
+        **{f"probe {probe.lang}": _describe_probe(probe) for probe in encoder_check.probes},
     }
 
 
-def _probe(probe: ProbeResult) -> str:
-    told = "tells them apart" if probe.of_wrong > probe.of_right else "does not tell them apart"
+def _describe_probe(probe: ProbeResult) -> str:
+    verdict = "tells them apart" if probe.of_wrong > probe.of_right else "does not tell them apart"
     return (
         f"“{probe.right}” is right: hallucinated with {probe.of_right:.2f}; “{probe.wrong}” is "
-        f"wrong: {probe.of_wrong:.2f} ({told})"
+        f"wrong: {probe.of_wrong:.2f} ({verdict})"
     )
 
 
@@ -292,7 +294,7 @@ def _records(source: list[str], reading: ReadOptions) -> Iterator[Record]:
 
     if inputs.are_files(source):
         options = reading.model_copy(update={"on_warning": console.say})
-        for file in inputs.files(source):
+        for file in inputs.find_files(source):
             yield from read(file, options)
         return
     if reading.contexts is not None:

@@ -94,10 +94,11 @@ def estimate_search(request: Optimisation) -> None:
         expected = estimates.estimate_search(store, request)
     effort = expected.effort
     cost = "no price known" if expected.cost is None else f"${expected.cost:,.2f}"
-    rest = f"{effort.searches:,} searches, {cost}" if effort.searches else cost
+    searches = f"{effort.searches:,} searches, " if effort.searches else ""
     typer.echo(
         f"{expected.items} labelled {expected.unit}; at most {effort.trials:,} evaluations, "
-        f"{effort.calls:,} calls ({effort.prompt_calls:,} of them of the prompt model), {rest}"
+        f"{effort.calls:,} calls ({effort.prompt_calls:,} of them of the prompt model), "
+        f"{searches}{cost}"
     )
 
 
@@ -208,7 +209,7 @@ def compare(before: Known, after: Annotated[str, typer.Argument(metavar="OTHER")
     from spanlab.workflows.programs import registry
 
     programs = registry()
-    typer.echo(_compared(changes(programs.load(before), programs.load(after))))
+    typer.echo(_describe_changes(changes(programs.load(before), programs.load(after))))
 
 
 @app.command()
@@ -293,19 +294,19 @@ def remove(name: Known) -> None:
     console.say(f"removed {name}")
 
 
-def _compared(changes: Sequence[PromptChange]) -> str:
+def _describe_changes(changes: Sequence[PromptChange]) -> str:
     """Return the differences of two programs, predictor by predictor."""
     if not changes:
         return "the same prompts"
     parts = []
     for change in changes:
         lines = [change.predictor, *change.diff]
-        lines += [f"- demonstration {_demo(demo)}" for demo in change.removed]
-        lines += [f"+ demonstration {_demo(demo)}" for demo in change.added]
+        lines += [f"- demonstration {_shorten_demo(demo)}" for demo in change.removed]
+        lines += [f"+ demonstration {_shorten_demo(demo)}" for demo in change.added]
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 
 
-def _demo(demo: object) -> str:
+def _shorten_demo(demo: object) -> str:
     text = json.dumps(demo, ensure_ascii=False)
     return text if len(text) <= 300 else f"{text[:299]}…"

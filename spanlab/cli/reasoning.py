@@ -92,30 +92,32 @@ def reason(
 
     limits = {"feedback": feedback, "steps": steps, "retries": retries, "judge": judge}
     names = [kind.value for kind in verification or [VerifierKind.SAFE]]
-    ways = [ReasonOptions.model_validate({"verification": name, **limits}) for name in names]
-    work = QuestionReasoner(
+    methods = [ReasonOptions.model_validate({"verification": name, **limits}) for name in names]
+    reasoner = QuestionReasoner(
         models,
-        ways,
+        methods,
         generator=generator,
         concurrency=concurrency,
         budget=budget,
     )
     answer_questions(
-        work, "reasoning", work.answered(records_in(questions, passages, limit)), output
+        reasoner, "reasoning", reasoner.answered(read_questions(questions, passages, limit)), output
     )
-    write_tables([method_table(work.results), *error_tables(work.results)], err=True)
-    if all(result.failed == result.questions for result in work.results.values()):
+    write_tables([method_table(reasoner.results), *error_tables(reasoner.results)], err=True)
+    if all(result.failed == result.questions for result in reasoner.results.values()):
         raise typer.Exit(1)
 
 
-def records_in(questions: list[str], passages: Path | None, limit: int | None) -> Iterator[Record]:
+def read_questions(
+    questions: list[str], passages: Path | None, limit: int | None
+) -> Iterator[Record]:
     """Yield the questions of files, with their passages."""
     from spanlab.cli import console, inputs
     from spanlab.datasets import ReadOptions
     from spanlab.workflows.reasoning import questions_in
 
     options = ReadOptions(contexts=passages, on_warning=console.say)
-    return islice(questions_in(inputs.files(questions), options), limit)
+    return islice(questions_in(inputs.find_files(questions), options), limit)
 
 
 def answer_questions(
@@ -124,10 +126,10 @@ def answer_questions(
     records: Iterator[Record],
     output: Path | None,
 ) -> None:
-    """Write what comes of questions, with progress; say how many, and what the models came to.
+    """Write questions as items with progress; say how many, and what the models cost.
 
     Args:
-        work: what is at work on them, for what it spent.
+        work: what answers or checks the questions, for what it spent.
         task: what it does, as a participle.
         records: what comes of them.
         output: a file; None for standard output.
@@ -136,20 +138,20 @@ def answer_questions(
     from spanlab.figures import counted
     from spanlab.workflows.wording import usage_in_words
 
-    def noticed() -> Iterator[Record]:
+    def report_each() -> Iterator[Record]:
         for number, record in enumerate(records, start=1):
             yield record
             advance(number)
 
     with console.bar(task, unit="questions") as advance:
-        count = _written(noticed(), output)
+        count = _write_each(report_each(), output)
     console.say(f"wrote {counted(count, 'item')}" + (f" to {output}" if output else ""))
     if work.spent is not None:
         console.say(str(work.spent))
     console.say(usage_in_words(work.usage) or "no model calls")
 
 
-def _written(records: Iterator[Record], output: Path | None) -> int:
+def _write_each(records: Iterator[Record], output: Path | None) -> int:
     """Write a line as soon as its question is answered; returns how many.
 
     A file has its name once it is whole: until then ``.partial`` is added to it.
@@ -159,19 +161,19 @@ def _written(records: Iterator[Record], output: Path | None) -> int:
     from spanlab.datasets import format_of, write
     from spanlab.errors import InputError
 
-    def flushed(stream: BinaryIO) -> Iterator[Record]:
+    def flush_each(stream: BinaryIO) -> Iterator[Record]:
         for record in records:
             yield record
             stream.flush()
 
     if output is None:
-        return write(flushed(sys.stdout.buffer), sys.stdout.buffer)
+        return write(flush_each(sys.stdout.buffer), sys.stdout.buffer)
     if output.suffix == ".gz" or format_of(output) != "spanlab":
         return write(records, output)
     partial = output.with_name(f"{output.name}.partial")
     try:
         with partial.open("wb") as stream:
-            count = write(flushed(stream), stream)
+            count = write(flush_each(stream), stream)
         partial.replace(output)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", file=output) from error

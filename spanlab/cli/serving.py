@@ -58,12 +58,12 @@ def demo(
     request = detection_of_samples()
     with Store.open() as store, console.bar("preparing", unit="items") as advance:
         prepare_samples(store, on_progress=advance)
-        left = len(unfinished_positions(store, request))
-    if left:
+        n_left = len(unfinished_positions(store, request))
+    if n_left:
         from spanlab.cli import working
 
-        working.sum_up(working.detect(request, left))
-        console.say(f"dataset {DATASET!r} is ready: {left} items")
+        working.sum_up(working.detect(request, n_left))
+        console.say(f"dataset {DATASET!r} is ready: {n_left} items")
     if not prepare_only:
         become_server(port)
 
@@ -98,8 +98,8 @@ def become_server(
 
 def server_command(port: int | None, host: str = _HOST, *, log_json: bool = False) -> list[str]:
     """Return the command that serves the app at an address, this machine's own by default."""
-    wanted = [host, str(port or ""), "json" if log_json else ""]
-    return [sys.executable, "-m", "spanlab.ui.server", *wanted]
+    arguments = [host, str(port or ""), "json" if log_json else ""]
+    return [sys.executable, "-m", "spanlab.ui.server", *arguments]
 
 
 def _is_free(port: int, host: str) -> bool:
@@ -168,7 +168,7 @@ def mcp(
         raise missing_package("an MCP server", error.name, "mcp") from None
     sources = dict.fromkeys([*(source or ()), *(["corpus"] if corpus else ())])
     offered = detector or ([] if source else ["offline"])
-    offers = ServiceOffers(_offered(selection, offered, corpus)) if offered else None
+    offers = ServiceOffers(_select_offered(selection, offered, corpus)) if offered else None
     server = mcp_server(offers, tuple(sources), Settings.read(), corpus)
     if port is None:
         serve_stdio(server)
@@ -225,10 +225,12 @@ def api(
         from spanlab.services.traces import TraceInbox
     except ModuleNotFoundError as error:
         raise missing_package("the HTTP API", error.name, "api") from None
-    offers = ServiceOffers(_offered(selection, detector or ["offline"], corpus), corpus)
+    offers = ServiceOffers(_select_offered(selection, detector or ["offline"], corpus), corpus)
     with Store.open() as store:
         inbox = TraceInbox(store, traces) if traces else None
-        app = http_api(offers, ApiJobs(store, offers), Settings.read().api_key, rate, inbox)
+        app = http_api(
+            offers, ApiJobs(store, offers), Settings.read().api_key, rate=rate, traces=inbox
+        )
         start_embedded_worker()
         typer.echo(f"http://{host}:{port}/docs says what can be asked.", err=True)
         if log_json:
@@ -237,7 +239,7 @@ def api(
         serve(serving.RequestLog(ready), host, port)
 
 
-def _offered(
+def _select_offered(
     selection: DetectorSelection, detectors: list[str], corpus: Path | None
 ) -> DetectorSelection:
     """Return what is offered; detectors search the corpus only where --search names a source."""

@@ -16,13 +16,16 @@ from spanlab.cli.reasoning import (
     Passages,
     Questions,
     answer_questions,
-    records_in,
+    read_questions,
 )
 from spanlab.datasets import ReadOptions
 from spanlab.lm import Budget
 from spanlab.workflows.detection.selection import DetectorSelection
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spanlab.schema import Record
     from spanlab.workflows.reasoning import QuestionSupervisor
 
 
@@ -59,7 +62,8 @@ def verify_benchmark(
         concurrency=concurrency,
         budget=budget,
     )
-    _run(work, "verifying", questions, passages, output, limit)
+    records = read_questions(questions, passages, limit)
+    _write_supervision(work, "verifying", records, output)
 
 
 @takes_options
@@ -95,23 +99,19 @@ def ideal_trajectories(
         concurrency=concurrency,
         budget=budget,
     )
-    _run(work, "reasoning", questions, passages, output, limit)
+    records = read_questions(questions, passages, limit)
+    _write_supervision(work, "reasoning", records, output)
 
 
-def _run(
-    work: QuestionSupervisor,
-    task: str,
-    questions: list[str],
-    passages: Path | None,
-    output: Path | None,
-    limit: int | None,
+def _write_supervision(
+    work: QuestionSupervisor, task: str, records: Iterator[Record], output: Path | None
 ) -> None:
     from spanlab.cli import console
     from spanlab.cli.console import write_tables
     from spanlab.figures import counted
     from spanlab.workflows.reasoning import supervision_table
 
-    answer_questions(work, task, work.done(records_in(questions, passages, limit)), output)
+    answer_questions(work, task, work.done(records), output)
     write_tables([supervision_table(work.results)], err=True)
     for result in work.results.values():
         for reason, times in result.reasons.most_common(_CAUSES):
@@ -166,7 +166,7 @@ def verifier_data(
 
     model = ModelChoice.read(model=teacher) if teacher else None
     teaching = StepTeacher(model, seed, budget) if model else None
-    written = partial(
+    write_examples = partial(
         write_verifier_data,
         folder=output,
         annotators=annotator or (),
@@ -175,10 +175,10 @@ def verifier_data(
         flagged=flagged,
     )
     if inputs.are_files(source):
-        summary = written(questions_in(inputs.files(source)))
+        summary = write_examples(questions_in(inputs.find_files(source)))
     else:
         with Store.open() as store:
-            summary = written(store.records(source[0]))
+            summary = write_examples(store.records(source[0]))
     console.say(f"wrote {counted(summary.splits.total(), 'example')} to {output}")
     for counts in (summary.splits, summary.types, summary.origins):
         console.say(", ".join(f"{name} {count:,}" for name, count in counts.most_common()))
@@ -217,8 +217,14 @@ def train_offline(
     words += ["--annotator", annotator] if annotator != "gold" else []
     words += ["--folds", str(folds)] if folds else []
     words += ["-o", str(output)]
-    command = shlex.join(words)
-    job = TrainingJob(inputs.files(files), output, reading.contexts, annotator, folds, command)
+    job = TrainingJob(
+        inputs.find_files(files),
+        output,
+        contexts=reading.contexts,
+        annotator=annotator,
+        folds=folds,
+        command=shlex.join(words),
+    )
     with console.steps("training") as on_progress:
         card = train_files(job, on_warning=console.say, on_progress=on_progress)
     for scores in card.scores:

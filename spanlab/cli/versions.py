@@ -117,8 +117,8 @@ def empty(
         raise UsageError(f"this deletes {dataset!r} with all annotations for good: add --yes")
     with Store.open() as store:
         store.empty_bin(dataset)
-        left = len(store.binned())
-    typer.echo(f"{dataset} was deleted; {counted(left, 'dataset')} in the bin", err=True)
+        n_binned = len(store.binned())
+    typer.echo(f"{dataset} was deleted; {counted(n_binned, 'dataset')} in the bin", err=True)
 
 
 def backup(

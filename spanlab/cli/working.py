@@ -33,28 +33,28 @@ def annotate(request: RunRequest, *, again: bool = False) -> None:
     settings = Settings.read()
     with Store.open(settings) as store:
         check(store, request)
-        left = len(unfinished_positions(store, request))
+        n_left = len(unfinished_positions(store, request))
         created = summary_of(store, request.dataset).created
     names = ", ".join(spec.signs for spec in request.detectors)
-    others = () if request.again else jobs.other_settings(request, created, settings)
-    for other in others:
+    other_runs = () if request.again else jobs.other_settings(request, created, settings)
+    for run in other_runs:
         console.say(
-            f"{other.annotator} was last run here with other settings: now "
-            f"{'; '.join(other.differences)}: spanlab jobs show {other.job_id}"
+            f"{run.annotator} was last run here with other settings: now "
+            f"{'; '.join(run.differences)}: spanlab jobs show {run.job_id}"
         )
-    if left == 0:
+    if n_left == 0:
         anew = "--again annotates them anew"
         console.say(f"{names} annotated 0 items of {request.dataset!r}: all are done; {anew}")
         return
-    if others:
+    if other_runs:
         console.say("what is done stays as it is; --again does it anew, too")
-    view = detect(request, left, again=again)
+    view = detect(request, n_left, again=again)
     done = view.progress.done - view.progress.failed
     console.say(f"{names} annotated {done:,} items of {request.dataset!r}")
     sum_up(view)
 
 
-def detect(request: RunRequest, left: int, *, again: bool = False) -> JobView:
+def detect(request: RunRequest, n_left: int, *, again: bool = False) -> JobView:
     """Do a request as a job in this process; ``left`` is how many items it leaves to be done.
 
     Raises:
@@ -66,7 +66,7 @@ def detect(request: RunRequest, left: int, *, again: bool = False) -> JobView:
     settings = Settings.read()
     with at_work(settings, processes=processes_of(request)) as queue:
         job_id = begin(lambda: detection.submit(request, settings, queue, again=again), queue)
-        return follow(job_id, settings, left)
+        return follow(job_id, settings, n_left)
 
 
 def begin(submit: Callable[[], str], queue: str) -> str:
@@ -96,11 +96,11 @@ def begin(submit: Callable[[], str], queue: str) -> str:
         raise UnderWayError(f"{error}; --again starts it once more", error.job_id) from None
 
 
-def take_up(job_id: str, how: Callable[[str], str], settings: Settings) -> None:
-    """Let this process do a job that exists; ``how`` puts it into the queue that it is given."""
+def take_up(job_id: str, requeue: Callable[[str], str], settings: Settings) -> None:
+    """Let this process do a job that exists; ``requeue`` puts it into the queue that it gets."""
     total = jobs.job(job_id, settings).progress.total
     with at_work(settings, processes=0) as queue:
-        view = follow(how(queue), settings, total or None)
+        view = follow(requeue(queue), settings, total or None)
     console.say(f"{view.title}: {view.progress.done:,} of {view.progress.total:,} items")
     sum_up(view)
 
