@@ -15,12 +15,13 @@ from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.schema import AccessToken, Actor, GrantedRole, LogEntry, Permission, Role
 from spanlab.storage import catalog
-from spanlab.storage.access import note, require
-from spanlab.storage.access_tokens import (
+from spanlab.storage.access import (
     described,
     digest,
     names_of,
+    note,
     open_token,
+    require,
     unused_invitation,
 )
 from spanlab.storage.engine import Database
