@@ -17,7 +17,7 @@ _CODE = re.compile(r"^```(?:sh|python|toml)$", re.MULTILINE)
 _LINK = re.compile(r"\]\(([\w-]+)\.md(?:#[\w-]+)?\)")
 
 
-def page() -> None:
+def draw_guide() -> None:
     """Draw the page Guide."""
     listed, shown = st.columns([1, 3.2], gap="large")
     with listed.container(gap="xsmall"):
@@ -30,7 +30,7 @@ def page() -> None:
             _list_all()
     with shown:
         try:
-            _draw(guide_page(st.query_params.get(_TOPIC, guide_pages()[0].topic)))
+            _draw_page(guide_page(st.query_params.get(_TOPIC, guide_pages()[0].topic)))
         except UsageError as error:
             show_error(error)
 
@@ -64,7 +64,7 @@ def _turn_to(topic: str) -> None:
     st.query_params[_TOPIC] = topic
 
 
-def _draw(shown: GuidePage) -> None:
+def _draw_page(shown: GuidePage) -> None:
     """Draw a page: text and pictures in turn, dark pictures where the app is dark."""
     dark = "-dark" if st.context.theme.type == "dark" else ""
     text = _LINK.sub(rf"](guide?{_TOPIC}=\1)", shown.text)

@@ -31,8 +31,8 @@ from spanlab.ui.visitor import GUARDED, ask_to_log_in, log_out
 def help_pages() -> list[st.Page]:
     """Return the pages of the menu."""
     return [
-        st.Page(guide.page, title="Guide", icon=":material/menu_book:", url_path="guide"),
-        st.Page(tour.start, title="Tour", icon=":material/explore:", url_path="tour"),
+        st.Page(guide.draw_guide, title="Guide", icon=":material/menu_book:", url_path="guide"),
+        st.Page(tour.start_tour, title="Tour", icon=":material/explore:", url_path="tour"),
         st.Page(
             _draw_guidelines, title="Guidelines", icon=":material/rule:", url_path="guidelines"
         ),
@@ -125,7 +125,7 @@ def run() -> None:
     if actor is not OWNER:
         groups[actor.name[:_LONGEST]] = _own_pages(actor)
     page = st.navigation(groups, position="top")
-    tour.draw()
+    tour.draw_tour()
     page.run()
 
 

@@ -46,7 +46,7 @@ STEPS = (
 )
 
 
-def start() -> None:
+def start_tour() -> None:
     """Draw the page Tour: go to the first step, on the samples if they are there."""
     samples = DATASET in {summary.name for summary in common.datasets_with(Permission.SEE)}
     _go(_steps()[0], 0, DATASET if samples else None)
@@ -57,7 +57,7 @@ def _steps() -> list[TourStep]:
     return [step for step in STEPS if common.has_page(step.page)]
 
 
-def draw() -> None:
+def draw_tour() -> None:
     """Draw the strip, while the tour goes on."""
     at: int | None = st.session_state.get(_AT)
     steps = _steps()
