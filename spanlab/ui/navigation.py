@@ -1,16 +1,16 @@
-"""The app's pages and their order, and the Help menu."""
+"""The app's pages and their order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import version
 from typing import NamedTuple
 
 import streamlit as st
 
 from spanlab import jobs as work
 from spanlab.schema import OWNER, Actor, Permission
-from spanlab.ui import common, guide, model_setup, tour
+from spanlab.ui import common, model_setup
+from spanlab.ui.help import draw_tour, help_pages
 from spanlab.ui.views import (
     access,
     adjudicate,
@@ -26,41 +26,6 @@ from spanlab.ui.views import (
     review,
 )
 from spanlab.ui.visitor import GUARDED, ask_to_log_in, log_out
-
-
-def help_pages() -> list[st.Page]:
-    """Return the pages of the menu."""
-    return [
-        st.Page(guide.draw_guide, title="Guide", icon=":material/menu_book:", url_path="guide"),
-        st.Page(tour.start_tour, title="Tour", icon=":material/explore:", url_path="tour"),
-        st.Page(
-            _draw_guidelines, title="Guidelines", icon=":material/rule:", url_path="guidelines"
-        ),
-        st.Page(_draw_version, title="Version", icon=":material/info:", url_path="version"),
-    ]
-
-
-def _draw_guidelines() -> None:
-    common.title("Guidelines")
-    summaries = common.datasets_for("read guidelines of", Permission.SEE)
-    if not summaries:
-        return
-    summary = common.choose_dataset(summaries)
-    texts = summary.settings.guidelines
-    if not texts:
-        st.info("This dataset has no guidelines. Write them in its settings on the Datasets page.")
-        common.page_link("datasets", "Go to Datasets", icon=":material/database:")
-        return
-    st.caption(f"Version {len(texts)}")
-    with st.container(border=True):
-        st.markdown(texts[-1])
-
-
-def _draw_version() -> None:
-    common.title("Version")
-    st.markdown(f"spanlab {version('spanlab')}")
-    st.markdown("`spanlab --help` lists the commands; the guide has each with all its options.")
-
 
 # A marked line of text. Streamlit's emoji and material icons would be fetched from other hosts.
 _ICON = (
@@ -125,7 +90,7 @@ def run() -> None:
     if actor is not OWNER:
         groups[actor.name[:_LONGEST]] = _own_pages(actor)
     page = st.navigation(groups, position="top")
-    tour.draw_tour()
+    draw_tour()
     page.run()
 
 

@@ -13,7 +13,7 @@ from serving import Server
 
 from spanlab.schema import Item, Record
 from spanlab.ui.common import ABOUT
-from spanlab.ui.tour import STEPS
+from spanlab.ui.help import STEPS
 
 pytestmark = pytest.mark.browser
 
