@@ -185,15 +185,15 @@ def find_files(patterns: Sequence[str]) -> list[Path]:
     """Return the files that paths, globs and datasets of the Hub name; see ``files_named``.
 
     Raises:
-        UsageError, InputError: see ``files_named`` and ``hub.fetched``.
+        UsageError, InputError: see ``files_named`` and ``hub.fetch_dataset``.
     """
-    from spanlab.datasets.hub import PREFIX, fetched  # help is not to wait for it
+    from spanlab.datasets.hub import PREFIX, fetch_dataset  # help is not to wait for it
     from spanlab.workflows.import_files import files_named
 
     return [
         path
         for name in patterns
-        for path in (fetched(name) if name.startswith(PREFIX) else files_named([name]))
+        for path in (fetch_dataset(name) if name.startswith(PREFIX) else files_named([name]))
     ]
 
 

@@ -43,18 +43,18 @@ class Member(NamedTuple):
     first: bytes
 
 
-def elements(stream: BinaryIO, most: int, *, alone: bool = True) -> Iterator[bytes]:
+def elements(stream: BinaryIO, max_bytes: int, *, alone: bool = True) -> Iterator[bytes]:
     """Yield the JSON of each element; whether it is valid is for its reader to say.
 
     Args:
         stream: a JSON array without a byte order mark, which begins where the stream is.
-        most: bytes of an element that are kept; of a longer one ``most + 1`` are yielded.
+        max_bytes: bytes of an element that are kept; of a longer one, one more is yielded.
         alone: whether nothing may follow the array.
 
     Raises:
         ValueError: the stream is not one whole array.
     """
-    return (part.text for part in _parts(stream, most, b"[]", alone=alone))
+    return (element.text for element in _parts(stream, max_bytes, b"[]", alone=alone))
 
 
 def members(stream: BinaryIO) -> Iterator[Member]:
@@ -81,7 +81,9 @@ def is_one_object(stream: BinaryIO) -> bool:
     return ended
 
 
-def _parts(stream: BinaryIO, most: int, marks: bytes, *, alone: bool) -> Iterator[_ArrayElement]:
+def _parts(
+    stream: BinaryIO, max_bytes: int, marks: bytes, *, alone: bool
+) -> Iterator[_ArrayElement]:
     opening, closing = marks[:1], marks[1:]
     kind = "array" if opening == b"[" else "object"
     element = bytearray()
@@ -92,7 +94,7 @@ def _parts(stream: BinaryIO, most: int, marks: bytes, *, alone: bool) -> Iterato
             if not element:
                 bare = text.lstrip(_SPACE)
                 place, text = at + len(text) - len(bare), bare  # noqa: PLW2901 - what is left of it
-            element += text[: most + 1 - len(element)]
+            element += text[: max_bytes + 1 - len(element)]
         elif text.strip(_SPACE) or (begun and mark):
             raise ValueError(f"something stands outside of the {kind}")
         if mark not in (opening, closing, b",", b""):
@@ -116,14 +118,14 @@ def _parts(stream: BinaryIO, most: int, marks: bytes, *, alone: bool) -> Iterato
 def _pieces(stream: BinaryIO) -> Iterator[_FilePiece]:
     depth = 0
     inside = False  # a string
-    left = b""
-    before = stream.tell()  # bytes in front of the data at hand
+    unread = b""
+    data_begin = stream.tell()  # bytes in front of the data at hand
     while chunk := stream.read(_CHUNK):
-        data = left + chunk
+        data = unread + chunk
         begin = at = 0
         while at < len(data):
-            if inside and (rest := _REST.match(data, at)):
-                at, inside = rest.end(), not rest[1]
+            if inside and (string_end := _REST.match(data, at)):
+                at, inside = string_end.end(), not string_end[1]
                 if inside:
                     break
             if plain := (_BETWEEN if depth == 1 else _DEEP).match(data, at):
@@ -133,9 +135,9 @@ def _pieces(stream: BinaryIO) -> Iterator[_FilePiece]:
             inside = mark == b'"'
             step = _STEPS.get(mark, 0)
             if mark and not inside and max(depth, depth + step) == 1:
-                yield _FilePiece(data[begin : at - 1], mark, before + begin)
+                yield _FilePiece(data[begin : at - 1], mark, data_begin + begin)
                 begin = at
             depth += step
-        yield _FilePiece(data[begin:at], b"", before + begin)
-        left = data[at:]
-        before += at
+        yield _FilePiece(data[begin:at], b"", data_begin + begin)
+        unread = data[at:]
+        data_begin += at

@@ -28,12 +28,12 @@ class SchemaReader(TableReader):
 
     def columns(self) -> tuple[str, ...]:
         """Return the paths of the columns that hold text; none if the table has no rows."""
-        kept = [field for field in self._schema() if not holds_bytes(field.type)]
-        return tuple(path for field in kept for path in _paths(field))
+        text_fields = [field for field in self._schema() if not holds_bytes(field.type)]
+        return tuple(path for field in text_fields for path in _paths(field))
 
     def finish(self) -> None:
         """Say which columns hold bytes."""
-        if images := self._of_bytes():
+        if images := self._name_byte_columns():
             self._options.on_warning(f"{self._file.name}: left out {images}")
 
     @abstractmethod
@@ -48,20 +48,20 @@ class SchemaReader(TableReader):
         try:
             return super()._map(columns, samples)
         except InputError as error:
-            if images := self._of_bytes():
+            if images := self._name_byte_columns():
                 error.found = f"{error.found}, and {images}"
             raise
 
-    def _of_bytes(self) -> str:
+    def _name_byte_columns(self) -> str:
         """Name the columns that hold bytes; empty if there are none."""
         names = [repr(field.name) for field in self._schema() if holds_bytes(field.type)]
         return f"what holds bytes and no text: the columns {', '.join(names)}" if names else ""
 
 
-def _paths(field: Any, before: str = "") -> Iterator[str]:
+def _paths(field: Any, prefix: str = "") -> Iterator[str]:
     import pyarrow as pa
 
-    path, kind = f"{before}{field.name}", field.type
+    path, kind = f"{prefix}{field.name}", field.type
     yield path
     while pa.types.is_list(kind) or pa.types.is_large_list(kind):
         kind = kind.value_type
@@ -71,7 +71,7 @@ def _paths(field: Any, before: str = "") -> Iterator[str]:
 
 
 def rows_of(batch: Any, line: int, limit: int) -> Iterator[CellsRow]:
-    """Yield the rows behind ``line``, one by one only where all at once may be too large."""
+    """Yield a batch's rows, numbered after ``line``; one at a time where all may be too large."""
     if _memory(batch) <= limit:
         for number, cells in enumerate(batch.to_pylist(), start=line + 1):
             yield CellsRow(number, cells)
@@ -84,7 +84,7 @@ def rows_of(batch: Any, line: int, limit: int) -> Iterator[CellsRow]:
             yield CellsRow(line + index + 1, row.to_pylist()[0])
 
 
-def plain(batch: Any) -> Any:
+def decode_dictionaries(batch: Any) -> Any:
     """Return a batch with its repeated texts written out, so that each row has its own size."""
     import pyarrow as pa
 
@@ -105,19 +105,19 @@ def holds_bytes(kind: Any) -> bool:
 
 def _memory(batch: Any) -> int:
     """Return how many bytes of memory rows of parquet take as JSON, as an upper bound."""
-    return CELL * int(batch.nbytes) + _ELEMENT * sum(map(_elements, batch.columns))
+    return CELL * int(batch.nbytes) + _ELEMENT * sum(map(_count_elements, batch.columns))
 
 
-def _elements(column: Any) -> int:
+def _count_elements(column: Any) -> int:
     import pyarrow as pa
 
     kind = column.type
     if pa.types.is_map(kind):
-        return len(column) + _elements(column.values)
+        return len(column) + _count_elements(column.values)
     if pa.types.is_nested(kind) and not pa.types.is_struct(kind):
-        return len(column) + _elements(column.flatten())
+        return len(column) + _count_elements(column.flatten())
     if pa.types.is_struct(kind):
-        return len(column) + sum(map(_elements, column.flatten()))
+        return len(column) + sum(map(_count_elements, column.flatten()))
     return len(column)
 
 
@@ -135,21 +135,21 @@ class ArrowReader(SchemaReader):
         self._stem = "-".join(filter(None, (path.parent.name, shard.strip("-")))) or self._stem
 
     def _schema(self) -> Sequence[Any]:
-        with self._opened() as reader:
+        with self._open_stream() as reader:
             return list(reader.schema)
 
     def _cells(self) -> Iterator[CellsRow]:
         columns, line = self._names(), 0
         self._check()
-        with self._opened() as reader:
+        with self._open_stream() as reader:
             for batch in reader:
                 batch.validate(full=True)
-                chosen = batch.select(columns)
-                grows = any("dictionary" in str(field.type) for field in chosen.schema)
-                step = 1 if grows else max(len(chosen), 1)
-                for start in range(0, len(chosen), step):
-                    part = plain(chosen.slice(start, step))
-                    for row in rows_of(part, line, self._file.limit):
+                text_batch = batch.select(columns)
+                grows = any("dictionary" in str(field.type) for field in text_batch.schema)
+                step = 1 if grows else max(len(text_batch), 1)
+                for start in range(0, len(text_batch), step):
+                    piece = decode_dictionaries(text_batch.slice(start, step))
+                    for row in rows_of(piece, line, self._file.limit):
                         line += 1
                         yield row
 
@@ -157,7 +157,7 @@ class ArrowReader(SchemaReader):
         """Refuse what would take more memory than it takes on disk."""
         import pyarrow as pa
 
-        with self._opened() as reader:
+        with self._open_stream() as reader:
             kinds = str(reader.schema.types)
         grows = any(kind in kinds for kind in _GROWING)
         with self._translate_errors(), pa.memory_map(str(self._file.path)) as stream:
@@ -166,7 +166,7 @@ class ArrowReader(SchemaReader):
                     raise self._unreadable("it is compressed")
 
     @contextmanager
-    def _opened(self) -> Iterator[Any]:
+    def _open_stream(self) -> Iterator[Any]:
         import pyarrow as pa
 
         path = str(self._file.path)
@@ -204,10 +204,10 @@ def _is_compressed(metadata: bytes) -> bool:
     kind_at, header_at = _field(metadata, message, 1), _field(metadata, message, 2)
     if kind_at is None or header_at is None or metadata[kind_at] not in {_DICTIONARY, _RECORDS}:
         return False
-    batch: int | None = _target(metadata, header_at)
+    batch: int | None = _follow_offset(metadata, header_at)
     if metadata[kind_at] == _DICTIONARY:
-        data_at = _field(metadata, _target(metadata, header_at), 1)
-        batch = None if data_at is None else _target(metadata, data_at)
+        data_at = _field(metadata, _follow_offset(metadata, header_at), 1)
+        batch = None if data_at is None else _follow_offset(metadata, data_at)
     return batch is not None and _field(metadata, batch, 3) is not None
 
 
@@ -220,5 +220,5 @@ def _field(data: bytes, table: int, number: int) -> int | None:
     return table + int(offset) if offset else None
 
 
-def _target(data: bytes, at: int) -> int:
+def _follow_offset(data: bytes, at: int) -> int:
     return at + int(struct.unpack_from("<I", data, at)[0])

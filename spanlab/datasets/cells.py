@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, Valida
 from pydantic_core import from_json
 
 from spanlab.datasets.quotes import find_quote, span_at
-from spanlab.datasets.reader import input_error, listed, passages_of, text_of, within
+from spanlab.datasets.reader import input_error, parse_list, passages_of, text_of, within
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, AnnotatorKind, Passage, Probability, Span
 
@@ -25,13 +25,13 @@ class _GivenSpan(BaseModel):
     note: str | None = None
 
 
-def _object(value: object) -> object:
+def _as_extent(value: object) -> object:
     if isinstance(value, list) and len(value) == 2:
         return {"start": value[0], "end": value[1]}
     return value
 
 
-_Spans = tuple[Annotated[_GivenSpan, BeforeValidator(_object)], ...]
+_Spans = tuple[Annotated[_GivenSpan, BeforeValidator(_as_extent)], ...]
 _SPANS: TypeAdapter[_Spans] = TypeAdapter(_Spans)
 
 
@@ -44,14 +44,18 @@ def turn_in(theirs: Mapping[str, Any], names: Mapping[str, str], number: int) ->
         number: the turn, from 1; 0 for the last one.
     """
     if theirs.get("messages") is not None:
-        chat = listed(theirs["messages"])
+        chat = parse_list(theirs["messages"])
         if theirs.get("answer") is not None and is_chat(chat) and not answers_in(chat):
-            return asked_in(chat)
+            return turn_without_answer(chat)
         return turn_of(chat, names["messages"], number - 1 if number else None)
-    chat = listed(theirs.get("question"))
+    chat = parse_list(theirs.get("question"))
     if not is_chat(chat):
         return None
-    return asked_in(chat) if theirs.get("answer") is not None else turn_of(chat, names["question"])
+    return (
+        turn_without_answer(chat)
+        if theirs.get("answer") is not None
+        else turn_of(chat, names["question"])
+    )
 
 
 def answer_in(value: Any, column: str) -> str | None:
@@ -92,7 +96,7 @@ def passages_in(value: Any, column: str) -> tuple[Passage, ...]:
     Raises:
         InputError: it is something else; names the part of ``column``.
     """
-    texts = listed(value)
+    texts = parse_list(value)
     if isinstance(texts, str) and texts.lstrip().startswith("["):
         return (Passage(text=texts),)  # a text that begins with a bracket, such as [1]
     return passages_of(texts, column)
@@ -107,27 +111,29 @@ def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
     Raises:
         InputError: it is something else, or an extent is not where it says; names its part.
     """
-    given = listed(value)
-    if isinstance(given, str):
-        given = _json(given, column)
-    if isinstance(given, list) and given and all(isinstance(text, str) for text in given):
-        if any(not text or answer.count(text) != 1 for text in given):
+    labels = parse_list(value)
+    if isinstance(labels, str):
+        labels = _json(labels, column)
+    if isinstance(labels, list) and labels and all(isinstance(text, str) for text in labels):
+        if any(not text or answer.count(text) != 1 for text in labels):
             return None
-        begins = [(answer.index(text), text) for text in given]
-        given = [[begin, begin + len(text)] for begin, text in begins]
+        begins = [(answer.index(text), text) for text in labels]
+        labels = [[begin, begin + len(text)] for begin, text in begins]
     try:
-        parts = _SPANS.validate_python(given)
+        parts = _SPANS.validate_python(labels)
     except ValidationError as error:
         raise within(input_error(error), column) from None
     spans = tuple(_span(answer, part, f"{column}.{index}") for index, part in enumerate(parts))
     return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=spans)
 
 
-def _span(answer: str, given: _GivenSpan, field: str) -> Span:
-    start, end = given.start, given.end
-    if given.text is not None:
-        start, end = find_quote(answer, start, end, given.text, field)
-    return span_at(answer, start, end, field, prob=given.prob, label=given.label, note=given.note)
+def _span(answer: str, labelled: _GivenSpan, field: str) -> Span:
+    start, end = labelled.start, labelled.end
+    if labelled.text is not None:
+        start, end = find_quote(answer, start, end, quoted=labelled.text, field=field)
+    return span_at(
+        answer, start, end, field, prob=labelled.prob, label=labelled.label, note=labelled.note
+    )
 
 
 def _json(value: str, column: str) -> Any:
@@ -212,15 +218,15 @@ def turn_of(value: Any, field: str, number: int | None = None) -> ChatTurn:
             expected="a message of the role assistant",
         )
     at = answers[-1 if number is None else number]
-    before = [line for turn in value[:at] for line in _chat_messages(turn)]
-    talk = [line for line in before if line.role in (_USER, _MODEL) and line.text]
-    passages = tuple(line.text for line in before if line.role == _TOOL and line.text.strip())
+    earlier = [line for turn in value[:at] for line in _chat_messages(turn)]
+    talk = [line for line in earlier if line.role in (_USER, _MODEL) and line.text]
+    passages = tuple(line.text for line in earlier if line.role == _TOOL and line.text.strip())
     is_whole = len(value) == 1 + len(talk) <= 2
     return ChatTurn(_question(talk), text_of_message(value[at]), passages, is_whole)
 
 
-def asked_in(value: Any) -> ChatTurn:
-    """Return a chat that an answer elsewhere ends, as its turn without the answer."""
+def turn_without_answer(value: Any) -> ChatTurn:
+    """Return the last turn of a chat whose answer stands elsewhere; its own answer is empty."""
     return turn_of([*value, {"role": "assistant", "content": "…"}], "")._replace(answer="")
 
 

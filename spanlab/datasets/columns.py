@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from spanlab.datasets.cells import answers_in, is_chat, is_message
-from spanlab.datasets.reader import has_text, listed
+from spanlab.datasets.reader import has_text, parse_list
 from spanlab.errors import InputError, UsageError
 
 _MODEL: Final = (
@@ -36,8 +36,8 @@ _PASSAGES: Final = (
 )
 
 
-def _cross(whose: Sequence[str], what: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"{one} {other}" for other in what for one in whose)
+def _cross(owners: Sequence[str], nouns: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{owner} {noun}" for noun in nouns for owner in owners)
 
 
 # Names by their words, the likeliest first: one that says whose it is before one that does not,
@@ -91,7 +91,7 @@ def words_of(name: str) -> str:
 
 def map_columns(
     paths_found: Sequence[str],
-    wanted: Mapping[str, str] | None,
+    user_columns: Mapping[str, str] | None,
     *,
     needed: str | None = "answer",
     samples: Sequence[Mapping[str, Any]] = (),
@@ -100,7 +100,7 @@ def map_columns(
 
     Args:
         paths_found: the columns that are there.
-        wanted: what the user said; the remaining fields are found by common names.
+        user_columns: what the user said; the remaining fields are found by common names.
         needed: the field that must be there, where a chat stands for the answer; None for none.
         samples: some records, by what stands in which a column is no guess for a field.
 
@@ -109,7 +109,7 @@ def map_columns(
         InputError: a column that the user names, or that of ``needed``, is not there.
     """
     mapping: dict[str, str] = {}
-    for field, column in (wanted or {}).items():
+    for field, column in (user_columns or {}).items():
         if field not in COMMON:
             raise UsageError(
                 f"no field {field!r} to map a column to; known are {', '.join(FIELDS)}"
@@ -117,27 +117,29 @@ def map_columns(
         if column not in paths_found and any_element(column) not in paths_found:
             raise InputError(
                 f"there is no column {column!r} for {field}",
-                found=_shown(paths_found),
+                found=_list_columns(paths_found),
                 expected="one of these columns",
             )
         mapping[field] = column
     for field in COMMON:
-        taken = mapping.values()
+        used_columns = mapping.values()
         free = [
-            path for path in paths_found if not any(f"{path}.".startswith(f"{t}.") for t in taken)
+            path
+            for path in paths_found
+            if not any(f"{path}.".startswith(f"{t}.") for t in used_columns)
         ]
         if field not in mapping and (guess := _guess(field, free, samples)) is not None:
             mapping[field] = guess
     if needed is not None and needed not in mapping and "messages" not in mapping:
         raise InputError(
             f"no column for {needed}",
-            found=_shown(paths_found),
+            found=_list_columns(paths_found),
             expected=f"one named {_KNOWN[needed]}, or a mapping {needed}=COLUMN",
         )
     return mapping
 
 
-def _shown(columns: Sequence[str]) -> str:
+def _list_columns(columns: Sequence[str]) -> str:
     return f"the columns {', '.join(map(repr, columns))}"
 
 
@@ -148,7 +150,7 @@ def _guess(
     names = list(_names(paths_found, inside=field not in {"id", "lang"}))
     for name in COMMON[field]:
         for words, column in names:
-            if words == name and _holds(field, column, samples):
+            if words == name and _can_hold(field, column, samples):
                 return column
     return None
 
@@ -166,13 +168,13 @@ def _names(columns: Sequence[str], *, inside: bool) -> Iterator[tuple[str, str]]
         return
     inner = [(column.split("."), column) for column in columns if "." in column]
     for path, column in sorted(inner, key=lambda pair: len(pair[0])):
-        before = {word for part in path[:-1] for word in words_of(part).split()}
-        if not before & _ASIDE:
+        outer_words = {word for part in path[:-1] for word in words_of(part).split()}
+        if not outer_words & _ASIDE:
             for count in range(1, len(path)):
                 yield words_of(" ".join(path[count:])), column
 
 
-def _holds(field: str, column: str, samples: Sequence[Mapping[str, Any]]) -> bool:
+def _can_hold(field: str, column: str, samples: Sequence[Mapping[str, Any]]) -> bool:
     """Say whether what stands in a column can be a field's; always so without samples."""
     if not samples:
         return True
@@ -183,7 +185,7 @@ def _holds(field: str, column: str, samples: Sequence[Mapping[str, Any]]) -> boo
         return "." not in column and field not in {"messages", "passages", "spans"}
     if field == "id" and words_of(column) != "id" and len(set(map(str, values))) < len(values):
         return False
-    if words_of(column) == "labels" and not any(map(listed, values)):
+    if words_of(column) == "labels" and not any(map(parse_list, values)):
         return False  # of what kind they are is not to be seen
     # A wrong record is one to be told of, and no other column.
     return 2 * sum(_FITS[field](value, column) for value in values) >= len(values)
@@ -210,7 +212,7 @@ def _is_evidence(value: Any, column: str) -> bool:
 
 def _is_marked(value: Any, column: str) -> bool:
     """Say whether a value is a list of extents or, by its name, of texts that an answer has."""
-    parts = listed(value)
+    parts = parse_list(value)
     quoted = not {"spans", "hallucinations"}.isdisjoint(words_of(column).split())
     return isinstance(parts, list) and all(
         (quoted and isinstance(part, str))
@@ -233,10 +235,10 @@ _FITS: Final[dict[str, Callable[[Any, str], bool]]] = {
 _DEEPEST = 4  # levels that are offered; a path that is written out may go deeper
 
 
-def paths(record: Mapping[str, Any], before: str = "", depth: int = 1) -> Iterator[str]:
+def paths(record: Mapping[str, Any], prefix: str = "", depth: int = 1) -> Iterator[str]:
     """Yield the paths of a record's values, those of lists by their first element."""
     for key, value in record.items():
-        path = f"{before}{key}"
+        path = f"{prefix}{key}"
         yield path
         inner = value[0] if isinstance(value, list) and value else value
         if isinstance(inner, Mapping) and depth < _DEEPEST:
@@ -265,26 +267,26 @@ def value_at(record: Any, path: str) -> Any:
     return [value for value in values if value is not None] or None
 
 
-def without(record: Mapping[str, Any], used: Collection[str], before: str = "") -> dict[str, Any]:
-    """Return what a record says beside the values at some paths, without what says nothing."""
-    rest = {}
+def without(record: Mapping[str, Any], used: Collection[str], prefix: str = "") -> dict[str, Any]:
+    """Return a record without the values at some paths, and without empty values."""
+    remaining = {}
     for key, value in record.items():
-        path = f"{before}{key}"
+        path = f"{prefix}{key}"
         if path in used or value is None or value == "":
             continue
-        inside = any(other.startswith(f"{path}.") for other in used)
-        left = _inside(value, used, f"{path}.") if inside else value
-        if not inside or left:
-            rest[key] = left
-    return rest
+        inside = any(used_path.startswith(f"{path}.") for used_path in used)
+        remaining_value = _inside(value, used, f"{path}.") if inside else value
+        if not inside or remaining_value:
+            remaining[key] = remaining_value
+    return remaining
 
 
-def _inside(value: Any, used: Collection[str], before: str) -> Any:
+def _inside(value: Any, used: Collection[str], prefix: str) -> Any:
     if isinstance(value, Mapping):
-        return without(value, used, before)
+        return without(value, used, prefix)
     if not isinstance(value, list):
         return value
-    places = ((element, f"{before}{index}") for index, element in enumerate(value))
-    kept = (_inside(element, used, f"{place}.") for element, place in places if place not in used)
-    left = [_inside(element, used, before) for element in kept]
-    return left if any(left) else []
+    places = ((element, f"{prefix}{index}") for index, element in enumerate(value))
+    unused = (_inside(element, used, f"{place}.") for element, place in places if place not in used)
+    remaining = [_inside(element, used, prefix) for element in unused]
+    return remaining if any(remaining) else []

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from spanlab.datasets.files import InputFile
 from spanlab.datasets.formats import graphrag, graphrag_index, summaries
-from spanlab.datasets.json_rows import first_objects, is_single, names_in, printed
+from spanlab.datasets.json_rows import first_objects, is_single, names_in, printed_objects
 from spanlab.errors import InputError
 
 # A JSON format is recognised by fields that its records have and those of the others lack.
@@ -91,7 +91,7 @@ def detect(path: Path, name: str | None = None) -> str:
     """
     file = InputFile(path, name or str(path))
     if path.is_dir():
-        return _of_folder(file)
+        return _detect_folder(file)
     head = file.head()
     if head.startswith(_PARQUET):
         return "parquet"
@@ -111,7 +111,7 @@ def detect(path: Path, name: str | None = None) -> str:
         books = [book for book in inner[:1] if summaries.LEVELS in book]
         return _json_format(books or values, file)
     _check_text(head, file)
-    if any(_is_a(line, "traces") for line in _printed(file)):
+    if any(_has_fields_of(line, "traces") for line in _printed(file)):
         return "traces"  # between lines of a log
     if file.name.lower().endswith(_CSV_SUFFIXES) or _looks_like_table(head):
         columns = frozenset(re.split(r'[,;\t|"]+', head.decode(errors="replace").splitlines()[0]))
@@ -121,7 +121,7 @@ def detect(path: Path, name: str | None = None) -> str:
     raise _unknown(file, f"it begins {head[:60].decode(errors='replace')!r}")
 
 
-def _of_folder(folder: InputFile) -> str:
+def _detect_folder(folder: InputFile) -> str:
     if graphrag.is_output(folder.path):
         return "graphrag"
     names = [f"{name}.parquet" for name in graphrag_index.TABLES]
@@ -149,15 +149,15 @@ def _check_text(head: bytes, file: InputFile) -> None:
 def _first_value(file: InputFile) -> list[dict[str, object]]:
     """Return the first record of a file whose records are not lines; none if it is no object."""
     if file.head().lstrip().startswith(b"["):
-        first = next(file.array(), None)
-        if first is None:
+        first_row = next(file.array(), None)
+        if first_row is None:
             raise InputError("the file is an empty array", file=file.name, expected="a record")
         try:
-            value = from_json(first.raw)
+            value = from_json(first_row.raw)
         except ValueError as error:
             raise InputError(f"not valid JSON: {error}", file=file.name) from None
-    elif several := next(_printed(file), None):
-        value = several
+    elif printed_object := next(_printed(file), None):
+        value = printed_object
     elif file.path.stat().st_size > _LOADED and is_single(file):
         value = names_in(file)
     else:
@@ -167,7 +167,7 @@ def _first_value(file: InputFile) -> list[dict[str, object]]:
 
 def _printed(file: InputFile) -> Iterator[dict[str, object]]:
     """Yield the first objects of a file that has several of them, each over several lines."""
-    for row in islice(() if is_single(file) else printed(file), _PRINTED):
+    for row in islice(() if is_single(file) else printed_objects(file), _PRINTED):
         with suppress(ValueError, InputError):
             value = from_json(row.raw)
             if isinstance(value, dict):
@@ -177,7 +177,7 @@ def _printed(file: InputFile) -> Iterator[dict[str, object]]:
 def _json_format(records: list[dict[str, object]], file: InputFile) -> str:
     for record in records:
         keys = frozenset(record)
-        names = [name for name in SIGNATURES if _is_a(record, name)]
+        names = [name for name in SIGNATURES if _has_fields_of(record, name)]
         foreign = not keys <= _OURS and not keys & _OURS_ALONE
         if names == ["spanlab"] and (foreign or isinstance(record.get("meta"), str)):
             return "json"  # fields of somebody else's beside ours; or ours as Hugging Face has them
@@ -192,28 +192,30 @@ def _json_format(records: list[dict[str, object]], file: InputFile) -> str:
                 found=f"the fields {', '.join(sorted(keys))}",
                 expected="its name, with the format option",
             )
-        for signature, what, expected in _HINTS:
+        for signature, problem, expected in _HINTS:
             if signature <= keys:
-                raise InputError(what, file=file.name, expected=expected)
+                raise InputError(problem, file=file.name, expected=expected)
     if not records:
         raise _unknown(file, "JSON without objects")
     return "json"
 
 
-def _is_a(record: Mapping[str, object], name: str) -> bool:
+def _has_fields_of(record: Mapping[str, object], name: str) -> bool:
     """Say whether a record has the fields of a format, and no list of other things in them."""
     if any(isinstance(record.get(field), list) for field in _SINGLE.get(name, ())):
         return False
     samples = record.get("samples")
-    first = samples[0] if name == "faithbench" and isinstance(samples, list) and samples else None
-    if isinstance(first, dict) and not first.keys() & {"sample_id", "annotations"}:
+    first_sample = (
+        samples[0] if name == "faithbench" and isinstance(samples, list) and samples else None
+    )
+    if isinstance(first_sample, dict) and not first_sample.keys() & {"sample_id", "annotations"}:
         return False
     return any(signature <= record.keys() for signature in SIGNATURES[name])
 
 
 def _looks_like_table(head: bytes) -> bool:
-    header, _, rest = head.decode(errors="replace").partition("\n")
-    return bool(rest.strip()) and any(mark in header for mark in ",;\t")
+    header, _, later_lines = head.decode(errors="replace").partition("\n")
+    return bool(later_lines.strip()) and any(mark in header for mark in ",;\t")
 
 
 def _unknown(file: InputFile, beginning: str) -> InputError:

@@ -139,14 +139,14 @@ class InputFile:
 
     def lines(self, stream: BinaryIO) -> Iterator[tuple[FileRow, int]]:
         """Yield the lines of the open file, each with the place at which it begins."""
-        most = longest(self.limit)
+        max_bytes = longest(self.limit)
         number = place = 0
-        while line := stream.readline(most + 1):
+        while line := stream.readline(max_bytes + 1):
             number += 1
             begin, size = place, len(line)
             place += size
             row = self.row(number, line.removeprefix(BOM) if number == 1 else line)
-            while size > most and not line.endswith(b"\n"):
+            while size > max_bytes and not line.endswith(b"\n"):
                 line = stream.readline(_BUFFER)
                 place += len(line)
                 if not line:
@@ -160,9 +160,8 @@ class InputFile:
             return FileRow(line, _storable(raw), unit, number)
         refused = too_large("the record", self.limit)
         refused.unit = unit
-        return FileRow(
-            line, raw[:_SHOWN], unit, number, refused.at(file=self.name, line=line, unit=unit)
-        )
+        refused = refused.at(file=self.name, line=line, unit=unit)
+        return FileRow(line, raw[:_SHOWN], unit, number, refused=refused)
 
     def whole(self, *, values: bool = False) -> bytes:
         """Return all that the file holds, without a BOM.
@@ -219,17 +218,17 @@ def _storable(data: bytes) -> bytes:
 
 def _refuse_lines_of_arrays(data: bytes, name: str) -> None:
     """Say so if a file that begins like one JSON array is lines of arrays."""
-    first, _, rest = data.partition(b"\n")
+    first_line, _, later_lines = data.partition(b"\n")
     try:
-        is_array = isinstance(from_json(first), list)
+        is_array = isinstance(from_json(first_line), list)
     except ValueError:
         return
-    if is_array and rest.strip():
+    if is_array and later_lines.strip():
         raise InputError(
             "the line is a JSON array",
             file=name,
             line=1,
-            found=first[:60].decode(errors="replace"),
+            found=first_line[:60].decode(errors="replace"),
             expected="a JSON object on every line, or one array that is the whole file",
         )
 

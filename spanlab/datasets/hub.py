@@ -40,7 +40,7 @@ _REPOSITORY: Final = re.compile(r"[A-Za-z0-9_][\w.-]*/[A-Za-z0-9_][\w.-]*", re.A
 _FORMS: Final = ((".parquet",), (".arrow",), (".jsonl", ".ndjson"), (".csv", ".tsv"), (".json",))
 
 
-def fetched(address: str) -> list[Path]:
+def fetch_dataset(address: str) -> list[Path]:
     """Return the files of a dataset at the Hub as files here.
 
     Args:
@@ -51,14 +51,14 @@ def fetched(address: str) -> list[Path]:
         UsageError: the address is none, or ``huggingface_hub`` is not installed.
         InputError: the Hub has no such dataset for us, or it has no file that can be read.
     """
-    owner, _, rest = address.removeprefix(PREFIX).removeprefix("datasets/").partition("/")
-    name, _, path = rest.partition("/")
+    owner, _, remainder = address.removeprefix(PREFIX).removeprefix("datasets/").partition("/")
+    name, _, path = remainder.partition("/")
     name, _, revision = name.partition("@")
-    repository = _checked(f"{owner}/{name}")
-    with _asking(address) as hub:
+    repository = _check_name(f"{owner}/{name}")
+    with _open_hub(address) as hub:
         info = hub.dataset_info(repository, revision=revision or None)
-        there = sorted(sibling.rfilename for sibling in info.siblings or ())
-        below = [path_ for path_ in there if not path or f"{path_}/".startswith(f"{path}/")]
+        file_names = sorted(sibling.rfilename for sibling in info.siblings or ())
+        below = [path_ for path_ in file_names if not path or f"{path_}/".startswith(f"{path}/")]
         for endings in _FORMS:
             files = [name for name in below if name.removesuffix(".gz").endswith(endings)]
             if files:
@@ -89,28 +89,30 @@ def push(folder: Path, repository: str, *, public: bool) -> str:
         UsageError: the name is none, or ``huggingface_hub`` is not installed.
         InputError: the Hub refuses.
     """
-    with _asking(_checked(repository)) as hub:
-        made = hub.create_repo(repository, repo_type="dataset", private=not public, exist_ok=True)
+    with _open_hub(_check_name(repository)) as hub:
+        address = hub.create_repo(
+            repository, repo_type="dataset", private=not public, exist_ok=True
+        )
         words = "Annotations, written by spanlab"
         hub.upload_folder(
             repo_id=repository, folder_path=folder, repo_type="dataset", commit_message=words
         )
-    return str(made)
+    return str(address)
 
 
-def _checked(repository: str) -> str:
+def _check_name(repository: str) -> str:
     if not _REPOSITORY.fullmatch(repository):
         raise UsageError(f"{repository!r} names no dataset of the Hub: it is ORGANISATION/NAME")
     return repository
 
 
 @contextmanager
-def _asking(what: str) -> Iterator[HfApi]:
+def _open_hub(address: str) -> Iterator[HfApi]:
     try:
         from huggingface_hub import HfApi
     except ModuleNotFoundError as error:
         raise missing_package("Hugging Face's Hub", error.name, "hub") from None
-    with foreign(f"{what}: the Hub does not take or give it", InputError):
+    with foreign(f"{address}: the Hub does not take or give it", InputError):
         yield HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
 
 

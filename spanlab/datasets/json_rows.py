@@ -51,13 +51,13 @@ def first_objects(file: InputFile) -> list[dict[str, Any]]:
     return objects
 
 
-def printed(file: InputFile) -> Iterator[FileRow]:
+def printed_objects(file: InputFile) -> Iterator[FileRow]:
     """Yield objects that stand on a line or, indented, on several, and the lines between them.
 
     An object on several lines begins with a line ``{`` and ends with a line ``}``, as ``jq`` and
     OpenTelemetry's console exporter print them. Blank lines are left out.
     """
-    most = longest(file.limit)
+    max_bytes = longest(file.limit)
     begun = 0  # the line of an object that is open
     text = bytearray()
     with file.open() as stream:
@@ -65,7 +65,7 @@ def printed(file: InputFile) -> Iterator[FileRow]:
             line = row.beginning.rstrip()
             if begun or line == b"{":
                 begun = begun or row.line
-                text += row.beginning[: most + 1 - len(text)]
+                text += row.beginning[: max_bytes + 1 - len(text)]
                 if line == b"}":
                     yield file.row(begun, bytes(text))
                     begun = 0
@@ -79,7 +79,7 @@ def printed(file: InputFile) -> Iterator[FileRow]:
 def is_single(file: InputFile) -> bool:
     """Say whether the file is one JSON object."""
     with file.open() as stream:
-        _after_bom(stream)
+        _skip_bom(stream)
         return is_one_object(stream)
 
 
@@ -87,7 +87,7 @@ def names_in(file: InputFile) -> dict[str, Any]:
     """Return the members of the one object that a file is, what is inside them left out."""
     empty: dict[bytes, Any] = {b"[": [], b"{": {}}
     with file.open() as stream:
-        _after_bom(stream)
+        _skip_bom(stream)
         return {member.name: empty.get(member.first) for member in islice(members(stream), _WIDEST)}
 
 
@@ -98,7 +98,7 @@ def record_lists(file: InputFile) -> list[RecordList]:
         InputError: the file is not valid JSON, or an element is too large.
     """
     with file.open() as stream:
-        _after_bom(stream)
+        _skip_bom(stream)
         try:
             return list(_lists(file, stream, "", _DEEPEST))
         except ValueError as error:
@@ -117,26 +117,26 @@ def rows_at(file: InputFile, record_list: RecordList) -> Iterator[FileRow]:
             raise InputError(f"not valid JSON: {error}", file=file.name) from None
 
 
-def _lists(file: InputFile, stream: BinaryIO, before: str, depth: int) -> Iterator[RecordList]:
+def _lists(file: InputFile, stream: BinaryIO, prefix: str, depth: int) -> Iterator[RecordList]:
     inside = [member for member in islice(members(stream), _WIDEST) if member.first in (b"[", b"{")]
-    for name, place, first in inside:
+    for name, place, first_byte in inside:
         stream.seek(place)
-        if first == b"[":
-            listed = RecordList(f"{before}{name}", place, *_counted(file, stream))
+        if first_byte == b"[":
+            listed = RecordList(f"{prefix}{name}", place, *_sample_list(file, stream))
             if listed.first:
                 yield listed
         elif depth > 1:
-            yield from _lists(file, stream, f"{before}{name}.", depth - 1)
+            yield from _lists(file, stream, f"{prefix}{name}.", depth - 1)
 
 
-def _counted(file: InputFile, stream: BinaryIO) -> tuple[int, list[dict[str, Any]]]:
+def _sample_list(file: InputFile, stream: BinaryIO) -> tuple[int, list[dict[str, Any]]]:
     """Return how many elements a list has, and those of its first that are objects."""
-    first, count = [], 0
+    objects, count = [], 0
     for raw in elements(stream, longest(file.limit), alone=False):
         count += 1
         if count <= _SAMPLES and isinstance(value := _value(file.row(count, raw)), dict):
-            first.append(value)
-    return count, first
+            objects.append(value)
+    return count, objects
 
 
 def _value(row: FileRow) -> Any:
@@ -147,6 +147,6 @@ def _value(row: FileRow) -> Any:
         return None
 
 
-def _after_bom(stream: BinaryIO) -> None:
+def _skip_bom(stream: BinaryIO) -> None:
     if stream.read(len(BOM)) != BOM:
         stream.seek(0)

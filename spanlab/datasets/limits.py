@@ -49,18 +49,19 @@ def most_unpacked(size: int, limit: int) -> int:
     return max(limit, _RATIO * size)
 
 
-def too_large(what: str, limit: int, **place: object) -> InputError:
+def too_large(what: str, limit: int, *, times: int = 1, **place: object) -> InputError:
     """Return the error for a record (or what ``what`` names) that exceeds the limit.
 
     Args:
         what: what is too large, such as "the record".
-        limit: bytes of memory that it may take.
+        limit: bytes of memory that a record may take.
+        times: how many times as much this may take.
         place: ``file``, ``line`` and ``field`` of the error.
     """
     error = InputError(
         f"{what} is too large",
-        expected=f"at most {limit // _MIB} MiB of memory; SPANLAB_RECORD_LIMIT={2 * limit // _MIB} "
-        "in the environment allows twice as much",
+        expected=f"at most {times * limit // _MIB} MiB of memory; "
+        f"SPANLAB_RECORD_LIMIT={2 * limit // _MIB} in the environment allows twice as much",
     )
     for name, value in place.items():
         setattr(error, name, value)
@@ -68,7 +69,7 @@ def too_large(what: str, limit: int, **place: object) -> InputError:
 
 
 def too_many(what: str, limit: int, file: str, line: int) -> InputError:
-    """Return the error for what a file's records hold together, more than ``TOGETHER`` of them.
+    """Return the error for records that together take more than ``TOGETHER`` times the limit.
 
     Args:
         what: what is too large, such as "the file's processes".
@@ -76,12 +77,7 @@ def too_many(what: str, limit: int, file: str, line: int) -> InputError:
         file: what messages call the file.
         line: where it became too much.
     """
-    error = too_large(what, limit, file=file, line=line)
-    bound = f"at most {limit // _MIB} MiB"
-    error.expected = (error.expected or "").replace(
-        bound, f"at most {TOGETHER * limit // _MIB} MiB"
-    )
-    return error
+    return too_large(what, limit, times=TOGETHER, file=file, line=line)
 
 
 class BoundedStream(io.RawIOBase):

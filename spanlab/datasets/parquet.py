@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from spanlab.datasets.arrow import SchemaReader, plain, rows_of
+from spanlab.datasets.arrow import SchemaReader, decode_dictionaries, rows_of
 from spanlab.datasets.files import InputFile
 from spanlab.datasets.formats.analysis_table import CellsRow
 from spanlab.datasets.limits import UNPACKED, most_unpacked, too_large
@@ -28,23 +28,23 @@ class ParquetReader(SchemaReader):
     """Reads parquet."""
 
     def _schema(self) -> Sequence[Any]:
-        with self.opened() as table:
+        with self.open_table() as table:
             return list(table.schema_arrow) if table.metadata.num_rows else []
 
     def _cells(self) -> Iterator[CellsRow]:
         columns = self._names()
-        left = most_unpacked(self._file.path.stat().st_size, self._file.limit)
+        budget = most_unpacked(self._file.path.stat().st_size, self._file.limit)
         line = 0
-        with self.opened() as table:
+        with self.open_table() as table:
             for group in range(table.num_row_groups):
                 count = _safe_rows(table.metadata.row_group(group), columns, self._file)
                 batches = table.iter_batches(count, row_groups=[group], columns=columns)
-                for batch in map(plain, batches):
+                for batch in map(decode_dictionaries, batches):
                     for row in rows_of(batch, line, self._file.limit):
                         line += 1
                         yield row
-                    left -= batch.nbytes
-                    if left < 0:
+                    budget -= batch.nbytes
+                    if budget < 0:
                         raise self._at(too_large(UNPACKED, self._file.limit), line)
 
     def rows_with_cells(self) -> Iterator[CellsRow]:
@@ -52,7 +52,7 @@ class ParquetReader(SchemaReader):
         return self._cells()
 
     @contextmanager
-    def opened(self) -> Iterator[Any]:
+    def open_table(self) -> Iterator[Any]:
         """Open the file; raises InputError if it is no parquet file."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -119,14 +119,14 @@ def table(file: InputFile, columns: Collection[str]) -> Iterator[CellsRow]:
     """
     file.head()
     reader = ParquetReader(file, ReadOptions())
-    with reader.opened() as opened:
-        there = opened.schema_arrow.names
+    with reader.open_table() as opened:
+        names = opened.schema_arrow.names
     for column in columns:
-        if column not in there:
+        if column not in names:
             raise InputError(
                 f"the column {column!r} is missing",
                 file=file.name,
-                found=f"the columns {', '.join(there)}",
+                found=f"the columns {', '.join(names)}",
             )
     for row in reader.rows_with_cells():
         if row.refused is not None:
@@ -158,7 +158,7 @@ def pages(stream: BinaryIO, start: int, end: int) -> Iterator[UnpackedPage]:
     while start < end:
         stream.seek(start)
         header = BytesIO(stream.read(min(_HEADER, end - start)))
-        numbers = _struct(header, 0)
+        numbers = _read_struct(header, 0)
         kind, size, packed = (numbers.get(field, -1) for field in (1, 2, 3))
         if kind < 0 or size < 0 or packed < 0:
             raise ValueError(f"no page begins at byte {start:,}")
@@ -166,17 +166,17 @@ def pages(stream: BinaryIO, start: int, end: int) -> Iterator[UnpackedPage]:
         start += header.tell() + packed
 
 
-def _struct(data: BytesIO, depth: int) -> dict[int, int]:
+def _read_struct(data: BytesIO, depth: int) -> dict[int, int]:
     """Read a structure; returns its numbers by field, everything else is skipped."""
     if depth > _DEEPEST:
         raise ValueError("structures too deep for the header of a page")
     numbers: dict[int, int] = {}
     field = 0
-    while head := _byte(data):
+    while head := _read_byte(data):
         kind = head & 0x0F
-        field = field + (head >> 4) if head >> 4 else _signed(data)
+        field = field + (head >> 4) if head >> 4 else _read_signed(data)
         if kind in _NUMBERS:
-            numbers[field] = _signed(data)
+            numbers[field] = _read_signed(data)
         else:
             _skip(data, kind, depth)
     return numbers
@@ -186,15 +186,15 @@ def _skip(data: BytesIO, kind: int, depth: int) -> None:
     if kind in {_TRUE, _FALSE}:
         return
     if kind == _BYTE:
-        _take(data, 1)
+        _read_bytes(data, 1)
     elif kind in _NUMBERS:
-        _unsigned(data)
+        _read_unsigned(data)
     elif kind == _DOUBLE:
-        _take(data, 8)
+        _read_bytes(data, 8)
     elif kind == _BINARY:
-        _take(data, _unsigned(data))
+        _read_bytes(data, _read_unsigned(data))
     elif kind == _STRUCT:
-        _struct(data, depth + 1)
+        _read_struct(data, depth + 1)
     elif kind in {_LIST, _SET}:
         _skip_list(data, depth)
     else:
@@ -202,34 +202,34 @@ def _skip(data: BytesIO, kind: int, depth: int) -> None:
 
 
 def _skip_list(data: BytesIO, depth: int) -> None:
-    head = _byte(data)
-    count = head >> 4 if head >> 4 < 15 else _unsigned(data)
+    head = _read_byte(data)
+    count = head >> 4 if head >> 4 < 15 else _read_unsigned(data)
     for _ in range(count):
         kind = head & 0x0F
         # Truth values have no byte of their own as fields, but one as elements.
         _skip(data, _BYTE if kind in {_TRUE, _FALSE} else kind, depth + 1)
 
 
-def _signed(data: BytesIO) -> int:
-    number = _unsigned(data)
+def _read_signed(data: BytesIO) -> int:
+    number = _read_unsigned(data)
     return (number >> 1) ^ -(number & 1)  # zigzag
 
 
-def _unsigned(data: BytesIO) -> int:
+def _read_unsigned(data: BytesIO) -> int:
     number = 0
     for place in range(_LONGEST_NUMBER):
-        byte = _byte(data)
+        byte = _read_byte(data)
         number |= (byte & 0x7F) << 7 * place
         if byte < 0x80:
             return number
     raise ValueError("a number without an end")
 
 
-def _byte(data: BytesIO) -> int:
-    return _take(data, 1)[0]
+def _read_byte(data: BytesIO) -> int:
+    return _read_bytes(data, 1)[0]
 
 
-def _take(data: BytesIO, count: int) -> bytes:
+def _read_bytes(data: BytesIO, count: int) -> bytes:
     chunk = data.read(count)
     if len(chunk) < count:
         raise ValueError("the header of a page is cut off")

@@ -41,7 +41,7 @@ class RegionPlace(NamedTuple):
 
 
 class OffsetReader:
-    """Reads places in one text either way."""
+    """Reads places in one text, whether they count code points or UTF-16 units."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -53,14 +53,14 @@ class OffsetReader:
             return set()
         units: set[OffsetUnit] = set()
         for place in places:
-            fits = [counting for counting in OffsetUnit if self._reads(place, counting)]
+            fits = [counting for counting in OffsetUnit if self._extent_in(place, counting)]
             if place.quoted is not None and len(fits) == 1:
                 units.update(fits)
         return units
 
     def fits(self, place: RegionPlace) -> bool:
-        """Say whether the place is one, and quotes what stands there, in any way of counting."""
-        return any(self._reads(place, counting) for counting in OffsetUnit)
+        """Say whether a place lies in the text and quotes it rightly, in any way of counting."""
+        return any(self._extent_in(place, counting) for counting in OffsetUnit)
 
     def extents(self, places: Sequence[RegionPlace], default: OffsetUnit) -> list[Extent]:
         """Return the places in code points.
@@ -79,21 +79,22 @@ class OffsetReader:
 
     def _extent(self, place: RegionPlace, order: list[OffsetUnit]) -> Extent:
         for counting in order:
-            extent = self._reads(place, counting)
+            extent = self._extent_in(place, counting)
             if extent is not None:
                 return extent
         check_offsets(self._text, place.start, place.end, place.field)
-        raise misquoted(self._text, place.start, place.end, place.quoted or "", place.field)
+        quoted = place.quoted or ""
+        raise misquoted(self._text, place.start, place.end, quoted=quoted, field=place.field)
 
-    def _reads(self, place: RegionPlace, counting: OffsetUnit) -> Extent | None:
+    def _extent_in(self, place: RegionPlace, counting: OffsetUnit) -> Extent | None:
         """Return the place counted so, or None if it is outside or quotes something else."""
         extent: Extent | None = Extent(place.start, place.end)
         if counting is OffsetUnit.UTF16:
             extent = self._wide.extent(place.start, place.end)
         if extent is None or not 0 <= extent.start < extent.end <= len(self._text):
             return None
-        there = self._text[extent.start : extent.end]
-        if place.quoted is not None and not same_quote(there, place.quoted):
+        standing = self._text[extent.start : extent.end]
+        if place.quoted is not None and not same_quote(standing, place.quoted):
             return None
         return extent
 
@@ -118,10 +119,10 @@ class Utf16:
 
     def code_point(self, unit: int) -> int | None:
         """Return the code point at ``unit``, or None in the middle of a surrogate pair."""
-        before = bisect_left(self._starts, unit)
-        if before and self._starts[before - 1] == unit - 1:
+        n_wide = bisect_left(self._starts, unit)
+        if n_wide and self._starts[n_wide - 1] == unit - 1:
             return None
-        return unit - before
+        return unit - n_wide
 
     def extent(self, start: int, end: int) -> Extent | None:
         """Return ``[start, end)`` in code points, or None if it splits a character."""
@@ -129,9 +130,9 @@ class Utf16:
         return None if first is None or last is None else Extent(first, last)
 
 
-def same_quote(there: str, quoted: str) -> bool:
+def same_quote(standing: str, quoted: str) -> bool:
     """Say whether ``quoted`` is ``there``, however its line ends are written."""
-    return there == quoted or _LINE_ENDS.sub("\n", there) == _LINE_ENDS.sub("\n", quoted)
+    return standing == quoted or _LINE_ENDS.sub("\n", standing) == _LINE_ENDS.sub("\n", quoted)
 
 
 def check_offsets(text: str, start: int, end: int, field: str) -> None:
@@ -179,7 +180,7 @@ def interval_at(text: str, start: int, end: int, field: str) -> Interval:
     return Interval(start=start, end=end)
 
 
-def find_quote(text: str, start: int, end: int, quoted: str, field: str) -> Extent:
+def find_quote(text: str, start: int, end: int, *, quoted: str, field: str) -> Extent:
     """Return where ``quoted`` stands in ``text``, in code points.
 
     Args:
@@ -197,10 +198,10 @@ def find_quote(text: str, start: int, end: int, quoted: str, field: str) -> Exte
     wide = Utf16(text).extent(start, end)
     if wide is not None and 0 <= wide.start < wide.end and text[wide.start : wide.end] == quoted:
         return wide
-    raise misquoted(text, start, end, quoted, field)
+    raise misquoted(text, start, end, quoted=quoted, field=field)
 
 
-def misquoted(text: str, start: int, end: int, quoted: str, field: str) -> InputError:
+def misquoted(text: str, start: int, end: int, *, quoted: str, field: str) -> InputError:
     """Return the error for a quote that is not where its offsets say."""
     return InputError(
         f"the quoted text is not at [{start}, {end}), where {text[start:end][:60]!r} stands",

@@ -64,7 +64,7 @@ FORMAT_TITLES = {
 }
 
 
-def mapping_in(pairs: Iterable[str], wanted: str) -> dict[str, str]:
+def mapping_in(pairs: Iterable[str], usage: str) -> dict[str, str]:
     """Return ``name=value`` pairs as a dict.
 
     Raises:
@@ -73,7 +73,7 @@ def mapping_in(pairs: Iterable[str], wanted: str) -> dict[str, str]:
     parts = {pair: pair.partition("=") for pair in pairs}
     for pair, (name, sign, value) in parts.items():
         if not (name and sign and value):
-            raise UsageError(f"{wanted}, not {pair!r}")
+            raise UsageError(f"{usage}, not {pair!r}")
     return {name: value for name, _, value in parts.values()}
 
 

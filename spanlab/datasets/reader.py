@@ -103,9 +103,9 @@ def _object(value: object) -> object:
     inner = value.get("metadata")
     about = {**(inner if isinstance(inner, dict) else {}), **value}
     titles = (about[name] for name in _TITLES if isinstance(about.get(name), str))
-    kept = {name: about[name] for name in ("url", "date") if isinstance(about.get(name), str)}
+    details = {name: about[name] for name in ("url", "date") if isinstance(about.get(name), str)}
     text = next(value[name] for name in _TEXTS if isinstance(value.get(name), str))
-    return {"text": text, "title": next(titles, None), **kept}
+    return {"text": text, "title": next(titles, None), **details}
 
 
 def has_text(value: object) -> bool:
@@ -115,8 +115,8 @@ def has_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def listed(value: Any) -> Any:
-    """Return a value, or the list that its text is in JSON, or as Python prints lists."""
+def parse_list(value: Any) -> Any:
+    """Return the list that a text is in JSON or as Python prints it; other values as they are."""
     if not (isinstance(value, str) and value.lstrip().startswith("[")):
         return value
     try:
@@ -145,9 +145,9 @@ GivenPassages = tuple[Annotated[_GivenPassage, BeforeValidator(_object)], ...]
 _PASSAGES: TypeAdapter[GivenPassages] = TypeAdapter(GivenPassages)
 
 
-def ours(given: GivenPassages) -> tuple[Passage, ...]:
+def ours(passages: GivenPassages) -> tuple[Passage, ...]:
     """Return the passages as our own."""
-    return tuple(Passage(**fields.model_dump()) for fields in given)
+    return tuple(Passage(**fields.model_dump()) for fields in passages)
 
 
 def passages_of(value: Any, field: str) -> tuple[Passage, ...]:
@@ -161,10 +161,10 @@ def passages_of(value: Any, field: str) -> tuple[Passage, ...]:
     if value is None or (isinstance(value, str) and not value.strip()):
         return ()
     try:
-        given = _PASSAGES.validate_python(value if isinstance(value, list) else [value])
+        passages = _PASSAGES.validate_python(value if isinstance(value, list) else [value])
     except ValidationError as error:
         raise within(input_error(error), field) from None
-    return ours(given)
+    return ours(passages)
 
 
 def text_of(value: JsonValue) -> str | None:
@@ -172,10 +172,10 @@ def text_of(value: JsonValue) -> str | None:
     return value if isinstance(value, str) or value is None else to_json(value).decode()
 
 
-def language(written: str | None) -> str:
+def language(tag: str | None) -> str:
     """Return a language tag in our form: "EN" is "en", "zh_CN" is "zh-CN", none is "und"."""
-    primary, *rest = (written or UNDETERMINED).replace("_", "-").split("-")
-    return "-".join([primary.lower(), *rest])
+    primary, *subtags = (tag or UNDETERMINED).replace("_", "-").split("-")
+    return "-".join([primary.lower(), *subtags])
 
 
 def checked(item: Item) -> Item:
@@ -200,28 +200,28 @@ def input_error(error: ValidationError) -> InputError:
 
     The field is the dotted path of the validated JSON; file and line are for the caller to add.
     """
-    first = error.errors(include_url=False)[0]
-    field = _BRANCH.sub("process", ".".join(str(part) for part in first["loc"])) or None
-    match first["type"]:
+    problem = error.errors(include_url=False)[0]
+    field = _BRANCH.sub("process", ".".join(str(key) for key in problem["loc"])) or None
+    match problem["type"]:
         case "json_invalid":
-            return InputError(first["msg"].replace("Invalid JSON", "not valid JSON"))
+            return InputError(problem["msg"].replace("Invalid JSON", "not valid JSON"))
         case "missing":
-            return InputError("the field is missing", field=field, found=_keys(first["input"]))
+            return InputError("the field is missing", field=field, found=_keys(problem["input"]))
         case "extra_forbidden":
             return InputError(
                 "there is no such field",
                 field=field,
-                found=first["input"],
+                found=problem["input"],
                 expected="other things go into meta",
             )
         case "value_error":
-            return _complaint(str(first["ctx"]["error"]), field, first["input"])
+            return _complaint(str(problem["ctx"]["error"]), field, problem["input"])
         case _:
             return InputError(
                 "the value is wrong",
                 field=field,
-                found=first["input"],
-                expected=_SHOULD.sub("", first["msg"]),
+                found=problem["input"],
+                expected=_SHOULD.sub("", problem["msg"]),
             )
 
 

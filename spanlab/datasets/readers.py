@@ -89,13 +89,13 @@ def read(path: Path, options: ReadOptions | None = None) -> Iterator[Record]:
 
 def read_placed(path: Path, options: ReadOptions | None = None) -> Iterator[PlacedRecord]:
     """Return what ``read`` returns, each record with its place in the file."""
-    chosen = options or ReadOptions()
-    file = InputFile(path, chosen.name or str(path))
-    reader = _reader(file, chosen)
+    read_options = options or ReadOptions()
+    file = InputFile(path, read_options.name or str(path))
+    reader = _make_reader(file, read_options)
     if not (path.is_dir() and isinstance(reader, _OF_FOLDERS)):
         file.head()
-    contexts = ContextFiles(chosen.contexts) if chosen.contexts is not None else None
-    return _records(reader, file, chosen, contexts)
+    contexts = ContextFiles(read_options.contexts) if read_options.contexts is not None else None
+    return _records(reader, file, read_options, contexts)
 
 
 def table_layout(path: Path, options: ReadOptions | None = None) -> RecordLayout:
@@ -109,12 +109,12 @@ def table_layout(path: Path, options: ReadOptions | None = None) -> RecordLayout
         InputError: the file is missing, empty, broken or of no known format.
         UsageError: there is no format of the name asked for.
     """
-    chosen = options or ReadOptions()
-    reader = _reader(InputFile(path, chosen.name or str(path)), chosen)
+    read_options = options or ReadOptions()
+    reader = _make_reader(InputFile(path, read_options.name or str(path)), read_options)
     return reader.layout() if isinstance(reader, MappedReader) else RecordLayout()
 
 
-def _reader(file: InputFile, options: ReadOptions) -> FormatReader:
+def _make_reader(file: InputFile, options: ReadOptions) -> FormatReader:
     name = detect(file.path, options.name) if options.format == "auto" else options.format
     if options.columns and options.format == "auto" and name == "claims":
         name = "csv"  # whoever maps its columns knows it for another table

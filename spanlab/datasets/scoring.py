@@ -24,7 +24,7 @@ _LANGUAGE_IN_ID = re.compile(r"^[a-z]+-([a-z]{2,3})-")
 
 
 class PlacedLabels(NamedTuple):
-    """Labels, and where they stand in their file, as in ``Placed``."""
+    """Labels, and where they stand in their file, as in ``PlacedRecord``."""
 
     labels: ItemLabels
     line: int
@@ -72,11 +72,11 @@ def read_placed_labels(
         file = InputFile(path, str(path))
         if annotator is None or _is_submission(file):  # a submission has one annotator, unnamed
             return _mushroom(file)
-    return _others(path, name, annotator, role)
+    return _other_labels(path, name, annotator, role)
 
 
 class PlacedClaims(NamedTuple):
-    """The claims of an item, and where it stands in its file, as in ``Placed``."""
+    """The claims of an item, and where it stands in its file, as in ``PlacedRecord``."""
 
     item: str
     claims: tuple[Claim, ...]
@@ -158,8 +158,8 @@ def _mushroom(file: InputFile) -> Iterator[PlacedLabels]:
 
 
 def _is_submission(file: InputFile) -> bool:
-    first = next(iter(file.rows()), None)
-    return first is not None and b"model_output_text" not in first.raw
+    first_row = next(iter(file.rows()), None)
+    return first_row is not None and b"model_output_text" not in first_row.raw
 
 
 def _labels(row: FileRow, file: InputFile) -> ItemLabels:
@@ -171,9 +171,13 @@ def _labels(row: FileRow, file: InputFile) -> ItemLabels:
         raise error.at(file=file.name, line=row.line, unit=row.unit) from None
 
 
-def _others(path: Path, name: str, annotator: str | None, role: Role) -> Iterator[PlacedLabels]:
+def _other_labels(
+    path: Path, name: str, annotator: str | None, role: Role
+) -> Iterator[PlacedLabels]:
     chooser = AnnotatorChooser(annotator, role)
-    for record, line, unit in read_placed(path, ReadOptions(format=name, on_warning=_not_said)):
+    for record, line, unit in read_placed(
+        path, ReadOptions(format=name, on_warning=_ignore_remark)
+    ):
         try:
             annotation = chooser.done(record)
         except InputError as error:
@@ -182,7 +186,7 @@ def _others(path: Path, name: str, annotator: str | None, role: Role) -> Iterato
             yield PlacedLabels(labels_of(record, annotation.annotator), line, unit)
 
 
-def _not_said(_remark: str) -> None:
+def _ignore_remark(_remark: str) -> None:
     """Keep the remarks of a reader to itself: they are for those who import."""
 
 
@@ -259,9 +263,9 @@ class AnnotatorChooser:
                 return
             rivals = [name for name in names if name != self._chosen]
             if rivals:
-                chosen = [] if self._chosen is None else [self._chosen]
+                names_so_far = [] if self._chosen is None else [self._chosen]
                 raise InputError(
                     f"item {record.item.id!r}: it is not clear whose annotation is meant",
-                    found=", ".join([*chosen, *rivals]),
+                    found=", ".join([*names_so_far, *rivals]),
                     expected="the name of one annotator",
                 )

@@ -44,11 +44,11 @@ class _TextWriter:
     after: bytes = b""
 
     def __call__(
-        self, records: Iterable[Record], annotator: str | None, stream: BinaryIO, of: _Dataset
+        self, records: Iterable[Record], annotator: str | None, stream: BinaryIO, dataset: _Dataset
     ) -> int:
         count = 0
         stream.write(self.before)
-        for chunk in self.chunks(records, annotator, of.settings):
+        for chunk in self.chunks(records, annotator, dataset.settings):
             if isinstance(chunk, _Preamble):
                 stream.write(chunk)
                 continue
@@ -91,17 +91,17 @@ def write(
     """
     if format is None:
         format = format_of(target) if isinstance(target, Path) else "spanlab"
-    writer = _WRITERS.get(format) or _brought(format)
-    of = _Dataset(title, settings or DatasetSettings())
+    writer = _WRITERS.get(format) or _plugin_writer(format)
+    dataset = _Dataset(title, settings or DatasetSettings())
     if isinstance(target, Path):
         with replacing(target) as stream:
-            return writer(records, annotator, stream, of)
-    count = writer(records, annotator, target, of)
+            return writer(records, annotator, stream, dataset)
+    count = writer(records, annotator, target, dataset)
     target.flush()  # an error comes here, and not after the caller was told of success
     return count
 
 
-def _brought(format: str) -> _TextWriter:
+def _plugin_writer(format: str) -> _TextWriter:
     chunks = None
     if format in offered(GROUP):
         chunks = brought(GROUP, format, "format").chunks
@@ -150,11 +150,11 @@ def _only(records: Iterable[Record], annotator: str | None) -> Iterator[Record]:
 def _spanlab(
     records: Iterable[Record], annotator: str | None, _: DatasetSettings
 ) -> Iterator[bytes]:
-    written: set[str] = set()
+    written_ids: set[str] = set()
     for record in _only(records, annotator):
         process = record.item.process
-        if isinstance(process, SharedProcess) and process.id not in written:
-            written.add(process.id)
+        if isinstance(process, SharedProcess) and process.id not in written_ids:
+            written_ids.add(process.id)
             yield from map(_Preamble, node_lines(process))
         yield jsonl.dumps(record)
 
@@ -198,13 +198,15 @@ def _csv(
 
 
 def _parquet(
-    records: Iterable[Record], annotator: str | None, stream: BinaryIO, of: _Dataset
+    records: Iterable[Record], annotator: str | None, stream: BinaryIO, dataset: _Dataset
 ) -> int:
-    return write_parquet(_only(records, annotator), stream, of.settings.questions)
+    return write_parquet(_only(records, annotator), stream, dataset.settings.questions)
 
 
-def _hub(records: Iterable[Record], annotator: str | None, stream: BinaryIO, of: _Dataset) -> int:
-    return write_hub(_only(records, annotator), stream, of.title)
+def _hub(
+    records: Iterable[Record], annotator: str | None, stream: BinaryIO, dataset: _Dataset
+) -> int:
+    return write_hub(_only(records, annotator), stream, dataset.title)
 
 
 _WRITERS: dict[str, Callable[[Iterable[Record], str | None, BinaryIO, _Dataset], int]] = {

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from spanlab.datasets.formats.labelstudio_writer import asked_in, labeling_config
+from spanlab.datasets.formats.labelstudio_writer import labeling_config, questions_in_config
 from spanlab.detectors import installed
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.results import ITEMS, Column, ResultTable, columns_of
@@ -77,7 +77,7 @@ def questions_of(text: str) -> dict[str, Any]:
         UsageError: it is something else; says where.
     """
     if text.lstrip().startswith("<"):
-        return dict(asked_in(text))
+        return dict(questions_in_config(text))
     try:
         return dict(_QuestionFile.model_validate_json(text))
     except ValidationError as error:

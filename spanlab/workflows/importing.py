@@ -165,7 +165,7 @@ def import_files(
     records = _some(places.records(), log)
     with rarely_collected():
         count = store.import_records(dataset, records, on_progress, on_taken)
-    shown, unclear = tally.asked()
+    shown, unclear = tally.questions()
     _ask(store, dataset, asked or shown, log)
     if unclear and not asked:
         log.warnings.append(

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 from pydantic_core import to_json
 
 from spanlab.datasets import ReadOptions, read, write
-from spanlab.datasets.hub import PREFIX, fetched
+from spanlab.datasets.hub import PREFIX, fetch_dataset
 from spanlab.datasets.reader import passages_of
 from spanlab.detectors import Detector, DetectorSpec, EnsembleSpec, LocalDetector, Spec
 from spanlab.errors import InputError, UsageError
@@ -94,7 +94,7 @@ def load(
 def _read(source: str | Path | Iterable[Any], options: ReadOptions) -> Iterable[Record]:
     if not isinstance(source, str | Path):
         return _read_rows(source, options)
-    paths = fetched(str(source)) if str(source).startswith(PREFIX) else [Path(source)]
+    paths = fetch_dataset(str(source)) if str(source).startswith(PREFIX) else [Path(source)]
     return chain.from_iterable(read(path, options) for path in paths)
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from spanlab.datasets import ReadOptions, read, write
-from spanlab.datasets.formats.labelstudio_writer import asked_in, labeling_config
+from spanlab.datasets.formats.labelstudio_writer import labeling_config, questions_in_config
 from spanlab.errors import UsageError
 from spanlab.schema import (
     Annotation,
@@ -119,7 +119,7 @@ def test_a_labelling_configuration_is_written_and_read_back() -> None:
     config = labeling_config(SETTINGS, ["of a detector"])
     assert '<Label value="of a detector" />' in config
     assert 'perRegion="true" whenLabelValue="other" required="true"' in config
-    assert asked_in(config) == {
+    assert questions_in_config(config) == {
         "attributes": SETTINGS.attributes,
         "questions": SETTINGS.questions,
     }
@@ -137,4 +137,4 @@ def test_a_labelling_configuration_is_written_and_read_back() -> None:
 )
 def test_what_a_configuration_asks_that_we_cannot_is_said(config: str, wrong: str) -> None:
     with pytest.raises(UsageError, match=wrong):
-        asked_in(config)
+        questions_in_config(config)

@@ -79,7 +79,7 @@ def csv_chunks(records: Iterable[Record], questions: Sequence[Question] = ()) ->
         writer = csv.writer(text)
         writer.writerows(header)
         writer.writerows(
-            [_cell(row.get(name)) for name in columns] for row in _fitting(record, questions)
+            [_cell(row.get(name)) for name in columns] for row in _fitted_rows(record, questions)
         )
         header = []
         yield text.getvalue().encode()
@@ -95,9 +95,9 @@ def write_parquet(
     counter = _CountedRecords(records)
     schema = _schema(pa, questions)
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
-        rows = (row for record in counter for row in _fitting(record, questions))
-        while some := list(islice(rows, _ROWS)):
-            writer.write_table(pa.Table.from_pylist(some, schema=schema))
+        rows = (row for record in counter for row in _fitted_rows(record, questions))
+        while chunk := list(islice(rows, _ROWS)):
+            writer.write_table(pa.Table.from_pylist(chunk, schema=schema))
     return counter.count
 
 
@@ -114,7 +114,7 @@ def is_table(columns: Collection[str]) -> bool:
     return set(COLUMNS) <= set(columns)
 
 
-def by_item(rows: Iterable[CellsRow], limit: int) -> Iterator[CellsRow]:
+def join_rows_of_items(rows: Iterable[CellsRow], limit: int) -> Iterator[CellsRow]:
     """Join the rows of each item, which follow each other: one with all its ``annotations``.
 
     Args:
@@ -122,20 +122,20 @@ def by_item(rows: Iterable[CellsRow], limit: int) -> Iterator[CellsRow]:
         limit: bytes of memory that an item may take; what is larger is refused.
     """
     for _, same in groupby(rows, key=lambda row: row.cells["id"] if row.cells else row.line):
-        first = next(same)
-        if first.refused is not None:
-            yield first
+        first_row = next(same)
+        if first_row.refused is not None:
+            yield first_row
             continue
         own_rows: list[Mapping[str, Any]] = []
         size = 0
-        for row in chain([first], same):
+        for row in chain([first_row], same):
             if row.cells["annotator"] and size <= limit:
                 mine = {name: row.cells[name] for name in _SAID}
                 own_rows.append({**mine, "responses": _responses(row.cells)})
                 size += weight(to_json(own_rows[-1]))
-        item = {name: value for name, value in first.cells.items() if name not in _SAID}
+        item = {name: value for name, value in first_row.cells.items() if name not in _SAID}
         refused = too_large("the item with all its annotations", limit) if size > limit else None
-        yield CellsRow(first.line, {**item, "annotations": own_rows}, refused)
+        yield CellsRow(first_row.line, {**item, "annotations": own_rows}, refused)
 
 
 def is_own(cells: Mapping[str, Any]) -> bool:
@@ -185,10 +185,10 @@ def _claim(claim: Any, answer: Any) -> Any:
     if not isinstance(claim, dict) or claim.get("start") is None:
         return claim
     start, end = claim["start"], claim.get("end")
-    whole = isinstance(answer, str) and isinstance(start, int) and isinstance(end, int)
-    source = {"start": start, "end": end, "text": answer[start:end] if whole else None}
-    rest = {name: value for name, value in claim.items() if name not in {"start", "end"}}
-    return {**rest, "source": source}
+    is_extent = isinstance(answer, str) and isinstance(start, int) and isinstance(end, int)
+    source = {"start": start, "end": end, "text": answer[start:end] if is_extent else None}
+    fields = {name: value for name, value in claim.items() if name not in {"start", "end"}}
+    return {**fields, "source": source}
 
 
 def _without_nones(value: Any) -> Any:
@@ -197,9 +197,9 @@ def _without_nones(value: Any) -> Any:
         return [_without_nones(inner) for inner in value]
     if not isinstance(value, dict):
         return value
-    kept = {name: inner for name, inner in value.items() if inner is not None}
+    filled = {name: inner for name, inner in value.items() if inner is not None}
     return {
-        name: _without_nones(inner) if name != "meta" else inner for name, inner in kept.items()
+        name: _without_nones(inner) if name != "meta" else inner for name, inner in filled.items()
     }
 
 
@@ -220,8 +220,8 @@ def table_rows(record: Record) -> Iterator[dict[str, Any]]:
     """Yield a row for each annotation of a record; without one, a row of the item alone."""
     item = item_columns(record.item)
     for annotation in record.annotations:
-        given = {f"{_RESPONSE}{name}": value for name, value in annotation.responses.items()}
-        row = {**item, **annotation_columns(annotation), **given}
+        responses = {f"{_RESPONSE}{name}": value for name, value in annotation.responses.items()}
+        row = {**item, **annotation_columns(annotation), **responses}
         yield {name: value for name, value in row.items() if name != "responses"}
     if not record.annotations:
         yield item
@@ -247,7 +247,7 @@ def _columns(questions: Sequence[Question]) -> tuple[str, ...]:
     return (*COLUMNS, *(f"{_RESPONSE}{question.name}" for question in questions))
 
 
-def _fitting(record: Record, questions: Sequence[Question]) -> Iterator[dict[str, Any]]:
+def _fitted_rows(record: Record, questions: Sequence[Question]) -> Iterator[dict[str, Any]]:
     """Yield a record's rows without the responses that the questions do not allow."""
     for row in table_rows(record):
         for question in questions:

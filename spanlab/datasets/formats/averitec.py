@@ -63,14 +63,14 @@ class AveritecReader(FormatReader):
     def _record(self, row: FileRow) -> Record:
         line = _PredictedClaim.model_validate_json(row.raw)
         verdict = verdict_of(line.pred_label, field="pred_label")
-        whole = Span.of(line.claim, 0, len(line.claim))
-        read = dict.fromkeys(page for pair in line.evidence if (page := _page(pair)) is not None)
-        places = {page: index for index, page in enumerate(read)}
+        whole_answer = Span.of(line.claim, 0, len(line.claim))
+        pages = dict.fromkeys(page for pair in line.evidence if (page := _page(pair)) is not None)
+        places = {page: index for index, page in enumerate(pages)}
         annotation = Annotation(
             annotator=SYSTEM,
             kind=AnnotatorKind.DETECTOR,
-            spans=(whole,) if verdict in HALLUCINATED else (),
-            claims=(Claim(text=line.claim, source=whole, verdict=verdict),),
+            spans=(whole_answer,) if verdict in HALLUCINATED else (),
+            claims=(Claim(text=line.claim, source=whole_answer, verdict=verdict),),
             trace=tuple(_step(pair, at, places) for at, pair in enumerate(line.evidence, start=1)),
         )
         item = checked(Item(id=line.claim_id, answer=line.claim, passages=tuple(places)))
@@ -102,9 +102,9 @@ def claim_id(item: Item) -> str:
     A claim without an id was called by its place, counted from 1, when it was read.
     """
     counted = _COUNTED.fullmatch(item.id)
-    given = item.meta.get("claim_id")
-    if given is not None:
-        return str(given)
+    own_id = item.meta.get("claim_id")
+    if own_id is not None:
+        return str(own_id)
     return item.id if counted is None else str(int(counted[1]) - 1)
 
 

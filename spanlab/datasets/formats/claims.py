@@ -83,10 +83,11 @@ class _ClaimLine(BaseModel):
         """The label as it stands there, wherever it stands; None for none."""
         evidence = (self.model_extra or {}).get("evidence")
         if isinstance(evidence, dict) and "cited_doc_ids" in (self.model_extra or {}):
-            labels = (judgement.get("label") for some in evidence.values() for judgement in some)
+            judgements = chain.from_iterable(evidence.values())
+            labels = (judgement.get("label") for judgement in judgements)
             return next(labels, "not enough information")
-        given = (self.label, self.verdict, self.raw_label)
-        return next((label for label in given if label not in (None, "")), None)
+        stated = (self.label, self.verdict, self.raw_label)
+        return next((label for label in stated if label not in (None, "")), None)
 
 
 class _ClaimTable(CsvReader):
@@ -103,7 +104,7 @@ class ClaimsReader(FormatReader):
         """Yield the claims."""
         is_table = self._file.head().lstrip()[:1] not in (b"{", b"[")
         all_rows = _ClaimTable(self._file, self._options).rows() if is_table else super().rows()
-        return chain.from_iterable(map(_apart, all_rows))
+        return chain.from_iterable(map(_split_claims, all_rows))
 
     def _record(self, row: FileRow) -> Record:
         line = _ClaimLine.model_validate_json(row.raw)
@@ -122,15 +123,15 @@ class ClaimsReader(FormatReader):
         if line.written is None:
             return Record(item=item)
         verdict = verdict_of(line.written)
-        whole = Span.of(line.claim, 0, len(line.claim))
+        whole_answer = Span.of(line.claim, 0, len(line.claim))
         return Record(
             item=item,
             annotations=(
                 Annotation(
                     annotator="gold",
                     kind=AnnotatorKind.GOLD,
-                    spans=(whole,) if verdict in HALLUCINATED else (),
-                    claims=(Claim(text=line.claim, source=whole, verdict=verdict),),
+                    spans=(whole_answer,) if verdict in HALLUCINATED else (),
+                    claims=(Claim(text=line.claim, source=whole_answer, verdict=verdict),),
                 ),
             ),
         )
@@ -147,7 +148,7 @@ class _ClaimList(BaseModel):
     claim_labels: list[JsonValue] = Field(default_factory=list)
 
 
-def _apart(row: FileRow) -> Iterator[FileRow]:
+def _split_claims(row: FileRow) -> Iterator[FileRow]:
     """Yield a row for each claim of an answer; any other row as it is."""
     if b'"claims"' not in row.beginning or row.refused is not None:
         yield row
@@ -164,19 +165,19 @@ def _apart(row: FileRow) -> Iterator[FileRow]:
         yield row._replace(beginning=json.dumps(shared | {"id": name} | own).encode())
 
 
-def verdict_of(written: str | bool, *, field: str = "label") -> Verdict:
+def verdict_of(label: str | bool, *, field: str = "label") -> Verdict:
     """Return the verdict that a label of a dataset means; ``field`` is where it stands.
 
     Raises:
         InputError: it means none that is known.
     """
-    text = str(written).strip().casefold().replace("_", " ").replace("-", " ")
+    text = str(label).strip().casefold().replace("_", " ").replace("-", " ")
     verdict = VERDICTS.get(text)
     if verdict is None:
         raise InputError(
             "this label is no verdict on a claim",
             field=field,
-            found=str(written),
+            found=str(label),
             expected="true, false or a verdict such as supported, refuted, not enough evidence, "
             "conflicting, not supported or inconclusive",
         )
@@ -205,7 +206,7 @@ COLUMNS: Final = (
 
 
 def rows(records: Iterable[Record]) -> Iterator[bytes]:
-    """Yield the rows of each record's claims, of all its annotations; none is empty bytes."""
+    """Yield each record's claims as rows, of all its annotations; empty bytes if it has none."""
     for record in records:
         lines = [
             _cells(claim, record.item, annotation, rejected=rejected)
@@ -216,12 +217,12 @@ def rows(records: Iterable[Record]) -> Iterator[bytes]:
             )
             for claim in claims
         ]
-        yield _encoded(lines)
+        yield _csv_bytes(lines)
 
 
 def header() -> bytes:
     """Return the first row."""
-    return _encoded([COLUMNS])
+    return _csv_bytes([COLUMNS])
 
 
 def _cells(claim: Claim, item: Item, annotation: Annotation, *, rejected: bool) -> list[object]:
@@ -247,7 +248,7 @@ def _cells(claim: Claim, item: Item, annotation: Annotation, *, rejected: bool) 
     ]
 
 
-def _encoded(lines: Iterable[Iterable[object]]) -> bytes:
-    written = io.StringIO()
-    csv.writer(written, lineterminator="\n").writerows(lines)
-    return written.getvalue().encode()
+def _csv_bytes(lines: Iterable[Iterable[object]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return text.getvalue().encode()

@@ -27,14 +27,14 @@ class CsvReader(TableReader):
     def columns(self) -> tuple[str, ...]:
         """Return the names in the header; one that stands twice gets a number."""
         with closing(self._rows()) as rows:
-            header, first = next(rows, None), next(rows, None)
-        if header is None or first is None:
+            header, first_row = next(rows, None), next(rows, None)
+        if header is None or first_row is None:
             return ()
-        seen: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         names = []
         for name in header.cells:
-            names.append(f"{name}.{seen[name]}" if seen[name] else name)
-            seen[name] += 1
+            names.append(f"{name}.{counts[name]}" if counts[name] else name)
+            counts[name] += 1
         return tuple(names)
 
     def _cells(self) -> Iterator[CellsRow]:
@@ -67,9 +67,9 @@ class CsvReader(TableReader):
                     yield _CsvRow(cells, lines.begin)
                 lines.begin, lines.taken = reader.line_num + 1, 0
 
-    def _broken(self, what: str, line: int) -> InputError:
+    def _broken(self, problem: str, line: int) -> InputError:
         return InputError(
-            f"the table is broken: {what}",
+            f"the table is broken: {problem}",
             file=self._file.name,
             line=line,
             expected="as many cells in every row as in the header, and closed quotes",
@@ -97,8 +97,8 @@ class _BoundedLines:
             while line := self._text.readline(self._most + 1):
                 self.taken += len(line)
                 if self.taken > self._most:
-                    place = {"file": self._file.name, "line": self.begin}
-                    raise too_large("the row (is a quote closed?)", self._file.limit, **place)
+                    what, limit = "the row (is a quote closed?)", self._file.limit
+                    raise too_large(what, limit, file=self._file.name, line=self.begin)
                 self.latest = line
                 yield line
             yield _END
@@ -123,5 +123,5 @@ def _undecodable_line(file: InputFile) -> int | None:
 
 
 def _delimiter(head: bytes) -> str:
-    first = head.decode("utf-8", errors="replace").splitlines()[0]
-    return max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark))))
+    first_line = head.decode("utf-8", errors="replace").splitlines()[0]
+    return max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first_line], delimiter=mark))))

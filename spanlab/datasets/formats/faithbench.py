@@ -101,12 +101,14 @@ class FaithBenchReader(reader.FormatReader):
                 meta={
                     "sample_id": sample.sample_id,
                     **(sample.model_extra or {}),
-                    **_marks_beyond(sample),
+                    **_further_fields(sample),
                 },
             )
         )
         people = dict.fromkeys(mark.annotator_id for mark in sample.annotations)
-        return Record(item=item, annotations=tuple(self._annotation(sample, who) for who in people))
+        return Record(
+            item=item, annotations=tuple(self._annotation(sample, person) for person in people)
+        )
 
     def finish(self) -> None:
         """Say what the batch leaves open."""
@@ -142,7 +144,7 @@ class FaithBenchReader(reader.FormatReader):
     def _spans(self, sample: _SummarySample, mark: _AnnotatorMark, field: str) -> Iterator[Span]:
         start, end = mark.summary_start or 0, mark.summary_end or 0
         quoted = mark.summary_span if mark.summary_span is not None else sample.summary[start:end]
-        place = find_quote(sample.summary, start, end, quoted, field)
+        place = find_quote(sample.summary, start, end, quoted=quoted, field=field)
         note, evidence = mark.note or None, self._evidence(sample, mark)
         for label in mark.labels():
             yield span_at(sample.summary, *place, field, label=label, note=note, evidence=evidence)
@@ -152,7 +154,11 @@ class FaithBenchReader(reader.FormatReader):
             return ()
         try:
             place = find_quote(
-                sample.source, mark.source_start, mark.source_end, mark.source_span, "source_span"
+                sample.source,
+                mark.source_start,
+                mark.source_end,
+                quoted=mark.source_span,
+                field="source_span",
             )
         except InputError:
             self._loose += 1
@@ -170,19 +176,19 @@ class FaithBenchReader(reader.FormatReader):
 
 def _names(samples: list[object]) -> dict[str, str]:
     """Return a name per annotator id: the written one, with the id where two people share it."""
-    written: dict[str, str] = {}
+    names: dict[str, str] = {}
     for sample in samples:
         marks = sample.get("annotations") if isinstance(sample, dict) else None
         for mark in marks if isinstance(marks, list) else ():
             if isinstance(mark, dict) and isinstance(mark.get("annotator_name"), str):
-                written[str(mark.get("annotator_id"))] = mark["annotator_name"].strip()
-    shared = Counter(written.values())
+                names[str(mark.get("annotator_id"))] = mark["annotator_name"].strip()
+    shared = Counter(names.values())
     return {
-        key: name if shared[name] == 1 else f"{name} {key}".strip() for key, name in written.items()
+        key: name if shared[name] == 1 else f"{name} {key}".strip() for key, name in names.items()
     }
 
 
-def _marks_beyond(sample: _SummarySample) -> dict[str, JsonValue]:
+def _further_fields(sample: _SummarySample) -> dict[str, JsonValue]:
     """Return what the marks say beyond our fields (such as ``annot_id``), in their order."""
     extras: list[JsonValue] = [mark.model_extra or {} for mark in sample.annotations]
     return {"annotations": extras} if any(extras) else {}

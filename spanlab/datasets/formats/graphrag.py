@@ -109,12 +109,11 @@ class GraphRagReader(reader.FormatReader):
         """
         nodes = index_of(self._file)
         queries = part(self._file, QUERIES)
-        questions_field = self._options.asked
-        rows = (
-            list(queries.rows())
-            if questions_field is None
-            else [_question_row(*questions_field, nodes)]
-        )
+        if self._options.asked is None:
+            rows = list(queries.rows())
+        else:
+            question, answer = self._options.asked
+            rows = [_question_row(question, answer, nodes)]
         self._problems: dict[int, InputError] = {}
         for row in rows:
             try:

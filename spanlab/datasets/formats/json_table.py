@@ -16,7 +16,7 @@ from spanlab.datasets.json_rows import (
     RecordList,
     first_objects,
     is_single,
-    printed,
+    printed_objects,
     record_lists,
     rows_at,
 )
@@ -36,9 +36,9 @@ class JsonReader(MappedReader):
     def layout(self) -> RecordLayout:
         """Return what the records look like, and in which lists of the file they may be."""
         layout = super().layout()
-        there = [list_.path for list_ in self._lists] + [ITSELF] * bool(self._lists)
-        chosen = ITSELF if self._list is None else self._list.path
-        return layout._replace(lists=tuple(sorted(there, key=lambda path: path != chosen)))
+        list_paths = [list_.path for list_ in self._lists] + [ITSELF] * bool(self._lists)
+        read_path = ITSELF if self._list is None else self._list.path
+        return layout._replace(lists=tuple(sorted(list_paths, key=lambda path: path != read_path)))
 
     def records(self) -> Iterator[FileRow]:
         """Yield the records, numbered from 1.
@@ -63,7 +63,7 @@ class JsonReader(MappedReader):
         if self._is_single:
             return iter([self._file.row(1, self._file.whole(values=True), "record", 1)])
         is_lines = self._is_array or first_objects(self._file)
-        return self._file.rows() if is_lines else printed(self._file)
+        return self._file.rows() if is_lines else printed_objects(self._file)
 
     @cached_property
     def _is_array(self) -> bool:
@@ -109,8 +109,8 @@ class JsonReader(MappedReader):
             own: the columns that may hold these fields; None for all.
         """
         columns = _columns(samples)
-        wanted = (any_element(column) for column in (self._options.columns or {}).values())
-        all_there = all(column in columns for column in wanted)
+        named_columns = (any_element(column) for column in (self._options.columns or {}).values())
+        all_there = all(column in columns for column in named_columns)
         return all_there, _fields(columns if own is None else own, samples)
 
 

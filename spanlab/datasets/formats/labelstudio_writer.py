@@ -125,10 +125,10 @@ def _results(annotation: Annotation, index: int, settings: DatasetSettings) -> l
         ]
         attributes = _responses(questions, span.attributes, place)
         results += [region, *({"id": name, **attribute} for attribute in attributes)]
-    whole = _responses(settings.questions, annotation.responses, {})
+    answer_responses = _responses(settings.questions, annotation.responses, {})
     return [
         *results,
-        *({"id": f"{index}-{response['from_name']}", **response} for response in whole),
+        *({"id": f"{index}-{response['from_name']}", **response} for response in answer_responses),
     ]
 
 
@@ -142,13 +142,13 @@ def _responses(
             yield {**head, "value": {**place, **value}}
 
 
-def _value(question: Question, given: Response) -> tuple[str, dict[str, Any]]:
+def _value(question: Question, response: Response) -> tuple[str, dict[str, Any]]:
     if question.kind == "choice":
-        return "choices", {"choices": [given]}
+        return "choices", {"choices": [response]}
     if question.kind == "text":
-        return "textarea", {"text": [given]}
+        return "textarea", {"text": [response]}
     name = "rating" if question.low == 1 else "number"
-    return name, {name: given}
+    return name, {name: response}
 
 
 def _region(span: Span, name: str, *, scored: bool) -> dict[str, Any]:
@@ -187,7 +187,10 @@ def labeling_config(settings: DatasetSettings, labels: Iterable[str] = ()) -> st
     marks = ET.SubElement(view, "Labels", name="label", toName="answer")
     for name in dict.fromkeys((*(label.name for label in settings.labels), *labels, LABEL)):
         ET.SubElement(marks, "Label", value=name)
-    for questions, of in ((settings.attributes, {"perRegion": "true"}), (settings.questions, {})):
+    for questions, scope in (
+        (settings.attributes, {"perRegion": "true"}),
+        (settings.questions, {}),
+    ):
         for question in questions:
             if question.title:
                 ET.SubElement(view, "Header", value=question.title)
@@ -195,14 +198,14 @@ def labeling_config(settings: DatasetSettings, labels: Iterable[str] = ()) -> st
             required = {"required": "true"} if question.required else {}
             tag, limits = _control(question)
             head = {"name": question.name, "toName": "answer"}
-            control = ET.SubElement(view, tag, {**head, **of, **when, **required, **limits})
+            control = ET.SubElement(view, tag, {**head, **scope, **when, **required, **limits})
             for option in question.options:
                 ET.SubElement(control, "Choice", value=option)
     ET.indent(view)
     return ET.tostring(view, encoding="unicode") + "\n"
 
 
-def asked_in(config: str) -> dict[str, tuple[Question, ...]]:
+def questions_in_config(config: str) -> dict[str, tuple[Question, ...]]:
     """Return what a configuration asks: ``attributes`` of regions, ``questions`` of tasks.
 
     Raises:
@@ -227,26 +230,26 @@ def asked_in(config: str) -> dict[str, tuple[Question, ...]]:
 
 
 class ControlTally:
-    """What responses show of the controls that they were given in, for want of a configuration."""
+    """Questions told from the responses of an export that comes without a configuration."""
 
     def __init__(self) -> None:
         self._shown: dict[str, tuple[ControlResponse, dict[Response, None]]] = {}
 
-    def add(self, given: ControlResponse) -> None:
-        """Take in a response; what its name was first seen as, it stays."""
-        first, values = self._shown.setdefault(given.name, (given, {}))
-        if given.control == first.control != "textarea":
-            values[given.response] = None
+    def add(self, response: ControlResponse) -> None:
+        """Count a response; a name stays the kind of control that it was first seen as."""
+        first_response, values = self._shown.setdefault(response.name, (response, {}))
+        if response.control == first_response.control != "textarea":
+            values[response.response] = None
 
-    def asked(self) -> tuple[dict[str, tuple[Question, ...]], tuple[str, ...]]:
-        """Return what is asked, as ``asked_in`` does, and the names of which too little shows.
+    def questions(self) -> tuple[dict[str, tuple[Question, ...]], tuple[str, ...]]:
+        """Return the questions by scope, and the names of controls whose responses tell too little.
 
         Options are those that somebody chose, a rating goes to 5 at least, and another scale from
         the least to the greatest value. One option is no choice, and one value no scale.
         """
         by_scope: dict[str, list[Question]] = {"attributes": [], "questions": []}
         unclear = []
-        for name, (first, values) in self._shown.items():
+        for name, (first_response, values) in self._shown.items():
             numbers = [value for value in values if isinstance(value, int)]
             kinds: dict[str, dict[str, Any]] = {
                 "choices": {"options": tuple(values)},
@@ -259,12 +262,12 @@ class ControlTally:
                 "textarea": {"kind": "text"},
             }
             try:
-                question = Question(name=name, **kinds[first.control])
+                question = Question(name=name, **kinds[first_response.control])
             except ValidationError:
                 unclear.append(name)
             else:
-                by_scope["attributes" if first.of_span else "questions"].append(question)
-        return {where: tuple(asked) for where, asked in by_scope.items()}, tuple(unclear)
+                by_scope["attributes" if first_response.of_span else "questions"].append(question)
+        return {where: tuple(questions) for where, questions in by_scope.items()}, tuple(unclear)
 
 
 def _control(question: Question) -> tuple[str, Mapping[str, str]]:
@@ -297,6 +300,6 @@ def _question(element: ET.Element, title: str) -> Question:
             **kinds[element.tag],
         )
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
-        raise UsageError(f"<{element.tag} name={name!r}>: {field} {first['msg']}") from error
+        problem = error.errors()[0]
+        field = ".".join(map(str, problem["loc"]))
+        raise UsageError(f"<{element.tag} name={name!r}>: {field} {problem['msg']}") from error

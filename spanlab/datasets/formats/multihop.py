@@ -40,7 +40,7 @@ class _Paragraph(BaseModel):
     is_supporting: bool = False
 
 
-def _listed(value: object) -> object:
+def _as_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
@@ -50,7 +50,7 @@ class _QuestionLine(BaseModel):
     question: str = Field(min_length=1)
     id: str | None = Field(default=None, coerce_numbers_to_str=True)
     hotpot_id: str | None = Field(default=None, alias="_id")
-    answers: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
+    answers: Annotated[tuple[str, ...], BeforeValidator(_as_list)] = ()
     answer: str | None = None
     answer_aliases: tuple[str, ...] = ()
     context: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -68,7 +68,7 @@ class MultihopReader(FormatReader):
         line = _QuestionLine.model_validate_json(row.raw)
         name = line.id or line.hotpot_id or f"question-{row.line}"
         gold = {*line.gold_titles, *(title for title, _ in line.supporting_facts or ())}
-        passages = ten(_passages(line, gold), gold, name)
+        passages = choose_ten(_passages(line, gold), gold, name)
         answers = [*line.answers, *([line.answer] if line.answer else []), *line.answer_aliases]
         extra: dict[str, Any] = {
             "answers": list(dict.fromkeys(answers)),
@@ -90,7 +90,7 @@ class MultihopReader(FormatReader):
 def _passages(line: _QuestionLine, gold: set[str]) -> list[tuple[Passage, bool]]:
     """Return the passages of a line, and of each whether the line itself says it supports."""
     passages = [
-        (Passage(title=title, text="".join(_spaced(sentences))), False)
+        (Passage(title=title, text="".join(_add_spaces(sentences))), False)
         for title, sentences in line.context
     ]
     passages += [
@@ -126,11 +126,11 @@ def _title(text: str, titles: set[str]) -> str | None:
 
 
 def _passage(title: str | None, text: str) -> Passage:
-    rest = text.removeprefix(f"{title}: ") if title else text
-    return Passage(title=title, text=rest or text)
+    body = text.removeprefix(f"{title}: ") if title else text
+    return Passage(title=title, text=body or text)
 
 
-def _spaced(sentences: Sequence[str]) -> list[str]:
+def _add_spaces(sentences: Sequence[str]) -> list[str]:
     """Return sentences with a space between those that have none (2WikiMultihopQA's)."""
     return [
         f" {sentence}"
@@ -140,7 +140,9 @@ def _spaced(sentences: Sequence[str]) -> list[str]:
     ]
 
 
-def ten(passages: Sequence[tuple[Passage, bool]], gold: set[str], name: str) -> tuple[Passage, ...]:
+def choose_ten(
+    passages: Sequence[tuple[Passage, bool]], gold: set[str], name: str
+) -> tuple[Passage, ...]:
     """Return at most ten passages in an order that depends on the question's name alone.
 
     Args:
@@ -153,6 +155,6 @@ def ten(passages: Sequence[tuple[Passage, bool]], gold: set[str], name: str) -> 
     dice.shuffle(shuffled)
     # Supporting ones first.
     shuffled.sort(key=lambda paragraph: not (paragraph[1] or paragraph[0].title in gold))
-    kept = [passage for passage, _ in shuffled[:PASSAGES]]
-    dice.shuffle(kept)
-    return tuple(kept)
+    drawn = [passage for passage, _ in shuffled[:PASSAGES]]
+    dice.shuffle(drawn)
+    return tuple(drawn)

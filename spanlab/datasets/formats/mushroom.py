@@ -77,14 +77,14 @@ class MushroomReader(reader.FormatReader):
 
     def finish(self) -> None:
         """Say which raw spans were not kept as they stand."""
-        for ids, what in (
+        for ids, remark in (
             (self._empty, "raw spans are empty and were left out"),
             (self._clipped, "raw spans end one character past their answer and were clipped"),
         ):
             if ids:
                 names = list(dict.fromkeys(ids))
                 shown = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
-                self._options.on_warning(f"{self._file.name}: {len(ids)} {what}: {shown}")
+                self._options.on_warning(f"{self._file.name}: {len(ids)} {remark}: {shown}")
 
     def _raters(self, line: _PublishedLine) -> Iterator[Annotation]:
         for annotator, places in (line.annotations or {}).items():

@@ -54,17 +54,17 @@ def spans_of(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _span(observation: Mapping[str, Any], trace: str) -> dict[str, Any]:
-    def said(camel: str, snake: str) -> Any:
+    def field(camel: str, snake: str) -> Any:
         return observation.get(camel, observation.get(snake))
 
-    begun = str(said("startTime", "start_time") or "")
+    start = str(field("startTime", "start_time") or "")
     return {
-        "trace": said("traceId", "trace_id") or trace or observation["traceId"],
+        "trace": field("traceId", "trace_id") or trace or observation["traceId"],
         "id": observation.get("id"),
-        "parent": said("parentObservationId", "parent_observation_id"),
+        "parent": field("parentObservationId", "parent_observation_id"),
         "name": observation.get("name") or "",
-        "start": begun,
-        "end": str(said("endTime", "end_time") or begun),
+        "start": start,
+        "end": str(field("endTime", "end_time") or start),
         "attributes": dict(_attributes(observation)),
     }
 
@@ -72,19 +72,19 @@ def _span(observation: Mapping[str, Any], trace: str) -> dict[str, Any]:
 def _attributes(observation: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield what an observation says as OpenInference would say it."""
     kind = str(observation.get("type", "")).upper()
-    read, written = (
+    input_value, output_value = (
         _parsed_content(observation.get("input")),
         _parsed_content(observation.get("output")),
     )
     yield "metadata", observation.get("metadata")
-    yield "input.value", text_of(read) or ""
+    yield "input.value", text_of(input_value) or ""
     if kind in _SOURCES:
-        for number, text in enumerate(_texts(written)):
+        for number, text in enumerate(_texts(output_value)):
             yield f"retrieval.documents.{number}.document.content", text
     if kind in _CALLS:
         yield "openinference.span.kind", "LLM"
-        yield "output.value", text_of(written) or ""
-        for side, value in (("input", read), ("output", written)):
+        yield "output.value", text_of(output_value) or ""
+        for side, value in (("input", input_value), ("output", output_value)):
             if chat := _messages(value):
                 yield f"gen_ai.{side}.messages", to_json(chat).decode()
 

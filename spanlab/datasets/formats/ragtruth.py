@@ -65,8 +65,8 @@ class _SourceRow(BaseModel):
         if isinstance(info, dict) and isinstance(info.get("question"), str):
             return str(info["question"])
         shown = info if isinstance(info, str) else repr(info)
-        before, shown_there, _ = self.prompt.partition(shown)
-        return before.strip() if shown_there else ""
+        instruction, has_source, _ = self.prompt.partition(shown)
+        return instruction.strip() if has_source else ""
 
     def passages(self) -> tuple[Passage, ...]:
         """Return the source as passages: each of a question's, the text, or the data as JSON."""
@@ -83,7 +83,7 @@ class RagTruthReader(reader.FormatReader):
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
-        path = options.sources or _beside(file.path)
+        path = options.sources or _default_sources(file.path)
         if not path.is_file():
             raise InputError(
                 f"there is no {SOURCES} for these responses",
@@ -130,7 +130,7 @@ def _source(row: FileRow) -> _SourceRow:
     return _SourceRow.model_validate_json(row.raw)
 
 
-def _beside(path: Path) -> Path:
+def _default_sources(path: Path) -> Path:
     packed = path.with_name(f"{SOURCES}.gz")
     return packed if packed.is_file() else path.with_name(SOURCES)
 
@@ -154,7 +154,7 @@ def _gold(line: _Response) -> Iterator[Annotation]:
     spans = []
     for index, label in enumerate(line.labels):
         field = f"labels.{index}"
-        place = find_quote(line.response, label.start, label.end, label.text, field)
+        place = find_quote(line.response, label.start, label.end, quoted=label.text, field=field)
         note = label.meta or None
         spans.append(span_at(line.response, *place, field, label=label.label_type, note=note))
     yield Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=tuple(spans))
@@ -180,7 +180,7 @@ class ApartPrompt(NamedTuple):
     passages: tuple[Passage, ...]
 
 
-def taken_apart(prompt: str) -> ApartPrompt | None:
+def split_prompt(prompt: str) -> ApartPrompt | None:
     """Return a prompt's question and passages; None if it has none that can be told apart."""
     numbered = list(_NUMBERED.finditer(prompt))
     body, ended = _without_end(prompt)
@@ -210,5 +210,5 @@ def _without_end(prompt: str) -> tuple[str, bool]:
     body = prompt.rstrip()
     end = next((end for end in _ENDS if body.lower().endswith(end)), "")
     body = body[: len(body) - len(end)].rstrip()
-    before, refusal, _ = body.rpartition(_REFUSAL)
-    return (before.rstrip() if refusal else body), bool(end)
+    body_before, refusal, _ = body.rpartition(_REFUSAL)
+    return (body_before.rstrip() if refusal else body), bool(end)

@@ -81,16 +81,16 @@ def _process(book: _BookSummary) -> Process:
         ProcessNode(id=f"chunk {number}", text=text, stage="chunk")
         for number, text in enumerate(book.chunks, start=1)
     ]
-    before: tuple[str, ...] = ()
+    level_below: tuple[str, ...] = ()
     for level, texts in enumerate(levels):
         names = tuple(f"summary {level}.{number}" for number in range(1, len(texts) + 1))
         for index, (name, text) in enumerate(zip(names, texts, strict=True)):
-            sources = (nodes[index].id,) if level == 0 and book.chunks else before
+            sources = (nodes[index].id,) if level == 0 and book.chunks else level_below
             stage = f"summary of level {level}"
             nodes.append(ProcessNode(id=name, text=text, stage=stage, sources=sources))
-        before = names
+        level_below = names
     final = ProcessNode(
-        id="final summary", text=book.final_summary, stage="final summary", sources=before
+        id="final summary", text=book.final_summary, stage="final summary", sources=level_below
     )
     return Process(nodes=(*nodes, final))
 

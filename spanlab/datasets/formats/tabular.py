@@ -33,10 +33,16 @@ from spanlab.datasets.cells import (
 )
 from spanlab.datasets.columns import map_columns, value_at, without
 from spanlab.datasets.files import FileRow, InputFile
-from spanlab.datasets.formats.analysis_table import CellsRow, by_item, is_own, is_table, record_of
-from spanlab.datasets.formats.ragtruth import taken_apart
+from spanlab.datasets.formats.analysis_table import (
+    CellsRow,
+    is_own,
+    is_table,
+    join_rows_of_items,
+    record_of,
+)
+from spanlab.datasets.formats.ragtruth import split_prompt
 from spanlab.datasets.read_options import ReadOptions
-from spanlab.datasets.reader import checked, language, listed, text_of, within
+from spanlab.datasets.reader import checked, language, parse_list, text_of, within
 from spanlab.errors import InputError
 from spanlab.schema import Item, Passage, Record
 
@@ -124,7 +130,7 @@ class MappedReader(reader.FormatReader):
         if self._options.turns == "all" and column is not None and row.refused is None:
             with suppress(InputError):  # which is said when its turn comes
                 cells = _cells_of(row)
-                chat = listed(value_at(cells, column))
+                chat = parse_list(value_at(cells, column))
                 answered = value_at(cells, self._mapping.get("answer", "")) not in (None, "")
                 answers = answers_in(chat) if is_chat(chat) and not answered else ()
         if len(answers) < 2:
@@ -151,7 +157,7 @@ class MappedReader(reader.FormatReader):
         passages = passages_in(theirs.get("passages"), names.get("passages", ""))
         if turn is not None:
             passages = (*passages, *(Passage(text=text) for text in turn.passages))
-        if not passages and (apart := taken_apart(question)) is not None:
+        if not passages and (apart := split_prompt(question)) is not None:
             question, passages = apart
             used -= {names.get("question", "")}
         name = text_of(theirs.get("id")) or f"{self._stem}-{row.number}"
@@ -197,10 +203,11 @@ class TableReader(MappedReader):
         number = 0
         rows = self._cells()
         if is_table(self.columns()) and not self._options.columns:
-            rows = by_item(rows, self._file.limit)
+            rows = join_rows_of_items(rows, self._file.limit)
         for number, row in enumerate(rows, start=1):
             if row.refused is not None:
-                yield FileRow(row.line, b"", self._unit, number, self._at(row.refused, row.line))
+                refused = self._at(row.refused, row.line)
+                yield FileRow(row.line, b"", self._unit, number, refused=refused)
             else:
                 raw = self._json(row)
                 yield self._file.row(row.line, raw, self._unit, number)
@@ -222,12 +229,12 @@ class TableReader(MappedReader):
         """Yield the rows."""
 
 
-def _meta(rest: dict[str, Any]) -> dict[str, Any]:
+def _meta(fields: dict[str, Any]) -> dict[str, Any]:
     """Return what is no field of ours, a column ``meta`` by what is in it."""
-    inner = rest.get("meta")
+    inner = fields.get("meta")
     if not isinstance(inner, dict):
-        return rest
-    return {**inner, **{key: value for key, value in rest.items() if key != "meta"}}
+        return fields
+    return {**inner, **{key: value for key, value in fields.items() if key != "meta"}}
 
 
 def _cells_of(row: FileRow) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from spanlab.datasets.formats.observations import (
     parsed,
     spans_of,
 )
-from spanlab.datasets.json_rows import is_single, printed
+from spanlab.datasets.json_rows import is_single, printed_objects
 from spanlab.datasets.limits import TOGETHER, too_many
 from spanlab.errors import InputError, UsageError
 from spanlab.recording import Recorder
@@ -92,14 +92,16 @@ class TraceReader(reader.FormatReader):
         elif is_single(self._file):
             yield FileRow(1, to_json(self._file.load()))
         else:
-            yield from (row for row in printed(self._file) if row.beginning.startswith(b"{"))
+            yield from (
+                row for row in printed_objects(self._file) if row.beginning.startswith(b"{")
+            )
 
     def _record(self, row: FileRow) -> Record:
         return record_of(from_json(row.raw))
 
 
 def record_of(unordered: Sequence[Mapping[str, Any]]) -> Record:
-    """Return the record that the spans of a trace are.
+    """Return the record of a trace: its question, answer and process, told from its spans.
 
     Raises:
         InputError: none of them has a model's answer.
@@ -160,14 +162,15 @@ def _nanoseconds(span: Mapping[str, Any], *names: str) -> str:
 
 def _value(value: Mapping[str, Any]) -> Any:
     """Return what an OTLP value holds."""
-    for kind, held in value.items():
+    for kind, content in value.items():
         if kind in ("arrayValue", "array_value"):
-            return [_value(inner) for inner in held.get("values", ())]
+            return [_value(inner) for inner in content.get("values", ())]
         if kind in ("kvlistValue", "kvlist_value"):
             return {
-                attribute["key"]: _value(attribute["value"]) for attribute in held.get("values", ())
+                attribute["key"]: _value(attribute["value"])
+                for attribute in content.get("values", ())
             }
-        return held
+        return content
     return None
 
 
@@ -189,17 +192,17 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def stage_of(span: Mapping[str, Any], by_id: Mapping[str, Mapping[str, Any]]) -> str:
     """Return what a framework calls the part of a pipeline that a span belongs to."""
-    around: Mapping[str, Any] | None = span
-    seen = 0
-    while around is not None and seen < len(by_id):
-        if named := _named(around["attributes"]):
-            return named
-        around = by_id.get(str(around.get("parent")))
-        seen += 1
-    return _named(span["attributes"]) or str(span["name"] or "model call")
+    enclosing: Mapping[str, Any] | None = span
+    n_spans = 0
+    while enclosing is not None and n_spans < len(by_id):
+        if name := _stage_name(enclosing["attributes"]):
+            return name
+        enclosing = by_id.get(str(enclosing.get("parent")))
+        n_spans += 1
+    return _stage_name(span["attributes"]) or str(span["name"] or "model call")
 
 
-def _named(attributes: Mapping[str, Any]) -> str:
+def _stage_name(attributes: Mapping[str, Any]) -> str:
     metadata = dict(attributes)
     for name in _METADATA:
         inner = parsed(attributes.get(name))
@@ -216,8 +219,8 @@ def note_span(recorder: Recorder, span: Mapping[str, Any], stage: str) -> None:
     kind = str(attributes.get("openinference.span.kind", "")).upper()
     operation = str(attributes.get("gen_ai.operation.name", ""))
     if kind in _MODELS or operation in _CALLS or "gen_ai.completion.0.content" in attributes:
-        written = [message.text for message in _messages(attributes, read=False)]
-        recorder.call(_messages(attributes, read=True), written, stage)
+        replies = [message.text for message in _messages(attributes, read=False)]
+        recorder.call(_messages(attributes, read=True), replies, stage)
 
 
 def _messages(attributes: Mapping[str, Any], *, read: bool) -> Sequence[_TracedMessage]:
@@ -238,13 +241,13 @@ def _messages(attributes: Mapping[str, Any], *, read: bool) -> Sequence[_TracedM
 
 
 def _content(message: Mapping[str, Any]) -> str:
-    whole = str(message.get("message.content") or "")
+    text = str(message.get("message.content") or "")
     parts = [
         str(value)
         for key, value in message.items()
         if key.startswith("message.contents.") and key.endswith("message_content.text")
     ]
-    return whole or "\n".join(parts)
+    return text or "\n".join(parts)
 
 
 def _structured(value: Any) -> Iterator[_TracedMessage]:
@@ -261,9 +264,9 @@ def _list(attributes: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the objects that a list of attributes such as ``name.0.key`` holds, in order."""
     by_index: dict[int, dict[str, Any]] = {}
     for key, value in attributes.items():
-        number, _, rest = key.removeprefix(f"{name}.").partition(".")
+        number, _, field = key.removeprefix(f"{name}.").partition(".")
         if key.startswith(f"{name}.") and number.isdecimal():
-            by_index.setdefault(int(number), {})[rest] = value
+            by_index.setdefault(int(number), {})[field] = value
     return [by_index[number] for number in sorted(by_index)]
 
 
