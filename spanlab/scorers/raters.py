@@ -6,7 +6,7 @@ Error-Rates Using the EM Algorithm" (Applied Statistics 28, 1979), for marks tha
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,7 +16,16 @@ import krippendorff
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.schema import Annotation, Response, Span
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    DatasetSettings,
+    Question,
+    Record,
+    Response,
+    Span,
+    Status,
+)
 
 
 @dataclass(frozen=True)
@@ -82,6 +91,82 @@ def matched_spans(annotations: Iterable[Annotation]) -> Iterator[Mapping[str, Sp
 
 def _length(span: Span) -> int:
     return span.end - span.start
+
+
+MATCHED: Final = (
+    "Of attributes the number is of spans: spans of one label that overlap, also through others, "
+    "are the same, and of several of one annotator the longest counts."
+)
+ALPHAS: Final = (
+    "Choices are compared as equal or not, scales by rank (ordinal); texts are left out."
+)
+
+
+@dataclass(frozen=True)
+class QuestionAgreement:
+    """Agreement on a question, or on an attribute of matched spans (see ``matched_spans``)."""
+
+    question: Question
+    of_spans: bool
+    persons: ResponseAgreement
+    independent: ResponseAgreement
+
+    @property
+    def line(self) -> str:
+        """What is agreed on, in words."""
+        what = "attribute" if self.of_spans else "question"
+        return f"{what}: {self.question.shown} ({self.question.kind})"
+
+
+class ResponseTally:
+    """Collects responses item by item: of choices and scales, by those who finished."""
+
+    def __init__(self, kinds: Mapping[str, AnnotatorKind], settings: DatasetSettings) -> None:
+        self._kinds = kinds
+        asked = [(attribute, True) for attribute in settings.attributes]
+        asked += [(question, False) for question in settings.questions]
+        self._asked = [
+            (question, of_spans) for question, of_spans in asked if question.kind != "text"
+        ]
+        self._units: dict[str, list[dict[str, Response]]] = defaultdict(list)
+
+    def add(self, record: Record) -> None:
+        """Take in an item."""
+        if not self._asked:
+            return
+        done = [one for one in record.annotations if one.status is Status.DONE]
+        whole = {one.annotator: one.responses for one in done}
+        matched = list(matched_spans(done))
+        for asked, of_spans in self._asked:
+            spans = (
+                {name: span.attributes for name, span in group.items()}
+                for group in matched
+                if asked.is_asked_of(next(iter(group.values())).label)
+            )
+            for given in spans if of_spans else [whole]:
+                fitting = {
+                    name: responses[asked.name]
+                    for name, responses in given.items()
+                    if asked.is_answered_in(responses)
+                }
+                if len(fitting) > 1:
+                    self._units[asked.name].append(fitting)
+
+    def result(self) -> tuple[QuestionAgreement, ...]:
+        """Return the agreement on each question, attributes first."""
+        people = (AnnotatorKind.PERSON,)
+        both = (AnnotatorKind.PERSON, AnnotatorKind.DETECTOR)
+        return tuple(
+            QuestionAgreement(asked, of_spans, self._of(asked, people), self._of(asked, both))
+            for asked, of_spans in self._asked
+        )
+
+    def _of(self, asked: Question, wanted: tuple[AnnotatorKind, ...]) -> ResponseAgreement:
+        units = (
+            [response for name, response in unit.items() if self._kinds.get(name) in wanted]
+            for unit in self._units[asked.name]
+        )
+        return response_agreement(units, ordinal=asked.kind == "scale")
 
 
 Array = NDArray[np.float64]
