@@ -22,8 +22,8 @@ from optimizers.strategies import (
     n_trials,
 )
 from spanlab.detectors import entry_of
-from spanlab.detectors.costs import ModelDemand, detecting, retrieving
 from spanlab.schema import Item, Unit
+from spanlab.workflows.detection.estimate import ModelDemand, detecting, retrieving
 
 if TYPE_CHECKING:
     from spanlab.storage import Store

@@ -21,7 +21,7 @@ HARMLESS = """
     pair_table score_table usual error_tables judges read_table check_reviewer has_reviewed
     colour_of last_checks model_environment server_names session_model states_of
     request_of usual_concurrency is_ensemble model_fields models_of remarks_on specifications
-    allowed_hosts estimate_items in_folders save_upload split_sources unpack_contexts
+    allowed_hosts estimate_items typical_cost in_folders save_upload split_sources unpack_contexts
     preview_import detection_of_samples rejects_as_jsonl model_field certificate_html
     parse_certificate corrected_table history_table held_out_table measured mark_html marked_html
     check_adjudicator log_json take_over_logs revision_pieces suggestions trails

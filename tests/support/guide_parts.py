@@ -20,7 +20,6 @@ from typer.testing import CliRunner
 import spanlab
 from spanlab.cli.app import app
 from spanlab.detectors import DetectorEntry, entries, entry_of, spec_of
-from spanlab.detectors.costs import typical_cost
 from spanlab.detectors.entry import options_of
 from spanlab.options import Option
 from spanlab.retrievers.providers import PROVIDERS
@@ -31,6 +30,7 @@ from spanlab.settings import (
     WebSearchSettings,
 )
 from spanlab.ui.span_editor.keys import ADJUDICATION_KEYS, KEYS, EditorKey
+from spanlab.workflows.detection.estimate import typical_cost
 from spanlab.workflows.guide import FOLDER
 
 _PART = re.compile(r"(<!-- made: ([\w -]+) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -11,7 +11,6 @@ import streamlit as st
 from pydantic import JsonValue
 
 from spanlab import jobs
-from spanlab.detectors.costs import typical_cost
 from spanlab.detectors.entry import (
     GROUPS,
     BrokenDetector,
@@ -34,6 +33,7 @@ from spanlab.ui.model_setup import (
     draw_model_setup,
     set_up_model,
 )
+from spanlab.workflows.detection.estimate import typical_cost
 from spanlab.workflows.detection.models import ModelEnvironment
 from spanlab.workflows.detection.request import RunOptions, usual_concurrency
 from spanlab.workflows.detection.selection import DetectorSelection, is_ensemble

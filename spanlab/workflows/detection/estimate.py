@@ -1,21 +1,21 @@
-"""Calls, tokens and money that a run will take."""
+"""Calls, tokens and money that a run will take, and what detectors ask for one item, at most."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from spanlab.detectors.costs import ModelDemand, asked_of
-from spanlab.detectors.spec import DetectorSpec
+from spanlab.detectors.entry import INSTRUCTION, DetectorEntry, PromptSize, entry_of
+from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, spec_of
+from spanlab.errors import UsageError
+from spanlab.figures import counted
+from spanlab.lm import ModelChoice, count_tokens
+from spanlab.retrievers import RetrieverSpec
+from spanlab.schema import Item
 from spanlab.storage import Store
 from spanlab.workflows.detection.dataset_run import unfinished_positions
 from spanlab.workflows.detection.request import RunRequest
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from spanlab.schema import Item
-
 
 _SAMPLE = 200  # items from which the estimate is made
 
@@ -111,3 +111,134 @@ def estimate_items(items: Sequence[Item], total: int, specs: Sequence[DetectorSp
         unpriced=tuple(sums.unpriced),
         searches=round(sums.searches * share),
     )
+
+
+_PASSAGE = 220  # tokens of a passage that is still to be found
+_CLAIM = 28  # tokens of an answer that make one claim
+_MOST_CLAIMS = 8  # of an answer, that are searched for
+_TYPICAL = PromptSize(passages=600, question=20, answer=150)  # tokens of an answer of 110 words
+
+
+class ModelDemand(NamedTuple):
+    """So many calls of one model (None: nothing names it); tokens are of all of them together.
+
+    With ``searches`` it is so many searches of a search service instead, each of ``price`` dollars.
+    """
+
+    model: ModelChoice | None
+    number: int
+    asked: int
+    answered: int
+    searches: int = 0
+    price: float = 0.0
+
+    def cost(self, shown: int = 1) -> float | None:
+        """Return US dollars, None where no price is known; inputs are ``shown`` times as long."""
+        if self.searches:
+            return self.searches * self.price
+        if self.model is None or self.model.price is None:
+            return None
+        return self.model.price.of(self.asked * shown, 0, self.answered)
+
+
+def typical_cost(entry: DetectorEntry) -> str:
+    """Say what a detector asks at most for an answer of 110 words with 450 words of passages."""
+    spec = spec_of(entry.name)
+    specs = spec.members if isinstance(spec, EnsembleSpec) else (spec,)
+    calls = [
+        call for member in specs for call in entry_of(member.detector).estimate(_TYPICAL, member)
+    ]
+    number = sum(call.number for call in calls)
+    tokens = sum(call.number * (call.asked + call.answered) for call in calls)
+    searches = sum(entry_of(member.detector).searches(_TYPICAL, member) for member in specs)
+    if not number:
+        return "no model call"
+    words = f"up to {counted(number, 'model call')}, {max(round(tokens, -3), 1000):,} tokens"
+    return f"{words}, {searches:,} searches" if searches else words
+
+
+def asked_of(item: Item, specs: Sequence[DetectorSpec]) -> Iterator[ModelDemand]:
+    """Yield the most calls that detectors make for an item, with those of their retrievers.
+
+    Raises:
+        UsageError: no detector is called like one of these.
+    """
+    asking = [spec for spec in specs if entry_of(spec.detector).asks_models]
+    retrievers = {spec.retriever for spec in asking if spec.retriever is not None}
+    for retriever in retrievers:  # what one detector fetched, the others read
+        yield from retrieving(item, retriever)
+    for spec in asking:
+        # A question without an answer is for the detector's generator; the detector reads nothing.
+        if item.answer or not entry_of(spec.detector).generator_prompts:
+            yield from detecting(item, spec)
+
+
+def detecting(item: Item, spec: DetectorSpec) -> Iterator[ModelDemand]:
+    """Yield the most calls and searches that a detector makes for an item by itself.
+
+    Those for the item's passages are not among them: they are its retriever's.
+
+    Raises:
+        UsageError: no detector is called so.
+    """
+    size, entry = _size(item, spec), entry_of(spec.detector)
+    for calls in entry.estimate(size, spec):
+        model, number = _model(spec, calls.role), calls.number
+        yield ModelDemand(model, number, number * calls.asked, number * calls.answered)
+    if spec.retriever is not None:
+        yield from _searching(item, spec.retriever, entry.searches(size, spec))
+
+
+def retrieving(item: Item, retriever: RetrieverSpec) -> Iterator[ModelDemand]:
+    """Yield the most calls that a retriever makes for an item; none if it has its passages."""
+    if retriever.kind == "given" or _fetched(item, retriever):
+        return
+    question, answer = count_tokens(item.question), count_tokens(item.answer)
+    queries = _queries(item, retriever)
+    if retriever.queries == "claims":
+        yield ModelDemand(retriever.writer, 1, INSTRUCTION + question + answer, 50 + answer)
+    yield from _searching(item, retriever, queries)
+
+
+def _searching(item: Item, retriever: RetrieverSpec, queries: int) -> Iterator[ModelDemand]:
+    """Yield what so many queries come to, with their translation."""
+    if retriever.kind == "given" or not queries:
+        return
+    question = count_tokens(item.question)
+    if retriever.translate:
+        yield ModelDemand(
+            retriever.writer, queries, queries * (INSTRUCTION + question), queries * 30
+        )
+    if retriever.kind == "web":
+        yield ModelDemand(retriever.model, queries, queries * (50 + question), queries * 400)
+    elif retriever.kind == "search":
+        yield ModelDemand(None, 0, 0, 0, queries, retriever.price())
+
+
+def _size(item: Item, spec: DetectorSpec) -> PromptSize:
+    read = sum(count_tokens(passage.text) for passage in item.passages)
+    source = spec.retriever
+    if source is not None and source.kind != "given" and not _fetched(item, source):
+        read += _queries(item, source) * source.k * _PASSAGE
+    passages = min(read, spec.context // 4)
+    return PromptSize(passages, count_tokens(item.question), count_tokens(item.answer))
+
+
+def _queries(item: Item, retriever: RetrieverSpec) -> int:
+    """Return how many searches an item takes."""
+    if retriever.kind == "given" or retriever.queries == "question":
+        return 1
+    return min(max(count_tokens(item.answer) // _CLAIM, 1), _MOST_CLAIMS)
+
+
+def _fetched(item: Item, retriever: RetrieverSpec) -> bool:
+    """Say whether the item seems to have what such a retriever finds."""
+    of_the_item = (retrieval for retrieval in item.retrievals if retrieval.query is None)
+    return any(demand.retriever.startswith(retriever.kind) for demand in of_the_item)
+
+
+def _model(spec: DetectorSpec, role: str) -> ModelChoice | None:
+    try:
+        return spec.choice(role)
+    except UsageError:
+        return None
