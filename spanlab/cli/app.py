@@ -40,7 +40,7 @@ COMMANDS: Final = {
         "measuring:gate", "Fail if the hallucination rate of a dataset is too high."
     ),
     "campaign": _CommandPlace(
-        "campaign:campaign", "Say how far people are with a dataset, and until when; steer it."
+        "measuring:campaign", "Say how far people are with a dataset, and until when; steer it."
     ),
     "raters": _CommandPlace(
         "measuring:raters", "Say how far each person's marks can be relied on."

@@ -1,4 +1,4 @@
-"""`spanlab measure` and `spanlab gate`: rates that reviews correct, and what fails on them."""
+"""Commands of measurements: rates that reviews correct, gates, how well and how far people mark."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from spanlab.errors import UsageError
 
 
 class MeasuredUnit(StrEnum):
@@ -188,3 +190,71 @@ def raters(
 
 def _names(text: str | None) -> tuple[str, ...]:
     return tuple(name for name in (text or "").split(",") if name)
+
+
+def campaign(
+    dataset: Annotated[str, typer.Argument(help="A dataset that people review.")],
+    remind: Annotated[
+        bool,
+        typer.Option(
+            "--remind",
+            help="Write who has items left, and for how long they were inactive, as CSV.",
+        ),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
+    known: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="How items with gold labels tell how well people mark: share=.1 hides one in ten "
+            "among others, warn_below=.5 is an IoU, test_items=5 are a test before people begin, "
+            "passed at pass_at=.5, again with retry=yes; none for not at all. Repeatable.",
+        ),
+    ] = None,
+    take_back: Annotated[
+        str | None, typer.Option(help="Give the unfinished items of this person to others.")
+    ] = None,
+    give_back: Annotated[str | None, typer.Option(help="Undo --take-back for this person.")] = None,
+    let_in: Annotated[
+        str | None, typer.Option(help="Let this person begin without having passed the test.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm --take-back.")] = False,
+) -> None:
+    """Report what people have done, what is left, how well they work, and when they finish.
+
+    Items with gold labels tell how well people mark: hidden among the others in Review, in a
+    dataset where reviewers never see what others marked, or as a short test before they begin.
+
+    \b
+    spanlab campaign mine
+    spanlab campaign mine --remind > remind.csv
+    spanlab campaign mine --known share=.1 --known test_items=5 --known pass_at=.6
+    spanlab campaign mine --take-back Ben --yes
+    """
+    from spanlab.cli import console
+    from spanlab.datasets.read_options import mapping_in
+    from spanlab.results import as_csv
+    from spanlab.workflows.analysis.people import oversee, remind_table
+    from spanlab.workflows.campaigns import change_known, leaving
+    from spanlab.workflows.campaigns import let_in as let_person_in
+    from spanlab.workflows.datasets import open_store
+
+    rules = None if known == ["none"] else mapping_in(known or (), "--known wants NAME=VALUE")
+    with open_store() as store:
+        if known:
+            change_known(store, dataset, rules)
+        if take_back is not None:
+            announcement = leaving(store, dataset, take_back)
+            if not yes:
+                raise UsageError(f"{announcement} Add --yes to do it.")
+            console.say(announcement)
+            store.take_back(dataset, take_back)
+        if give_back is not None:
+            store.give_back(dataset, give_back)
+        if let_in is not None:
+            let_person_in(store, dataset, let_in)
+        oversight = oversee(store, dataset)
+    if remind:
+        typer.echo(as_csv(remind_table(oversight)), nl=False)
+    else:
+        console.write_result(oversight, json=as_json)
