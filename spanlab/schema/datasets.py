@@ -295,3 +295,8 @@ class DatasetSummary:
     def names_of(self, *kinds: AnnotatorKind) -> list[str]:
         """Return the names of the annotators of these kinds, the oldest first."""
         return [annotator.name for annotator in self.annotators if annotator.kind in kinds]
+
+    @property
+    def kinds(self) -> dict[str, AnnotatorKind]:
+        """The kind of each annotator, by name, the oldest first."""
+        return {annotator.name: annotator.kind for annotator in self.annotators}

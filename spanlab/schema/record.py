@@ -239,6 +239,11 @@ class Record(FrozenModel):
                 return annotation
         return None
 
+    @property
+    def finished(self) -> tuple[Annotation, ...]:
+        """The annotations that are done, neither begun only nor skipped nor failed."""
+        return tuple(a for a in self.annotations if a.status is Status.DONE)
+
 
 def _check_fit(item: Item, annotations: tuple[Annotation, ...]) -> None:
     unique((annotation.annotator for annotation in annotations), "annotator")

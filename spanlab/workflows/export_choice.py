@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from spanlab.options import OptionModel, option
 from spanlab.schema import Annotation, PairStep, Record, Status
 from spanlab.scorers import MOST_PAIRS
-from spanlab.workflows.analysis.averitec import repeated
+from spanlab.workflows.analysis.averitec import repeat_pairs_in_turn
 
 REPORT = "report"
 VERIFIER_DATA = "verifier-data"
@@ -156,7 +156,7 @@ class ExportChoice(OptionModel):
 
 def _with_pairs_repeated(annotation: Annotation) -> Annotation:
     pairs = [step for step in annotation.trace if isinstance(step, PairStep)]
-    more = repeated(pairs, MOST_PAIRS)[len(pairs) :]
+    more = repeat_pairs_in_turn(pairs, MOST_PAIRS)[len(pairs) :]
     return annotation.model_copy(update={"trace": (*annotation.trace, *more)})
 
 

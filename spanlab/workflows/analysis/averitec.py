@@ -43,10 +43,10 @@ class AveritecEvaluation:
             "Questions and answers, METEOR": report.evidence,
             **{f"AVeriTeC score at {level}": score for level, score in report.score.items()},
         }
-        missing, others = (counted(len(ids), "claim") for ids in (self.missing, self.others))
+        n_missing, n_different = (counted(len(ids), "claim") for ids in (self.missing, self.others))
         remarks = {
-            f"{missing} without a prediction: {named_ids(self.missing)}": self.missing,
-            f"{others} whose prediction quotes another claim than the gold file has under its "
+            f"{n_missing} without a prediction: {named_ids(self.missing)}": self.missing,
+            f"{n_different} whose prediction quotes another claim than the gold file has under its "
             f"claim_id: {named_ids(self.others)}": self.others,
         }
         return (
@@ -121,8 +121,8 @@ def score_averitec_files(
     """
     gold = _by_id(golds, _GoldClaim, lambda line: line.label)
     predicted = _by_id(predictions, _SubmittedClaim, lambda line: line.pred_label)
-    both = [number for number in gold if number in predicted]
-    if not both:
+    common = [number for number in gold if number in predicted]
+    if not common:
         raise InputError(
             "no claim is in both files",
             field="claim_id",
@@ -130,28 +130,30 @@ def score_averitec_files(
             expected="predictions of the gold file's claims",
         )
     pairs = MOST_PAIRS if repeat_pairs else 0
-    sides = [(_predicted(predicted[number], pairs), _golden(gold[number])) for number in both]
+    sides = [(_predicted(predicted[number], pairs), _golden(gold[number])) for number in common]
     missing = tuple(number for number in gold if number not in predicted)
-    others = tuple(
-        number for number in both if _differ(predicted[number].claim, gold[number].claim)
+    different = tuple(
+        number for number in common if _differ(predicted[number].claim, gold[number].claim)
     )
-    return AveritecEvaluation(averitec(sides), missing, others)
+    return AveritecEvaluation(averitec(sides), missing, different)
 
 
-def repeated(pairs: Sequence[T], least: int) -> tuple[T, ...]:
-    """Return pairs at least so often as asked for, repeated in turn; none stay none."""
-    return tuple(islice(cycle(pairs), max(least, len(pairs))))
+def repeat_pairs_in_turn(pairs: Sequence[T], at_least: int) -> tuple[T, ...]:
+    """Return ``at_least`` so many pairs, repeated in turn where there are fewer; none stay none."""
+    return tuple(islice(cycle(pairs), max(at_least, len(pairs))))
 
 
-def _differ(one: str, other: str) -> bool:
-    """Say whether two texts, if both are there, are other words."""
-    return bool(one and other) and one.casefold().split() != other.casefold().split()
+def _differ(a: str, b: str) -> bool:
+    """Say whether two texts, if neither is empty, differ in their words."""
+    return bool(a and b) and a.casefold().split() != b.casefold().split()
 
 
-def _predicted(line: _SubmittedClaim, least: int) -> PredictedClaim:
+def _predicted(line: _SubmittedClaim, at_least: int) -> PredictedClaim:
     """Return a prediction with at least so many pairs, if it has any; repeats come in turn."""
     pairs = [(pair.question, pair.answer) for pair in line.evidence]
-    return PredictedClaim(id=line.claim_id, label=line.pred_label, pairs=repeated(pairs, least))
+    return PredictedClaim(
+        id=line.claim_id, label=line.pred_label, pairs=repeat_pairs_in_turn(pairs, at_least)
+    )
 
 
 def _golden(line: _GoldClaim) -> GoldClaim:
@@ -192,12 +194,12 @@ def _by_id(
     return by_number
 
 
-def _check(claim: str, label: str, known: Mapping[str, object]) -> None:
+def _check(claim: str, label: str, seen_claims: Mapping[str, object]) -> None:
     if label not in LABELS:
         raise InputError(
             "this is no label of AVeriTeC", found=label, expected=" or ".join(map(repr, LABELS))
         )
-    if claim in known:
+    if claim in seen_claims:
         raise InputError(
             "this claim occurs twice", field="claim_id", found=claim, expected="every claim once"
         )

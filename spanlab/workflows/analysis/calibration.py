@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from spanlab.extents import Extent
 from spanlab.labels import SoftLabel, flatten, hard_of
-from spanlab.schema import Annotation, AnnotatorKind, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Record, Span
 from spanlab.scorers import CalibrationReport, CalibrationSums, shares
 
 
@@ -33,15 +33,15 @@ class CalibrationTally:
 
     def add(self, record: Record) -> None:
         """Add an item; where no person has finished it, gold labels say how many people marked."""
-        done = [one for one in record.annotations if one.status is Status.DONE]
-        marked = marked_shares(done)
+        marked = marked_shares(record.finished)
         if marked is None:
             return
-        for one in done:
-            if one.annotator in self._kinds and self._is_machine(one):
-                sums = self._sums.setdefault(one.annotator, CalibrationSums())
-                sums.add(flatten(one.spans), marked, len(record.item.answer))
-                self._items[one.annotator] = self._items.get(one.annotator, 0) + 1
+        for annotation in record.finished:
+            name = annotation.annotator
+            if name in self._kinds and self._is_machine(annotation):
+                sums = self._sums.setdefault(name, CalibrationSums())
+                sums.add(flatten(annotation.spans), marked, len(record.item.answer))
+                self._items[name] = self._items.get(name, 0) + 1
 
     def result(self) -> tuple[AnnotatorCalibration, ...]:
         """Return the calibrations, in the order of the annotators."""
@@ -51,36 +51,34 @@ class CalibrationTally:
             if name in self._sums and (report := self._sums[name].result()) is not None
         )
 
-    def _is_machine(self, one: Annotation) -> bool:
-        if one.kind is AnnotatorKind.VOTE:
-            voters = {self._kinds.get(name) for name in one.voters}
+    def _is_machine(self, annotation: Annotation) -> bool:
+        if annotation.kind is AnnotatorKind.VOTE:
+            voters = {self._kinds.get(name) for name in annotation.voters}
             return voters == {AnnotatorKind.DETECTOR}
-        return one.kind is AnnotatorKind.DETECTOR
+        return annotation.kind is AnnotatorKind.DETECTOR
 
 
-def marked_shares(done: Sequence[Annotation]) -> list[SoftLabel] | None:
+def marked_shares(annotations: Sequence[Annotation]) -> list[SoftLabel] | None:
     """Return the share of people who marked each stretch of an answer.
 
     Args:
-        done: finished annotations of an item.
+        annotations: finished annotations of an item.
 
     Returns:
         The shares of persons, else the gold labels' probabilities; None where there are neither.
     """
-    people = [hard_of(one) for one in done if one.kind is AnnotatorKind.PERSON]
+    people = [hard_of(a) for a in annotations if a.kind is AnnotatorKind.PERSON]
     if people:
         return shares(people)
-    gold = next((one for one in done if one.kind is AnnotatorKind.GOLD), None)
+    gold = next((a for a in annotations if a.kind is AnnotatorKind.GOLD), None)
     return None if gold is None else flatten(gold.spans)
 
 
 UNMARKED = "(not marked)"
 UNLABELLED = "(no label)"
 _BEYOND: Final = (1 << 62, 1 << 62, "")  # past any text: ends a walk without a special case
+# Characters by the reference's label and an annotator's; not those that neither marked.
 Confusion = Mapping[tuple[str, str], int]
-
-
-"""Characters by the reference's label and an annotator's; not those that neither marked."""
 
 
 class _LabelledPiece(NamedTuple):
@@ -99,13 +97,13 @@ class ConfusionSums:
         self._counts: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
 
     def add(self, record: Record, marks: Mapping[str, Sequence[Extent]]) -> None:
-        """Add all who finished an item, by their ``marks``, if the reference is among them."""
-        done = {one.annotator: one for one in record.annotations if one.annotator in marks}
-        reference = done.pop(self._reference or "", None)
+        """Add the ``marks`` of all who finished an item, if the reference is among them."""
+        finished = {a.annotator: a for a in record.annotations if a.annotator in marks}
+        reference = finished.pop(self._reference or "", None)
         if reference is None or not _has_labels(reference):
             return
         right = _pieces(reference, marks[reference.annotator])
-        for name, annotation in done.items():
+        for name, annotation in finished.items():
             if _has_labels(annotation):
                 self._counts[name].update(_shared(right, _pieces(annotation, marks[name])))
 
@@ -146,25 +144,25 @@ def _label(spans: Sequence[Span], place: int) -> str:
 
 
 def _shared(
-    right: Sequence[_LabelledPiece], other: Sequence[_LabelledPiece]
+    right: Sequence[_LabelledPiece], predicted: Sequence[_LabelledPiece]
 ) -> Counter[tuple[str, str]]:
     """Count characters by both labels, with those that only one of the two marked."""
     counts: Counter[tuple[str, str]] = Counter()
     for start, end, label in right:
         counts[label, UNMARKED] += end - start
-    for start, end, label in other:
+    for start, end, label in predicted:
         counts[UNMARKED, label] += end - start
-    others = iter(other)
-    low, high, theirs = next(others, _BEYOND)
-    for start, end, mine in right:
+    predicted_pieces = iter(predicted)
+    low, high, predicted_label = next(predicted_pieces, _BEYOND)
+    for start, end, right_label in right:
         while high <= start:
-            low, high, theirs = next(others, _BEYOND)
+            low, high, predicted_label = next(predicted_pieces, _BEYOND)
         while low < end:
             common = min(end, high) - max(start, low)
-            counts[mine, theirs] += common
-            counts[mine, UNMARKED] -= common
-            counts[UNMARKED, theirs] -= common
+            counts[right_label, predicted_label] += common
+            counts[right_label, UNMARKED] -= common
+            counts[UNMARKED, predicted_label] -= common
             if high > end:
                 break
-            low, high, theirs = next(others, _BEYOND)
+            low, high, predicted_label = next(predicted_pieces, _BEYOND)
     return +counts

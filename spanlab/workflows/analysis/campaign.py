@@ -62,9 +62,10 @@ class KnownMarks(NamedTuple):
 
 @dataclass(frozen=True)
 class CampaignReport:
-    """What people said of ``looked_at`` of a dataset's items, by person and by item id.
+    """What people marked in ``looked_at`` items of a dataset.
 
-    ``known`` is about the items with gold labels, by person; these items are ``gold``, by id.
+    ``labels`` are by person, ``marks`` by item id. ``known`` compares each person with the gold
+    labels, on the items that have some, whose ids are ``gold``.
     """
 
     looked_at: int
@@ -111,7 +112,7 @@ def campaign(
         NotFoundError: there is no such dataset.
     """
     summary = summary_of(store, dataset)
-    people = [who.name for who in summary.annotators if who.kind is AnnotatorKind.PERSON]
+    people = summary.names_of(AnnotatorKind.PERSON)
     labels: dict[str, PersonLabels] = defaultdict(PersonLabels)
     marks: dict[str, ItemMarks] = {}
     compared: dict[str, list[float]] = defaultdict(list)
@@ -121,18 +122,18 @@ def campaign(
         looked_at += 1
         marks[record.item.id] = rated(record, people)
         _count(labels, record, marks[record.item.id])
-        if any(each.kind is AnnotatorKind.GOLD for each in record.annotations):
+        if any(annotation.kind is AnnotatorKind.GOLD for annotation in record.annotations):
             gold.add(record.item.id)
         for name, share in against_gold(record, marks[record.item.id]).items():
             compared[name].append(share)
-    known = {who: KnownMarks(len(ious), sum(ious) / len(ious)) for who, ious in compared.items()}
-    return CampaignReport(looked_at, labels, marks, known, frozenset(gold))
+    known = {name: KnownMarks(len(ious), sum(ious) / len(ious)) for name, ious in compared.items()}
+    return CampaignReport(looked_at, labels, marks, known=known, gold=frozenset(gold))
 
 
 def against_gold(record: Record, item: ItemMarks) -> dict[str, float]:
     """Return the IoU of what people marked with the gold labels of a record; empty without any."""
-    gold = next((each for each in record.annotations if each.kind is AnnotatorKind.GOLD), None)
-    if gold is None or gold.status is not Status.DONE:
+    gold = next((a for a in record.finished if a.kind is AnnotatorKind.GOLD), None)
+    if gold is None:
         return {}
     right = hard_of(gold)
     return {name: iou(marked, right) for name, marked in item.marks.items()}
@@ -154,59 +155,62 @@ def agreement_over_time(
         where the campaign is long.
     """
     days: dict[str, date] = {}
-    for each in finished:
-        if each.annotator in people and each.item_id in marks:
-            at = each.at.date()
-            days[each.item_id] = max(at, days.get(each.item_id, at))
+    for finished_item in finished:
+        if finished_item.annotator in people and finished_item.item_id in marks:
+            at = finished_item.at.date()
+            days[finished_item.item_id] = max(at, days.get(finished_item.item_id, at))
     start = _periods(set(days.values()))
     by_period: dict[date, list[ItemMarks]] = defaultdict(list)
     for item_id, day in days.items():
         item = marks[item_id]
-        theirs = {who: marked for who, marked in item.marks.items() if who in people}
-        by_period[start(day)].append(replace(item, marks=theirs))
-    found = ((day, alpha_interval(items)) for day, items in sorted(by_period.items()))
-    return tuple(AgreementOn(day, alpha) for day, alpha in found if alpha is not None)
+        marks_of_people = {name: marked for name, marked in item.marks.items() if name in people}
+        by_period[start(day)].append(replace(item, marks=marks_of_people))
+    alphas = ((day, alpha_interval(items)) for day, items in sorted(by_period.items()))
+    return tuple(AgreementOn(day, alpha) for day, alpha in alphas if alpha is not None)
 
 
 def pace(finished: Iterable[FinishedItem]) -> tuple[AnnotatorPace, ...]:
     """Return how long each person took for an item where that was measured, the slowest last."""
     times: dict[str, list[float]] = defaultdict(list)
-    for each in finished:
-        if each.seconds is not None:
-            times[each.annotator].append(each.seconds)
-    found = []
-    for who, measured in times.items():
+    for finished_item in finished:
+        if finished_item.seconds is not None:
+            times[finished_item.annotator].append(finished_item.seconds)
+    paces = []
+    for person, measured in times.items():
         low, median, high = np.quantile(measured, (0.25, 0.5, 0.75)).tolist()
-        found.append(AnnotatorPace(who, len(measured), low, median, high, sum(measured)))
-    return tuple(sorted(found, key=lambda each: (each.median, each.annotator)))
+        pace_of_person = AnnotatorPace(
+            person, len(measured), low=low, median=median, high=high, total=sum(measured)
+        )
+        paces.append(pace_of_person)
+    return tuple(sorted(paces, key=lambda pace: (pace.median, pace.annotator)))
 
 
 def _count(labels: dict[str, PersonLabels], record: Record, item: ItemMarks) -> None:
-    for one in record.annotations:
-        if one.annotator in item.marks and one.status is Status.DONE:
-            theirs = labels[one.annotator]
-            theirs.items += 1
-            theirs.marked += bool(one.spans)
-            theirs.characters += size(item.marks[one.annotator])
-            theirs.length += item.length
-            theirs.spans.update(span.label or UNLABELLED for span in one.spans)
+    for annotation in record.annotations:
+        if annotation.annotator in item.marks and annotation.status is Status.DONE:
+            person_labels = labels[annotation.annotator]
+            person_labels.items += 1
+            person_labels.marked += bool(annotation.spans)
+            person_labels.characters += size(item.marks[annotation.annotator])
+            person_labels.length += item.length
+            person_labels.spans.update(span.label or UNLABELLED for span in annotation.spans)
 
 
 def _periods(days: Collection[date]) -> Callable[[date], date]:
-    """Return what leads from a day to the beginning of its period: the day, its week or month."""
+    """Return a function from a day to the first day of its period: the day, its week or month."""
     periods: tuple[Callable[[date], date], ...] = (
         lambda day: day,
         lambda day: day - timedelta(days=day.weekday()),
         lambda day: day.replace(day=1),
     )
-    few = (start for start in periods if len(set(map(start, days))) <= _MOST_PERIODS)
-    return next(few, periods[-1])
+    few_enough = (start for start in periods if len(set(map(start, days))) <= _MOST_PERIODS)
+    return next(few_enough, periods[-1])
 
 
 def day_table(finished: Iterable[FinishedItem]) -> ResultTable:
     """Return items by the day (UTC) and the person who finished them, the last day first."""
-    days = Counter((each.at.date().isoformat(), each.annotator) for each in finished)
-    rows = [(day, who, items) for (day, who), items in days.items()]
+    days = Counter((item.at.date().isoformat(), item.annotator) for item in finished)
+    rows = [(day, person, items) for (day, person), items in days.items()]
     rows.sort(key=lambda row: row[1])
     rows.sort(key=lambda row: (row[0], row[2]), reverse=True)
     return ResultTable(
@@ -240,28 +244,29 @@ def label_table(labels: Mapping[str, PersonLabels]) -> ResultTable:
         ),
         rows=tuple(
             (
-                *(who, counts.items, counts.marked / counts.items),
+                *(person, counts.items, counts.marked / counts.items),
                 *(counts.characters / max(counts.length, 1), counts.spans.total()),
                 *(counts.spans[name] for name in names),
             )
-            for who, counts in sorted(labels.items(), key=lambda pair: (-pair[1].items, pair[0]))
+            for person, counts in sorted(labels.items(), key=lambda pair: (-pair[1].items, pair[0]))
         ),
     )
 
 
-def label_shares(labels: Mapping[str, PersonLabels], people: int, most: int) -> ResultTable:
-    """Return the spans of the first people by label, all but the ``most`` frequent together."""
+def label_shares(labels: Mapping[str, PersonLabels], people: int, n_labels: int) -> ResultTable:
+    """Return the spans of the first people by label; labels beyond ``n_labels`` count together."""
     first = sorted(labels.items(), key=lambda pair: (-pair[1].items, pair[0]))[:people]
     totals = Counter[str]()
     for _, counts in first:
         totals.update(counts.spans)
-    kept = [name for name, _ in totals.most_common(most if len(totals) <= most else most - 1)]
+    n_named = n_labels if len(totals) <= n_labels else n_labels - 1
+    frequent = [name for name, _ in totals.most_common(n_named)]
     rows: list[tuple[str, str, int]] = []
-    for who, counts in first:
-        rows += [(who, f"“{name}”", counts.spans[name]) for name in kept]
-        if len(kept) < len(totals):
-            rest = counts.spans.total() - sum(counts.spans[name] for name in kept)
-            rows.append((who, f"{len(totals) - len(kept)} other labels", rest))
+    for person, counts in first:
+        rows += [(person, f"“{name}”", counts.spans[name]) for name in frequent]
+        if len(frequent) < len(totals):
+            of_other_labels = counts.spans.total() - sum(counts.spans[name] for name in frequent)
+            rows.append((person, f"{len(totals) - len(frequent)} other labels", of_other_labels))
     return ResultTable(
         key="labels",
         title="Spans by person and label",
@@ -293,7 +298,7 @@ def agreement_table(periods: Iterable[AgreementOn]) -> ResultTable:
 
 
 def pace_table(paces: Iterable[AnnotatorPace]) -> ResultTable:
-    """Return the time that people took, who finished one item alone last."""
+    """Return the time that people took for an item; those who finished a single item come last."""
     return ResultTable(
         key="time-per-item",
         title="Time per item by person: median, and the middle half",
@@ -305,12 +310,12 @@ def pace_table(paces: Iterable[AnnotatorPace]) -> ResultTable:
         ),
         rows=tuple(
             (
-                who.annotator,
-                who.items,
-                several(MeanInterval(mean=who.median, low=who.low, high=who.high), who.items),
-                who.total,
+                pace.annotator,
+                pace.items,
+                several(MeanInterval(mean=pace.median, low=pace.low, high=pace.high), pace.items),
+                pace.total,
             )
-            for who in sorted(paces, key=lambda who: (who.items == 1, who.median))
+            for pace in sorted(paces, key=lambda pace: (pace.items == 1, pace.median))
         ),
         chart=Chart(kind="dots", x="median", y="person"),
     )

@@ -18,7 +18,6 @@ from spanlab.schema import (
     PairStep,
     RecallStep,
     Record,
-    Status,
     Step,
     ThoughtStep,
     Verdict,
@@ -50,13 +49,14 @@ class ScoredClaims:
     searches: int = 0
     recalled: int = 0
 
-    def minus(self, other: ScoredClaims) -> MeanDifference | None:
+    def minus(self, reference: ScoredClaims) -> MeanDifference | None:
         """Return the accuracy minus the other's, paired by claim; None without common claims."""
-        items = {claim.item for claim in self.judged} & {claim.item for claim in other.judged}
-        mine, theirs = (
-            [claim for claim in one.judged if claim.item in items] for one in (self, other)
+        items = {claim.item for claim in self.judged} & {claim.item for claim in reference.judged}
+        a, b = (
+            [claim for claim in scored.judged if claim.item in items]
+            for scored in (self, reference)
         )
-        return compare_claims(mine, theirs) if decided(mine, theirs)[0] else None
+        return compare_claims(a, b) if decided(a, b)[0] else None
 
 
 @dataclass(frozen=True)
@@ -92,30 +92,36 @@ class ClaimTally:
 
     def add(self, record: Record) -> None:
         """Add the claims of all who finished an item."""
-        said = {
-            one.annotator: by_text(one.claims)
-            for one in record.annotations
-            if one.status is Status.DONE and one.claims and one.annotator in self._kinds
+        claims_by_annotator = {
+            annotation.annotator: by_text(annotation.claims)
+            for annotation in record.finished
+            if annotation.claims and annotation.annotator in self._kinds
         }
         verdicts: dict[str, dict[str, Verdict]] = defaultdict(dict)
-        for name, claims in said.items():
+        for name, claims in claims_by_annotator.items():
             for text, claim in claims.items():
                 if claim.verdict is not None:
                     verdicts[text][name] = claim.verdict
         self._verdicts += verdicts.values()
-        gold = said.pop(self._reference or "", {})
-        for name, claims in said.items():
+        gold = claims_by_annotator.pop(self._reference or "", {})
+        for name, claims in claims_by_annotator.items():
             self._judged[name] += judged(record.item.id, gold, claims)
         if gold:
-            for one in record.annotations:
-                self._searched[one.annotator].update(_searched(one.trace))
+            for annotation in record.annotations:
+                self._searched[annotation.annotator].update(_searched(annotation.trace))
 
     def result(self) -> ClaimComparison:
-        """Return what was gathered."""
+        """Return the scores and the agreement of all that was added."""
         scores = (
-            ScoredClaims(name, kind, score_claims(found), tuple(found), **self._searched[name])
+            ScoredClaims(
+                name,
+                kind,
+                score_claims(claims_judged),
+                tuple(claims_judged),
+                **self._searched[name],
+            )
             for name, kind in self._kinds.items()
-            if decided(found := self._judged[name])[0]
+            if decided(claims_judged := self._judged[name])[0]
         )
         return ClaimComparison(
             n=len(self._verdicts),
@@ -124,10 +130,10 @@ class ClaimTally:
             independent=self._agreement(AnnotatorKind.PERSON, AnnotatorKind.DETECTOR),
         )
 
-    def _agreement(self, *wanted: AnnotatorKind) -> VerdictAgreement:
+    def _agreement(self, *kinds: AnnotatorKind) -> VerdictAgreement:
         groups: list[Sequence[Verdict]] = [
-            [verdict for name, verdict in each.items() if self._kinds[name] in wanted]
-            for each in self._verdicts
+            [verdict for name, verdict in verdicts.items() if self._kinds[name] in kinds]
+            for verdicts in self._verdicts
         ]
         return VerdictAgreement(
             n=sum(len(verdicts) > 1 for verdicts in groups), alpha=verdict_alpha(groups)
@@ -259,8 +265,8 @@ def score_claim_files(
     predicted = _claims(predictions, annotator, "prediction")
     both_sides = _joined(gold, predicted)
     second = _claims(against, annotator, "prediction") if against else {}
-    both = {item: claims for item, claims in gold.items() if item in predicted and item in second}
-    sides = [_joined(both, side) for side in (predicted, second)] if against else None
+    common = {item: claims for item, claims in gold.items() if item in predicted and item in second}
+    sides = [_joined(common, side) for side in (predicted, second)] if against else None
     return ClaimEvaluation(
         report=score_claims(both_sides, keep_inconclusive=keep_inconclusive),
         missing=sum(len(claims) for item, claims in gold.items() if item not in predicted),
@@ -291,19 +297,19 @@ def judged(
 
 
 def _joined(gold: _Claims, predicted: _Claims) -> list[JudgedClaim]:
-    found = [
+    claims_judged = [
         claim
         for item, claims in gold.items()
         if item in predicted
         for claim in judged(item, claims, predicted[item])
     ]
-    if not found:
+    if not claims_judged:
         raise InputError(
             "no item with claims is in both files",
             found=f"{next(iter(predicted))!r}… and {next(iter(gold))!r}…",
             expected="predictions and gold claims of the same items, joined by their id",
         )
-    return found
+    return claims_judged
 
 
 def _judged(item: str, gold: Claim, predicted: Claim | None) -> JudgedClaim:
@@ -326,11 +332,11 @@ def _claims(files: Sequence[Path], annotator: str | None, role: Role) -> _Claims
                     found=item,
                     expected="every id once over all files of one side",
                 ).at(file=str(file), line=line, unit=unit)
-            told = by_text(claims)
+            claims_by_text = by_text(claims)
             if role == "gold":
-                told = {text: claim for text, claim in told.items() if claim.verdict is not None}
-            if told:
-                by_annotator[item] = told
+                claims_by_text = {text: c for text, c in claims_by_text.items() if c.verdict}
+            if claims_by_text:
+                by_annotator[item] = claims_by_text
     if not by_annotator:
         named = ", ".join(map(str, files[:3]))
         raise InputError(

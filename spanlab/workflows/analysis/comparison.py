@@ -111,7 +111,7 @@ class DatasetComparison(ResultViews):
             )
         }
         pairs = [pair.model_dump() for pair in self.everybody.pairs]
-        asked = {
+        questions = {
             response.question.name: {
                 "of": "spans" if response.of_spans else "answers",
                 "kind": response.question.kind,
@@ -120,10 +120,10 @@ class DatasetComparison(ResultViews):
             }
             for response in self.responses
         }
-        return {"alpha": groups, "pairs": pairs, **({"questions": asked} if asked else {})}
+        return {"alpha": groups, "pairs": pairs, **({"questions": questions} if questions else {})}
 
-    def _agreement(self, *wanted: AnnotatorKind) -> AgreementReport:
-        names = {name for name, kind in self.kinds.items() if kind in wanted}
+    def _agreement(self, *kinds: AnnotatorKind) -> AgreementReport:
+        names = {name for name, kind in self.kinds.items() if kind in kinds}
         chosen = (
             replace(item, marks={name: item.marks[name] for name in item.marks if name in names})
             for item in self.marks
@@ -155,7 +155,7 @@ def compare_dataset(
     summary = summary_of(store, dataset)
     check_annotators(summary, [] if reference is None else [reference])
     records = reported(sample_records(store, dataset, limit), on_progress, _REPORT_EVERY)
-    kinds = {annotator.name: annotator.kind for annotator in summary.annotators}
+    kinds = summary.kinds
     comparison = compare_records(records, kinds, reference, summary.settings)
     return replace(comparison, n_items=summary.n_items)
 
@@ -231,8 +231,9 @@ def item_scores(record: Record, reference: str) -> dict[str, ItemScore]:
 
     Empty if the reference has not finished the item.
     """
-    marked = rated(record, [one.annotator for one in record.annotations]).marks
-    return {name: score_item(*pair) for name, pair in _pairs(record, reference, marked).items()}
+    marked = rated(record, [annotation.annotator for annotation in record.annotations]).marks
+    pairs = _pairs(record, reference, marked)
+    return {name: score_item(gold, predicted) for name, (gold, predicted) in pairs.items()}
 
 
 def list_items(
@@ -279,22 +280,21 @@ def _pairs(
     Of the people, gold has the one closest to the prediction, which is all that MaxIoU needs; a
     person's is taken with the other people. ``marks`` are what those who finished the item mark.
     """
-    done = {one.annotator: one for one in record.annotations if one.annotator in marks}
-    if reference not in done:
+    finished = {a.annotator: a for a in record.annotations if a.annotator in marks}
+    if reference not in finished:
         return {}
-    gold = labels_in(record.item, done.pop(reference))
-    hard = [tuple(marks[name]) for name in done]
+    gold = labels_in(record.item, finished.pop(reference))
+    hard = [tuple(marks[name]) for name in finished]
     ious = pairwise_ious(hard)
-    ious[:, [one.kind is not AnnotatorKind.PERSON for one in done.values()]] = -1
+    ious[:, [annotation.kind is not AnnotatorKind.PERSON for annotation in finished.values()]] = -1
     np.fill_diagonal(ious, -1)
-    return {
-        name: (
-            replace(gold, raters=(hard[best],) if row[best] >= 0 else ()),
-            labels_in(record.item, one, hard=mine),
-        )
-        for (name, one), mine, row in zip(done.items(), hard, ious, strict=True)
-        for best in [int(row.argmax())]
-    }
+    pairs = {}
+    for (name, annotation), extents, row in zip(finished.items(), hard, ious, strict=True):
+        closest = int(row.argmax())
+        raters = (hard[closest],) if row[closest] >= 0 else ()
+        predicted = labels_in(record.item, annotation, hard=extents)
+        pairs[name] = (replace(gold, raters=raters), predicted)
+    return pairs
 
 
 def _scores(

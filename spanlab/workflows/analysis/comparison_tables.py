@@ -125,7 +125,7 @@ def claim_table(scores: Sequence[ScoredClaims], drawn: str = "accuracy") -> Resu
 
 def claim_measures(scores: Sequence[ScoredClaims]) -> list[str]:
     """Return the measures of verdicts that somebody has."""
-    return [name for name in MEASURES if any(getattr(one.report, name) for one in scores)]
+    return [name for name in MEASURES if any(getattr(scored.report, name) for scored in scores)]
 
 
 def alpha_table(
@@ -143,9 +143,9 @@ def alpha_table(
             Column(key="both-n", title="Items of both", unit="count"),
         ),
         rows=tuple(
-            (name, *_alpha(people), *_alpha(both))
-            for name, people, both in lines
-            if any(agreed and agreed.n for agreed in (people, both))
+            (name, *_alpha(people), *_alpha(everybody))
+            for name, people, everybody in lines
+            if any(agreed and agreed.n for agreed in (people, everybody))
         ),
         remarks=remarks,
         empty="Agreement needs items that two or more annotators have finished.",
@@ -182,9 +182,9 @@ def calibration_table(calibrations: Sequence[AnnotatorCalibration]) -> ResultTab
             *columns_of("count", "Characters"),
         ),
         rows=tuple(
-            (one.name, bin_.prob, bin_.share, bin_.low, bin_.high, bin_.characters)
-            for one in calibrations
-            for bin_ in one.calibration.bins
+            (calibration.name, bin_.prob, bin_.share, bin_.low, bin_.high, bin_.characters)
+            for calibration in calibrations
+            for bin_ in calibration.calibration.bins
         ),
         chart=Chart(kind="calibration", x="probability", y="share-of-people", group="detector"),
     )

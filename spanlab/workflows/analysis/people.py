@@ -71,10 +71,12 @@ class CampaignOverview(ResultViews):
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return people, and links that nobody has used."""
-        found = [people_table(self)]
+        result_tables = [people_table(self)]
         if self.invitations:
-            found.append(token_table(self.invitations, "Invitations that nobody has accepted yet"))
-        return tuple(found)
+            result_tables.append(
+                token_table(self.invitations, "Invitations that nobody has accepted yet")
+            )
+        return tuple(result_tables)
 
     def figures(self) -> dict[str, Any]:
         """Return all figures."""
@@ -106,16 +108,20 @@ def oversee(store: Store, dataset: str, report: CampaignReport | None = None) ->
     plan = store.plan(dataset) if summary.settings.overlap else None
     finished = store.finished(dataset)
     if summary.settings.known:  # which count for no plan
-        finished = tuple(each for each in finished if each.item_id not in report.gold)
-    days = Counter(each.at.date() for each in finished)
+        finished = tuple(item for item in finished if item.item_id not in report.gold)
+    days = Counter(item.at.date() for item in finished)
     readings = store.readings(dataset)
     sources = _Sources(
-        *(summary, plan, report, finished, store.entered(dataset)),
+        summary=summary,
+        plan=plan,
+        report=report,
+        finished=finished,
+        entrances=store.entered(dataset),
         last_active=store.last_active(dataset),
-        read={each.reviewer: each.version for each in readings},  # the newest comes last
+        read={reading.reviewer: reading.version for reading in readings},  # the newest comes last
         today=today,
     )
-    people = (who.name for who in summary.annotators if who.kind is AnnotatorKind.PERSON)
+    people = summary.names_of(AnnotatorKind.PERSON)
     tested = (entrance.reviewer for entrance in sources.entrances)
     names = dict.fromkeys((*summary.settings.assigned_to, *people, *sources.read, *tested))
     return CampaignOverview(
@@ -133,15 +139,15 @@ def oversee(store: Store, dataset: str, report: CampaignReport | None = None) ->
 
 
 def done_by(days: Mapping[date, int], left: int, today: date) -> date | None:
-    """Return when so much is done, if days to come bring what the last fourteen did on average.
+    """Foresee the day on which all is done, at the average pace of the last fourteen days.
 
     Args:
-        days: how much was finished on each day (UTC).
-        left: how much is to be done.
-        today: no day that counts, unless it is the first.
+        days: items finished on each day (UTC).
+        left: items that are still to be finished.
+        today: the current day (UTC), which counts for the average only if it is the first.
 
     Returns:
-        The day; None where nothing is left or came in these days, or the end is too far away.
+        The day; None if nothing is left, nothing was finished in these days, or it is too far off.
     """
     first = max(min(days, default=today), today - timedelta(days=_WINDOW))
     window = [first + timedelta(days=n) for n in range((today - first).days)] or [today]
@@ -153,7 +159,7 @@ def done_by(days: Mapping[date, int], left: int, today: date) -> date | None:
 
 @dataclass(frozen=True)
 class _Sources:
-    """What is known of all people together."""
+    """The plan, the marks and the entrances of all people in a campaign."""
 
     summary: DatasetSummary
     plan: PlanProgress | None
@@ -165,14 +171,14 @@ class _Sources:
     today: date
 
     def person(self, name: str) -> CampaignPerson:
-        """Return what all this says of one person."""
-        mine = [each for each in self.finished if each.annotator == name]
+        """Return the progress, the agreement and the warnings of one person."""
+        own_items = [item for item in self.finished if item.annotator == name]
         part = (self.plan and self.plan.of(name)) or PersonProgress(name)
-        seconds = [each.seconds for each in mine if each.seconds]
+        seconds = [item.seconds for item in own_items if item.seconds]
         settings = self.summary.settings
         is_shared = not settings.assigned_to  # what is left to one is left to others, too
-        days = Counter(each.at.date() for each in mine)
-        known = self.report.known.get(name)
+        days = Counter(item.at.date() for item in own_items)
+        known_marks = self.report.known.get(name)
         tests = [entrance for entrance in self.entrances if entrance.reviewer == name]
         has_begun = any(entrance.passed for entrance in tests)
         return CampaignPerson(
@@ -184,7 +190,7 @@ class _Sources:
             last_active=self.last_active.get(name),
             agreement=self._agreement.get(name),
             until=None if is_shared else done_by(days, part.left, self.today),
-            known=known and known.iou,
+            known=known_marks and known_marks.iou,
             test=next(
                 (_in_words(test) for test in reversed(tests) if test.passed is has_begun), ""
             ),
@@ -197,16 +203,20 @@ class _Sources:
     def _done(self, name: str, part: PersonProgress) -> int:
         if self.plan is not None:
             return part.done + part.beyond
-        counts = (who.counts for who in self.summary.annotators if who.name == name)
-        return next(counts, {}).get(Status.DONE, 0)
+        counts = {annotator.name: annotator.counts for annotator in self.summary.annotators}
+        return counts.get(name, {}).get(Status.DONE, 0)
 
     def _warnings(self, name: str) -> Iterable[str]:
-        settings, known = self.summary.settings, self.report.known.get(name)
-        least = 0.5 if settings.known is None else settings.known.warn_below
+        settings, known_marks = self.summary.settings, self.report.known.get(name)
+        warn_below = 0.5 if settings.known is None else settings.known.warn_below
         if name in settings.away:
             yield "left"
-        if known is not None and known.items >= _ENOUGH and known.iou < least:
-            yield f"known answers below {figure(least, 2)}"
+        if (
+            known_marks is not None
+            and known_marks.items >= _ENOUGH
+            and known_marks.iou < warn_below
+        ):
+            yield f"known answers below {figure(warn_below, 2)}"
         if settings.guidelines_now and self.read.get(name, 0) < len(settings.guidelines):
             yield "guidelines not read"
 
@@ -227,16 +237,16 @@ def _in_words(test: Entrance) -> str:
     return f"{'passed' if test.passed else 'not passed'}: IoU {figure(test.score or 0.0, 2)}"
 
 
-def people_table(found: CampaignOverview) -> ResultTable:
-    """Return a row per person: what they have done and left, how fast, how well, and until when."""
-    settings = found.summary.settings
+def people_table(overview: CampaignOverview) -> ResultTable:
+    """Return a row per person: items done and left, pace, agreement, and the day of the end."""
+    settings = overview.summary.settings
     has_test = bool(settings.known and settings.known.test_items)
     read = f"Guidelines read (now {len(settings.guidelines)})"
     remarks = [
         "Items an hour are of work as the browser measured it; agreement is the mean IoU with "
         "others on items that both have finished. Days and times are UTC."
     ]
-    if found.plan is None:
+    if overview.plan is None:
         remarks.append(
             "This dataset has no plan: its settings say how many people are to finish each item, "
             "and who. Only then is anything left, and is there an end to foresee."
@@ -244,21 +254,23 @@ def people_table(found: CampaignOverview) -> ResultTable:
     elif not settings.assigned_to:
         remarks.append("What is left to one is left to others, too: whoever comes first has it.")
     head = plan_in_words(settings) or "No plan"
-    done = f": {found.done:,} of {found.plan.needed:,} annotations done" if found.plan else ""
+    done_of_needed = (
+        f": {overview.done:,} of {overview.plan.needed:,} annotations done" if overview.plan else ""
+    )
 
-    def row(who: CampaignPerson) -> tuple[Cell, ...]:
+    def row(person: CampaignPerson) -> tuple[Cell, ...]:
         return (
-            *(who.name, who.warning or None),
-            *(who.assigned, who.done, who.left, who.per_hour),
-            who.last_active and f"{who.last_active:%Y-%m-%d %H:%M}",
-            *(who.agreement, who.until and who.until.isoformat(), who.known),
-            *((who.test or None,) if has_test else ()),
-            *((f"version {who.read}" if who.read else None,) if settings.guidelines else ()),
+            *(person.name, person.warning or None),
+            *(person.assigned, person.done, person.left, person.per_hour),
+            person.last_active and f"{person.last_active:%Y-%m-%d %H:%M}",
+            *(person.agreement, person.until and person.until.isoformat(), person.known),
+            *((person.test or None,) if has_test else ()),
+            *((f"version {person.read}" if person.read else None,) if settings.guidelines else ()),
         )
 
     return ResultTable(
         key="people",
-        title=head + done,
+        title=head + done_of_needed,
         columns=(
             *(_PERSON, Column(key="look", title="To look at")),
             *columns_of("count", "Assigned", "Done", "Left"),
@@ -270,18 +282,18 @@ def people_table(found: CampaignOverview) -> ResultTable:
             *(columns_of("text", "Test") if has_test else ()),
             *(columns_of("text", read) if settings.guidelines else ()),
         ),
-        rows=tuple(map(row, found.people)),
+        rows=tuple(map(row, overview.people)),
         remarks=tuple(remarks),
         empty="Nobody is assigned anything or has annotated anything yet.",
-        tones=tuple("yellow" if who.warning else "" for who in found.people),
+        tones=tuple("yellow" if person.warning else "" for person in overview.people),
     )
 
 
-def remind_table(found: CampaignOverview, now: datetime | None = None) -> ResultTable:
+def remind_table(overview: CampaignOverview, now: datetime | None = None) -> ResultTable:
     """Return who has items left, how many, and since when they are inactive, longest first."""
     now = now or datetime.now(UTC)
-    late = [who for who in found.people if who.left and not who.away]
-    late.sort(key=lambda who: (who.last_active is not None, who.last_active or now))
+    late = [person for person in overview.people if person.left and not person.away]
+    late.sort(key=lambda person: (person.last_active is not None, person.last_active or now))
     return ResultTable(
         key="remind",
         title="Whom to remind",
@@ -292,11 +304,11 @@ def remind_table(found: CampaignOverview, now: datetime | None = None) -> Result
         ),
         rows=tuple(
             (
-                *(who.name, who.left),
-                who.last_active and f"{who.last_active:%Y-%m-%d %H:%M}",
-                who.last_active and (now - who.last_active).days,
+                *(person.name, person.left),
+                person.last_active and f"{person.last_active:%Y-%m-%d %H:%M}",
+                person.last_active and (now - person.last_active).days,
             )
-            for who in late
+            for person in late
         ),
         empty="Nobody has anything left that the plan gives them.",
     )

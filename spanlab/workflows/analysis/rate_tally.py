@@ -76,11 +76,11 @@ def rates(
             is none, is in no item or has too many values.
     """
     summary = summary_of(store, dataset)
-    kinds = {annotator.name: annotator.kind for annotator in summary.annotators}
+    kinds = summary.kinds
     names = tuple(annotators) or usual(kinds)
     if not names:
-        known = ", ".join(kinds) or "none yet"
-        raise UsageError(f"say whose labels count; {dataset!r} has the annotators: {known}")
+        names_known = ", ".join(kinds) or "none yet"
+        raise UsageError(f"say whose labels count; {dataset!r} has the annotators: {names_known}")
     check_annotators(summary, names)
     tally = RateTally(field, kinds, names, store.labels(dataset) if field == LABEL else ())
     for record in reported(store.records(dataset), on_progress, _REPORT_EVERY):
@@ -91,8 +91,8 @@ def rates(
         lacking = "given a label in" if field == LABEL else "finished no item of"
         raise UsageError(f"{', '.join(names)} has {lacking} {dataset!r}")
     if tally.values == {NOTHING_THERE}:
-        there = ", ".join(fields_of(store, dataset))
-        raise UsageError(f"no item of {dataset!r} has {field}; it has: {there}")
+        fields = ", ".join(fields_of(store, dataset))
+        raise UsageError(f"no item of {dataset!r} has {field}; it has: {fields}")
     return with_measurement(store, summary, tally.result())
 
 
@@ -162,7 +162,7 @@ class RateTally:
                 self._groups[value].append(counted)
 
     def result(self) -> RateReport:
-        """Return what was gathered."""
+        """Return the rates of all records that were added."""
         groups = [_group(value, counted) for value, counted in self._groups.items()]
         groups.sort(key=lambda group: (group.rates.characters.mean, group.value))
         paired_off = len(groups) <= _MOST_PAIRS and self._field != LABEL
@@ -190,10 +190,14 @@ class RateTally:
 
 
 def usual(kinds: Mapping[str, AnnotatorKind]) -> tuple[str, ...]:
-    """Return whose labels count unless people say so: the gold labels, else all people, ….
+    """Return the annotators whose labels count by default.
+
+    Args:
+        kinds: the kind of each annotator, by name.
 
     Returns:
-        … else the only vote or the only detector; empty where that is not clear.
+        The gold labels, else all people, else the only vote, else the only detector; empty where
+        there are several.
     """
     for kind, single in (
         (AnnotatorKind.GOLD, True),
@@ -209,17 +213,13 @@ def usual(kinds: Mapping[str, AnnotatorKind]) -> tuple[str, ...]:
 
 def _counted(record: Record, names: Sequence[str]) -> _ItemRates | None:
     item = record.item
-    found = [record.by(name) for name in names]
-    done = [
-        annotation
-        for annotation in found
-        if annotation is not None and annotation.status is Status.DONE
-    ]
-    if not done:
+    annotations = [record.by(name) for name in names]
+    finished = [a for a in annotations if a is not None and a.status is Status.DONE]
+    if not finished:
         return None
     length = max(len(item.answer), 1)
-    marked = [hard_of(annotation) for annotation in done]
-    claims = [_claims(annotation) for annotation in done if annotation.claims]
+    marked = [hard_of(annotation) for annotation in finished]
+    claims = [_claims(annotation) for annotation in finished if annotation.claims]
     return _ItemRates(
         question=(item.lang, item.question),
         answers=fmean(bool(extents) for extents in marked),
@@ -227,7 +227,7 @@ def _counted(record: Record, names: Sequence[str]) -> _ItemRates | None:
         spans=fmean(1000 * len(extents) / length for extents in marked),
         claims=fmean(claims) if claims else None,
         labels=frozenset(
-            span.label for annotation in done for span in annotation.spans if span.label
+            span.label for annotation in finished for span in annotation.spans if span.label
         ),
     )
 
@@ -254,15 +254,19 @@ def _group(value: str, counted: Sequence[_ItemRates]) -> RateGroup:
 
 def _pairs(groups: Mapping[str, Sequence[_ItemRates]]) -> Iterable[RateDifference]:
     """Yield the comparisons of groups on questions that both answered, at least two of them."""
-    means: dict[str, dict[tuple[str, str], float]] = {}
+    mean_rates: dict[str, dict[tuple[str, str], float]] = {}
     for value, counted in groups.items():
-        asked: dict[tuple[str, str], list[float]] = defaultdict(list)
+        rates_by_question: dict[tuple[str, str], list[float]] = defaultdict(list)
         for item_rates in counted:
             if item_rates.question[1]:
-                asked[item_rates.question].append(item_rates.characters)
-        means[value] = {question: fmean(shares) for question, shares in asked.items()}
+                rates_by_question[item_rates.question].append(item_rates.characters)
+        mean_rates[value] = {
+            question: fmean(shares) for question, shares in rates_by_question.items()
+        }
     for a, b in combinations(sorted(groups), 2):
-        both = [question for question in means[a] if question in means[b]]
-        if len(both) > 1:
-            difference = paired([means[a][q] for q in both], [means[b][q] for q in both])
-            yield RateDifference(a, b, len(both), difference)
+        common = [question for question in mean_rates[a] if question in mean_rates[b]]
+        if len(common) > 1:
+            difference = paired(
+                [mean_rates[a][q] for q in common], [mean_rates[b][q] for q in common]
+            )
+            yield RateDifference(a, b, len(common), difference)

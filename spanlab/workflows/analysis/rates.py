@@ -106,15 +106,15 @@ class RateReport(ResultViews):
 
     def tables(self, measure: str = "characters") -> tuple[ResultTable, ...]:
         """Return the rates of each value, ``measure`` drawn, and paired comparisons."""
-        whose = ", ".join(self.annotators[:_NAMED])
-        whose += " and others" if len(self.annotators) > _NAMED else ""
+        names = ", ".join(self.annotators[:_NAMED])
+        names += " and others" if len(self.annotators) > _NAMED else ""
         labels = dict.fromkeys(label for group in self.groups for label in group.labels)
         left_out = f"{self.unlabelled:,} items that nobody of these has finished are left out."
-        said = f"Marked by {whose}" if self.is_raw else "Hallucinations"
-        by = "" if self.is_raw else f" according to {whose}"
+        heading = f"Marked by {names}" if self.is_raw else "Hallucinations"
+        by = "" if self.is_raw else f" according to {names}"
         rates = ResultTable(
             key=f"rates-{self.field}",
-            title=f"{said} by {self.field}{by}, with 95 % intervals",
+            title=f"{heading} by {self.field}{by}, with 95 % intervals",
             columns=(
                 Column(key="value", title=self.field),
                 ITEMS,
@@ -201,7 +201,7 @@ def model_field(fields: Sequence[str]) -> str | None:
 
 
 def values_of(field: str, labels: Sequence[str] = ()) -> Values:
-    """Return what divides a record by a field: the values it has, and what counts for each.
+    """Return a function that divides a record by a field: its values, each with a part of it.
 
     Args:
         field: "lang", a path into the items' meta such as "meta.model_id", or "label".
@@ -214,12 +214,12 @@ def values_of(field: str, labels: Sequence[str] = ()) -> Values:
 
 
 def _by_label(labels: Sequence[str]) -> Values:
-    """Return what parts a record into the spans of each label."""
+    """Return a function that divides a record into one for the spans of each label."""
 
     def parts(record: Record) -> Iterable[tuple[str, Record]]:
         for label in labels:
-            said = tuple(_only(annotation, label) for annotation in record.annotations)
-            yield label, record.model_copy(update={"annotations": said})
+            annotations = tuple(_only(annotation, label) for annotation in record.annotations)
+            yield label, record.model_copy(update={"annotations": annotations})
 
     return parts
 
@@ -227,8 +227,8 @@ def _by_label(labels: Sequence[str]) -> Values:
 def _only(annotation: Annotation, label: str) -> Annotation:
     spans = tuple(span for span in annotation.spans if span.label == label)
     hard = intersection(hard_of(annotation), spans)
-    kept = tuple(Interval(start=start, end=end) for start, end in hard)
-    return annotation.model_copy(update={"spans": spans, "hard": kept, "claims": ()})
+    hard_intervals = tuple(Interval(start=start, end=end) for start, end in hard)
+    return annotation.model_copy(update={"spans": spans, "hard": hard_intervals, "claims": ()})
 
 
 def _by_field(field: str) -> Values:

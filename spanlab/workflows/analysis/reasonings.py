@@ -28,7 +28,7 @@ _REPORT_EVERY = 100
 
 @dataclass
 class MethodResult:
-    """What a way of verifying came to, over the questions so far.
+    """The results of one way of verifying, over a number of questions.
 
     Attributes:
         questions: how many were reasoned about, with those that failed.
@@ -68,7 +68,7 @@ class MethodResult:
 
     @classmethod
     def of(cls, record: Record) -> Self:
-        """Return what one question came to."""
+        """Return the result of one question, from its reasoning and the annotations of it."""
         item, counts = record.item, cls(questions=1)
         for annotation in record.annotations:
             counts.add_errors(item, annotation)
@@ -83,24 +83,21 @@ class MethodResult:
         score = scored(item)
         if score is not None:
             counts.scores[question_of(item)] = score
-            done = [
-                annotation for annotation in record.annotations if annotation.status is Status.DONE
-            ]
-            if done or outcome.get("verification") != "none":
-                wrong = outcome["unresolved"] or any(annotation.spans for annotation in done)
+            if record.finished or outcome.get("verification") != "none":
+                wrong = outcome["unresolved"] or any(a.spans for a in record.finished)
                 counts.spurious = int(bool(score.exact and wrong))
         return counts
 
-    def add(self, other: Self) -> None:
-        """Add what other questions came to."""
+    def add(self, more: Self) -> None:
+        """Add the results of more questions."""
         for name in ("questions", "failed", "forced", "calls", "tokens"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        if other.spurious is not None:
-            self.spurious = (self.spurious or 0) + other.spurious
-        self.judged = (self.judged[0] + other.judged[0], self.judged[1] + other.judged[1])
-        self.scores |= other.scores
-        self.errors.update(other.errors)
-        self.positions.update(other.positions)
+            setattr(self, name, getattr(self, name) + getattr(more, name))
+        if more.spurious is not None:
+            self.spurious = (self.spurious or 0) + more.spurious
+        self.judged = (self.judged[0] + more.judged[0], self.judged[1] + more.judged[1])
+        self.scores |= more.scores
+        self.errors.update(more.errors)
+        self.positions.update(more.positions)
 
     def add_errors(self, item: Item, annotation: Annotation) -> None:
         """Count the errors that a verifier named, or the types that a person gave the steps."""
@@ -144,9 +141,9 @@ def method_table(methods: Mapping[str, MethodResult]) -> ResultTable:
         judged, right = result.judged
         exact, f1 = (result.score.exact, result.score.f1) if result.score else (None, None)
         named = (METHODS[way], result.questions, result.failed, exact, f1)
-        means = (total / max(result.questions, 1) for total in (result.calls, result.tokens))
+        per_question = (total / max(result.questions, 1) for total in (result.calls, result.tokens))
         share = right / judged if judged else None
-        rows.append((*named, share, result.spurious, result.forced, *means))
+        rows.append((*named, share, result.spurious, result.forced, *per_question))
     questions = max((result.questions for result in methods.values()), default=0)
     return ResultTable(
         key="methods",
@@ -211,18 +208,19 @@ class ReasoningResults:
     judges: Mapping[str, MethodResult]
 
     def pairs(self) -> list[MethodPair]:
-        """Return every two ways that have scores on the same questions."""
-        found = []
+        """Compare every two ways of verifying that have scores on the same questions."""
+        method_pairs = []
         for a, b in combinations(self.methods, 2):
-            one, other = self.methods[a].scores, self.methods[b].scores
-            common = [name for name in one if name in other]
+            scores_a, scores_b = self.methods[a].scores, self.methods[b].scores
+            common = [question for question in scores_a if question in scores_b]
             if common:
-                values = [[scores[name].f1 for name in common] for scores in (other, one)]
-                found.append(MethodPair(a, b, paired(*values)))
-        return found
+                f1_a = [scores_a[question].f1 for question in common]
+                f1_b = [scores_b[question].f1 for question in common]
+                method_pairs.append(MethodPair(a, b, paired(f1_b, f1_a)))
+        return method_pairs
 
     def tables(self) -> tuple[ResultTable, ...]:
-        """Return the ways of verifying, and how F1 of every two differs."""
+        """Return a table of the ways of verifying, and one of the F1 of every two of them."""
         left_out = f"{counted(self.left_out, 'question')} left out: not all methods were run on it."
         methods = method_table(self.methods)
         if self.left_out:
@@ -272,9 +270,9 @@ def reasoning_results(
     methods = {way: MethodResult() for way in ways}
     common = [by_way for by_way in tried.values() if len(by_way) == len(ways)]
     for by_way in common:
-        for way, one in by_way.items():
-            methods[way].add(one)
-    named = {name: one for name, one in judges.items() if one.errors}
+        for way, result in by_way.items():
+            methods[way].add(result)
+    named = {name: result for name, result in judges.items() if result.errors}
     return ReasoningResults(methods, len(tried) - len(common), named)
 
 
@@ -291,8 +289,8 @@ def _reasons(record: Record) -> bool:
 
 def outcome_of(item: Item) -> Mapping[str, JsonValue]:
     """Return what an item's ``meta`` keeps of its reasoning; empty if nobody reasoned in it."""
-    said = item.meta.get("reasoning")
-    return said if isinstance(said, dict) else {}
+    reasoning = item.meta.get("reasoning")
+    return reasoning if isinstance(reasoning, dict) else {}
 
 
 def question_of(item: Item) -> str:

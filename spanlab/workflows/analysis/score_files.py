@@ -96,14 +96,17 @@ class ScoreEvaluation(ResultViews):
             columns=(LANGUAGE, ITEMS, *SCORES.values(), *columns_of("score", *self.more)),
             rows=tuple(
                 (
-                    *_cells(lang, means),
-                    *(several(more[lang], means.n) for more in self.more.values()),
+                    *_cells(lang, score_means),
+                    *(
+                        several(mean_by_language[lang], score_means.n)
+                        for mean_by_language in self.more.values()
+                    ),
                 )
-                for lang, means in _by_language(self.report)
+                for lang, score_means in _by_language(self.report)
             ),
             remarks=tuple(
-                f"{counted(len(ids), noun)} {what}: {named_ids(ids)}"
-                for ids, noun, what in left_out
+                f"{counted(len(ids), noun)} {why}: {named_ids(ids)}"
+                for ids, noun, why in left_out
                 if ids
             ),
         )
@@ -124,8 +127,8 @@ class ScoreEvaluation(ResultViews):
             **(
                 {
                     "more": {
-                        name: {lang: mean.model_dump() for lang, mean in means.items()}
-                        for name, means in self.more.items()
+                        name: {lang: mean.model_dump() for lang, mean in mean_by_language.items()}
+                        for name, mean_by_language in self.more.items()
                     }
                 }
                 if self.more
@@ -140,14 +143,14 @@ class ScoreEvaluation(ResultViews):
             for key, title in sides.items()
             for metric in _MAIN
         ]
-        both = zip(_by_language(self.everything), _by_language(self.nothing), strict=True)
+        baselines = zip(_by_language(self.everything), _by_language(self.nothing), strict=True)
         return ResultTable(
             key="baselines",
             title="Baselines",
             columns=(LANGUAGE, *columns),
             rows=tuple(
-                (lang, all_.iou.mean, all_.corr.mean, none.iou.mean, none.corr.mean)
-                for (lang, all_), (_, none) in both
+                (lang, marked.iou.mean, marked.corr.mean, unmarked.iou.mean, unmarked.corr.mean)
+                for (lang, marked), (_, unmarked) in baselines
             ),
         )
 
@@ -162,13 +165,15 @@ def _by_language(report: ScoreReport) -> list[tuple[str, ScoreMeans]]:
     return [*((row.lang, row) for row in report.languages), ("macro", report.macro)]
 
 
-def _cells(lang: str, means: ScoreMeans) -> tuple[Cell, ...]:
-    estimates: dict[str, MeanInterval | None] = {name: getattr(means, name) for name in SCORES}
+def _cells(lang: str, score_means: ScoreMeans) -> tuple[Cell, ...]:
+    estimates: dict[str, MeanInterval | None] = {
+        name: getattr(score_means, name) for name in SCORES
+    }
     figures = (
-        several(mean, means.n) if name in _MAIN else mean and mean.mean
+        several(mean, score_means.n) if name in _MAIN else mean and mean.mean
         for name, mean in estimates.items()
     )
-    return (lang, means.n, *figures)
+    return (lang, score_means.n, *figures)
 
 
 def difference_table(
@@ -285,9 +290,9 @@ def _labels(files: Sequence[Path], annotator: str | None, role: Role) -> dict[st
     labels_by_item: dict[str, _FoundLabels] = {}
     for file in files:
         for labels, line, unit in read_placed_labels(file, annotator=annotator, role=role):
-            one = _FoundLabels(labels, file, line, unit)
+            found_labels = _FoundLabels(labels, file, line, unit)
             if labels.id in labels_by_item:
-                raise one.place(
+                raise found_labels.place(
                     InputError(
                         "this item id occurs twice",
                         field="id",
@@ -295,7 +300,7 @@ def _labels(files: Sequence[Path], annotator: str | None, role: Role) -> dict[st
                         expected="every id once over all files of one side",
                     )
                 )
-            labels_by_item[labels.id] = one
+            labels_by_item[labels.id] = found_labels
     if files and not labels_by_item:
         raise InputError(
             f"{_names(files)}: there is no finished annotation"

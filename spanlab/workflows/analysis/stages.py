@@ -20,7 +20,6 @@ from spanlab.schema import (
     DatasetSummary,
     Item,
     SharedProcess,
-    Status,
 )
 from spanlab.scorers import StageAgreement, mean_of, stage_agreement, stage_shares
 from spanlab.storage import Store
@@ -190,8 +189,8 @@ class _StageCounts:
 
     def order(self) -> tuple[str, ...]:
         """Return the stages, earliest first, as they stand on average."""
-        known = {stage for claims in self.wrong.values() for claim in claims for stage in claim}
-        for stage in known:
+        stages = {stage for claims in self.wrong.values() for claim in claims for stage in claim}
+        for stage in stages:
             self.places.setdefault(stage, [1.0])
         return tuple(sorted(self.places, key=lambda stage: (fmean(self.places[stage]), stage)))
 
@@ -217,33 +216,21 @@ def error_stages(
     summary = summary_of(store, dataset)
     names = tuple(annotators) or judges(summary)
     check_annotators(summary, names)
-    seen, judged = _StageCounts(), set[str]()
-    golds = [
-        annotator.name for annotator in summary.annotators if annotator.kind is AnnotatorKind.GOLD
-    ]
+    counts, judged = _StageCounts(), set[str]()
+    golds = summary.names_of(AnnotatorKind.GOLD)
     read = tuple(dict.fromkeys((*names, *golds)))
     records = store.records(dataset, annotators=read) if names else iter(())
     for record in reported(records, on_progress, _REPORT_EVERY):
-        seen.add_stages(record.item)
-        done = [
-            annotation
-            for annotation in record.annotations
-            if annotation.status is Status.DONE and annotation.claims
-        ]
-        gold = by_text(
-            claim
-            for annotation in done
-            if annotation.annotator in golds
-            for claim in annotation.claims
-        )
-        for said in done:
-            if said.annotator in names:
-                judged.add(said.annotator)
-                seen.add_claims(said, {} if said.annotator in golds else gold)
+        counts.add_stages(record.item)
+        gold = by_text(claim for a in record.finished if a.annotator in golds for claim in a.claims)
+        for annotation in record.finished:
+            if annotation.annotator in names and annotation.claims:
+                judged.add(annotation.annotator)
+                counts.add_claims(annotation, {} if annotation.annotator in golds else gold)
     if not judged:
         raise UsageError(f"no claim of {dataset!r} is judged by {', '.join(names) or 'a detector'}")
-    stages = seen.order()
-    runs = tuple(_run(name, seen, stages) for name in names if name in judged)
+    stages = counts.order()
+    runs = tuple(_run(name, counts, stages) for name in names if name in judged)
     detectors = [run.annotator for run in runs if run.annotator in judges(summary) and run.shares]
     remarks = (sampling_alone(detectors),) if detectors else ()
     return ErrorStages(stages, runs, tuple(_pairs(runs, stages)), remarks)
@@ -251,29 +238,27 @@ def error_stages(
 
 def judges(summary: DatasetSummary) -> tuple[str, ...]:
     """Return the detectors of a dataset, any of which may have judged claims."""
-    return tuple(
-        annotator.name
-        for annotator in summary.annotators
-        if annotator.kind is AnnotatorKind.DETECTOR
-    )
+    return tuple(summary.names_of(AnnotatorKind.DETECTOR))
 
 
 def _wrong(annotation: Annotation) -> list[tuple[str, ...]]:
     return [claim.error_stages for claim in annotation.claims if claim.verdict in HALLUCINATED]
 
 
-def _run(name: str, seen: _StageCounts, stages: Sequence[str]) -> RunStages:
-    wrong, named = seen.wrong[name], seen.named[name]
-    told = [claim for claim in wrong if claim]
-    shares = stage_shares(told, stages) if told else {}
+def _run(name: str, counts: _StageCounts, stages: Sequence[str]) -> RunStages:
+    wrong, named = counts.wrong[name], counts.named[name]
+    staged = [claim for claim in wrong if claim]
+    shares = stage_shares(staged, stages) if staged else {}
     mean = mean_of(named) if named else None
-    return RunStages(name, len(wrong), len(wrong) - len(told), shares, len(named), mean)
+    return RunStages(
+        name, len(wrong), len(wrong) - len(staged), shares=shares, known=len(named), found=mean
+    )
 
 
 def _pairs(runs: Sequence[RunStages], stages: Sequence[str]) -> Iterable[StagePair]:
-    for one, other in combinations([run for run in runs if run.shares], 2):
-        shares = [[run.shares[stage].mean for stage in stages] for run in (one, other)]
-        yield StagePair(one.annotator, other.annotator, stage_agreement(*shares))
+    for a, b in combinations([run for run in runs if run.shares], 2):
+        shares_a, shares_b = ([run.shares[stage].mean for stage in stages] for run in (a, b))
+        yield StagePair(a.annotator, b.annotator, stage_agreement(shares_a, shares_b))
 
 
 @dataclass(frozen=True)
@@ -285,7 +270,7 @@ class StageNodes:
 
 
 def stages_of(item: Item) -> StageNodes | None:
-    """Return the stages of the process that an item came from; None if it says of none.
+    """Return the stages of the process that an item came from; None if it has no process.
 
     Args:
         item: as ``Store.record`` returns it; at most one row of the database is read.

@@ -72,8 +72,8 @@ class StepEvaluation:
         )
         confused = tuple(
             (gold, predicted, count)
-            for gold, others in self.confusion.items()
-            for predicted, count in others.items()
+            for gold, counts in self.confusion.items()
+            for predicted, count in counts.items()
             if gold != predicted
         )
         confusion = ResultTable(
@@ -126,13 +126,13 @@ def _annotations(
     files: Sequence[Path], annotator: str | None, role: Role
 ) -> dict[str, tuple[Item, Annotation]]:
     chooser = AnnotatorChooser(annotator, role)
-    found = {}
+    annotations = {}
     for file in files:
         for record in read(file):
             annotation = chooser.done(record)
             if annotation is not None:
-                found[record.item.id] = (record.item, annotation)
-    return found
+                annotations[record.item.id] = (record.item, annotation)
+    return annotations
 
 
 def step_pairs(item: Item, gold: Annotation, predicted: Annotation) -> list[tuple[str, str]]:
@@ -167,17 +167,17 @@ def _evaluation(
     )
 
 
-def _score(name: str, pairs: Mapping[tuple[str, str], int], of: set[str]) -> TypeScore:
-    there = sum(count for (gold, _), count in pairs.items() if gold in of)
-    hits = sum(count for (_, predicted), count in pairs.items() if predicted in of)
-    both = sum(
-        count for (gold, predicted), count in pairs.items() if gold in of and predicted in of
+def _score(name: str, pairs: Mapping[tuple[str, str], int], types: set[str]) -> TypeScore:
+    n_gold = sum(count for (gold, _), count in pairs.items() if gold in types)
+    n_found = sum(count for (_, predicted), count in pairs.items() if predicted in types)
+    n_right = sum(
+        count for (gold, predicted), count in pairs.items() if gold in types and predicted in types
     )
     return TypeScore(
         name=name,
-        gold=there,
-        found=hits,
-        precision=both / hits if hits else 0.0,
-        recall=both / there if there else 0.0,
-        f1=2 * both / (hits + there) if hits + there else 0.0,
+        gold=n_gold,
+        found=n_found,
+        precision=n_right / n_found if n_found else 0.0,
+        recall=n_right / n_gold if n_gold else 0.0,
+        f1=2 * n_right / (n_found + n_gold) if n_found + n_gold else 0.0,
     )
