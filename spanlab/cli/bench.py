@@ -94,7 +94,7 @@ def bench(
     from spanlab.cli import console as out
     from spanlab.workflows.bench import cards as known
     from spanlab.workflows.bench.files import plan_in
-    from spanlab.workflows.bench.plan import planned, read_plan
+    from spanlab.workflows.bench.plan import make_plan, read_plan
     from spanlab.workflows.bench.table import check_folder
 
     shared = Settings.read().shared
@@ -133,7 +133,7 @@ def bench(
     else:
         datasets = [{"name": name} for name in dataset or ()]
         filled["systems"] = systems(selection)
-        bench_plan = planned({**filled, "output": output.resolve(), "datasets": datasets})
+        bench_plan = make_plan({**filled, "output": output.resolve(), "datasets": datasets})
     if limits.limit:
         limited = [card.model_copy(update={"limit": limits.limit}) for card in bench_plan.datasets]
         bench_plan = bench_plan.model_copy(update={"datasets": tuple(limited)})

@@ -25,7 +25,7 @@ from spanlab.inbound import foreign
 from spanlab.labels import vote
 from spanlab.options import problem
 from spanlab.results import ResultTable, columns_of
-from spanlab.schema import Annotation, AnnotatorKind, FrozenModel, Item, Name, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, FrozenModel, Item, Name, Record
 
 GROUP: Final = "spanlab.cards"
 _PACKAGE: Final = Path(__file__).parents[2]  # where the samples lie
@@ -79,16 +79,16 @@ class DatasetCard(FrozenModel):
         Raises:
             UsageError: it is none of this dataset.
         """
-        known = _SPANS if self.level == "spans" else _VERDICTS[:1]
-        if metric not in known:
-            raise UsageError(f"{self.name} has no test of {metric!r} (it has {', '.join(known)})")
-        others = (name for name in self.scores if name != metric)
-        return self.model_copy(update={"metrics": (metric, *others)})
+        metrics = _SPANS if self.level == "spans" else _VERDICTS[:1]
+        if metric not in metrics:
+            raise UsageError(f"{self.name} has no test of {metric!r} (it has {', '.join(metrics)})")
+        other_metrics = (name for name in self.scores if name != metric)
+        return self.model_copy(update={"metrics": (metric, *other_metrics)})
 
 
 @dataclass(frozen=True)
 class BenchItem:
-    """An item without annotations, its reference, and what people say of it."""
+    """An item without annotations, its reference annotation, and the annotations of people."""
 
     item: Item
     reference: Annotation
@@ -112,8 +112,8 @@ class FoundDataset:
     @property
     def changed(self) -> tuple[str, ...]:
         """Names of files whose hash is not that of the card."""
-        known = self.card.sha256
-        return tuple(name for name, sha in self.sha256.items() if known.get(name, sha) != sha)
+        sha256 = self.card.sha256
+        return tuple(name for name, sha in self.sha256.items() if sha256.get(name, sha) != sha)
 
     def items(self, limit: int | None = None) -> list[BenchItem]:
         """Return the items that have a reference.
@@ -124,13 +124,15 @@ class FoundDataset:
         Raises:
             InputError: a file is wrong, an id occurs twice, or no item is left.
         """
-        most = min((n for n in (limit, self.card.first) if n is not None), default=None)
-        bench_items = list(islice(self._items(), most))
+        at_most = min((n for n in (limit, self.card.first) if n is not None), default=None)
+        bench_items = list(islice(self._items(), at_most))
         ids = [bench_item.item.id for bench_item in bench_items]
         if not ids or len(set(ids)) < len(ids):
-            twice = next((name for name in ids if ids.count(name) > 1), None)
-            what = "no item has a reference" if twice is None else "an item id occurs twice"
-            raise InputError(f"{self.card.name}: {what}", found=twice)
+            repeated_id = next((name for name in ids if ids.count(name) > 1), None)
+            problem = (
+                "no item has a reference" if repeated_id is None else "an item id occurs twice"
+            )
+            raise InputError(f"{self.card.name}: {problem}", found=repeated_id)
         return bench_items
 
     def _items(self) -> Iterator[BenchItem]:
@@ -145,26 +147,26 @@ class FoundDataset:
                 if self._is_meant(record.item):
                     for source in contexts:
                         record = source.add(record)  # noqa: PLW2901 - with its passages
-                    yield from self._referenced(record)
+                    yield from self._with_reference(record)
 
     def _is_meant(self, item: Item) -> bool:
         return all(str(item.meta.get(key)) in values for key, values in self.card.where.items())
 
-    def _referenced(self, record: Record) -> Iterator[BenchItem]:
-        said = [self._mapped(a) for a in record.annotations if a.status is Status.DONE]
-        people = tuple(a for a in said if a.kind is AnnotatorKind.PERSON)
+    def _with_reference(self, record: Record) -> Iterator[BenchItem]:
+        annotations = [self._map_labels(annotation) for annotation in record.finished]
+        people = tuple(a for a in annotations if a.kind is AnnotatorKind.PERSON)
         if self.card.reference == "people":
             references = [vote(record.item, people, name="people")] if people else []
         else:
-            references = [a for a in said if a.kind is AnnotatorKind.GOLD]
+            references = [a for a in annotations if a.kind is AnnotatorKind.GOLD]
         for reference in references[:1]:
             yield BenchItem(record.item, reference, people)
 
-    def _mapped(self, annotation: Annotation) -> Annotation:
+    def _map_labels(self, annotation: Annotation) -> Annotation:
         changes: dict[str, object] = {}
         if self.card.labels:
-            kept = [s for s in annotation.spans if _is_below(s.label, self.card.labels)]
-            changes = {"spans": tuple(kept), "hard": None}
+            spans = [s for s in annotation.spans if _is_below(s.label, self.card.labels)]
+            changes = {"spans": tuple(spans), "hard": None}
         if self.card.verdicts:
             changes["claims"] = tuple(
                 claim.model_copy(update={"verdict": self.verdict(claim.verdict)})
@@ -173,7 +175,7 @@ class FoundDataset:
         return annotation.model_copy(update=changes)
 
     def verdict(self, verdict: str | None) -> str | None:
-        """Return what a verdict counts as in this dataset."""
+        """Return a verdict in the words of this dataset, which may have fewer."""
         return verdict and self.card.verdicts.get(verdict, verdict)
 
 
@@ -197,7 +199,14 @@ def cards(files: Iterable[Path] = ()) -> dict[str, DatasetCard]:
 
 
 def find(card: DatasetCard, roots: Sequence[Path]) -> FoundDataset | None:
-    """Return a dataset where its files lie below one of these folders, else None.
+    """Find a dataset's files.
+
+    Args:
+        card: the dataset's card, with names or patterns of its files.
+        roots: folders below which they are looked for; the first that has any counts.
+
+    Returns:
+        The dataset with its files; None if there are none.
 
     Raises:
         UsageError: a folder is none.
@@ -213,10 +222,10 @@ def find(card: DatasetCard, roots: Sequence[Path]) -> FoundDataset | None:
     return None
 
 
-def list_cards(known: Iterable[DatasetCard], roots: Sequence[Path]) -> ResultTable:
-    """Return a table of all cards: what was found, and where what is missing can be had."""
+def list_cards(cards_known: Iterable[DatasetCard], roots: Sequence[Path]) -> ResultTable:
+    """Return a table of cards: how many files of each were found, and its source."""
     rows = []
-    for card in known:
+    for card in cards_known:
         dataset = find(card, roots)
         state = "missing" if dataset is None else counted(len(dataset.files), "file")
         if dataset is not None and dataset.changed:
@@ -246,7 +255,7 @@ def _read(path: Path) -> list[DatasetCard]:
 
 
 def _below(root: Path, pattern: str) -> list[Path]:
-    """Return what matches a pattern below a folder, which may be one of those that it names."""
+    """Return files that match a pattern below a folder, which may itself be part of the pattern."""
     parts = Path(pattern).parts
     for at in range(len(parts)):
         if matches := sorted(root.glob("/".join(parts[at:]))):
@@ -255,7 +264,7 @@ def _below(root: Path, pattern: str) -> list[Path]:
 
 
 def _is_below(label: str | None, labels: Iterable[str]) -> bool:
-    return label is not None and any(f"{label}.".startswith(f"{other}.") for other in labels)
+    return label is not None and any(f"{label}.".startswith(f"{above}.") for above in labels)
 
 
 def _sha256(path: Path) -> str:

@@ -26,7 +26,7 @@ from spanlab.lm import Meter
 from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record, Span, Status
 from spanlab.settings import Settings
 from spanlab.workflows.bench.cards import BenchItem, DatasetCard, FoundDataset
-from spanlab.workflows.bench.plan import BenchCell, BenchPlan, altered, cells_of, concurrency_of
+from spanlab.workflows.bench.plan import BenchCell, BenchPlan, alter_items, cells_of, concurrency_of
 from spanlab.workflows.bench.scoring import best_annotators, score_predictions, write_predictions
 from spanlab.workflows.detection.file_run import FileRun
 from spanlab.workflows.detection.request import request_of
@@ -62,36 +62,44 @@ class CellRun:
     def run(
         self, dataset: FoundDataset, items: list[BenchItem], cell: BenchCell
     ) -> dict[str, Any] | None:
-        """Return a cell's figures; None of one that was stopped, or of a file without its items.
+        """Run a cell and write its file, unless it was run before.
+
+        Args:
+            dataset: the dataset of the cell.
+            items: the dataset's items.
+            cell: what to run.
+
+        Returns:
+            The content of the cell's file; None if it was stopped, or has no predictions.
 
         Raises:
             BudgetError: the budget is used up; what was answered is in the cache.
             UsageError, ConfigurationError, InputError: the cell cannot be run.
         """
-        kept = self.kept(dataset, items, cell)
-        if kept and not (self._plan.retry_failed and kept["failed"]):
-            return kept
-        rests_on = self._rests_on(dataset, items, cell)
+        cell_content = self.read_kept(dataset, items, cell)
+        if cell_content and not (self._plan.retry_failed and cell_content["failed"]):
+            return cell_content
+        depends_on = self._dependencies(dataset, items, cell)
         file = prediction_file(self._plan, dataset.card, cell)
         began, before = time.monotonic(), self._meter.usage
-        said: list[Annotation | None] = []
-        for annotation in self._said(dataset.card, items, cell):
+        annotations: list[Annotation | None] = []
+        for annotation in self._annotations_of(dataset.card, items, cell):
             if self._stopped():
                 return None
-            said.append(annotation)
-        if cell.file is not None and not any(said):
+            annotations.append(annotation)
+        if cell.file is not None and not any(annotations):
             return None
         failed = {
             item.item.id: annotation.note
-            for item, annotation in zip(items, said, strict=True)
+            for item, annotation in zip(items, annotations, strict=True)
             if annotation is not None and annotation.status is Status.FAILED
         }
-        write_predictions(dataset.card, items, said, file)
+        write_predictions(dataset.card, items, annotations, file)
         scored = score_predictions(dataset, items, file)
         content = {
             "cell": 1,
-            "key": _hash(rests_on),
-            **rests_on,
+            "key": _hash(depends_on),
+            **depends_on,
             "row": cell.row,
             "predictions": _sha_of(file),
             "n": scored.n,
@@ -109,32 +117,32 @@ class CellRun:
             stream.write(json.dumps(content, ensure_ascii=False, indent=1).encode() + b"\n")
         return content
 
-    def kept(
+    def read_kept(
         self, dataset: FoundDataset, items: list[BenchItem], cell: BenchCell
     ) -> dict[str, Any] | None:
-        """Return a cell that is there, None if it is not, or rests on something else."""
+        """Read a cell that was run before; None if there is none, or it depended on other data."""
         content = read_cell(cell_file(self._plan, cell))
-        if content is None or content["key"] != _hash(self._rests_on(dataset, items, cell)):
+        if content is None or content["key"] != _hash(self._dependencies(dataset, items, cell)):
             return None
         sha = _sha_of(prediction_file(self._plan, dataset.card, cell))
         return content if content["predictions"] == sha else None
 
-    def _said(
+    def _annotations_of(
         self, card: DatasetCard, items: list[BenchItem], cell: BenchCell
     ) -> Iterator[Annotation | None]:
         if cell.file is not None:
-            yield from _of_file(card, items, cell.file)
+            yield from _read_annotations(card, items, cell.file)
         elif cell.detector is not None:
-            yield from self._detected(altered(items, cell.control), cell.detector)
+            yield from self._detect(alter_items(items, cell.control), cell.detector)
         elif cell.control == "annotator":
             best = best_annotators(items)
             for item in items:
                 yield next((a for a in item.people if a.annotator == best[item.item.lang]), None)
         else:
             for item in items:
-                yield _marking(item.item, everything=cell.control == "everything")
+                yield _control_annotation(item.item, everything=cell.control == "everything")
 
-    def _detected(self, items: Iterable[Item], spec: Spec) -> Iterator[Annotation | None]:
+    def _detect(self, items: Iterable[Item], spec: Spec) -> Iterator[Annotation | None]:
         request = request_of("bench", [spec], concurrency=concurrency_of(self._plan, spec))
         run = FileRun.of(request, self._settings, self._meter)
         for record in run.annotated(Record(item=item) for item in items):
@@ -142,21 +150,25 @@ class CellRun:
                 raise BudgetError(str(run.spent))
             yield record.by(spec.signs)
 
-    def _rests_on(
+    def _dependencies(
         self, dataset: FoundDataset, items: list[BenchItem], cell: BenchCell
     ) -> dict[str, Any]:
-        """Return all that a cell's figures depend on: what is the same gives the same figures."""
+        """Return all that a cell's figures depend on, as JSON; equal values give equal figures."""
         card = dataset.card
-        about = card.model_dump(
+        description = card.model_dump(
             mode="json", include={"name", "title", "licence", "source", "split"}
         )
-        shown = sha256()
+        items_digest = sha256()
         for item in items:
-            shown.update(item.record.model_dump_json().encode())
+            items_digest.update(item.record.model_dump_json().encode())
         specs = specs_in(cell.detector) if cell.detector else ()
         return {
-            "dataset": {**about, "sha256": dict(dataset.sha256), "items": shown.hexdigest()},
-            "reading": card.model_dump(mode="json", exclude={*about, "about", "sha256"}),
+            "dataset": {
+                **description,
+                "sha256": dict(dataset.sha256),
+                "items": items_digest.hexdigest(),
+            },
+            "reading": card.model_dump(mode="json", exclude={*description, "about", "sha256"}),
             "system": cell.system,
             "control": cell.control,
             "repeat": cell.repeat,
@@ -173,28 +185,28 @@ class CellRun:
         from spanlab.lm.refusals import recall
 
         models = [m for s in specs_in(spec) for m in (s.model, *s.models.values())] if spec else []
-        named = {(m.endpoint, m.model): m for m in models if m is not None}
-        found = []
-        for endpoint, model in named:
+        model_names = {(m.endpoint, m.model): m for m in models if m is not None}
+        checks = []
+        for endpoint, model in model_names:
             check = recall(endpoint, model, self._settings)
-            found.append({"model": model, "check": check and check.model_dump(mode="json")})
-        return found
+            checks.append({"model": model, "check": check and check.model_dump(mode="json")})
+        return checks
 
     def _certificate(self, cell: BenchCell) -> dict[str, Any] | None:
-        """Return what the rate of a cell's detector is worth by a certificate of it."""
+        """Return the measured quality of a cell's detector, from a certificate, if there is one."""
         if cell.detector is None or cell.control:
             return None
         for path in self._plan.certificates:
             content = read_certificate(path).content
             if content["binding"]["annotator"] == cell.detector.signs:
                 names = ("binding", "answers", "characters", "sha256")
-                found = {name: content[name] for name in names}
+                figures = {name: content[name] for name in names}
                 stale = [
                     change
                     for spec in specs_in(cell.detector)
                     for change in setup_changes(content["binding"], spec, self._settings)
                 ]
-                return {**found, "stale": stale}
+                return {**figures, "stale": stale}
         return None
 
 
@@ -207,15 +219,15 @@ def run_dataset(
     stopped: Callable[[], bool] = lambda: False,
     on_cell: Callable[[str, int], None] = lambda row, failed: None,
 ) -> bool:
-    """Run the cells of one of a plan's datasets; what is there already is left as it is.
+    """Run the cells of one of a plan's datasets; cells that were run before stay as they are.
 
     Args:
         plan: the benchmark.
-        number: of its datasets, from 0.
+        number: which of its datasets, from 0.
         meter: counts the calls of all cells, and stops them at the budget.
         settings: where answers of models are cached; None reads the environment.
-        stopped: asked between items.
-        on_cell: called after each cell with what the table calls it, and how many items failed.
+        stopped: called between items; True stops the run.
+        on_cell: called after each cell with its name in the table, and the number of failed items.
 
     Returns:
         Whether it was done; False if it was stopped.
@@ -224,11 +236,11 @@ def run_dataset(
         BudgetError: the budget is used up.
         UsageError, ConfigurationError, InputError: a cell cannot be run.
     """
-    one = plan.model_copy(update={"datasets": plan.datasets[number : number + 1]})
-    (dataset,) = one.found()
-    items = one.items(dataset)
-    runner = CellRun(one, meter, settings, stopped)
-    for cell in cells_of(one, dataset, items):
+    plan_of_dataset = plan.model_copy(update={"datasets": plan.datasets[number : number + 1]})
+    (dataset,) = plan_of_dataset.find_datasets()
+    items = plan_of_dataset.items(dataset)
+    runner = CellRun(plan_of_dataset, meter, settings, stopped)
+    for cell in cells_of(plan_of_dataset, dataset, items):
         content = runner.run(dataset, items, cell)
         if content is None and stopped():
             return False
@@ -242,7 +254,9 @@ def count_cells(plan: BenchPlan) -> int:
     Raises:
         UsageError, InputError: a dataset is not there, or wrong.
     """
-    return sum(len(cells_of(plan, dataset, plan.items(dataset))) for dataset in plan.found())
+    return sum(
+        len(cells_of(plan, dataset, plan.items(dataset))) for dataset in plan.find_datasets()
+    )
 
 
 def read_cell(path: Path) -> dict[str, Any] | None:
@@ -265,12 +279,12 @@ def prediction_file(plan: BenchPlan, card: DatasetCard, cell: BenchCell) -> Path
     return plan.output / "predictions" / f"{cell.path}.{ending}"
 
 
-def _marking(item: Item, *, everything: bool) -> Annotation:
+def _control_annotation(item: Item, *, everything: bool) -> Annotation:
     spans = (Span.of(item.answer, 0, len(item.answer)),) if everything and item.answer else ()
     return Annotation(annotator="control", kind=AnnotatorKind.DETECTOR, spans=spans)
 
 
-def _of_file(
+def _read_annotations(
     card: DatasetCard, items: Sequence[BenchItem], file: Path
 ) -> Iterator[Annotation | None]:
     if card.level == "spans":
@@ -312,6 +326,6 @@ def _commit() -> str | None:
     root, git = Path(__file__).parents[3], which("git")
     if git is None or not (root / ".git").exists():
         return None
-    asked = [git, "-C", str(root), "rev-parse", "HEAD"]
-    finished = subprocess.run(asked, capture_output=True, text=True, check=False)
+    command = [git, "-C", str(root), "rev-parse", "HEAD"]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
     return finished.stdout.strip() or None

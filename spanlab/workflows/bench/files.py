@@ -94,8 +94,8 @@ def _csv(tables: Iterable[ResultTable]) -> str:
     return stream.getvalue()
 
 
-def _written(table: ResultTable) -> Iterator[tuple[bool, list[str]]]:
-    """Yield rows as texts, and whether each is among those not shown to be worse."""
+def _rows_as_text(table: ResultTable) -> Iterator[tuple[bool, list[str]]]:
+    """Yield each row as texts, with whether it is among those not shown to be worse."""
     alike = next((at for at, c in enumerate(table.columns) if c.key == ALIKE.key), None)
     for row in table.rows:
         texts = [write_cell(cell, c) for cell, c in zip(row, table.columns, strict=True)]
@@ -117,7 +117,7 @@ def _markdown(table: ResultTable) -> str:
     titles = _titles(table)
     rule = ["---" if column.unit == "text" else "---:" for column in table.columns]
     lines = [f"## {table.title}", "", line(titles), line(rule[: len(titles)])]
-    for bold, cells in _written(table):
+    for bold, cells in _rows_as_text(table):
         lines.append(
             line(
                 [f"**{c}**" if bold and at == 3 else c for at, c in enumerate(cells)]
@@ -141,11 +141,11 @@ def _latex(table: ResultTable) -> str:
         " & ".join(map(plain, titles)) + r" \\",
         r"\hline",
     ]
-    for bold, cells in _written(table):
-        told = list(map(plain, cells))
+    for bold, cells in _rows_as_text(table):
+        texts = list(map(plain, cells))
         if bold:
-            told[3] = rf"\textbf{{{told[3]}}}"
-        lines.append(" & ".join(told) + r" \\")
+            texts[3] = rf"\textbf{{{texts[3]}}}"
+        lines.append(" & ".join(texts) + r" \\")
     return "\n".join([*lines, r"\hline", r"\end{tabular}", ""])
 
 
@@ -182,5 +182,5 @@ def plan_in(folder: Path, changes: Mapping[str, Any]) -> BenchPlan:
         plan = BenchPlan.model_validate_json((folder / _PLAN).read_bytes())
     except (OSError, ValueError):
         raise UsageError(f"{folder} has no table of `spanlab bench`") from None
-    given = {name: value for name, value in changes.items() if value}
-    return plan.model_copy(update={"output": folder, **given})
+    filled = {name: value for name, value in changes.items() if value}
+    return plan.model_copy(update={"output": folder, **filled})

@@ -79,30 +79,32 @@ class BenchPlan(FrozenModel):
     rate: Annotated[float, Field(gt=0)] | None = None
     retry_failed: bool = False
 
-    def found(self) -> tuple[FoundDataset, ...]:
-        """Return the datasets.
+    def find_datasets(self) -> tuple[FoundDataset, ...]:
+        """Find the files of the plan's datasets below its folders.
 
         Raises:
             UsageError: one has no card, or its files are not there.
         """
-        known = cards(self.cards)
-        return tuple(self._found(dataset, known) for dataset in self.datasets)
+        known_cards = cards(self.cards)
+        return tuple(self._find(row.name, row.metric, known_cards) for row in self.datasets)
 
-    def _found(self, wanted: BenchDataset, known: Mapping[str, DatasetCard]) -> FoundDataset:
-        card = known.get(wanted.name)
+    def _find(
+        self, name: str, metric: str | None, known: Mapping[str, DatasetCard]
+    ) -> FoundDataset:
+        card = known.get(name)
         if card is None:
-            raise UsageError(f"no card is called {wanted.name!r} (there are {', '.join(known)})")
-        if wanted.metric is not None:
-            card = card.with_metric(wanted.metric)
+            raise UsageError(f"no card is called {name!r} (there are {', '.join(known)})")
+        if metric is not None:
+            card = card.with_metric(metric)
         dataset = find(card, self.data)
         if dataset is None:
             raise UsageError(f"{card.name} is not below --data: it can be had from {card.source}")
         return dataset
 
-    def items(self, found: FoundDataset) -> list[BenchItem]:
+    def items(self, dataset: FoundDataset) -> list[BenchItem]:
         """Return a dataset's items, as many as the plan takes."""
-        limits = {dataset.name: dataset.limit for dataset in self.datasets}
-        return found.items(limits[found.card.name])
+        limits = {row.name: row.limit for row in self.datasets}
+        return dataset.items(limits[dataset.card.name])
 
 
 class BenchCell(NamedTuple):
@@ -117,66 +119,71 @@ class BenchCell(NamedTuple):
 
     @property
     def row(self) -> str:
-        """What the table calls it."""
+        """The name of the cell's row in the table."""
         if self.detector is None or self.control is None:
             return self.system
         return f"{self.system}: {CONTROLS[self.control]}"
 
     @property
     def path(self) -> str:
-        """Where it is kept below the output folder, without an ending."""
+        """The path of the cell's file below a folder, without an ending."""
         parts = (self.system, self.control if self.detector else None, self.repeat or None)
         name = ".".join(str(part) for part in parts if part is not None)
         plain = "".join(char if char.isalnum() or char in "-_." else "_" for char in name)
-        own = "" if plain == name else "." + sha256(name.encode()).hexdigest()[:8]
-        return f"{self.dataset}/{plain}{own}"
+        suffix = "" if plain == name else "." + sha256(name.encode()).hexdigest()[:8]
+        return f"{self.dataset}/{plain}{suffix}"
 
 
 def cells_of(plan: BenchPlan, dataset: FoundDataset, items: Iterable[BenchItem]) -> list[BenchCell]:
     """Return the cells of a dataset: detectors with their repeats, files, then controls."""
-    name, given = dataset.card.name, list(items)
-    has_passages = any(bench_item.item.passages for bench_item in given)
-    raters = max(len(bench_item.people) for bench_item in given)
-    made: list[BenchCell] = []
+    name, bench_items = dataset.card.name, list(items)
+    has_passages = any(bench_item.item.passages for bench_item in bench_items)
+    raters = max(len(bench_item.people) for bench_item in bench_items)
+    cells: list[BenchCell] = []
     for system in plan.systems:
         asks = any(asks_models(spec.detector) for spec in specs_in(system.detector))
         for repeat in range(plan.repeats if asks else 1):
-            spec = _seeded(system.detector, plan.seed + repeat) if asks else system.detector
-            made.append(BenchCell(name, system.name, None, repeat, spec))
-    made += [
+            spec = _with_seed(system.detector, plan.seed + repeat) if asks else system.detector
+            cells.append(BenchCell(name, system.name, repeat=repeat, detector=spec))
+    cells += [
         BenchCell(name, prediction.name, file=prediction.file) for prediction in plan.predictions
     ]
     for control in plan.controls:
         if control in _ALTERED:
-            made += [
+            cells += [
                 cell._replace(control=control)
-                for cell in made
+                for cell in cells
                 if cell.detector and not cell.control and not cell.repeat and has_passages
             ]
         elif control != "annotator" or (raters > 1 and dataset.card.level == "spans"):
-            made.append(BenchCell(name, CONTROLS[control], control))
-    return made
+            cells.append(BenchCell(name, CONTROLS[control], control))
+    return cells
 
 
-def altered(items: list[BenchItem], control: Control | None) -> Iterator[Item]:
-    """Yield items as a control has them: without passages, or with those of the next one."""
+def alter_items(items: list[BenchItem], control: Control | None) -> Iterator[Item]:
+    """Yield the items that a control runs on.
+
+    Args:
+        items: the items of the dataset.
+        control: "no-passages" takes them away, "shuffled" gives those of the next item of the same
+            language; any other leaves items as they are.
+    """
     for at, bench_item in enumerate(items):
         if control not in _ALTERED:
             yield bench_item.item
             continue
-        order = (items[(at + step) % len(items)].item for step in range(1, len(items)))
-        others = (
-            [] if control == "no-passages" else (i for i in order if i.lang == bench_item.item.lang)
-        )
-        other = next((item.passages for item in others if item.passages), ())
+        following = (items[(at + step) % len(items)].item for step in range(1, len(items)))
+        same_language = (item for item in following if item.lang == bench_item.item.lang)
+        candidates = () if control == "no-passages" else same_language
+        passages = next((item.passages for item in candidates if item.passages), ())
         yield bench_item.item.model_copy(
-            update={"passages": other, "retrievals": (), "process": None}
+            update={"passages": passages, "retrievals": (), "process": None}
         )
 
 
 @dataclass(frozen=True)
 class BenchEstimate:
-    """What a plan comes to at most: cells, and calls of models."""
+    """Upper bounds of a plan: the number of cells, and the calls and cost of models."""
 
     cells: int
     run: RunEstimate
@@ -186,18 +193,19 @@ def estimate_plan(plan: BenchPlan) -> BenchEstimate:
     """Estimate calls and cost of all cells, answers in the cache not counted.
 
     Raises:
-        UsageError, InputError: as ``BenchPlan.found`` and ``FoundDataset.items``.
+        UsageError, InputError: as ``BenchPlan.find_datasets`` and ``FoundDataset.items``.
     """
     cells, runs = 0, []
-    for dataset in plan.found():
+    for dataset in plan.find_datasets():
         items = plan.items(dataset)
-        of_dataset = cells_of(plan, dataset, items)
-        cells += len(of_dataset)
-        for cell in of_dataset:
+        dataset_cells = cells_of(plan, dataset, items)
+        cells += len(dataset_cells)
+        for cell in dataset_cells:
             if cell.detector is not None:
-                shown = list(altered(items, cell.control))
-                runs.append(estimate_items(shown, len(shown), specs_in(cell.detector)))
-    return BenchEstimate(cells, sum(runs, RunEstimate(0, 0, 0, 0, 0, 0.0)))
+                altered = list(alter_items(items, cell.control))
+                runs.append(estimate_items(altered, len(altered), specs_in(cell.detector)))
+    nothing = RunEstimate(items=0, sampled=0, calls=0, input_tokens=0, output_tokens=0, cost=0.0)
+    return BenchEstimate(cells, sum(runs, nothing))
 
 
 def read_plan(path: Path, output: Path, overrides: Mapping[str, Any]) -> BenchPlan:
@@ -223,13 +231,19 @@ def read_plan(path: Path, output: Path, overrides: Mapping[str, Any]) -> BenchPl
             content[field] = [path.parent / name for name in content[field]]
     for prediction in content.get("predictions", []):
         prediction["file"] = path.parent / prediction.get("file", "")
-    given = {key: value for key, value in overrides.items() if value}
+    filled = {key: value for key, value in overrides.items() if value}
     systems = [_system(dict(detector), path) for detector in detectors]
-    return planned({**content, "output": output, "datasets": datasets, "systems": systems, **given})
+    return make_plan(
+        {**content, "output": output, "datasets": datasets, "systems": systems, **filled}
+    )
 
 
-def planned(fields: Mapping[str, Any]) -> BenchPlan:
-    """Return a plan; without datasets all that are found below its data, else the samples.
+def make_plan(fields: Mapping[str, Any]) -> BenchPlan:
+    """Make a plan from its fields.
+
+    Args:
+        fields: the fields of ``BenchPlan``. Without ``datasets`` it takes all that are found below
+            its ``data``; without that, too, the samples.
 
     Raises:
         UsageError: a field is wrong, two rows have the same name, or there is nothing to run.
@@ -237,9 +251,9 @@ def planned(fields: Mapping[str, Any]) -> BenchPlan:
     fields = dict(fields)
     if not fields.get("datasets"):
         roots = [Path(root) for root in fields.get("data", ())]
-        known = cards(Path(file) for file in fields.get("cards", ())).values()
-        usual = [card for card in known if card.builtin != bool(roots)]
-        fields["datasets"] = [{"name": card.name} for card in usual if find(card, roots)]
+        known_cards = cards(Path(file) for file in fields.get("cards", ())).values()
+        chosen = [card for card in known_cards if card.builtin != bool(roots)]
+        fields["datasets"] = [{"name": card.name} for card in chosen if find(card, roots)]
         if not fields["datasets"]:
             raise UsageError("no dataset is found there; `spanlab bench --list` says where each is")
     try:
@@ -248,9 +262,11 @@ def planned(fields: Mapping[str, Any]) -> BenchPlan:
         raise UsageError(problem(error)) from None
     rows: list[BenchSystem | BenchPredictions] = [*plan.systems, *plan.predictions]
     names = [*(row.name for row in rows), *CONTROLS.values()]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UsageError(f"two rows are called {twice!r}: name one otherwise, in a plan by `as`")
+    repeated_name = next((name for name in names if names.count(name) > 1), None)
+    if repeated_name is not None:
+        raise UsageError(
+            f"two rows are called {repeated_name!r}: name one otherwise, in a plan by `as`"
+        )
     return plan
 
 
@@ -264,7 +280,7 @@ def _system(fields: dict[str, Any], path: Path) -> BenchSystem:
     return BenchSystem(name=label, detector=spec)
 
 
-def _seeded(spec: Spec, seed: int) -> Spec:
+def _with_seed(spec: Spec, seed: int) -> Spec:
     if isinstance(spec, DetectorSpec):
         return with_seed(spec, seed)
     members = tuple(with_seed(member, seed) for member in spec.members)

@@ -63,7 +63,12 @@ class ScoredCell:
         }
 
     def minus(self, other: ScoredCell, metric: str) -> MeanDifference | None:
-        """Return how much better this is than another, on what both have; None if nothing is."""
+        """Return this cell's score minus another's, paired; None if they have nothing in common.
+
+        Args:
+            other: another cell of the same dataset.
+            metric: the score of spans that is compared; for verdicts it is macro F1.
+        """
         if self.report is not None and other.report is not None:
             ids = {item.id for item in other.report.items}
             if not any(item.id in ids for item in self.report.items):
@@ -71,23 +76,32 @@ class ScoredCell:
             difference = getattr(compare(self.report, other.report).macro, metric)
             assert difference is None or isinstance(difference, MeanDifference)
             return difference
-        theirs = {claim.item for claim in other.judged}
-        both = {claim.item for claim in self.judged} & theirs
-        sides = [[c for c in side.judged if c.item in both] for side in (self, other)]
-        return compare_macro_f1(*sides).difference if both else None
+        common = {claim.item for claim in self.judged} & {claim.item for claim in other.judged}
+        a, b = ([c for c in side.judged if c.item in common] for side in (self, other))
+        return compare_macro_f1(a, b).difference if common else None
 
 
 def write_predictions(
-    card: DatasetCard, items: Sequence[BenchItem], said: Sequence[Annotation | None], path: Path
+    card: DatasetCard,
+    items: Sequence[BenchItem],
+    annotations: Sequence[Annotation | None],
+    path: Path,
 ) -> None:
-    """Write what was said in the dataset's own form of submissions; what failed is left out."""
-    done = [
+    """Write predictions in the format of the dataset's submissions.
+
+    Args:
+        card: the dataset's card, which says the format.
+        items: the items, in the order of ``annotations``.
+        annotations: a prediction for each item; failed and missing ones are left out.
+        path: the file to write.
+    """
+    finished = [
         (item, annotation)
-        for item, annotation in zip(items, said, strict=True)
+        for item, annotation in zip(items, annotations, strict=True)
         if annotation is not None and annotation.status is Status.DONE
     ]
     lines: list[bytes] = []
-    for bench_item, annotation in done:
+    for bench_item, annotation in finished:
         if card.level == "spans":
             lines.append(mushroom.dumps(bench_item.item.id, annotation))
         elif card.submission == "averitec":
@@ -122,24 +136,29 @@ def score_predictions(dataset: FoundDataset, items: Sequence[BenchItem], path: P
             if item.item.id in labels_by_id
         ]
         return ScoredCell(len(pairs), score(pairs) if pairs else None)
-    given = _read_judgements(dataset.card, items, path)
+    predicted = _read_judgements(dataset.card, items, path)
     judged: dict[str, list[JudgedClaim]] = {}
-    ids = {item for item, _ in given}
+    ids = {item for item, _ in predicted}
     for bench_item in items:
         if bench_item.item.id not in ids:
             continue
         for key, (gold, _) in judgements(dataset.card, bench_item, bench_item.reference).items():
             if gold is not None:
-                verdict, prob = given.get(key, (None, None))
+                verdict, prob = predicted.get(key, (None, None))
                 claim = JudgedClaim(key[0], gold, dataset.verdict(verdict), prob)
                 judged.setdefault(bench_item.item.lang, []).append(claim)
-    whole = tuple(claim for claims in judged.values() for claim in claims)
+    all_judged = tuple(claim for claims in judged.values() for claim in claims)
     languages = {lang: tuple(claims) for lang, claims in sorted(judged.items())}
-    return ScoredCell(len(ids), judged=whole, languages=languages)
+    return ScoredCell(len(ids), judged=all_judged, languages=languages)
 
 
 def judgements(card: DatasetCard, bench_item: BenchItem, annotation: Annotation) -> Judgements:
-    """Return what an annotation says of the parts of an item that its dataset asks about."""
+    """Return an annotation's verdicts on the parts of an item that its dataset asks about.
+
+    Returns:
+        Verdict and probability of being supported, by item id and part: a claim's text, a step's
+        number, or the whole answer.
+    """
     item = bench_item.item
     if card.level == "steps":
         pairs = step_pairs(item, bench_item.reference, annotation)
@@ -148,31 +167,31 @@ def judgements(card: DatasetCard, bench_item: BenchItem, annotation: Annotation)
         worst = max((span.prob for span in annotation.spans), default=0.0)
         verdict = "refuted" if hard_of(annotation) else "supported"
         return {(item.id, _PART): (verdict, 1.0 - worst)}
-    found: Judgements = {}
+    by_part: Judgements = {}
     for claim in _judging(bench_item, annotation).claims:
         prob = claim.prob
         if prob is not None and claim.verdict != "supported":
             prob = 1.0 - prob
-        found[item.id, " ".join(claim.text.split())] = (claim.verdict, prob)
-    return found
+        by_part[item.id, " ".join(claim.text.split())] = (claim.verdict, prob)
+    return by_part
 
 
 def best_annotators(items: Sequence[BenchItem]) -> dict[str, str]:
-    """Return whose marks agree best with the reference, by language.
+    """Return the name of the person whose marks agree best with the reference, by language.
 
     Only people who finished half as many items as the busiest one of their language count.
     """
     scores: dict[str, dict[str, list[float]]] = {}
     for item in items:
         of_lang = scores.setdefault(item.item.lang, {})
-        for said in item.people:
-            mine = iou(hard_of(item.reference), hard_of(said))
-            of_lang.setdefault(said.annotator, []).append(mine)
+        for annotation in item.people:
+            overlap = iou(hard_of(item.reference), hard_of(annotation))
+            of_lang.setdefault(annotation.annotator, []).append(overlap)
     best = {}
     for lang, people in scores.items():
-        most = max((len(person) for person in people.values()), default=0)
-        means = {n: sum(f) / len(f) for n, f in people.items() if 2 * len(f) >= most}
-        best[lang] = max(sorted(means), key=means.__getitem__, default="")
+        n_busiest = max((len(person) for person in people.values()), default=0)
+        mean_shares = {n: sum(f) / len(f) for n, f in people.items() if 2 * len(f) >= n_busiest}
+        best[lang] = max(sorted(mean_shares), key=mean_shares.__getitem__, default="")
     return best
 
 
@@ -181,14 +200,14 @@ def _judging(bench_item: BenchItem, annotation: Annotation) -> Annotation:
 
     One that has other claims gives their worst verdict; one with spans alone refutes what it marks.
     """
-    own = by_text(annotation.claims)
+    claims_by_text = by_text(annotation.claims)
     worst = next((v for v in averitec.LABELS if v in {c.verdict for c in annotation.claims}), None)
     by_marks = "refuted" if hard_of(annotation) else "supported"
     claims = []
     for text, claim in by_text(bench_item.reference.claims).items():
-        given = own.get(text)
-        verdict = given.verdict if given else worst if annotation.claims else by_marks
-        prob = given.prob if given else None
+        predicted = claims_by_text.get(text)
+        verdict = predicted.verdict if predicted else worst if annotation.claims else by_marks
+        prob = predicted.prob if predicted else None
         claims.append(claim.model_copy(update={"verdict": verdict, "prob": prob}))
     return annotation.model_copy(update={"claims": tuple(claims)})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from spanlab.errors import InputError
@@ -67,14 +67,14 @@ class _Row:
 
     def spread(self, metric: str) -> str | None:
         macros = [content["figures"]["macro"][metric] for content in self.contents]
-        means = [macro["mean"] for macro in macros if macro]
-        if len(self.contents) < 2 or not means:
+        macro_means = [macro["mean"] for macro in macros if macro]
+        if len(self.contents) < 2 or not macro_means:
             return None
-        return f"{figure(min(means))} to {figure(max(means))}"
+        return f"{figure(min(macro_means))} to {figure(max(macro_means))}"
 
 
 def build_table(plan: BenchPlan) -> BenchTable:
-    """Return the table of the cells in a plan's folder, paired tests made anew.
+    """Make the tables of the cells in a plan's folder, and do the paired tests.
 
     Raises:
         UsageError, InputError: a dataset is not there any more, or predictions are damaged.
@@ -82,9 +82,9 @@ def build_table(plan: BenchPlan) -> BenchTable:
     tables: list[ResultTable] = []
     took: list[tuple[Cell, ...]] = []
     undone: list[str] = []
-    for dataset in plan.found():
+    for dataset in plan.find_datasets():
         items = plan.items(dataset)
-        rows = _tested(_rows(plan, dataset, items, undone), dataset.card.scores[0])
+        rows = _with_tests(_rows(plan, dataset, items, undone), dataset.card.scores[0])
         if rows:
             tables += [_main(dataset, rows), _by_language(dataset, rows)]
         took += [_took(content) for row in rows for content in row.contents]
@@ -109,7 +109,7 @@ def check_folder(plan: BenchPlan) -> BenchTable:
     """
     rows: list[tuple[Cell, ...]] = []
     wrong: list[str] = []
-    for dataset in plan.found():
+    for dataset in plan.find_datasets():
         items = plan.items(dataset)
         for cell in cells_of(plan, dataset, items):
             content = read_cell(cell_file(plan, cell))
@@ -122,12 +122,12 @@ def check_folder(plan: BenchPlan) -> BenchTable:
                 scored = score_predictions(
                     dataset, items, prediction_file(plan, dataset.card, cell)
                 )
-                same = scored.figures(dataset.card.scores) == content["figures"]
-                state = "the same" if same else "other figures than the cell says"
+                is_same = scored.figures(dataset.card.scores) == content["figures"]
+                state = "the same" if is_same else "other figures than the cell says"
             except (InputError, OSError, ValueError, KeyError) as error:
-                same, state = False, f"cannot be read: {error}"
+                is_same, state = False, f"cannot be read: {error}"
             rows.append((cell.path, state))
-            if not same:
+            if not is_same:
                 wrong.append(cell.path)
     columns = tuple(columns_of("text", "Cell", "Computed again"))
     table = ResultTable(
@@ -142,7 +142,7 @@ def _rows(
     runner = CellRun(plan, Meter())
     repeats: defaultdict[str, list[tuple[BenchCell, dict[str, Any]]]] = defaultdict(list)
     for cell in cells_of(plan, dataset, items):
-        content = runner.kept(dataset, items, cell)
+        content = runner.read_kept(dataset, items, cell)
         if content is not None:
             repeats[cell.row].append((cell, content))
         elif cell.file is None:
@@ -155,7 +155,7 @@ def _rows(
     return rows
 
 
-def _tested(rows: list[_Row], metric: str) -> list[_Row]:
+def _with_tests(rows: list[_Row], metric: str) -> list[_Row]:
     """Return the rows with their differences from the best that competes, and Holm's p."""
 
     def height(row: _Row) -> float:
@@ -175,13 +175,7 @@ def _tested(rows: list[_Row], metric: str) -> list[_Row]:
         highest = max(highest, min(1.0, p * (len(ranked) - at)))
         adjusted[name] = highest
     return [
-        _Row(
-            row.cell,
-            row.scored,
-            row.contents,
-            differences.get(row.cell.row),
-            adjusted.get(row.cell.row),
-        )
+        replace(row, difference=differences.get(row.cell.row), p=adjusted.get(row.cell.row))
         for row in rows
     ]
 
@@ -189,14 +183,14 @@ def _tested(rows: list[_Row], metric: str) -> list[_Row]:
 def _main(dataset: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
     card = dataset.card
     metric = card.scores[0]
-    known = SCORES | MEASURES
+    scored_columns = SCORES | MEASURES
     best = next((row.cell.row for row in rows if row.alike and row.difference is None), "")
     optional: tuple[tuple[Column, Callable[[_Row], Cell]], ...] = (
         (Column(key="spread", title="Repeats"), lambda row: row.spread(metric)),
         (Column(key="certificate", title="Certificate"), _certified),
     )
     used = [(column, cell) for column, cell in optional if any(map(cell, rows))]
-    difference = known[metric].model_copy(
+    difference = scored_columns[metric].model_copy(
         update={"key": "difference", "title": "Minus the best", "unit": "difference"}
     )
     remarks = [_TEST.format(best=best, count=len(rows) - 1)]
@@ -213,7 +207,7 @@ def _main(dataset: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
         columns=(
             *columns_of("text", "System"),
             *columns_of("count", "Items", "Failed"),
-            *(known[name] for name in card.scores),
+            *(scored_columns[name] for name in card.scores),
             difference,
             P_VALUE,
             ALIKE,
@@ -239,8 +233,8 @@ def _main(dataset: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
 
 def _by_language(dataset: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
     metric = dataset.card.scores[0]
-    known = (lang for row in rows for lang in row.contents[0]["figures"])
-    languages = [lang for lang in dict.fromkeys(known) if lang != "macro"]
+    keys = dict.fromkeys(key for row in rows for key in row.contents[0]["figures"])
+    languages = [key for key in keys if key != "macro"]
 
     def cell(row: _Row, lang: str) -> MeanInterval | None:
         figures = row.contents[0]["figures"].get(lang)
@@ -261,9 +255,9 @@ def _certified(row: _Row) -> str | None:
         return None
     quality = certificate["answers"]
     sides = (quality[name] for name in ("sensitivity", "specificity"))
-    told = [MISSING if side is None else figure(side["mean"]) for side in sides]
+    sensitivity, specificity = (MISSING if side is None else figure(side["mean"]) for side in sides)
     stale = f"stale (other {', '.join(certificate['stale'])}); " if certificate["stale"] else ""
-    return f"{stale}answers: sensitivity {told[0]}, specificity {told[1]}"
+    return f"{stale}answers: sensitivity {sensitivity}, specificity {specificity}"
 
 
 def _took(content: dict[str, Any]) -> tuple[Cell, ...]:
@@ -274,7 +268,7 @@ def _took(content: dict[str, Any]) -> tuple[Cell, ...]:
 
 
 def finish_table(plan: BenchPlan) -> BenchTable:
-    """Write the table of the cells that are there, and return it."""
+    """Write the tables of the cells in a plan's folder into it, and return them."""
     table = build_table(plan)
     write_table(table, plan.output)
     return table
