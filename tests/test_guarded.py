@@ -19,7 +19,7 @@ HARMLESS = """
     agreement_over_time agreement_table day_table label_shares label_table pace pace_table
     verdict_table item_scores calibration_table claim_measures claim_table language_table
     pair_table score_table usual error_tables judges read_table check_reviewer has_reviewed
-    colour_of last_checks model_environment server_names session_model states_of
+    colour_of last_checks model_environment server_names session_model ask_servers
     request_of usual_concurrency is_ensemble model_fields models_of remarks_on specifications
     allowed_hosts estimate_items typical_cost in_folders save_upload split_sources unpack_contexts
     preview_import detection_of_samples rejects_as_jsonl model_field certificate_html

@@ -24,7 +24,7 @@ from spanlab.workflows.detection.request import (
     RunOptions,
     check_without_dataset,
     request_of,
-    requested,
+    request_with_options,
 )
 from spanlab.workflows.wording import usage_in_words
 
@@ -82,7 +82,7 @@ def annotate(
     from spanlab.storage import Store
 
     with Store.open() as store:
-        request = requested(store, dataset, options)
+        request = request_with_options(store, dataset, options)
     working.annotate(request, again=options.again)
 
 

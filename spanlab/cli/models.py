@@ -69,9 +69,9 @@ def tools(
     spanlab tools wikipedia
     spanlab annotate mine --detector mermaid --option tools=wikipedia
     """
-    from spanlab.workflows.detection.models import states_of
+    from spanlab.workflows.detection.models import ask_servers
 
-    states = states_of(servers or ())
+    states = ask_servers(servers or ())
     for state in states:
         typer.echo(f"{state.name}: {state.problem or 'answers'}")
         for tool in state.tools:

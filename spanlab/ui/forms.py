@@ -16,7 +16,7 @@ from spanlab.tools.mcp_servers import ServerState
 from spanlab.ui.common import WidgetKey, kept, plain, server_files
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_setup import CHECKED
-from spanlab.workflows.detection.models import server_names, states_of
+from spanlab.workflows.detection.models import ask_servers, server_names
 from spanlab.workflows.detection.specifications import model_fields
 from spanlab.workflows.training.encoders import fetched_checkpoints
 
@@ -222,7 +222,7 @@ def _ask_servers(field: Option, key: WidgetKey) -> JsonValue:
             help="Starts each of them and lists the tools that may be called.",
         ):
             with st.spinner("Asking …"):
-                for state in states_of(chosen_names):
+                for state in ask_servers(chosen_names):
                     _show_server(state)
         return ",".join(chosen_names)
     return field.default

@@ -15,7 +15,7 @@ from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.workflows.detection.models import model_environment
-from spanlab.workflows.detection.request import RunOptions, requested
+from spanlab.workflows.detection.request import RunOptions, request_with_options
 from spanlab.workflows.detection.selection import is_ensemble
 from spanlab.workflows.detection.specifications import models_of
 
@@ -43,7 +43,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def detector(store: Store, form: RunOptions) -> DetectorSpec:
-    (spec,) = requested(store, "set", form, HERE).detectors
+    (spec,) = request_with_options(store, "set", form, HERE).detectors
     assert isinstance(spec, DetectorSpec)
     return spec
 
@@ -88,7 +88,7 @@ def test_a_wish_becomes_a_request(store: Store) -> None:
         vote="both",
         budget=Budget(calls=7),
     )
-    request = requested(store, "set", form, HERE)
+    request = request_with_options(store, "set", form, HERE)
     offline, extract = request.specs
     assert offline == DetectorSpec(detector="offline")
     assert extract.model is not None
@@ -113,7 +113,7 @@ def test_the_model_of_the_environment_serves_where_none_is_filled_in(store: Stor
 
 def test_members_keep_their_models_unless_one_is_to_serve_all(store: Store) -> None:
     own, one = (
-        requested(
+        request_with_options(
             store, "set", RunOptions(detectors=("ucsc",), model="local", one_model=same), HERE
         ).detectors[0]
         for same in (False, True)
@@ -144,9 +144,11 @@ def test_a_search_model_has_an_endpoint_and_a_key_of_its_own(store: Store) -> No
 
 def test_only_failed_items_are_named(store: Store) -> None:
     form = RunOptions(detectors=("ucsc-extract",), only_failed=True)
-    assert requested(store, "set", form, HERE).items == ("b",)
+    assert request_with_options(store, "set", form, HERE).items == ("b",)
     with pytest.raises(UsageError, match="none of these detectors failed"):
-        requested(store, "set", RunOptions(detectors=("ucsc-revise",), only_failed=True), HERE)
+        request_with_options(
+            store, "set", RunOptions(detectors=("ucsc-revise",), only_failed=True), HERE
+        )
 
 
 @pytest.mark.parametrize(
@@ -191,4 +193,4 @@ def test_what_cannot_be_meant_so_is_said(
     store: Store, form: RunOptions, environ: dict[str, str], says: str
 ) -> None:
     with pytest.raises(UsageError, match=says):
-        requested(store, "set", form, environ)
+        request_with_options(store, "set", form, environ)

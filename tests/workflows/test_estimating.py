@@ -15,7 +15,7 @@ from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Ret
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.workflows.detection.estimate import RunEstimate, estimate
-from spanlab.workflows.detection.request import RunOptions, RunRequest, requested
+from spanlab.workflows.detection.request import RunOptions, RunRequest, request_with_options
 
 HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
 
@@ -51,7 +51,7 @@ def items(
 
 
 def of(store: Store, dataset: str, options: RunOptions) -> RunEstimate:
-    return estimate(store, requested(store, dataset, options, HERE))
+    return estimate(store, request_with_options(store, dataset, options, HERE))
 
 
 def test_one_call_an_item_with_instruction_example_passages_question_and_answer(

@@ -38,7 +38,7 @@ from spanlab.ui.views.job_views import (
 from spanlab.workflows import review
 from spanlab.workflows.detection.estimate import RunEstimate, estimate
 from spanlab.workflows.detection.models import ModelEnvironment, model_environment
-from spanlab.workflows.detection.request import RunOptions, requested
+from spanlab.workflows.detection.request import RunOptions, request_with_options
 from spanlab.workflows.detection.selection import remarks_on
 
 _ESTIMATE = "spanlab.detect.estimate"
@@ -124,7 +124,7 @@ def _draw_start(
         st.markdown("These detectors need a model: see above.")
     else:
         with errors_shown():
-            request = requested(store(), summary.name, RunOptions.checked(filled))
+            request = request_with_options(store(), summary.name, RunOptions.checked(filled))
             expected = _estimate_once(summary, request)
             if not expected.items and _ask_anew(summary, request):
                 request = request.model_copy(update={"again": True})

@@ -87,7 +87,7 @@ class DatasetRun:
             with rarely_collected():
                 await self._work_and_save(records, tasks)
         except BaseExceptionGroup as errors:
-            raise _first(errors) from None
+            raise _first_error(errors) from None
         if self._refused is not None:
             raise self._refused
         if self.broken is not None:
@@ -188,10 +188,10 @@ class DatasetRun:
 
 
 def save(store: Store, dataset: str, findings: Sequence[DetectorResult]) -> list[DetectorResult]:
-    """Store what was found, in one transaction for every 200 findings.
+    """Store the results of detectors, in one transaction for every 200 of them.
 
     Returns:
-        What is stored: a failed annotation in place of what cannot be.
+        The results as stored: a failed annotation in place of one that cannot be stored.
     """
     stored: list[DetectorResult] = []
     for first in range(0, len(findings), _SAVE_EVERY):
@@ -209,23 +209,23 @@ def _save_one(store: Store, dataset: str, finding: DetectorResult) -> DetectorRe
         store.save_findings(dataset, [finding])
     except InputError as error:
         annotation = finding.annotation
-        why = Annotation(
+        failure = Annotation(
             annotator=annotation.annotator,
             kind=annotation.kind,
             status=Status.FAILED,
             note=storable(f"it cannot be stored: {error}"),
         )
-        store.save_annotations(dataset, [(finding.item.id, why)])  # without its passages
-        return DetectorResult(why, finding.item)
+        store.save_annotations(dataset, [(finding.item.id, failure)])  # without its passages
+        return DetectorResult(failure, finding.item)
     return finding
 
 
 def unfinished_positions(store: Store, request: RunRequest) -> NDArray[np.int64]:
-    """Return where in its dataset the items lie that a request leaves to be done.
+    """Return the positions of the items that a request still has to annotate.
 
     Args:
         store: the annotation database.
-        request: what is asked for.
+        request: the request for the run.
 
     Returns:
         Positions in import order, at most ``request.limit``; empty if nothing is left to do.
@@ -234,8 +234,8 @@ def unfinished_positions(store: Store, request: RunRequest) -> NDArray[np.int64]
         NotFoundError: there is no such dataset, or an item named in the request is not in it.
     """
     if request.again and request.items is None:
-        everything = np.arange(summary_of(store, request.dataset).n_items, dtype=np.int64)
-        return everything[: request.limit]
+        all_positions = np.arange(summary_of(store, request.dataset).n_items, dtype=np.int64)
+        return all_positions[: request.limit]
     todo = np.empty(0, dtype=np.int64)
     failed = np.empty(0, dtype=np.int64)
     for name in request.annotators:
@@ -259,6 +259,6 @@ def _positions(store: Store, dataset: str, name: str, status: Status) -> NDArray
     return np.asarray(store.positions(dataset, query), dtype=np.int64)
 
 
-def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+def _first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     first = errors.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first
+    return _first_error(first) if isinstance(first, BaseExceptionGroup) else first

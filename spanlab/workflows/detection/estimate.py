@@ -38,12 +38,12 @@ class RunEstimate:
     searches: int = 0
 
     def __add__(self, other: RunEstimate) -> RunEstimate:
-        """Return what both come to together."""
-        known = self.cost is not None and other.cost is not None
+        """Return the sum of two estimates."""
+        is_priced = self.cost is not None and other.cost is not None
         names = ("items", "sampled", "calls", "input_tokens", "output_tokens", "searches")
         return RunEstimate(
             **{name: getattr(self, name) + getattr(other, name) for name in names},
-            cost=(self.cost or 0.0) + (other.cost or 0.0) if known else None,
+            cost=(self.cost or 0.0) + (other.cost or 0.0) if is_priced else None,
             unpriced=tuple(dict.fromkeys((*self.unpriced, *other.unpriced))),
         )
 
@@ -74,7 +74,7 @@ def estimate(store: Store, request: RunRequest) -> RunEstimate:
 
     Args:
         store: the annotation database.
-        request: what is asked for.
+        request: the request for the run.
 
     Returns:
         The estimate; all zeros if nothing is left to do, or no detector asks a model.
@@ -91,7 +91,12 @@ def estimate(store: Store, request: RunRequest) -> RunEstimate:
 
 
 def estimate_items(items: Sequence[Item], total: int, specs: Sequence[DetectorSpec]) -> RunEstimate:
-    """Estimate what detectors ask of models for ``total`` items, from some of them.
+    """Estimate the model calls of detectors on ``total`` items, from a sample of them.
+
+    Args:
+        items: the sample.
+        total: number of all items.
+        specs: the detectors.
 
     Raises:
         UsageError: no detector is called like one of these.

@@ -27,10 +27,10 @@ _UNGUARDED = (
 
 @dataclass
 class FileRunCounts:
-    """What became of the items of a stream.
+    """Counts of the items of a stream, and of failures.
 
-    ``failed`` of the ``items`` have been finished by no detector. ``causes`` counts the failures
-    of detectors by their kind; ``examples`` has one whole reason of each.
+    On ``failed`` of the ``items`` every detector failed. ``causes`` counts failures by the
+    beginning of their reason; ``examples`` has one whole reason for each.
     """
 
     items: int = 0
@@ -39,13 +39,13 @@ class FileRunCounts:
     examples: dict[str, str] = field(default_factory=dict)
 
     def add(self, outcome: ItemOutcome) -> None:
-        """Count one item's."""
-        said = [each for finding in outcome.findings for each in finding.annotations]
-        self.items += bool(said)
-        self.failed += bool(said) and all(each.status is Status.FAILED for each in said)
-        for each in said:
-            if each.status is Status.FAILED and each.kind is AnnotatorKind.DETECTOR:
-                reason = each.note or ""
+        """Count the outcome of one item."""
+        annotations = [a for finding in outcome.findings for a in finding.annotations]
+        self.items += bool(annotations)
+        self.failed += bool(annotations) and all(a.status is Status.FAILED for a in annotations)
+        for annotation in annotations:
+            if annotation.status is Status.FAILED and annotation.kind is AnnotatorKind.DETECTOR:
+                reason = annotation.note or ""
                 cause = reason.partition(_BEFORE_QUOTE)[0]
                 self.causes[cause] += 1
                 self.examples.setdefault(cause, reason)
@@ -54,12 +54,12 @@ class FileRunCounts:
 class FileRun:
     """Detectors over one stream of records that are in no dataset.
 
-    ``spent`` is the error by which the budget ended it, if it did; ``outcomes`` what became of the
+    ``spent`` is the error by which the budget ended the run, if it did; ``outcomes`` counts the
     items so far.
 
     Args:
         ensemble: the detectors and their votes.
-        executor: does the work of those that ask no model; it is shut down with the stream.
+        executor: runs the detectors that ask no model; it is shut down with the stream.
         ahead: how many records are held at once, 1 or more.
         meter: counts the model calls.
     """
@@ -132,7 +132,7 @@ class FileRun:
         return self._meter.usage
 
     def annotated(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Yield the records in order with what the detectors say now in place of before.
+        """Yield the records in order, with new annotations by the detectors in place of old ones.
 
         Once the budget is spent (``spent`` says so) records come out as they went in.
 
@@ -141,7 +141,7 @@ class FileRun:
                 the work has ended by itself.
         """
         try:
-            for future in ahead(map(self._annotated, records), self._ahead):
+            for future in ahead(map(self._annotate, records), self._ahead):
                 record, outcome = future.result()
                 if isinstance(outcome.ended, ConfigurationError):
                     raise outcome.ended
@@ -151,14 +151,14 @@ class FileRun:
         finally:
             self._executor.shutdown(wait=False, cancel_futures=True)
 
-    async def _annotated(self, record: Record) -> tuple[Record, ItemOutcome]:
+    async def _annotate(self, record: Record) -> tuple[Record, ItemOutcome]:
         names = self._ensemble.names
-        others = tuple(each for each in record.annotations if each.annotator not in names)
-        bare = record.model_copy(update={"annotations": others})
+        by_others = tuple(a for a in record.annotations if a.annotator not in names)
+        bare = record.model_copy(update={"annotations": by_others})
         return record, await self._ensemble.annotate(bare)
 
 
 def processes_of(request: RunRequest) -> int:
-    """Return how many processes are to do the work of a request's local detectors; 0: a thread."""
+    """Return how many processes a request's local detectors run in; 0 for a thread instead."""
     local = any(not asks_models(spec.detector) for spec in request.specs)
     return request.concurrency if local and request.concurrency > 1 else 0

@@ -60,9 +60,9 @@ _BY_SCHEMA = {
 def check_models(
     choice: DetectorSelection, settings: Settings | None = None, *, actor: Actor = OWNER
 ) -> tuple[ModelCheck, ...]:
-    """Ask each model of a choice one call of each kind, and keep what came of it.
+    """Try one call of each kind with each model of a choice, and keep the results.
 
-    Later runs go by that: they ask for JSON by a schema where the endpoint can do it.
+    Later runs go by them: they ask for JSON by a schema where the endpoint can do it.
 
     Args:
         choice: detectors, and how their models are asked.
@@ -90,14 +90,14 @@ def last_checks(
     choice: DetectorSelection, settings: Settings | None = None
 ) -> tuple[ModelCheck, ...]:
     """Return the kept checks of a choice's models, as many as there are."""
-    found = (recall(model.endpoint, model.model, settings) for model in _models(choice))
-    return tuple(check for check in found if check is not None)
+    checks = (recall(model.endpoint, model.model, settings) for model in _models(choice))
+    return tuple(check for check in checks if check is not None)
 
 
 def _models(choice: DetectorSelection) -> list[ModelChoice]:
     """Return the models that a choice asks, each with its endpoint once."""
     models: dict[tuple[str, str], ModelChoice] = {}
-    for spec in (each for one in specifications(choice) for each in specs_in(one)):
+    for spec in (detector for chosen in specifications(choice) for detector in specs_in(chosen)):
         for model in (spec.model, *spec.models.values()):
             if model is not None:
                 models.setdefault((model.endpoint, model.model), model)
@@ -108,7 +108,7 @@ def _models(choice: DetectorSelection) -> list[ModelChoice]:
 
 @dataclass
 class _ModelCheck:
-    """One model's check on its way."""
+    """The check of one model, while its calls are made."""
 
     choice: ModelChoice
     meter: Meter = field(default_factory=Meter)
@@ -158,30 +158,30 @@ class _ModelCheck:
 
     async def _parallel(self, client: EndpointClient) -> None:
         began = time.perf_counter()
-        many = (
+        calls = (
             client.complete(_request(self.choice, f"{n}. {_QUESTION}")) for n in range(_AT_ONCE)
         )
-        results = await asyncio.gather(*many, return_exceptions=True)
-        failed = [str(each) for each in results if isinstance(each, BaseException)]
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        failed = [str(error) for error in results if isinstance(error, BaseException)]
         times = (time.perf_counter() - began) / median(self.seconds)
         note = failed[0] if failed else f"{_AT_ONCE} calls at once took {times:.1f} times one"
         self.trials.append(CheckedCall(kind="parallel", works=not failed, note=note))
 
     async def _try(
-        self, kind: str, client: EndpointClient, question: str, **more: Any
+        self, kind: str, client: EndpointClient, question: str, **request_fields: Any
     ) -> Response | None:
-        """Make a call of a kind and note what came of it; return the answer if it is right."""
+        """Make a call of a kind and note whether it works; return the response if there is one."""
         dialect, began = dialect_of(self.choice.endpoint, self.choice.model), time.perf_counter()
         dialect.refused = frozenset()
         try:
-            response = await client.complete(_request(self.choice, question, **more))
+            response = await client.complete(_request(self.choice, question, **request_fields))
         except ModelError as error:
             self.trials.append(CheckedCall(kind=kind, works=False, note=str(error)))
             return None
         finally:
             self.seconds.append(time.perf_counter() - began)
         text, note = response.text or "", "; ".join(dialect.remarks)
-        if not note and "response_format" in more and not _fits(text):
+        if not note and "response_format" in request_fields and not _fits(text):
             note = f"the answer is not the JSON asked for: {text[:80]!r}"
         self.trials.append(CheckedCall(kind=kind, works=not note, note=note))
         if kind != STRUCTURED:  # of which the form of the answer alone is refused, not all forms
@@ -189,25 +189,27 @@ class _ModelCheck:
         return response
 
 
-def _request(choice: ModelChoice, question: str, system: str = "", **more: Any) -> Request:
+def _request(
+    choice: ModelChoice, question: str, system: str = "", **request_fields: Any
+) -> Request:
     from dspy.lm15 import request_from_openai_chat
 
-    told = [{"role": "system", "content": system}] if system else []
-    messages = [*told, {"role": "user", "content": question}]
-    return request_from_openai_chat({"model": choice.model, "messages": messages, **more})
+    system_messages = [{"role": "system", "content": system}] if system else []
+    messages = [*system_messages, {"role": "user", "content": question}]
+    return request_from_openai_chat({"model": choice.model, "messages": messages, **request_fields})
 
 
 def _fits(answer: str) -> bool:
     """Say whether an answer is the JSON object asked for, whatever the model thought before it."""
     try:
-        found = json.loads(answer.rpartition("</think>")[2])
+        answered = json.loads(answer.rpartition("</think>")[2])
     except ValueError:
         return False
-    return isinstance(found, dict) and isinstance(found.get("capital"), str)
+    return isinstance(answered, dict) and isinstance(answered.get("capital"), str)
 
 
 def check_table(check: ModelCheck) -> ResultTable:
-    """Return what an endpoint does for a model, with its figures."""
+    """Return a table of the calls that were tried with a model, and which of them work."""
     return ResultTable(
         key="check",
         title=f"{check.model} at {check.endpoint}",
@@ -226,12 +228,11 @@ _SEARCH_KEY = WebSearchSettings.variable("search_api_key")
 
 @dataclass(frozen=True)
 class ModelEnvironment:
-    """What the environment says about language models; never a key.
+    """The settings of language models in the environment, without keys.
 
-    ``model`` and ``price`` are empty if it says nothing. ``endpoint`` is the address of the API
-    without user, password and query. ``problem`` says what has to be done before any model can be
-    asked, None if nothing has. ``search_variables`` are the variables of search services that are
-    set.
+    ``model`` and ``price`` are empty if they are not set. ``endpoint`` is the address of the API
+    without user, password and query. ``problem`` says what has to be set before any model can be
+    asked, None if nothing. ``search_variables`` are the variables of search services that are set.
     """
 
     model: str
@@ -248,7 +249,7 @@ class ModelEnvironment:
 def model_environment(
     environ: Mapping[str, str] = os.environ, *, set_up: bool = False
 ) -> ModelEnvironment:
-    """Return what the environment says about language models.
+    """Return the settings of language models in the environment.
 
     Args:
         environ: the environment variables.
@@ -323,8 +324,11 @@ def server_names() -> list[str]:
     return list(tool_servers(Settings.read()))
 
 
-def states_of(names: Iterable[str] = ()) -> list[ServerState]:
-    """Ask servers for their tools, all if none is named; blocks until all have answered or failed.
+def ask_servers(names: Iterable[str] = ()) -> list[ServerState]:
+    """Ask tool servers for their tools; waits until all have answered or failed.
+
+    Args:
+        names: names of the servers; empty for all.
 
     Raises:
         InputError: the file of servers is wrong.

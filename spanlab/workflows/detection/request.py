@@ -16,7 +16,7 @@ from spanlab.errors import UsageError
 from spanlab.lm import CallLimits, Meter, Usage
 from spanlab.options import option, problem
 from spanlab.schema import AnnotatorKind, Name, Status, unique
-from spanlab.workflows.detection.selection import DetectorSelection, repeated
+from spanlab.workflows.detection.selection import DetectorSelection, repeat_detectors
 from spanlab.workflows.detection.specifications import specifications
 from spanlab.workflows.notices import event_sender
 
@@ -212,16 +212,16 @@ class RunOptions(RunLimits, DetectorSelection):
     )
 
 
-def requested(
+def request_with_options(
     store: Store, dataset: str, options: RunOptions, environ: Mapping[str, str] = os.environ
 ) -> RunRequest:
-    """Return the request that options amount to.
+    """Return the request for a run with the given options.
 
     Args:
         store: the annotation database, asked for the items that failed.
-        dataset: its name.
-        options: what was set.
-        environ: names models and endpoints where the options do not.
+        dataset: the dataset's name.
+        options: the options that people set.
+        environ: environment variables, which name models and endpoints where the options do not.
 
     Raises:
         NotFoundError: there is no such dataset.
@@ -230,37 +230,36 @@ def requested(
     limits = {name: getattr(options, name) for name in RunLimits.model_fields}
     request = request_of(
         dataset,
-        repeated(specifications(options, environ), options.repeats),
+        repeat_detectors(specifications(options, environ), options.repeats),
         items=options.items or None,
         again=options.again or bool(options.items),
         **limits,
     )
-    return _of_failed(store, request) if options.only_failed else request
+    return _only_failed_items(store, request) if options.only_failed else request
 
 
 def request_of(dataset: str, detectors: Sequence[Spec], **options: object) -> RunRequest:
     """Return the request for a run.
 
     Args:
-        dataset: its name.
-        detectors: what to run.
-        **options: further fields of ``RunRequest``; None leaves a field to its default. Detectors
-            that ask no model compute, one item at once if nobody says how many, unless they are
-            quicker with many.
+        dataset: the dataset's name.
+        detectors: specifications of the detectors and ensembles to run.
+        **options: further fields of ``RunRequest``; None leaves a field to its default. The default
+            of ``concurrency`` depends on the detectors, see ``usual_concurrency``.
 
     Raises:
         UsageError: the fields do not go together.
     """
-    given = {name: value for name, value in options.items() if value is not None}
-    fields = {"dataset": dataset, "detectors": tuple(detectors), **given}
+    given_fields = {name: value for name, value in options.items() if value is not None}
+    fields = {"dataset": dataset, "detectors": tuple(detectors), **given_fields}
     try:
         request = RunRequest.model_validate(fields)
     except ValidationError as error:
         raise UsageError(problem(error)) from None
-    if "concurrency" in given:
+    if "concurrency" in given_fields:
         return request
-    usual = usual_concurrency(each.detector for each in request.specs)
-    return request.model_copy(update={"concurrency": usual})
+    concurrency = usual_concurrency(spec.detector for spec in request.specs)
+    return request.model_copy(update={"concurrency": concurrency})
 
 
 def check_without_dataset(options: RunLimits) -> None:
@@ -279,13 +278,15 @@ def check_without_dataset(options: RunLimits) -> None:
 
 
 def usual_concurrency(detectors: Iterable[str]) -> int:
-    """Return how many items are under way at once if nobody says how many.
+    """Return how many items are under way at once by default.
+
+    That is 1 where no detector asks models or works in batches: these compute.
 
     Args:
         detectors: names of detectors and ensembles.
     """
     entries = (entry_of(name) for name in detectors)
-    return CONCURRENCY if any(each.asks_models or each.batches for each in entries) else 1
+    return CONCURRENCY if any(entry.asks_models or entry.batches for entry in entries) else 1
 
 
 def check(store: Store, request: RunRequest) -> None:
@@ -304,16 +305,16 @@ def check(store: Store, request: RunRequest) -> None:
     summary = summary_of(store, request.dataset)
     if summary.digest is not None:
         raise UsageError(f"{request.dataset!r} is a version, which never changes: duplicate it")
-    kinds = {each.name: each.kind for each in summary.annotators}
+    kinds = summary.kinds
     for name in request.annotators:
-        ours = AnnotatorKind.VOTE if name in votes else AnnotatorKind.DETECTOR
-        if kinds.get(name, ours) is not ours:
+        kind = AnnotatorKind.VOTE if name in votes else AnnotatorKind.DETECTOR
+        if kinds.get(name, kind) is not kind:
             raise UsageError(
                 f"{name!r} is a {kinds[name]} in {request.dataset!r}: sign with another name"
             )
 
 
-def _of_failed(store: Store, request: RunRequest) -> RunRequest:
+def _only_failed_items(store: Store, request: RunRequest) -> RunRequest:
     failed: dict[str, None] = {}
     for spec in request.specs:
         failed |= dict.fromkeys(_failed_ids(store, request.dataset, spec.signs))

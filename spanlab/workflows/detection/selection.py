@@ -113,14 +113,14 @@ class DetectorSelection(OptionModel):
 
 
 def remarks_on(specs: Iterable[Spec]) -> tuple[str, ...]:
-    """Say of which detectors less may be expected than they could do: those without a search."""
-    single = (one for spec in specs for one in specs_in(spec))
+    """Return a remark on each detector that could search for evidence, and is given no search."""
+    detectors = (detector for spec in specs for detector in specs_in(spec))
     return tuple(
-        f"{one.signs} has no search: it judges by the passages that items have"
-        for one in single
-        if entry_of(one.detector).reads_pages
-        and isinstance(one.retriever, GivenSpec | None)
-        and not one.options.get("tools")  # which search, too
+        f"{spec.signs} has no search: it judges by the passages that items have"
+        for spec in detectors
+        if entry_of(spec.detector).reads_pages
+        and isinstance(spec.retriever, GivenSpec | None)
+        and not spec.options.get("tools")  # which search, too
     )
 
 
@@ -135,30 +135,34 @@ def specs_in(spec: Spec) -> tuple[DetectorSpec, ...]:
 
 
 def with_seed(spec: DetectorSpec, seed: int) -> DetectorSpec:
-    """Return a detector whose models draw by a seed, which is no answer of the cache then."""
+    """Return a detector whose models draw by a seed, so that the cache has no answers for it."""
 
-    def asked(model: ModelChoice | None) -> ModelChoice | None:
+    def seeded(model: ModelChoice | None) -> ModelChoice | None:
         return model and model.model_copy(update={"seed": seed})
 
-    models = {role: asked(model) for role, model in spec.models.items()}
-    return spec.model_copy(update={"model": asked(spec.model), "models": models})
+    models = {role: seeded(model) for role, model in spec.models.items()}
+    return spec.model_copy(update={"model": seeded(spec.model), "models": models})
 
 
-def repeated(specs: Iterable[Spec], repeats: int) -> tuple[Spec, ...]:
-    """Return detectors, each as often: NAME, then NAME-2 and so on with seeds of their own.
+def repeat_detectors(specs: Iterable[Spec], repeats: int) -> tuple[Spec, ...]:
+    """Repeat detectors: each NAME is followed by NAME-2 and so on, with seeds of their own.
+
+    Args:
+        specs: the detectors.
+        repeats: how often each one is to run, 1 or more.
 
     Raises:
         UsageError: one asks no model, and would mark the same again, or is an ensemble.
     """
-    found: list[Spec] = []
+    repeated_specs: list[Spec] = []
     for spec in specs:
         if repeats > 1 and (isinstance(spec, EnsembleSpec) or not asks_models(spec.detector)):
             raise UsageError(
                 f"{spec.signs!r} is not repeated: only single detectors that ask models"
             )
-        found.append(spec)
+        repeated_specs.append(spec)
         for number in range(2, repeats + 1):
             assert isinstance(spec, DetectorSpec)
-            again = spec.model_copy(update={"name": f"{spec.signs}-{number}"})
-            found.append(with_seed(again, number - 1))
-    return tuple(found)
+            repeat = spec.model_copy(update={"name": f"{spec.signs}-{number}"})
+            repeated_specs.append(with_seed(repeat, number - 1))
+    return tuple(repeated_specs)

@@ -35,7 +35,7 @@ _NONE = "none"
 
 
 def settings_of(spec: DetectorSpec) -> dict[str, JsonValue]:
-    """Return all that a detector's findings depend on by dotted names, with its defaults."""
+    """Return all settings that a detector's results depend on, by dotted names, with defaults."""
     entry = installed().get(spec.detector)
     written = spec.model_dump(mode="json")
     if isinstance(entry, DetectorEntry):
@@ -45,35 +45,35 @@ def settings_of(spec: DetectorSpec) -> dict[str, JsonValue]:
 
 
 def differences(before: DetectorSpec, now: DetectorSpec) -> tuple[str, ...]:
-    """Say in what two specifications of a detector differ.
+    """Say in which settings two specifications of a detector differ.
 
     Args:
-        before: with which something was done.
-        now: with which it is asked for.
+        before: the specification of an earlier run.
+        now: the specification of a new one.
 
     Returns:
         A clause for each setting, such as "calibration learnt.json (it was none)"; empty if
-        findings do not depend on the difference.
+        results do not depend on the difference.
     """
-    was, is_now = settings_of(before), settings_of(now)
+    settings_before, settings_now = settings_of(before), settings_of(now)
     return tuple(
-        f"{name.removeprefix('options.')} {_shown(is_now.get(name))} (it was "
-        f"{_shown(was.get(name))})"
-        for name in dict.fromkeys((*is_now, *was))
-        if is_now.get(name) != was.get(name)
+        f"{name.removeprefix('options.')} {_in_words(settings_now.get(name))} (it was "
+        f"{_in_words(settings_before.get(name))})"
+        for name in dict.fromkeys((*settings_now, *settings_before))
+        if settings_now.get(name) != settings_before.get(name)
     )
 
 
-def covers(under_way: RunRequest, asked: RunRequest) -> bool:
-    """Say whether a run does all that another is asked, whatever their pace and budgets."""
-    if asked.again and not under_way.again:
+def covers(under_way: RunRequest, other: RunRequest) -> bool:
+    """Say whether a run does all that another request asks for, whatever their pace and budgets."""
+    if other.again and not under_way.again:
         return False
-    if under_way.limit not in {None, asked.limit} or under_way.items not in {None, asked.items}:
+    if under_way.limit not in {None, other.limit} or under_way.items not in {None, other.items}:
         return False
-    return _asked(under_way) == _asked(asked)
+    return _work_asked_for(under_way) == _work_asked_for(other)
 
 
-def _asked(request: RunRequest) -> tuple[JsonValue, ...]:
+def _work_asked_for(request: RunRequest) -> tuple[JsonValue, ...]:
     specs: list[JsonValue] = [settings_of(spec) for spec in request.specs]
     return request.dataset, list(request.annotators), request.retry_failed, specs
 
@@ -87,30 +87,32 @@ def _flat(value: JsonValue, name: str) -> Iterator[tuple[str, JsonValue]]:
             yield from _flat(inner, f"{name}.{key}".strip("."))
 
 
-def _shown(value: JsonValue) -> str:
+def _in_words(value: JsonValue) -> str:
     return _NONE if value in (None, "") else str(value)
 
 
 def note_setups(store: Store, request: RunRequest, settings: Settings) -> None:
-    """Keep with a dataset how the detectors of a run are set up.
+    """Keep the settings of a run's detectors with the dataset.
 
-    What is there already stays, unless the run annotates every item anew.
+    Earlier ones stay beside them, unless the run annotates every item anew.
 
     Raises:
         NotFoundError: there is no such dataset.
     """
-    made = [setup_of(spec, settings) for spec in request.specs]
+    new_setups = [setup_of(spec, settings) for spec in request.specs]
     anew = request.again and request.items is None and request.limit is None
 
-    def noted(old: DatasetSettings) -> DatasetSettings:
-        kept = [one for one in old.setups if not (anew and one.annotator in request.annotators)]
-        return old.model_copy(update={"setups": (*kept, *(one for one in made if one not in kept))})
+    def add_setups(old: DatasetSettings) -> DatasetSettings:
+        replaced = request.annotators if anew else ()
+        kept_setups = [setup for setup in old.setups if setup.annotator not in replaced]
+        added = (setup for setup in new_setups if setup not in kept_setups)
+        return old.model_copy(update={"setups": (*kept_setups, *added)})
 
-    store.change_settings(request.dataset, noted)
+    store.change_settings(request.dataset, add_setups)
 
 
 def setup_of(spec: DetectorSpec, settings: Settings) -> DetectorSetup:
-    """Return how a detector is set up."""
+    """Return the settings and the prompts of a detector, as a dataset keeps them."""
     return DetectorSetup(
         annotator=spec.signs,
         version=version("spanlab"),
@@ -127,19 +129,23 @@ def option_hash(setup: DetectorSetup) -> str:
 def setup_changes(
     binding: Mapping[str, Any], spec: DetectorSpec, settings: Settings
 ) -> tuple[str, ...]:
-    """Return in what a detector differs from the one that a certificate is bound to."""
-    now = setup_of(spec, settings)
-    values = {"models": now.models, "prompts": now.prompts, "options": option_hash(now)}
-    then = {key: binding.get(key, {}).get(spec.signs) for key in values}
-    return tuple(key for key in values if then[key] not in (None, [values[key]]))
+    """Return in what a detector differs from the one that a certificate is bound to.
+
+    Returns:
+        Some of "models", "prompts" and "options"; empty if the certificate holds.
+    """
+    setup = setup_of(spec, settings)
+    values = {"models": setup.models, "prompts": setup.prompts, "options": option_hash(setup)}
+    bound_values = {key: binding.get(key, {}).get(spec.signs) for key in values}
+    return tuple(key for key in values if bound_values[key] not in (None, [values[key]]))
 
 
 def model_checks(setups: Iterable[DetectorSetup]) -> list[dict[str, Any]]:
     """Return what ``check-model`` found last of each model that detectors were set up with."""
     endpoints = {
-        (one.settings.get(f"{key[:-5]}base_url") or OPENAI, name): None
-        for one in setups
-        for key, name in one.models.items()
+        (setup.settings.get(f"{key[:-5]}base_url") or OPENAI, name): None
+        for setup in setups
+        for key, name in setup.models.items()
         if key.endswith(".model") and not key.startswith("options.")
     }
     checks = ((model, recall(str(endpoint), str(model))) for endpoint, model in endpoints)
@@ -149,7 +155,7 @@ def model_checks(setups: Iterable[DetectorSetup]) -> list[dict[str, Any]]:
 def changed_prompts(
     setups: Iterable[DetectorSetup], settings: Settings | None = None
 ) -> tuple[str, ...]:
-    """Return whose prompts differ from those that are in use now, such as by another default."""
+    """Return the annotators whose prompts have changed since, such as by another default."""
     settings = settings or Settings.read()
     changed, installed_names = [], {entry.name for entry in entries()}
     for setup in setups:
@@ -163,19 +169,19 @@ def changed_prompts(
 
 
 def prompt_hash(spec: DetectorSpec, settings: Settings) -> str:
-    """Return a hash of what a detector tells models, and of the tuned prompt that it uses.
+    """Return a hash of a detector's prompts, the tuned one included if it uses one.
 
     Where a prompt stands makes no difference: instructions and fields of signatures count, other
     texts of its package, and files of data beside its code, such as a trained model.
     """
     entry = entry_of(spec.detector)
     module = importlib.import_module(entry.module) if entry.module else None
-    told = set(_prompts(module)) if module and entry.asks_models else set()
+    texts = set(_prompts(module)) if module and entry.asks_models else set()
     program = settings.programs / f"{program_name(spec, settings)}.json"
     beside = Path(module.__file__).parent.glob("*") if module and module.__file__ else ()
     data = [path for path in beside if module and module.__package__ and path.suffix != ".py"]
-    told |= {path.read_bytes() for path in (*data, program) if path.is_file()}
-    digests = sorted(sha256(text).digest() for text in told)
+    texts |= {path.read_bytes() for path in (*data, program) if path.is_file()}
+    digests = sorted(sha256(text).digest() for text in texts)
     return sha256(b"".join(digests)).hexdigest()
 
 
@@ -191,15 +197,15 @@ def _prompts(module: ModuleType) -> Iterator[bytes]:
     queue = [module.__name__]
     while queue:
         name = queue.pop()
-        ours = _is_in(name, package)
+        is_own = _is_in(name, package)
         for key, value in vars(sys.modules[name]).items():
             if isinstance(value, type) and issubclass(value, dspy.Signature):
                 yield _signature_text(value)
-            elif ours and isinstance(value, str) and " " in value and not key.startswith("__"):
+            elif is_own and isinstance(value, str) and " " in value and not key.startswith("__"):
                 yield value.encode()
             origin = getattr(value, "__module__", None)
-            counts = _is_in(str(origin), "spanlab") or _is_in(str(origin), package)
-            if ours and counts and origin in sys.modules and origin not in names:
+            is_followed = _is_in(str(origin), "spanlab") or _is_in(str(origin), package)
+            if is_own and is_followed and origin in sys.modules and origin not in names:
                 names.add(origin)
                 queue.append(origin)
 

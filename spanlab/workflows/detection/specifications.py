@@ -26,14 +26,14 @@ _MANNER = set(ModelOptions.model_fields) - {"structured", "window"}
 def specifications(
     choice: DetectorSelection, environ: Mapping[str, str] = os.environ
 ) -> tuple[Spec, ...]:
-    """Return the specifications that a choice amounts to, one for each of its detectors.
+    """Return a complete specification of each detector that was chosen.
 
-    What the environment names now is written into them: it holds for the whole run, wherever its
-    parts are worked on.
+    Models and endpoints of the environment are written into them: they hold for the whole run,
+    on whatever machine its parts are worked on.
 
     Args:
-        choice: what was chosen.
-        environ: names models and endpoints where the choice does not.
+        choice: the detectors, with their options, models and passages.
+        environ: environment variables, which name models and endpoints where the choice does not.
 
     Raises:
         UsageError: something is missing or does not fit; says what would be right.
@@ -41,9 +41,9 @@ def specifications(
     """
     if not choice.detectors:
         raise UsageError("choose at least one detector")
-    specs = [_named(name, choice) for name in choice.detectors]
-    single = [one for spec in specs for one in specs_in(spec)]
-    asking = any(asks_models(spec.detector) for spec in single)
+    specs = [_read_spec(name, choice) for name in choice.detectors]
+    detectors = [detector for spec in specs for detector in specs_in(spec)]
+    asking = any(asks_models(spec.detector) for spec in detectors)
     if choice.config is not None and not any(map(is_ensemble, choice.detectors)):
         raise UsageError("a configuration (--config) is for an ensemble, such as ucsc")
     about_models = choice.model or choice.price or choice.program or choice.model_options
@@ -51,12 +51,13 @@ def specifications(
     if not asking and (about_models or about_passages):
         names = " and ".join(map(repr, choice.detectors))
         raise UsageError(f"{names} asks no model: it takes no model, program or retriever")
-    _check_options(choice.options, single)
-    _check_addresses(choice.model_options, single)
+    _check_options(choice.options, detectors)
+    _check_addresses(choice.model_options, detectors)
     retriever = _retriever(choice, environ) if asking else None
-    completed = tuple(_completed(spec, choice, retriever, environ) for spec in specs)
-    for one in (member for spec in completed for member in specs_in(spec)):
-        _check_required(one)
+    completed = tuple(_complete(spec, choice, retriever, environ) for spec in specs)
+    for spec in completed:
+        for detector in specs_in(spec):
+            _check_required(detector)
     return completed
 
 
@@ -67,35 +68,39 @@ def models_of(name: str) -> tuple[str, ...]:
 
 
 def model_fields(names: Iterable[str]) -> dict[str, tuple[Option, ...]]:
-    """Return what can be chosen of the models that detectors ask, by what it is for.
+    """Return the options of the models that detectors ask, by the models they are for.
 
     Args:
-        names: of detectors and ensembles.
+        names: names of detectors and ensembles.
 
     Returns:
         Fields for all models (""), for each detector and annotator, and for each role and role of
         a detector where there is more than one.
     """
-    specs = [one for name in names for one in specs_in(spec_of(name)) if asks_models(one.detector)]
+    specs = [
+        spec for name in names for spec in specs_in(spec_of(name)) if asks_models(spec.detector)
+    ]
     fields = options_in(DetectorModelOptions)
     several = {spec.detector for spec in specs if len(entry_of(spec.detector).roles) > 1}
-    found = {"": fields}
+    fields_by_owner = {"": fields}
     for spec in specs:
-        for owner, whole in _addresses([spec]).items():
-            if whole:
-                found[owner] = fields
+        for owner, is_whole_detector in _addresses([spec]).items():
+            if is_whole_detector:
+                fields_by_owner[owner] = fields
             elif spec.detector in several:
-                found[owner] = tuple(field for field in fields if field.name != "thinking")
-    return found
+                fields_by_owner[owner] = tuple(
+                    field for field in fields if field.name != "thinking"
+                )
+    return fields_by_owner
 
 
-def _named(name: str, choice: DetectorSelection) -> Spec:
+def _read_spec(name: str, choice: DetectorSelection) -> Spec:
     if choice.config is not None and is_ensemble(name):
         return EnsembleSpec.read(choice.config)
     return spec_of(name)
 
 
-def _completed(
+def _complete(
     spec: Spec,
     choice: DetectorSelection,
     retriever: RetrieverSpec | None,
@@ -130,39 +135,42 @@ def _models(
     """Return the detector's model, and those of the roles that ask another one."""
     roles = entry_of(spec.detector).roles
     try:
-        main = _model(spec, spec.model, roles[0], choice, environ)
+        main = _model(spec, spec.model, role=roles[0], choice=choice, environ=environ)
     except UnnamedModelError:
         if dspy_has_model() and not choice.model_options:  # of a script; it has options of its own
             return {}
         raise
-    found = {
-        role: _model(spec, spec.models.get(role, spec.model), role, choice, environ)
+    models = {
+        role: _model(
+            spec, spec.models.get(role, spec.model), role=role, choice=choice, environ=environ
+        )
         for role in roles
     }
-    others = {role: model for role, model in found.items() if model != main}
-    return {"model": main, "models": others}
+    other_models = {role: model for role, model in models.items() if model != main}
+    return {"model": main, "models": other_models}
 
 
 def _model(
     spec: DetectorSpec,
-    own: ModelChoice | None,
+    own_model: ModelChoice | None,
+    *,
     role: str,
     choice: DetectorSelection,
     environ: Mapping[str, str],
 ) -> ModelChoice:
-    model = own
+    model = own_model
     if model is None or (choice.model and choice.one_model):
-        model = _chosen(choice, environ, (role, spec.signs))
-        manner = own.chosen if own is not None else {}
-        kept = {name: manner[name] for name in _MANNER & set(manner) - set(model.chosen)}
-        model = model.model_copy(update=kept)
-    elif isinstance(choice.model, ModelChoice) and own is not None and own.base_url is None:
-        where = ("base_url", "base_url_env", "api_key_env")  # set up for all that has no address
-        model = own.model_copy(update={name: getattr(choice.model, name) for name in where})
+        model = _choose_model(choice, environ, (role, spec.signs))
+        manner = own_model.chosen if own_model is not None else {}
+        kept_options = {name: manner[name] for name in _MANNER & set(manner) - set(model.chosen)}
+        model = model.model_copy(update=kept_options)
+    elif isinstance(choice.model, ModelChoice) and model.base_url is None:
+        fields = ("base_url", "base_url_env", "api_key_env")  # set up for all that has no address
+        model = model.model_copy(update={name: getattr(choice.model, name) for name in fields})
     return spec.asked(model, role, environ, choice.model_options)
 
 
-def _chosen(
+def _choose_model(
     choice: DetectorSelection, environ: Mapping[str, str], role: str | tuple[str, ...]
 ) -> ModelChoice:
     """Return the chosen model, or that which the environment names for a role."""
@@ -182,11 +190,11 @@ def _retriever(choice: DetectorSelection, environ: Mapping[str, str]) -> Retriev
     changes: dict[str, object] = {}
     if source.writer is None and (source.queries == "claims" or source.translate):
         named = "" if environ.get(f"SPANLAB_MODEL_{WRITER.upper()}") else choice.model
-        writer = _chosen(DetectorSelection(model=named, price=choice.price), environ, WRITER)
-        changes["writer"] = _asked(writer, WRITER, choice, environ)
+        writer = _choose_model(DetectorSelection(model=named, price=choice.price), environ, WRITER)
+        changes["writer"] = _with_options(writer, WRITER, choice, environ)
     if isinstance(source, WebSpec):
         searcher = source.model or _search_model(choice.passages.model.strip(), environ)
-        changes["model"] = _asked(searcher, SEARCHER, choice, environ)
+        changes["model"] = _with_options(searcher, SEARCHER, choice, environ)
     return source.model_copy(update=changes)
 
 
@@ -198,10 +206,10 @@ def _search_model(name: str, environ: Mapping[str, str]) -> ModelChoice:
     return choice.model_copy(update={"model": name, "price": None})
 
 
-def _asked(
+def _with_options(
     model: ModelChoice, role: str, choice: DetectorSelection, environ: Mapping[str, str]
 ) -> ModelChoice:
-    """Return how a model is asked in a role that is no detector's."""
+    """Return a model with the options that were chosen for a role which is no detector's."""
     general, chosen = (
         addressed(options, ("", role)).chosen
         for options in (of_environment(environ), choice.model_options)
@@ -210,26 +218,26 @@ def _asked(
 
 
 def _options(spec: DetectorSpec, options: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return those of the chosen options that are a detector's own, as its model reads them."""
-    entry, found = entry_of(spec.detector), {}
+    """Return the chosen options that are for one detector, checked by its option model."""
+    entry, own_options = entry_of(spec.detector), {}
     for key, value in options.items():
         detector, _, name = key.rpartition(".")
         if detector == spec.detector or (not detector and name in entry.options.model_fields):
-            found[name] = value
-    return entry.checked(found)
+            own_options[name] = value
+    return entry.checked(own_options)
 
 
 def _check_addresses(options: Mapping[str, JsonValue], specs: Iterable[DetectorSpec]) -> None:
     """Refuse a model option that is for none of the detectors' models."""
-    known = _addresses(specs)
+    owners = _addresses(specs)
     for key in options:
         owner, _, name = key.rpartition(".")
-        if owner not in known:
+        if owner not in owners:
             raise UsageError(
                 f"the model option {key!r} is for {owner!r}, which is not chosen "
-                f"(there are {', '.join(filter(None, known))})"
+                f"(there are {', '.join(filter(None, owners))})"
             )
-        if name == "thinking" and not known[owner]:
+        if name == "thinking" and not owners[owner]:
             raise UsageError(f"{key!r}: a detector thinks first, or does not, in all its roles")
     addressed({key.rpartition(".")[2]: value for key, value in options.items()}, ("",))
 
@@ -247,13 +255,13 @@ def _check_required(spec: DetectorSpec) -> None:
 
 
 def _addresses(specs: Iterable[DetectorSpec]) -> dict[str, bool]:
-    """Return what model options can be for; whether that is a whole detector, and not a role."""
-    known = {"": True, WRITER: False, SEARCHER: False}
+    """Return the names that model options can be for, with whether it is a whole detector."""
+    addresses = {"": True, WRITER: False, SEARCHER: False}
     for spec in specs:
-        whole = spec.addresses()
+        whole_detectors = spec.addresses()
         for role in entry_of(spec.detector).roles:
-            known |= {address: address in whole for address in spec.addresses(role)}
-    return known
+            addresses |= {address: address in whole_detectors for address in spec.addresses(role)}
+    return addresses
 
 
 def _check_options(options: Mapping[str, JsonValue], specs: Iterable[DetectorSpec]) -> None:
@@ -267,9 +275,9 @@ def _check_options(options: Mapping[str, JsonValue], specs: Iterable[DetectorSpe
             name in entry.options.model_fields for entry in entries.values()
         ):
             has = [
-                f"{one}.{model_field}"
-                for one, its in entries.items()
-                for model_field in its.options.model_fields
+                f"{detector}.{model_field}"
+                for detector, entry in entries.items()
+                for model_field in entry.options.model_fields
             ]
-            known = f"there are {', '.join(has)}" if has else "there are none"
-            raise UsageError(f"no chosen detector has an option {name!r} ({known})")
+            existing = f"there are {', '.join(has)}" if has else "there are none"
+            raise UsageError(f"no chosen detector has an option {name!r} ({existing})")
