@@ -91,34 +91,34 @@ def _facts(content: Mapping[str, Any]) -> ResultTable:
 
 
 def _setup(content: Mapping[str, Any]) -> dict[str, str]:
-    """Return how the detector was set up, as far as spanlab has run it."""
+    """Return the detector's models, prompts and options in words, as far as spanlab has run it."""
     bound = content["binding"]
     models = [m for several in bound["models"].values() for model in several for m in model.items()]
-    asked = ", ".join(f"{key} {name}" for key, name in dict.fromkeys(models))
+    model_names = ", ".join(f"{key} {name}" for key, name in dict.fromkeys(models))
     titles = {"version": "Version of spanlab", "prompts": "Prompts", "options": "Options"}
     hashes = {
         title: ", ".join(dict.fromkeys(text for several in bound[key].values() for text in several))
         for key, title in titles.items()
     }
-    checks = "; ".join(_checked(one) for one in content["checks"])
+    checks = "; ".join(_check_in_words(check) for check in content["checks"])
     runs = content["consistency"]
-    again = _alike(runs, "not run again") + (f", {runs['runs']} runs" if runs else "")
+    consistency = _alike(runs, "not run again") + (f", {runs['runs']} runs" if runs else "")
     unknown = "not known: spanlab did not run it here"
     return {
-        "Model": "; ".join(filter(None, (bound["model"], asked))) or "none",
+        "Model": "; ".join(filter(None, (bound["model"], model_names))) or "none",
         **({"check-model": checks} if checks else {}),
         **{title: text or unknown for title, text in hashes.items()},
-        "Consistency of repeated runs": again,
+        "Consistency of repeated runs": consistency,
     }
 
 
-def _checked(one: Mapping[str, Any]) -> str:
-    if one["check"] is None:
-        return f"{one['model']} was not checked"
-    trials = one["check"]["trials"]
+def _check_in_words(model_check: Mapping[str, Any]) -> str:
+    if model_check["check"] is None:
+        return f"{model_check['model']} was not checked"
+    trials = model_check["check"]["trials"]
     works = ", ".join(trial["kind"] for trial in trials if trial["works"])
     fails = ", ".join(trial["kind"] for trial in trials if not trial["works"])
-    return f"{one['model']} on {one['check']['at'][:10]}: {works}" + (
+    return f"{model_check['model']} on {model_check['check']['at'][:10]}: {works}" + (
         f"; not {fails}" if fails else ""
     )
 

@@ -18,7 +18,7 @@ import numpy as np
 from spanlab.errors import UsageError
 from spanlab.extents import Extent
 from spanlab.labels import hard_of
-from spanlab.schema import Annotation, AnnotatorKind, DetectorSetup, MeasurementPlan, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, DetectorSetup, MeasurementPlan, Record
 from spanlab.scorers.agreement import pairwise_ious
 from spanlab.scorers.powered import Array, ReviewedSample, estimate_rate
 from spanlab.storage import Store
@@ -80,21 +80,17 @@ class DetectorQuality:
         self._reviews: Counter[str] = Counter()
 
     def add(self, record: Record) -> None:
-        """Add an item of the dataset; those that are not of the sample tell of repeats alone."""
+        """Add an item of the dataset; one outside the sample counts for repeats alone."""
         plan = self._items.plan
-        done = {
-            annotation.annotator: annotation
-            for annotation in record.annotations
-            if annotation.status is Status.DONE
-        }
-        runs = [done[name] for name in (plan.annotator, *self._repeats) if name in done]
+        finished = {annotation.annotator: annotation for annotation in record.finished}
+        runs = [finished[name] for name in (plan.annotator, *self._repeats) if name in finished]
         if len(runs) > 1 and len(runs) == 1 + len(self._repeats):
             self._runs.add([hard_of(run) for run in runs])
         at = self._place.get(record.item.id)
         if at is None:
             return
-        detector = done[plan.annotator]
-        people = [annotation for annotation in done.values() if is_reviewer(annotation, plan)]
+        detector = finished[plan.annotator]
+        people = [annotation for annotation in finished.values() if is_reviewer(annotation, plan)]
         self._reviews.update(person.annotator for person in people)
         self._people.add([hard_of(person) for person in people])
         self._count(at, detector, people, len(record.item.answer))
@@ -107,23 +103,31 @@ class DetectorQuality:
         marks = _characters(detector)
         for person in people:
             truth, weight = _characters(person), 1 / len(people)
-            both = len(marks & truth)
-            counts = [both, len(marks) - both, len(truth) - both, length - len(marks | truth)]
+            n_common = len(marks & truth)
+            counts = [
+                n_common,
+                len(marks) - n_common,
+                len(truth) - n_common,
+                length - len(marks | truth),
+            ]
             self._counts["characters"][at] += np.multiply(counts, weight)
-            which = {(True, True): _TP, (True, False): _FP, (False, True): _FN}
-            self._counts["answers"][at, which.get((bool(marks), bool(truth)), _TN)] += weight
+            columns = {(True, True): _TP, (True, False): _FP, (False, True): _FN}
+            self._counts["answers"][at, columns.get((bool(marks), bool(truth)), _TN)] += weight
 
     def figures(self) -> dict[str, Any]:
-        """Return all figures; shares with 95 % intervals for all items, None of nothing."""
-        found = {
-            unit: {name: self._share(unit, *parts) for name, parts in _SHARES.items()}
+        """Return all figures as JSON; shares are estimates for all items with 95 % intervals."""
+        shares = {
+            unit: {
+                name: self._share(unit, part=part, whole=whole)
+                for name, (part, whole) in _SHARES.items()
+            }
             for unit in _UNITS
         }
         calibration = next(iter(self._calibration.result()), None)
         return {
             "reviewers": dict(self._reviews),
             "agreement": self._people.figures(),
-            **found,
+            **shares,
             "calibration": calibration and calibration.calibration.model_dump(),
             "consistency": self._runs.figures()
             and {"runs": 1 + len(self._repeats), **(self._runs.figures() or {})},
@@ -132,12 +136,18 @@ class DetectorQuality:
     def _share(
         self, unit: str, part: Sequence[int], whole: Sequence[int]
     ) -> dict[str, float] | None:
-        """Return a share of what the whole population has, from the sample with its odds."""
+        """Estimate a share over all items from the sample.
+
+        Args:
+            unit: the unit that is counted.
+            part: the columns of counts above the line.
+            whole: the columns below it, which include those of ``part``.
+        """
         items, counts = self._items, self._counts[unit]
         y, x = (counts[:, list(columns)].sum(1) for columns in (part, whole))
         values = {"y": y, "x": x, "f": np.zeros(len(y)), "size": x}
         sample = items.sampled(items.chosen(), items.inside(), values)
-        with_any = _where(sample)
+        with_any = _with_any(sample)
         if not len(with_any.y):
             return None
         population = round(float((1 / with_any.pi).sum()))
@@ -148,19 +158,26 @@ class DetectorQuality:
 def quality_of(
     records: Iterable[Record], items: MeasuredItems, repeats: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return how good the marks of a measured detector are; see ``DetectorQuality``."""
-    gathered = DetectorQuality(items, repeats)
+    """Return the quality of a measured detector's marks as JSON, see ``DetectorQuality``."""
+    quality = DetectorQuality(items, repeats)
     for record in records:
-        gathered.add(record)
-    return gathered.figures()
+        quality.add(record)
+    return quality.figures()
 
 
-def _where(sample: ReviewedSample) -> ReviewedSample:
-    """Return those of a sample's units that have any of what is asked for."""
+def _with_any(sample: ReviewedSample) -> ReviewedSample:
+    """Return the units of a sample whose ``x``, the size of the whole, is above 0."""
     x: Array = np.ones_like(sample.y) if sample.x is None else sample.x
-    kept = x > 0
-    strata = None if sample.strata is None else sample.strata[kept]
-    return ReviewedSample(sample.y[kept], sample.f[kept], sample.pi[kept], x[kept], x[kept], strata)
+    has_any = x > 0
+    strata = None if sample.strata is None else sample.strata[has_any]
+    return ReviewedSample(
+        y=sample.y[has_any],
+        f=sample.f[has_any],
+        pi=sample.pi[has_any],
+        x=x[has_any],
+        x_detector=x[has_any],
+        strata=strata,
+    )
 
 
 def _characters(annotation: Annotation) -> set[int]:
@@ -188,12 +205,12 @@ class Certificate:
     content: dict[str, Any]
 
     def figures(self) -> dict[str, Any]:
-        """Return the certificate as JSON has it."""
+        """Return the certificate as JSON."""
         return self.content
 
 
 def certify(store: Store, dataset: str) -> Certificate:
-    """Return the certificate of a dataset's measurement.
+    """Make the certificate of a dataset's measurement.
 
     Raises:
         NotFoundError: there is no such dataset.
@@ -203,13 +220,13 @@ def certify(store: Store, dataset: str) -> Certificate:
     if measurement.rate.finite is None:
         raise UsageError(f"nothing of the sample of {dataset!r} is reviewed: {measurement.line}")
     setups = summary_of(store, dataset).settings.setups
-    own = [one for one in setups if one.annotator == measurement.plan.annotator]
-    repeats = {one.annotator for one in setups if own and own[0].repeats(one)}
+    own_setups = [setup for setup in setups if setup.annotator == measurement.plan.annotator]
+    repeats = {setup.annotator for setup in setups if own_setups and own_setups[0].repeats(setup)}
     content = {
         "certificate": 2,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "binding": _binding(store, dataset, measurement.plan),
-        "checks": model_checks(own),
+        "checks": model_checks(own_setups),
         **quality_of(store.records(dataset), items, sorted(repeats)),
         "measurement": measurement.figures(),
     }
@@ -218,7 +235,10 @@ def certify(store: Store, dataset: str) -> Certificate:
 
 
 def stale_because(store: Store, dataset: str, certificate: Certificate) -> tuple[str, ...]:
-    """Say why a certificate does not hold for a dataset as it is now; nothing if it does.
+    """Return the reasons why a certificate does not hold for a dataset as it is now.
+
+    Returns:
+        A sentence each; empty if the certificate holds.
 
     Raises:
         NotFoundError: there is no such dataset.
@@ -227,12 +247,16 @@ def stale_because(store: Store, dataset: str, certificate: Certificate) -> tuple
     plan = summary.settings.measurement
     if plan is None:
         return ("the dataset has no measurement",)
-    now, then = _binding(store, dataset, plan), certificate.content["binding"]
-    changed = dict.fromkeys(_BOUND[key] for key in _BOUND if now[key] != then.get(key))
-    reasons = [f"{what} changed" for what in changed]
-    if now["prompts"] == then.get("prompts"):
-        own = [one for one in summary.settings.setups if one.annotator in now["prompts"]]
-        reasons += [f"{name} would be asked another prompt now" for name in changed_prompts(own)]
+    binding, bound = _binding(store, dataset, plan), certificate.content["binding"]
+    changed = dict.fromkeys(_BOUND[key] for key in _BOUND if binding[key] != bound.get(key))
+    reasons = [f"{part} changed" for part in changed]
+    if binding["prompts"] == bound.get("prompts"):
+        own_setups = [
+            setup for setup in summary.settings.setups if setup.annotator in binding["prompts"]
+        ]
+        reasons += [
+            f"{name} would be asked another prompt now" for name in changed_prompts(own_setups)
+        ]
     return tuple(reasons)
 
 
@@ -269,7 +293,7 @@ def parse_certificate(text: bytes, path: str) -> Certificate:
 
 
 def _binding(store: Store, dataset: str, plan: MeasurementPlan) -> dict[str, Any]:
-    """Return what a certificate is bound to; what is long or private as a hash."""
+    """Return what a certificate is bound to, as JSON; long or private values as a hash."""
     items, marks, voters = sha256(), sha256(), {plan.annotator}
     for record in store.records(dataset):
         items.update(json.dumps([record.item.id, record.item.answer]).encode())
@@ -281,7 +305,7 @@ def _binding(store: Store, dataset: str, plan: MeasurementPlan) -> dict[str, Any
     setups = [s for s in summary_of(store, dataset).settings.setups if s.annotator in voters]
 
     def by_name(value: Callable[[DetectorSetup], Any]) -> dict[str, list[Any]]:
-        names = sorted({one.annotator for one in setups})
+        names = sorted({setup.annotator for setup in setups})
         return {name: [value(s) for s in setups if s.annotator == name] for name in names}
 
     return {

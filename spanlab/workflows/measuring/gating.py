@@ -57,7 +57,7 @@ def compare_rates(
     Returns:
         On common questions where enough of these are reviewed; None without reviews of both.
     """
-    paired = _paired(new, old, comparisons)
+    paired = _compare_on_common(new, old, comparisons)
     if paired is not None:
         return paired
     rates = [side.items.estimate(side.group) for side in (new, old)]
@@ -68,7 +68,7 @@ def compare_rates(
     return RateChange(MeanInterval(mean=mean, low=low, high=high))
 
 
-def _paired(new: MeasuredSide, old: MeasuredSide, comparisons: int) -> RateChange | None:
+def _compare_on_common(new: MeasuredSide, old: MeasuredSide, comparisons: int) -> RateChange | None:
     """Compare on the questions that both have.
 
     Samples of one seed have the same questions first; which ones are reviewed in both is chance.
@@ -81,18 +81,21 @@ def _paired(new: MeasuredSide, old: MeasuredSide, comparisons: int) -> RateChang
     if not common:
         return None
     a, b = (
-        {name: column[[its[key] for key in common]] for name, column in side.items.columns.items()}
-        for side, its in zip((new, old), places, strict=True)
+        {
+            name: column[[place[key] for key in common]]
+            for name, column in side.items.columns.items()
+        }
+        for side, place in zip((new, old), places, strict=True)
     )
     counted = [
-        np.isin([its[key] for key in common], side.items.chosen(side.group))
-        for side, its in zip((new, old), places, strict=True)
+        np.isin([place[key] for key in common], side.items.chosen(side.group))
+        for side, place in zip((new, old), places, strict=True)
     ]
-    both = counted[0] & counted[1]
-    if both.sum() < _COMMON or np.count_nonzero((a["y"] != b["y"])[both]) < _CHANGED:
+    in_both = counted[0] & counted[1]
+    if in_both.sum() < _COMMON or np.count_nonzero((a["y"] != b["y"])[in_both]) < _CHANGED:
         return None
-    mean, low, high = paired_interval(a, b, both, comparisons=comparisons)
-    return RateChange(MeanInterval(mean=mean, low=low, high=high), int(both.sum()))
+    mean, low, high = paired_interval(a, b, in_both, comparisons=comparisons)
+    return RateChange(MeanInterval(mean=mean, low=low, high=high), int(in_both.sum()))
 
 
 def _places(side: MeasuredSide) -> dict[str, int]:
@@ -198,24 +201,25 @@ def check_gate(
         raise UsageError("--require-proof needs the rate to be proven: --max-rate .05")
     dataset, items = subject.dataset, _items(store, subject.dataset, subject.annotator)
     if subject.group is not None and subject.group not in items.groups:
-        there = ", ".join(items.groups) or "none: its plan has no --by"
-        raise UsageError(f"{dataset!r} has no group {subject.group!r}; it has {there}")
-    sides = None if against is None else _sides(store, items, subject, against)
+        groups = ", ".join(items.groups) or "none: its plan has no --by"
+        raise UsageError(f"{dataset!r} has no group {subject.group!r}; it has {groups}")
+    sides = None if against is None else _find_sides(store, items, subject, against)
     group = subject.group if sides is None else sides[0].group
     rate = interval_of(items.estimate(group))
     if rate is None:
-        of = f" of {group!r}" if group else ""
-        raise UsageError(f"{dataset!r} has no reviews of its sample{of} yet: {items.line}")
+        of_group = f" of {group!r}" if group else ""
+        raise UsageError(f"{dataset!r} has no reviews of its sample{of_group} yet: {items.line}")
     checks = []
     if max_rate is not None:
-        checks.append(_level(rate, max_rate, require_proof=require_proof))
+        checks.append(_check_level(rate, max_rate, require_proof=require_proof))
     if sides is not None and against is not None:
-        checks.append(check_change(*sides, against))
+        new, old = sides
+        checks.append(check_change(new, old, against))
     return GateResult(f"{dataset}: {group}" if group else dataset, tuple(checks), items.line)
 
 
 def _items(store: Store, dataset: str, annotator: str | None) -> MeasuredItems:
-    """Return a dataset's sample; the same reviews correct another detector's marks as well."""
+    """Return a dataset's sample, with the marks of another detector than the plan's if named."""
     plan = summary_of(store, dataset).settings.measurement
     if plan is not None and annotator not in {None, plan.annotator}:
         if plan.design == "uncertainty":
@@ -228,23 +232,25 @@ def _items(store: Store, dataset: str, annotator: str | None) -> MeasuredItems:
     return read_measured(store, dataset, plan)
 
 
-def _sides(
+def _find_sides(
     store: Store, items: MeasuredItems, subject: GateSubject, against: str
 ) -> tuple[MeasuredSide, MeasuredSide]:
     group, groups = subject.group, items.groups
     if against in groups:
-        others = [value for value in groups if value != against]
-        if group is None and len(others) != 1:
+        other_groups = [value for value in groups if value != against]
+        if group is None and len(other_groups) != 1:
             raise UsageError(f"say which is compared with {against!r}: --group, one of {groups}")
-        return MeasuredSide(items, group or others[0]), MeasuredSide(items, against)
+        return MeasuredSide(items, group or other_groups[0]), MeasuredSide(items, against)
     return MeasuredSide(items, group), MeasuredSide(_items(store, against, None))
 
 
-def _level(rate: MeanInterval, limit: float, *, require_proof: bool) -> GateCheck:
+def _check_level(rate: MeanInterval, limit: float, *, require_proof: bool) -> GateCheck:
     above, below = rate.low > limit, rate.high < limit
     why = "shown to be above" if above else "shown to be below" if below else "not shown either way"
     passed = below if require_proof else not above
-    return GateCheck(f"rate at most {figure(limit)}", rate, limit, passed, why)
+    return GateCheck(
+        f"rate at most {figure(limit)}", found=rate, limit=limit, passed=passed, why=why
+    )
 
 
 def check_change(new: MeasuredSide, old: MeasuredSide, against: str) -> GateCheck:
@@ -261,11 +267,18 @@ def check_change(new: MeasuredSide, old: MeasuredSide, against: str) -> GateChec
         raise UsageError(f"{against!r} has no reviews of its sample yet")
     worse = change.difference.low > 0
     why = f"{'shown to be higher' if worse else 'not shown to be higher'}, {change.how}"
-    return GateCheck(f"no higher than {against}", change.difference, 0.0, not worse, why)
+    name = f"no higher than {against}"
+    return GateCheck(name, found=change.difference, limit=0.0, passed=not worse, why=why)
 
 
 def write_reports(result: GateResult, junit: Path | None) -> None:
-    """Write JUnit XML if asked to, and Markdown where GitHub says where its step summary is."""
+    """Write a gate's result as JUnit XML, and as Markdown into the step summary of GitHub.
+
+    Args:
+        result: the result.
+        junit: the file for JUnit XML; None writes none. The step summary is written where the
+            environment names its file.
+    """
     if junit is not None:
         suite = ET.Element(
             "testsuite",

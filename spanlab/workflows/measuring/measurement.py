@@ -186,7 +186,12 @@ def _interval(figures: Mapping[str, float]) -> MeanInterval:
 
 
 def measure(store: Store, dataset: str, plan: MeasurementPlan | None = None) -> Measurement:
-    """Return the state of a dataset's measurement, or what it would be by another plan.
+    """Measure the rate of hallucinations of a dataset, from its reviewed sample.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        plan: the plan of the measurement; None takes the dataset's own.
 
     Raises:
         NotFoundError: there is no such dataset.
@@ -229,11 +234,12 @@ def _group(items: MeasuredItems, value: str | None) -> GroupMeasurement:
 
 
 def _pairs(items: MeasuredItems) -> Iterable[tuple[str, str, RateChange]]:
-    known = [value for value in items.groups if items.estimate(value) is not None]
-    couples = list(combinations(known, 2))
+    reviewed = [value for value in items.groups if items.estimate(value) is not None]
+    couples = list(combinations(reviewed, 2))
     for a, b in couples:
-        sides = MeasuredSide(items, a), MeasuredSide(items, b)
-        change = compare_rates(*sides, comparisons=len(couples))
+        change = compare_rates(
+            MeasuredSide(items, a), MeasuredSide(items, b), comparisons=len(couples)
+        )
         if change is not None:
             yield a, b, change
 
@@ -262,7 +268,7 @@ def _remarks(items: MeasuredItems, rate: GroupMeasurement) -> Iterable[str]:
 
 
 def corrected_table(measured: Measurement) -> ResultTable:
-    """Return what the detector marked beside the corrected rate, for all items and each group."""
+    """Return the share that the detector marked and the corrected rate, for all and each group."""
     plan = measured.plan
     return ResultTable(
         key="raw-and-corrected",
@@ -273,9 +279,9 @@ def corrected_table(measured: Measurement) -> ResultTable:
             Column(key="share", title=f"Share of {plan.unit}", unit="share"),
         ),
         rows=tuple(
-            (group.value, which, share)
+            (group.value, kind, share)
             for group in measured.groups
-            for which, share in (
+            for kind, share in (
                 (f"marked by {plan.annotator}", group.marked),
                 ("corrected", group.finite),
             )
@@ -286,7 +292,7 @@ def corrected_table(measured: Measurement) -> ResultTable:
 
 
 def history_table(measured: Measurement) -> ResultTable:
-    """Return the corrected rate after so many reviews: how the interval shrinks."""
+    """Return the corrected rate after each number of reviews, with its interval."""
     return ResultTable(
         key="measurement-history",
         title="The interval after each review",

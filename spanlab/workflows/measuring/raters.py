@@ -11,7 +11,7 @@ from typing import Any, Final
 from spanlab.errors import UsageError
 from spanlab.labels import hard_of
 from spanlab.results import Column, ResultTable, columns_of
-from spanlab.schema import Annotation, AnnotatorKind, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, Record
 from spanlab.scorers.raters import dawid_skene, pattern_counts
 
 __all__ = ["RaterQuality", "RaterReport", "rate_raters"]
@@ -96,35 +96,34 @@ class RaterReport:
 
 
 def rate_raters(records: Iterable[Record], names: Sequence[str] = ()) -> RaterReport:
-    """Estimate how reliable persons are.
+    """Estimate how reliable people are as annotators.
 
     Args:
-        records: items that several have finished.
-        names: whom; all persons if empty.
+        records: items, some of which several people have finished.
+        names: whom to rate; all people if empty.
 
     Raises:
         UsageError: fewer than two of them have finished anything.
     """
     patterns: Counter[tuple[str | None, ...]] = Counter()
     items: Counter[str] = Counter()
-    known: dict[str, Counter[tuple[bool, bool]]] = {}
+    against_gold: dict[str, Counter[tuple[bool, bool]]] = {}
     known_items: Counter[str] = Counter()
     for record in records:
-        done = {
-            said.annotator: said
-            for said in record.annotations
-            if said.status is Status.DONE
-            and (said.annotator in names if names else said.kind is AnnotatorKind.PERSON)
+        finished = {
+            a.annotator: a
+            for a in record.finished
+            if (a.annotator in names if names else a.kind is AnnotatorKind.PERSON)
         }
-        gold = next((a for a in record.annotations if a.kind is AnnotatorKind.GOLD), None)
-        items.update(list(done))
-        voters = tuple(done)
-        for marked, length in _stretches(record.item.answer, list(done.values())):
+        gold = next((a for a in record.finished if a.kind is AnnotatorKind.GOLD), None)
+        items.update(list(finished))
+        voters = tuple(finished)
+        for marked, length in _stretches(record.item.answer, list(finished.values())):
             patterns[(*voters, None, *(voters[at] for at in marked))] += length
-        if gold is not None and gold.status is Status.DONE:
-            for name, said in done.items():
+        if gold is not None:
+            for name, said in finished.items():
                 known_items[name] += 1
-                counts = known.setdefault(name, Counter())
+                counts = against_gold.setdefault(name, Counter())
                 for marked, length in _stretches(record.item.answer, [said, gold]):
                     counts[0 in marked, 1 in marked] += length
     people = list(items)
@@ -139,8 +138,8 @@ def rate_raters(records: Iterable[Record], names: Sequence[str] = ()) -> RaterRe
             sensitivity=float(model.sensitivity[at]),
             specificity=float(model.specificity[at]),
             known=known_items[name],
-            known_sensitivity=_share(known.get(name), of=True),
-            known_specificity=_share(known.get(name), of=False),
+            known_sensitivity=_share(against_gold.get(name), of=True),
+            known_specificity=_share(against_gold.get(name), of=False),
         )
         for at, name in enumerate(people)
     ]

@@ -62,28 +62,28 @@ class MeasuredItems:
     def __init__(self, records: Iterable[Record], plan: MeasurementPlan) -> None:
         self.plan = plan
         read = values_of(plan.by) if plan.by else None
-        seen, self.left_out = [], 0
+        items, self.left_out = [], 0
         for record in records:
             group = ALL if read is None else next(iter(read(record)))[0]
             item = _measured(record, plan, group)
             if item is None:
                 self.left_out += 1
             else:
-                seen.append(item)
+                items.append(item)
         even = plan.design != "uncertainty"
         # With uneven odds one number for two items would draw the one because of the other.
-        keys = Counter((item.key, item.group if even else "") for item in seen)
-        single = [keys[item.key, item.group if even else ""] == 1 for item in seen]
+        keys = Counter((item.key, item.group if even else "") for item in items)
+        single = [keys[item.key, item.group if even else ""] == 1 for item in items]
         names = [
-            item.key if alone else item.item_id for item, alone in zip(seen, single, strict=True)
+            item.key if alone else item.item_id for item, alone in zip(items, single, strict=True)
         ]
-        doubts = np.array([item.doubt for item in seen])
-        self.p = np.ones(len(seen)) if even else uncertainty_sizes(doubts)
-        strata = [item.group for item in seen] if plan.design == "stratified" else None
+        doubts = np.array([item.doubt for item in items])
+        self.p = np.ones(len(items)) if even else uncertainty_sizes(doubts)
+        strata = [item.group for item in items] if plan.design == "stratified" else None
         order = review_order(random_numbers(names, plan.seed), self.p, strata)
-        self.items = [seen[at] for at in order]
+        self.items = [items[at] for at in order]
         self.p = self.p[order]
-        groups = sorted({item.group for item in seen})
+        groups = sorted({item.group for item in items})
         self.groups = groups if plan.by else []
         self.codes = np.array([groups.index(item.group) for item in self.items], dtype=int)
         _, self.questions = np.unique([names[at] for at in order], return_inverse=True)
@@ -109,7 +109,7 @@ class MeasuredItems:
         return state_line(self.plan, interval_of(estimate), self.missing(estimate))
 
     def refresh(self, record: Record) -> None:
-        """Take over what people say of an item now."""
+        """Replace an item of the sample after its annotations have changed."""
         for at, item in enumerate(self.items):
             if item.item_id == record.item.id:
                 self.items[at] = _measured(record, self.plan, item.group) or item
@@ -117,18 +117,18 @@ class MeasuredItems:
             self.__dict__.pop(name, None)
 
     def missing(self, estimate: RateEstimate | None) -> int:
-        """Return about how many reviews are missing after an estimate of all items."""
+        """Return about how many more reviews the wanted interval needs, after an estimate."""
         plan, interval, items = self.plan, interval_of(estimate), self.items
         guess = interval.mean if interval else marked_share(items)
         rho = float(estimate.rho) if estimate else 0.0
         needed = reviews_for(plan.half_width, guess, rho, items=len(items))
         if interval and (interval.high - interval.low) / 2 <= plan.half_width:
             return 0
-        made = sum(item.y is not None for item in items[: self.reviewed])
-        return min(max(needed - made, 1), len(items) - self.reviewed)
+        n_reviewed = sum(item.y is not None for item in items[: self.reviewed])
+        return min(max(needed - n_reviewed, 1), len(items) - self.reviewed)
 
     def inside(self, group: str | None = None) -> Flags:
-        """Return which items are of a group, all for None."""
+        """Return a flag for each item: whether it is of a group; all are for None."""
         if group is None:
             return np.ones(len(self.items), dtype=bool)
         return np.array([item.group == group for item in self.items], dtype=bool)
@@ -141,19 +141,29 @@ class MeasuredItems:
         alone: bool = False,
         like: bool = False,
     ) -> RateEstimate | None:
-        """Return the rate from the first n items of the order, of one group of them."""
+        """Estimate the rate from reviews.
+
+        Args:
+            group: of one group of items; None for all.
+            n: from the first items of the order; None takes all that are reviewed.
+            alone: whether the detector's marks are left out of the estimate.
+            like: whether the rate is that of all items like these, not of these themselves.
+
+        Returns:
+            The estimate; None if nothing is reviewed.
+        """
         inside, values = self.inside(group), self.columns
         chosen = self.chosen(group, n)
         if not values["x"][chosen].sum():
             return None
-        whole = values["size"][inside].sum()
-        known = values["f"][inside].sum() / whole if whole else 0.0
+        total = values["size"][inside].sum()
+        marked = values["f"][inside].sum() / total if total else 0.0
         sample = self.sampled(chosen, inside, values, n)
         items = len(np.unique(self.questions[inside])) if group is None else int(inside.sum())
-        return estimate_rate(sample, None if alone else known, items=items, superpopulation=like)
+        return estimate_rate(sample, None if alone else marked, items=items, superpopulation=like)
 
     def chosen(self, group: str | None = None, n: int | None = None) -> NDArray[np.intp]:
-        """Return the places of the first n items of the order that count, of one group of them."""
+        """Return the positions of reviewed items among the first n of the order, of one group."""
         counted = self.inside(group) & ~np.isnan(self.columns["y"])
         return np.flatnonzero(counted[: self.reviewed if n is None else n])
 
@@ -164,7 +174,10 @@ class MeasuredItems:
         values: Mapping[str, Array],
         n: int | None = None,
     ) -> ReviewedSample:
-        """Return chosen items with their odds; answers to one question are one where all count."""
+        """Return the chosen items as a sample with their odds of being drawn.
+
+        Answers to one question are one unit where items of all groups are chosen.
+        """
         n = self.reviewed if n is None else n
         picked = {name: values[name][chosen] for name in ("y", "f", "x", "size")}
         strata = self.codes[chosen] if self.plan.design == "stratified" and inside.all() else None
@@ -176,7 +189,14 @@ class MeasuredItems:
         else:
             pi = self._odds(n)[chosen] * len(chosen) / max(inside[:n].sum(), 1)
         pi = np.clip(pi, 1e-9, 1)
-        return ReviewedSample(picked["y"], picked["f"], pi, picked["x"], picked["size"], strata)
+        return ReviewedSample(
+            y=picked["y"],
+            f=picked["f"],
+            pi=pi,
+            x=picked["x"],
+            x_detector=picked["size"],
+            strata=strata,
+        )
 
     def _odds(self, n: int) -> Array:
         if self.plan.design != "stratified":
@@ -235,7 +255,7 @@ def read_measured(store: Store, dataset: str, plan: MeasurementPlan | None = Non
 
 
 def is_reviewer(annotation: Annotation, plan: MeasurementPlan) -> bool:
-    """Say whether an annotation is one whose word counts: of a reviewer, or of any person."""
+    """Say whether an annotation counts as a review: of the plan's reviewers, or of any person."""
     if annotation.annotator == plan.annotator:
         return False
     if plan.reviewers:
@@ -243,14 +263,20 @@ def is_reviewer(annotation: Annotation, plan: MeasurementPlan) -> bool:
     return annotation.kind is AnnotatorKind.PERSON
 
 
-def state_line(plan: MeasurementPlan, found: MeanInterval | None, more: int) -> str:
-    """Return the state of a measurement in a line; None for no reviews yet."""
+def state_line(plan: MeasurementPlan, rate: MeanInterval | None, n_missing: int) -> str:
+    """Return the state of a measurement in a line.
+
+    Args:
+        plan: the plan, which says how narrow the interval is to be.
+        rate: the rate so far; None without reviews.
+        n_missing: how many more reviews that needs, about.
+    """
     aim = f"± {figure(plan.half_width)}"
-    if found is None:
-        return f"no reviews yet, about {more:,} for {aim}"
-    interval = f"{figure(found.mean)} [{figure(found.low)}, {figure(found.high)}]"
+    if rate is None:
+        return f"no reviews yet, about {n_missing:,} for {aim}"
+    interval = f"{figure(rate.mean)} [{figure(rate.low)}, {figure(rate.high)}]"
     return f"so far {interval}, " + (
-        f"about {more:,} more for {aim}" if more else f"{aim} is reached"
+        f"about {n_missing:,} more for {aim}" if n_missing else f"{aim} is reached"
     )
 
 
@@ -260,7 +286,7 @@ def marked_share(items: Sequence[MeasuredItem]) -> float:
 
 
 def interval_of(estimate: RateEstimate | None) -> MeanInterval | None:
-    """Return an estimate as results write it; None for none."""
+    """Return an estimate as a mean with its interval; None for None."""
     if estimate is None:
         return None
     return MeanInterval(
@@ -273,10 +299,10 @@ def _measured(record: Record, plan: MeasurementPlan, group: str) -> MeasuredItem
     if detector is None or detector.status is not Status.DONE:
         return None
     people = [annotation for annotation in record.annotations if is_reviewer(annotation, plan)]
-    done = [person for person in people if person.status is Status.DONE]
+    finished = [person for person in people if person.status is Status.DONE]
     if plan.unit == "claims":
-        done = [annotation for annotation in done if annotation.claims]
-    truths = [_unit(annotation, plan.unit, len(record.item.answer)) for annotation in done]
+        finished = [person for person in finished if person.claims]
+    truths = [_unit(annotation, plan.unit, len(record.item.answer)) for annotation in finished]
     marked, size = _unit(detector, plan.unit, len(record.item.answer))
     prob = max((span.prob for span in detector.spans), default=0.0)
     expected = {
@@ -300,7 +326,7 @@ def _measured(record: Record, plan: MeasurementPlan, group: str) -> MeasuredItem
 
 
 def _unit(annotation: Annotation, unit: str, length: int) -> tuple[float, float]:
-    """Return how much an annotator finds hallucinated, of how much."""
+    """Return how much of an answer an annotation marks, and its size, both in the plan's unit."""
     if unit == "claims":
         return sum(claim.verdict in HALLUCINATED for claim in annotation.claims), len(
             annotation.claims

@@ -91,11 +91,11 @@ class ProbeResult:
 
 @dataclass(frozen=True)
 class EncoderCheck:
-    """What was found of a checkpoint.
+    """The result of checking a checkpoint.
 
     ``classifies`` is "every token" or "pairs of texts"; ``supported`` are the numbers of the labels
     that mean so. ``scripts`` are those in which a token lost a character (none, if all is well).
-    ``seconds`` is what 512 tokens, or as many as it takes, took.
+    ``seconds`` is the time for ``tokens`` tokens at once: 512, or as many as it takes.
     """
 
     checkpoint: Checkpoint
@@ -111,7 +111,7 @@ class EncoderCheck:
 
 
 def check_encoder(name: str, options: Mapping[str, JsonValue]) -> EncoderCheck:
-    """Load a checkpoint and find out what it is and does.
+    """Load a checkpoint, and check its labels, its tokenizer, its speed and some answers.
 
     Args:
         name: a folder, or a fetched checkpoint's name.
@@ -121,10 +121,14 @@ def check_encoder(name: str, options: Mapping[str, JsonValue]) -> EncoderCheck:
         InputError: it is missing, damaged, unsuitable or unsafe.
         UsageError: an option does not fit.
     """
-    made = _made(name, options)
-    loaded = made if isinstance(made, EncoderDetector) else made.verifier
+    detector_of_network = _load_detector(name, options)
+    loaded = (
+        detector_of_network
+        if isinstance(detector_of_network, EncoderDetector)
+        else detector_of_network.verifier
+    )
     network = loaded.network
-    rows, seconds = _timed(network, loaded.tokenizing)
+    rows, seconds = _measure_speed(network, loaded.tokenizing)
     return EncoderCheck(
         checkpoint=loaded.checkpoint,
         digest=loaded.digest,
@@ -132,34 +136,36 @@ def check_encoder(name: str, options: Mapping[str, JsonValue]) -> EncoderCheck:
         labels=network.labels,
         supported=loaded.supported,
         window=loaded.tokenizing.limit,
-        probes=tuple(_probed(made, probe) for probe in _PROBES),
-        scripts=tuple(_lost(loaded.tokenizing)),
+        probes=tuple(_run_probe(detector_of_network, probe) for probe in _PROBES),
+        scripts=tuple(_lossy_scripts(loaded.tokenizing)),
         tokens=rows,
         seconds=seconds,
     )
 
 
-def _made(name: str, options: Mapping[str, JsonValue]) -> EncoderDetector | SentenceDetector:
+def _load_detector(
+    name: str, options: Mapping[str, JsonValue]
+) -> EncoderDetector | SentenceDetector:
     """Load the detector that a network is for: its logits have three dimensions, or two."""
     path = open_checkpoint(name, str(options.get("weights", ""))).weights
     ranks = {len(output.shape) for output in open_session(path, DeviceOptions()).outputs}
     kind = "encoder" if 3 in ranks else "encoder-nli"
-    made = detector(DetectorSpec(detector=kind, options={"model": name, **options}))
-    if isinstance(made, EncoderDetector | SentenceDetector):
-        return made
+    built = detector(DetectorSpec(detector=kind, options={"model": name, **options}))
+    if isinstance(built, EncoderDetector | SentenceDetector):
+        return built
     raise TypeError(f"{kind} is made by another package")
 
 
-def _probed(made: EncoderDetector | SentenceDetector, probe: _Probe) -> ProbeResult:
-    of = [_doubt(made, probe, word) for word in (probe.right, probe.wrong)]
-    return ProbeResult(probe.lang, probe.right, probe.wrong, *of)
+def _run_probe(detector: EncoderDetector | SentenceDetector, probe: _Probe) -> ProbeResult:
+    right, wrong = (_doubt(detector, probe, word) for word in (probe.right, probe.wrong))
+    return ProbeResult(probe.lang, probe.right, probe.wrong, of_right=right, of_wrong=wrong)
 
 
-def _doubt(made: EncoderDetector | SentenceDetector, probe: _Probe, word: str) -> float:
-    """Return how probable it is that a word, or the sentence with it, is hallucinated."""
+def _doubt(detector: EncoderDetector | SentenceDetector, probe: _Probe, word: str) -> float:
+    """Return the probability that a word, or the sentence with it, is hallucinated."""
     answer = probe.answer.format(word)
-    if isinstance(made, SentenceDetector):
-        (ruling,) = made.verifier.judge([JudgedStatement(answer, (probe.passage,))])
+    if isinstance(detector, SentenceDetector):
+        (ruling,) = detector.verifier.judge([JudgedStatement(answer, (probe.passage,))])
         if isinstance(ruling, SpanlabError):
             raise ruling
         return 1.0 - ruling.support
@@ -167,7 +173,7 @@ def _doubt(made: EncoderDetector | SentenceDetector, probe: _Probe, word: str) -
     item = Item(
         id="probe", lang=probe.lang, question=probe.question, answer=answer, passages=passages
     )
-    (read,) = made.rate([item])
+    (read,) = detector.rate([item])
     if isinstance(read, SpanlabError):
         raise read
     start = answer.index(word)
@@ -179,22 +185,22 @@ def _doubt(made: EncoderDetector | SentenceDetector, probe: _Probe, word: str) -
     return max(inside, default=0.0)
 
 
-def _lost(tokenizing: CheckpointTokenizer) -> Iterator[str]:
-    """Yield the scripts in which a visible character is held by no token."""
+def _lossy_scripts(tokenizing: CheckpointTokenizer) -> Iterator[str]:
+    """Yield the scripts in which some visible character is in no token."""
     for script, text in _SCRIPTS.items():
-        held = {at for place in tokenizing.places(text) for at in range(*place)}
-        if any(at not in held for at, letter in enumerate(text) if not letter.isspace()):
+        covered = {at for start, end in tokenizing.places(text) for at in range(start, end)}
+        if any(at not in covered for at, letter in enumerate(text) if not letter.isspace()):
             yield script
 
 
-def _timed(network: OnnxClassifier, tokenizing: CheckpointTokenizer) -> tuple[int, float]:
+def _measure_speed(network: OnnxClassifier, tokenizing: CheckpointTokenizer) -> tuple[int, float]:
     """Return how many tokens were rated at once, and the seconds it took, best of three."""
     token = tokenizing.pair("a", "b").ids[0]
     size = min(_SPEED, tokenizing.limit)
     row = TokenWindow([token] * size, [0] * size, {})
-    taken = list[float]()
+    times = list[float]()
     for _ in range(3):
         begun = time.perf_counter()
         network.rate([row])
-        taken.append(time.perf_counter() - begun)
-    return size, min(taken)
+        times.append(time.perf_counter() - begun)
+    return size, min(times)

@@ -64,7 +64,7 @@ def fetched() -> Iterator[tuple[Checkpoint, CheckpointOrigin]]:
             networks = [file for file in origin.sha256 if file.endswith(".onnx")]
             networks += [file for file in WEIGHTS if (folder / file).is_file()]  # converted
             networks += sorted(file for file in origin.sha256 if file.endswith(".safetensors"))
-            yield _opened(name, next(iter(networks), "")), origin
+            yield _open(name, next(iter(networks), "")), origin
 
 
 def fetch(
@@ -96,36 +96,36 @@ def fetch(
     hub = _HubRepository(HfApi(endpoint=os.environ.get("HF_ENDPOINT")), name, revision, on_file)
     files = hub.files()
     chosen = (weights,) if weights else _weights_in(files)
-    for wanted in (*chosen, "tokenizer.json", "config.json"):
-        if wanted not in files:
+    for file_name in (*chosen, "tokenizer.json", "config.json"):
+        if file_name not in files:
             raise InputError(
-                f"{name} has no {wanted} at the hub",
+                f"{name} has no {file_name} at the hub",
                 expected="weights in ONNX (--weights names another file) or in safetensors, "
                 "tokenizer.json and config.json",
             )
     in_onnx = chosen[0].endswith(".onnx")
-    more = () if in_onnx else (name for name in _FOR_CONVERSION if name in files)
+    for_conversion = () if in_onnx else (name for name in _FOR_CONVERSION if name in files)
     with _replacing(fetched_folder() / name.replace("/", "--", 1)) as folder:
-        for wanted in (*chosen, "tokenizer.json", "config.json", *more):
-            hub.get(wanted, folder)
+        for file_name in (*chosen, "tokenizer.json", "config.json", *for_conversion):
+            hub.get(file_name, folder)
         if in_onnx:
             network = chosen[0]
             for location in sorted(facts(folder / network).external):
-                other = (Path(network).parent / location).as_posix()
-                if other in files:
-                    hub.get(other, folder)
+                external_file = (Path(network).parent / location).as_posix()
+                if external_file in files:
+                    hub.get(external_file, folder)
             check_graph(folder / network, folder)
         shutil.rmtree(folder / ".cache", ignore_errors=True)
         refuse_pickles(folder)
-        got = sorted(path for path in folder.rglob("*") if path.is_file())
-        sums = {path.relative_to(folder).as_posix(): sha256(path) for path in got}
+        paths = sorted(path for path in folder.rglob("*") if path.is_file())
+        sums = {path.relative_to(folder).as_posix(): sha256(path) for path in paths}
         origin = CheckpointOrigin(name=name, commit=hub.commit, sha256=sums)
         (folder / ORIGIN).write_text(origin.model_dump_json(indent=2), encoding="utf-8")
-    return _opened(name, chosen[0]), origin
+    return _open(name, chosen[0]), origin
 
 
 def next_command(checkpoint: Checkpoint, name: str) -> str:
-    """Return what to do with a checkpoint, by what it is: use it, or convert it first.
+    """Return the next command for a checkpoint: one that uses it, or that converts it first.
 
     Args:
         checkpoint: as ``fetch`` or ``convert`` returns it.
@@ -148,15 +148,15 @@ def next_command(checkpoint: Checkpoint, name: str) -> str:
 
 def _weights_in(files: Iterable[str]) -> tuple[str, ...]:
     """Return the weights among a repository's files, in ONNX if it has them."""
-    there = sorted(files)
-    for wanted in (*WEIGHTS, SAFETENSORS):
-        if wanted in there:
-            return (wanted,)
-    parts = tuple(name for name in there if _PART.fullmatch(name))
+    names = sorted(files)
+    for candidate in (*WEIGHTS, SAFETENSORS):
+        if candidate in names:
+            return (candidate,)
+    parts = tuple(name for name in names if _PART.fullmatch(name))
     return (*parts, _INDEX) if parts else (WEIGHTS[0],)
 
 
-def _opened(name: str, weights: str) -> Checkpoint:
+def _open(name: str, weights: str) -> Checkpoint:
     return (open_folder if weights.endswith(".safetensors") else open_checkpoint)(name, weights)
 
 
@@ -191,22 +191,22 @@ def convert(name: str, target: Path | None = None) -> Checkpoint:
             "its bin directory on the PATH)"
         )
     with _replacing(target) as folder:
-        done = subprocess.run(
+        finished = subprocess.run(
             [command, "export", "onnx", "--model", str(source), "--task", task, str(folder)],
             capture_output=True,
             text=True,
             env=os.environ | {"HF_HUB_OFFLINE": "1"},
             check=False,
         )
-        if done.returncode:
-            last = (done.stderr or done.stdout).strip()[-_SHOWN:]
+        if finished.returncode:
+            last = (finished.stderr or finished.stdout).strip()[-_SHOWN:]
             raise InputError(f"optimum-cli could not export it: …{last}", file=source)
         if task != "text2text-generation":
             open_checkpoint(str(folder))
-    return open_checkpoint(str(target), _written(target))
+    return open_checkpoint(str(target), _onnx_file_in(target))
 
 
-def _written(target: Path) -> str:
+def _onnx_file_in(target: Path) -> str:
     """Return the ONNX file that stands for a converted checkpoint."""
     return "encoder_model.onnx" if (target / "encoder_model.onnx").is_file() else ""
 
@@ -253,7 +253,7 @@ class _HubRepository:
     commit: str = ""
 
     def files(self) -> dict[str, Any]:
-        """Return what the hub says of the files, by path."""
+        """Return the hub's list of files, by path."""
         with self._errors():
             info = self.api.model_info(self.name, revision=self.revision, files_metadata=True)
         self.commit = str(info.sha)
@@ -261,14 +261,14 @@ class _HubRepository:
         return self._files
 
     def get(self, file: str, folder: Path) -> None:
-        """Fetch a file, and check that it is what the hub has listed."""
+        """Fetch a file, and check its hash against the hub's list."""
         self.on_file(file)
         with self._errors():
             self.api.hf_hub_download(self.name, file, revision=self.commit, local_dir=folder)
-        path, said = folder / file, self._files[file]
-        large = getattr(said.lfs, "sha256", None)
+        path, listed = folder / file, self._files[file]
+        large = getattr(listed.lfs, "sha256", None)
         digest = sha256(path) if large else _blob(path)
-        expected = large or said.blob_id
+        expected = large or listed.blob_id
         if expected is None or digest != expected:
             raise InputError(
                 "the file is not what the hub has listed",
@@ -282,9 +282,9 @@ class _HubRepository:
         try:
             yield
         except Exception as error:  # noqa: BLE001 - the hub's, its transport's and the disk's
-            what = str(error).strip().partition("\n")[0][:_SHOWN] or type(error).__name__
+            reason = str(error).strip().partition("\n")[0][:_SHOWN] or type(error).__name__
             raise InputError(
-                f"the hub did not give {self.name} at {self.revision!r}: {what}"
+                f"the hub did not give {self.name} at {self.revision!r}: {reason}"
             ) from None
 
 

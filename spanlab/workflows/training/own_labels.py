@@ -26,7 +26,7 @@ from spanlab.errors import InputError, SpanlabError, UsageError
 from spanlab.extents import Extent, iou, merge
 from spanlab.labels import ItemLabels, SoftLabel, flatten, harden, labels_of
 from spanlab.results import MeanInterval
-from spanlab.schema import FrozenModel, Item, Record, Status
+from spanlab.schema import FrozenModel, Item, Record
 from spanlab.scorers import CalibrationSums, score
 from spanlab.workflows.analysis.calibration import marked_shares
 
@@ -114,40 +114,42 @@ def train_files(
         annotator=job.annotator,
         items=dict(sorted(Counter(record.item.lang for record in records).items())),
         folds=job.folds,
-        scores=_cross_validated(records, job, on_progress) if job.folds else (),
+        scores=_cross_validate(records, job, on_progress) if job.folds else (),
     )
     _replace(job.target, model)
     _replace(job.target.with_suffix(".json"), f"{card.model_dump_json(indent=2)}\n".encode())
     return card
 
 
-def _cross_validated(
+def _cross_validate(
     records: Sequence[Record], job: TrainingJob, on_progress: Progress
 ) -> tuple[ModeScores, ...]:
     annotator = job.annotator
-    others = _neighbours(records)
+    neighbours = _neighbours(records)
     pairs: dict[Mode, list[tuple[ItemLabels, ItemLabels]]] = {}
     for model, held_out in folds(records, job.folds, annotator=annotator, on_progress=on_progress):
         detector = OfflineDetector(model)
         for record in held_out:
             gold, item = labels_of(record, annotator), record.item
             blind = item.model_copy(update={"passages": ()})
-            wrong = item.model_copy(update={"passages": others[item.id].passages})
-            seen: dict[Mode, Item] = {
+            wrong = item.model_copy(update={"passages": neighbours[item.id].passages})
+            variants: dict[Mode, Item] = {
                 "with passages": item,
                 "another item's passages": wrong,
                 "without passages": blind,
             }
-            for mode, variant in seen.items():
+            for mode, variant in variants.items():
                 annotation = detector.annotate(variant)
                 example = Record(item=variant, annotations=(annotation,))
                 pairs.setdefault(mode, []).append((gold, labels_of(example, detector.name)))
     scores = []
     for mode, compared in pairs.items():
         report = score(compared)
-        means = {r.lang: (round(r.iou.mean, 3), round(r.corr.mean, 3)) for r in report.languages}
+        by_language = {
+            r.lang: (round(r.iou.mean, 3), round(r.corr.mean, 3)) for r in report.languages
+        }
         macro = report.macro
-        scores.append(ModeScores(mode=mode, iou=macro.iou, corr=macro.corr, languages=means))
+        scores.append(ModeScores(mode=mode, iou=macro.iou, corr=macro.corr, languages=by_language))
     return tuple(scores)
 
 
@@ -213,11 +215,11 @@ def calibrate(
     annotator: str | None = None,
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> CalibrationResult:
-    """Learn how probable a word is that a checkpoint rates so.
+    """Learn to turn a checkpoint's ratings of words into probabilities.
 
     Args:
         records: items with labels; those without are left out.
-        options: of the detector ``encoder``; a calibration among them is not applied.
+        options: options of the detector ``encoder``; a calibration among them is not applied.
         method: temperature scaling, or isotonic regression.
         annotator: whose labels count; by default those of all people, else gold.
         on_progress: called with the number of items rated.
@@ -227,14 +229,14 @@ def calibrate(
         InputError: the checkpoint is missing, damaged, unsuitable or unsafe.
     """
     plain = {name: value for name, value in options.items() if name != "calibration"}
-    made = detector(DetectorSpec(detector="encoder", options=plain))
-    if not isinstance(made, EncoderDetector):
+    encoder = detector(DetectorSpec(detector="encoder", options=plain))
+    if not isinstance(encoder, EncoderDetector):
         raise TypeError("encoder is no EncoderDetector")
     items, unread = list[_RatedItem](), 0
     labelled = _labelled(records, annotator)
-    while batch := list(islice(labelled, made.batch)):
+    while batch := list(islice(labelled, encoder.batch)):
         for (record, shares), rated in zip(
-            batch, made.rate([record.item for record, _ in batch]), strict=True
+            batch, encoder.rate([record.item for record, _ in batch]), strict=True
         ):
             if isinstance(rated, SpanlabError):
                 unread += 1
@@ -246,12 +248,12 @@ def calibrate(
             f"{len(items)} items have labels and can be read: a calibration needs at least {LEAST}"
         )
     halves = items[::2], items[1::2]
-    learnt = [_learnt(half, method) for half in halves]
+    learnt = [_learn(half, method) for half in halves]
     held_out = [*zip(halves, reversed(learnt), strict=True)]
-    final = _learnt(items, method).model_copy(
+    final = _learn(items, method).model_copy(
         update={
-            "checkpoint": made.checkpoint.name,
-            "sha256": made.digest,
+            "checkpoint": encoder.checkpoint.name,
+            "sha256": encoder.digest,
             "items": len(items),
             "words": sum(len(item.words.places) for item in items),
         }
@@ -268,14 +270,10 @@ def _labelled(
     records: Iterable[Record], annotator: str | None
 ) -> Iterator[tuple[Record, tuple[SoftLabel, ...]]]:
     for record in records:
-        done = [
-            annotation
-            for annotation in record.annotations
-            if annotation.status is Status.DONE and annotator in {None, annotation.annotator}
-        ]
-        shares = marked_shares(done)
-        if shares is None and annotator is not None and done:
-            shares = flatten(done[0].spans)  # of a vote
+        finished = [a for a in record.finished if annotator in {None, a.annotator}]
+        shares = marked_shares(finished)
+        if shares is None and annotator is not None and finished:
+            shares = flatten(finished[0].spans)  # of a vote
         if shares is not None and record.item.answer.strip():
             yield record, tuple(shares)
 
@@ -288,7 +286,7 @@ def _item(words: RatedWords, marked_by: tuple[SoftLabel, ...], answer: str) -> _
     return _RatedItem(words, shares, marked_by, answer)
 
 
-def _learnt(items: Sequence[_RatedItem], method: Method) -> WordCalibration:
+def _learn(items: Sequence[_RatedItem], method: Method) -> WordCalibration:
     probs = np.concatenate([item.words.probs for item in items])
     shares = np.concatenate([item.shares for item in items])
     lengths = np.concatenate([_lengths(item.words) for item in items])

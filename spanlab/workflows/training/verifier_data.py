@@ -129,7 +129,7 @@ def write_verifier_data(
     with ExitStack() as stack:
         files = {name: stack.enter_context(replacing(folder / f"{name}.jsonl")) for name in SPLITS}
         untaught = ((taken_step, NOTHING_TAUGHT) for taken_step in taken())
-        pairs = teacher.taught(taken(), annotators) if teacher else untaught
+        pairs = teacher.teach(taken(), annotators) if teacher else untaught
         for record, taught in pairs:
             for example in examples_of(record, annotators, seed=seed, taught=taught):
                 split = split_of(example.question or example.item)
@@ -173,10 +173,10 @@ class StepTeacher:
         self._seed = seed
         self.refused = 0
 
-    def taught(
+    def teach(
         self, records: Iterable[Record], annotators: Sequence[str]
     ) -> Iterator[tuple[Record, TaughtItem]]:
-        """Yield records in order, each with what the teacher made of its steps."""
+        """Yield records in order, each with the examples that the teacher made from its steps."""
         work = (self._record(record, annotators) for record in records)
         return (future.result() for future in ahead(work, _AT_ONCE))
 
@@ -186,34 +186,44 @@ class StepTeacher:
 
         item, right = record.item, right_steps(record, annotators)
         dice = random.Random(f"{self._seed}:{item.id}")
-        made = (corrupted(item, right, *place, self._teach) for place in to_corrupt(right, dice))
+        corruptions = (
+            corrupted(item, right, error, at=at, teach=self._teach)
+            for error, at in to_corrupt(right, dice)
+        )
         hard = {case.key: case for case in hard_cases(record, annotators)}
-        told = (explained(item, case, self._teach) for case in hard.values())
+        explanations = (explained(item, case, self._teach) for case in hard.values())
         errors, feedback = await together(
-            together(*map(self._usable, made)), together(*map(self._usable, told))
+            together(*map(self._usable, corruptions)), together(*map(self._usable, explanations))
         )
         return record, TaughtItem(
             [error for error in errors if error is not None],
-            {key: said for key, said in zip(hard, feedback, strict=True) if said is not None},
+            {key: text for key, text in zip(hard, feedback, strict=True) if text is not None},
         )
 
     async def _teach(self, module: dspy.Module, inputs: dict[str, str]) -> dspy.Prediction:
         return await predict(module, self._lm, **inputs)
 
-    async def _usable(self, asked: Awaitable[T | None]) -> T | None:
-        """Return what the teacher said; None, and it is counted, if that cannot be used."""
+    async def _usable(self, reply: Awaitable[T | None]) -> T | None:
+        """Wait for a reply of the teacher; count one that cannot be used, and return None."""
         try:
-            found = await asked
+            value = await reply
         except (BudgetError, ConfigurationError):
             raise
         except SpanlabError:
-            found = None
-        self.refused += found is None
-        return found
+            value = None
+        self.refused += value is None
+        return value
 
 
 def zip_verifier_data(records: Iterable[Record], stream: BinaryIO) -> int:
-    """Write the same files as a zip; returns how many items have examples.
+    """Write the training files of ``write_verifier_data`` as a zip.
+
+    Args:
+        records: items with judged steps.
+        stream: the open file to write to.
+
+    Returns:
+        How many items have examples.
 
     Raises:
         InputError: nobody whose judgement counts has finished any of the records.
