@@ -1,4 +1,4 @@
-"""Who works here: logins, roles, keys, invitations and the log, in words and tables."""
+"""Logins and invitations, and tables of roles, keys, invitations and the log."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ _ALL: Final = "all datasets"
 def visitor(
     store: Store, claims: Mapping[str, Any], cookie: str | None, *, arrives: bool = False
 ) -> Actor:
-    """Return who is at the app: by what the provider says, else by an accepted invitation.
+    """Return the actor at the app, by the provider's claims, else by an accepted invitation.
 
     Args:
         store: the annotation database, as its owner has it.
-        claims: of the provider's identity token, whose signature was checked; empty for none.
-        cookie: what the browser has of an invitation.
+        claims: the claims of the provider's identity token, whose signature was checked; empty
+            for none.
+        cookie: the cookie of an accepted invitation, if the browser has one.
         arrives: whether this is the beginning of a session.
 
     Returns:
-        Who may do what their roles say at this moment; nobody, who may do nothing, for a token
-        that is too old and for everybody else.
+        The actor with the roles of this moment; ``NOBODY`` for a token that is too old, and for
+        everybody else.
     """
     if not claims:
         return (store.access.bearer(cookie, "invitation") if cookie else None) or NOBODY
@@ -74,7 +75,7 @@ def has_login() -> bool:
 
 
 def login_secrets() -> dict[str, Any]:
-    """Return what Streamlit's login is configured with; empty without a login.
+    """Return the secrets that configure Streamlit's login; empty without a login.
 
     The secret that signs its cookies is made from the provider's, so that several servers agree on
     it, and it changes when that does.
@@ -106,15 +107,15 @@ def invite(
     """Make an invitation and return its link, which one person may use.
 
     Args:
-        store: the annotation database, as who invites has it.
-        dataset: for which dataset.
-        role: no lead.
-        expires: when it ends, and what was made of it.
-        label: what the person is called; empty for what a crowd platform calls them, or a guest.
-        code: what they get to see once they have finished; empty for none.
+        store: the annotation database, bound to the person who invites.
+        dataset: the dataset to which they invite.
+        role: the invited person's role, any but lead.
+        expires: when the invitation ends, and the access of the person who has used it.
+        label: the person's name; empty for the name of a crowd platform, or a guest.
+        code: a text that the person sees once they have finished; empty for none.
 
     Raises:
-        AccessError: who invites does not lead the dataset.
+        AccessError: the actor of ``store`` does not lead the dataset.
         UsageError: people do not log in here, or the end has passed.
     """
     settings = Settings.read()
@@ -130,12 +131,12 @@ def invitation_page(invitation: AccessToken | None, link: str, worker: str) -> s
     """Return the page of an invitation's link, as HTML without scripts.
 
     Args:
-        invitation: what the link opens; None if it opens nothing.
-        link: its token.
-        worker: what a crowd platform calls the person; empty for nothing.
+        invitation: the invitation of the link; None if it is not valid.
+        link: the token in the link.
+        worker: the person's id at a crowd platform; empty for none.
     """
     if invitation is None or invitation.expires is None:
-        said = (
+        body = (
             "<h1>This link opens nothing</h1><p>It was used, has ended or was revoked; if you used "
             'it in this browser, <a href="/">go on here</a>. Else ask for another one.</p>'
         )
@@ -144,17 +145,17 @@ def invitation_page(invitation: AccessToken | None, link: str, worker: str) -> s
             f'<input type="hidden" name="{name}" value="{escape(value)}">'
             for name, value in (("to", link), ("worker", worker))
         )
-        said = (
+        body = (
             f"<h1>You are invited</h1><p>To “{escape(invitation.dataset or '')}”, as "
             f"{invitation.role.value}, until {invitation.expires:%-d %B %Y, %H:%M} UTC. The link "
             "is for one person: once you go on, it works in this browser alone.</p>"
             f'<form method="post" action="{INVITATION}">{hidden}<button>Go on</button></form>'
         )
-    return f"{_HEAD}{said}</main>"
+    return f"{_HEAD}{body}</main>"
 
 
 def in_days(days: int) -> datetime:
-    """Return when something ends that lasts so many days."""
+    """Return the moment that is so many days from now (UTC)."""
     return datetime.now(UTC) + timedelta(days=days)
 
 
@@ -173,7 +174,7 @@ def role_table(roles: Sequence[GrantedRole]) -> ResultTable:
 
 
 def _person(role: GrantedRole) -> str:
-    """Return what a person is called, or the address that a role waits for."""
+    """Return a person's name, or the address that a role waits for."""
     return role.name or role.subject.removeprefix(EMAIL)
 
 
@@ -181,11 +182,11 @@ def token_table(tokens: Sequence[AccessToken], title: str) -> ResultTable:
     """Return a line for each key or invitation."""
     people = any(token.kind == "invitation" for token in tokens)
     names = ("Id", "For", "Role", "Dataset", "Made", "Ends", "State")
-    more = ("Worker", "Code") if people else ()
+    for_people = ("Worker", "Code") if people else ()
     return ResultTable(
         key="tokens",
         title=title,
-        columns=columns_of("text", *names, *more),
+        columns=columns_of("text", *names, *for_people),
         rows=tuple(_token_row(token, people=people) for token in tokens),
         empty="there are none yet",
     )
@@ -209,7 +210,7 @@ def log_table(entries: Sequence[LogEntry]) -> ResultTable:
 
 
 def state_of(token: AccessToken) -> str:
-    """Return whether a key or invitation opens anything, in a word or two."""
+    """Return the state of a key or invitation: valid, open, used, ended or revoked."""
     if token.revoked:
         return "revoked"
     if token.expires is not None and token.expires <= datetime.now(UTC):

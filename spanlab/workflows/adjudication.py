@@ -45,7 +45,7 @@ STATES = {"All": None, "Not decided": Status.NOT_ANNOTATED, "Decided": Status.DO
 
 
 def check_adjudicator(summary: DatasetSummary, name: str) -> None:
-    """Check that a person may see what others said of a dataset, to decide.
+    """Check that a person may adjudicate a dataset, and so see the annotations of others.
 
     Raises:
         UsageError: the dataset is reviewed blind, and this person is one of its reviewers.
@@ -84,10 +84,10 @@ class AdjudicationQueue:
 
     @property
     def described(self) -> str:
-        """What is decided, in one line."""
+        """The settings of the queue in one line."""
         people = "1 person" if self.least == 1 else f"{self.least} people"
-        least = f"finished by {people} or more" if self.least else None
-        parts = [f"written to “{self.target}”", self.lang, least]
+        finished_by = f"finished by {people} or more" if self.least else None
+        parts = [f"written to “{self.target}”", self.lang, finished_by]
         return " · ".join(part for part in parts if part)
 
 
@@ -96,15 +96,15 @@ _SOURCE = "majority"  # all of them are more than half
 
 
 # Responses that are told apart: names and values in the order of the questions.
-_Given: TypeAlias = tuple[tuple[str, Response], ...]
-_Marked: TypeAlias = frozenset[tuple[int, int, tuple[str | None, _Given]]]
+_Responses: TypeAlias = tuple[tuple[str, Response], ...]
+_Marked: TypeAlias = frozenset[tuple[int, int, tuple[str | None, _Responses]]]
 
 
 @dataclass(frozen=True)
 class AgreedItem:
-    """An item that nobody has decided and on which at least two agree; what they say of it.
+    """An undecided item on which at least two annotators agree, with their annotation.
 
-    ``base`` is how many operations its log has.
+    ``operations`` write that annotation; ``base`` is how many operations the item's log has.
     """
 
     item_id: str
@@ -137,44 +137,50 @@ def agreed_items(store: Store, dataset: str, queue: AdjudicationQueue) -> list[A
     query = replace(queue.query, status=Status.NOT_ANNOTATED)
     positions = store.positions(dataset, query)
     settings = store.settings(dataset)
-    found = []
+    agreed = []
     for first in range(0, len(positions), _CHUNK):
         for record in store.records_at(dataset, positions[first : first + _CHUNK]):
-            said = _agreed(record, settings)
-            if said is None:
+            decision = _decision(record, settings)
+            if decision is None:
                 continue
             review = store.review(dataset, record.item.id, queue.target, AnnotatorKind.GOLD)
             if review.state == ReviewState():
-                found.append(AgreedItem(record.item.id, review.version, *said))
-    return found
+                operations, n_spans = decision
+                agreed.append(AgreedItem(record.item.id, review.version, operations, n_spans))
+    return agreed
 
 
 def take_agreed(
     store: Store, dataset: str, target: str, author: str, agreed: Iterable[AgreedItem]
 ) -> TakenItems:
-    """Decide items as everybody says, in the name of ``author``, and say which were.
+    """Decide items as their annotators agree, in the name of ``author``.
 
     An item whose decision somebody has begun meanwhile is left as it is.
+
+    Returns:
+        The items that were decided, for ``take_back``.
     """
     version = len(store.settings(dataset).guidelines)
-    writer = _ItemWriter(store, dataset, target, author, version)
-    taken = [
+    writer = _ItemWriter(store, dataset, target, author=author, guidelines=version)
+    taken_items = [
         (item.item_id, item.base, item.base + len(item.operations))
         for item in agreed
         if writer.write(item.item_id, item.base, item.operations)
     ]
-    return TakenItems(dataset, target, author, tuple(taken))
+    return TakenItems(dataset, target, author, tuple(taken_items))
 
 
-def take_back(store: Store, taken: TakenItems) -> int:
+def take_back(store: Store, taken_items: TakenItems) -> int:
     """Undo what ``take_agreed`` did, and return of how many items.
 
     Items that somebody has changed since stay as they are.
     """
-    writer = _ItemWriter(store, taken.dataset, taken.target, taken.author, 0)
+    writer = _ItemWriter(
+        store, taken_items.dataset, taken_items.target, author=taken_items.author, guidelines=0
+    )
     return sum(
-        writer.write(item_id, now, [Undo()] * (now - before))
-        for item_id, before, now in taken.items
+        writer.write(item_id, length, [Undo()] * (length - before))
+        for item_id, before, length in taken_items.items
     )
 
 
@@ -182,7 +188,7 @@ class _ItemWriter:
     """Writes of one session to the logs of gold labels."""
 
     def __init__(
-        self, store: Store, dataset: str, target: str, author: str, guidelines: int
+        self, store: Store, dataset: str, target: str, *, author: str, guidelines: int
     ) -> None:
         self._store = store
         self._log = (dataset, target)
@@ -198,82 +204,83 @@ class _ItemWriter:
             self._seq += 1
             writes.append(
                 SentOperation(
-                    self._session,
-                    self._seq,
-                    base + number,
-                    operation,
-                    self._author,
-                    self._guidelines,
+                    session=self._session,
+                    seq=self._seq,
+                    base=base + number,
+                    operation=operation,
+                    author=self._author,
+                    guidelines=self._guidelines,
                 )
             )
         dataset, target = self._log
         return not self._store.apply(dataset, item_id, target, writes).refused
 
 
-def _agreed(record: Record, settings: DatasetSettings) -> tuple[tuple[Operation, ...], int] | None:
-    """Return what everybody says of an item as operations, and how many spans that are."""
+def _decision(
+    record: Record, settings: DatasetSettings
+) -> tuple[tuple[Operation, ...], int] | None:
+    """Return the annotation on which all agree as operations, and its number of spans, or None."""
     voters = _voters(record)
     answer = record.item.answer
     if len(voters) < 2:
         return None
-    if len({_marked(voter, answer, settings) for voter in voters}) > 1:
+    if len({_marked_stretches(voter, answer, settings) for voter in voters}) > 1:
         return None
-    given = {_given(voter.responses, settings.questions) for voter in voters}
-    if len(given) > 1 or (settings.unanswered == "refused" and settings.missing(voters[0])):
+    responses = {_closed_responses(voter.responses, settings.questions) for voter in voters}
+    if len(responses) > 1 or (settings.unanswered == "refused" and settings.missing(voters[0])):
         return None
-    if len({frozenset(map(_judged, voter.claims)) for voter in voters}) > 1:
+    if len({frozenset(map(_claim_key, voter.claims)) for voter in voters}) > 1:
         return None
-    marks = tuple(_marks(voters, answer, settings))
-    operations: list[Operation] = [ReplaceSpans(spans=_ids(marks), marks=marks)]
+    marks = tuple(_suggestion_marks(voters, answer, settings))
+    operations: list[Operation] = [ReplaceSpans(spans=_new_ids(marks), marks=marks)]
     claims = tuple(_claim_marks(voters))
     if claims:
-        operations.append(ReplaceClaims(claims=_ids(claims), marks=claims))
-    for name, response in given.pop():
+        operations.append(ReplaceClaims(claims=_new_ids(claims), marks=claims))
+    for name, response in responses.pop():
         operations.append(Respond(question=name, response=response))
     operations.append(SetStatus(status=Status.DONE))
     return tuple(operations), len(marks)
 
 
 def _voters(record: Record) -> list[Annotation]:
-    done = [each for each in record.annotations if each.status is Status.DONE]
-    people = [each for each in done if each.kind is AnnotatorKind.PERSON]
-    return people or [each for each in done if each.kind is AnnotatorKind.DETECTOR]
+    people = [a for a in record.finished if a.kind is AnnotatorKind.PERSON]
+    return people or [a for a in record.finished if a.kind is AnnotatorKind.DETECTOR]
 
 
-def _marked(voter: Annotation, answer: str, settings: DatasetSettings) -> _Marked:
-    """Return the stretches that somebody takes for hallucinated, by label and attributes."""
+def _marked_stretches(voter: Annotation, answer: str, settings: DatasetSettings) -> _Marked:
+    """Return the stretches that an annotator marks, merged by label and attributes."""
     spans = [
-        (span, (span.label, _given(span.attributes, settings.attributes)))
+        (span, (span.label, _closed_responses(span.attributes, settings.attributes)))
         for span in _hard_spans(voter, answer)
     ]
     kinds = {kind for _, kind in spans}
     return frozenset(
         (start, end, kind)
         for kind in kinds
-        for start, end in merge(span for span, its in spans if its == kind)
+        for start, end in merge(span for span, span_kind in spans if span_kind == kind)
     )
 
 
-def _given(responses: Responses, questions: Sequence[Question]) -> _Given:
-    """Return what of the responses the questions allow, without texts."""
+def _closed_responses(responses: Responses, questions: Sequence[Question]) -> _Responses:
+    """Return the responses that the questions allow, without texts, in the questions' order."""
     return tuple(
-        (asked.name, responses[asked.name])
-        for asked in questions
-        if asked.kind != "text" and asked.is_answered_in(responses)
+        (question.name, responses[question.name])
+        for question in questions
+        if question.kind != "text" and question.is_answered_in(responses)
     )
 
 
 def _hard_spans(voter: Annotation, answer: str) -> list[Span]:
-    return [each.span for each in suggestions(voter, answer) if each.likely]
+    return [suggestion.span for suggestion in suggestions(voter, answer) if suggestion.likely]
 
 
-def _marks(
+def _suggestion_marks(
     voters: list[Annotation], answer: str, settings: DatasetSettings
 ) -> Iterator[SuggestionMark]:
     names = tuple(voter.annotator for voter in voters)
     spans = [span for voter in voters for span in _hard_spans(voter, answer)]
-    marked = _marked(voters[0], answer, settings)
-    by_place = sorted(marked, key=lambda one: (one[:2], one[2][0] or ""))
+    marked = _marked_stretches(voters[0], answer, settings)
+    by_place = sorted(marked, key=lambda mark: (mark[:2], mark[2][0] or ""))
     for start, end, (label, attributes) in by_place:
         over = (span for span in spans if start <= span.start and span.end <= end)
         yield SuggestionMark(
@@ -283,36 +290,38 @@ def _marks(
             label=label,
             voters=names,
             attributes=dict(attributes),
-            evidence=_cited(
+            evidence=_unique_quotes(
                 quote for span in over if span.label == label for quote in span.evidence
             ),
         )
 
 
-def _judged(claim: Claim) -> tuple[str, int | None, int | None, str | None]:
+def _claim_key(claim: Claim) -> tuple[str, int | None, int | None, str | None]:
     place = (claim.source.start, claim.source.end) if claim.source else (None, None)
     return (claim.text, *place, claim.verdict)
 
 
 def _claim_marks(voters: list[Annotation]) -> Iterator[ClaimMark]:
     names = tuple(voter.annotator for voter in voters)
-    first = {_judged(claim): claim for claim in voters[0].claims}
+    first = {_claim_key(claim): claim for claim in voters[0].claims}
     for key, claim in first.items():
-        same = [each for voter in voters for each in voter.claims if _judged(each) == key]
+        same_claims = [
+            claim for voter in voters for claim in voter.claims if _claim_key(claim) == key
+        ]
         yield ClaimMark(
             suggested_by=_SOURCE,
             voters=names,
             text=claim.text,
             source=claim.source and Interval(start=claim.source.start, end=claim.source.end),
             verdict=claim.verdict,
-            evidence=_cited(quote for each in same for quote in each.evidence),
+            evidence=_unique_quotes(quote for claim in same_claims for quote in claim.evidence),
             error_stages=tuple(
-                dict.fromkeys(stage for each in same for stage in each.error_stages)
+                dict.fromkeys(stage for claim in same_claims for stage in claim.error_stages)
             ),
         )
 
 
-def _cited(quotes: Iterable[Evidence]) -> tuple[CitedQuote, ...]:
+def _unique_quotes(quotes: Iterable[Evidence]) -> tuple[CitedQuote, ...]:
     cited = (
         CitedQuote(
             passage=quote.passage,
@@ -323,8 +332,8 @@ def _cited(quotes: Iterable[Evidence]) -> tuple[CitedQuote, ...]:
         )
         for quote in quotes
     )
-    return tuple({(one.passage, one.start, one.end): one for one in cited}.values())
+    return tuple({(quote.passage, quote.start, quote.end): quote for quote in cited}.values())
 
 
-def _ids(marks: tuple[object, ...]) -> tuple[str, ...]:
+def _new_ids(marks: tuple[object, ...]) -> tuple[str, ...]:
     return tuple(str(uuid4()) for _ in marks)

@@ -38,33 +38,36 @@ from spanlab.workflows.datasets import check_annotators
 
 
 def without_others(record: Record, reviewer: str) -> Record:
-    """Return ``record`` with what its detectors and ``reviewer`` said, and votes of detectors."""
-    kept = tuple(
-        each
-        for each in record.annotations
-        if (each.annotator == reviewer and each.kind is AnnotatorKind.PERSON)
-        or is_of_detectors(record, each)
+    """Return ``record`` with annotations by detectors and ``reviewer``, and votes of detectors."""
+    annotations = tuple(
+        annotation
+        for annotation in record.annotations
+        if (annotation.annotator == reviewer and annotation.kind is AnnotatorKind.PERSON)
+        or is_of_detectors(record, annotation)
     )
-    return record.model_copy(update={"annotations": kept})
+    return record.model_copy(update={"annotations": annotations})
 
 
 def is_of_detectors(record: Record, annotation: Annotation) -> bool:
-    """Return whether only detectors are behind an annotation; a voter that is unknown is none."""
+    """Return whether an annotation is by a detector, or a vote of detectors alone."""
     if annotation.kind is not AnnotatorKind.VOTE:
         return annotation.kind is AnnotatorKind.DETECTOR
-    kinds = {each.annotator: each.kind for each in record.annotations}
+    kinds = {annotation.annotator: annotation.kind for annotation in record.annotations}
     return bool(annotation.voters) and all(
         kinds.get(voter) is AnnotatorKind.DETECTOR for voter in annotation.voters
     )
 
 
 def seen_by(store: Store, summary: DatasetSummary, reviewer: str) -> Store:
-    """Return the store that a person is to read a dataset from: of a locked one a ``BlindStore``.
+    """Return the store from which a person may read a dataset.
 
     Args:
         store: the annotation database.
-        summary: of the dataset, as the store has it.
-        reviewer: the person; a name that cannot be a person's is nobody's.
+        summary: the dataset's summary.
+        reviewer: the person's name; one that no person can have counts as nobody's.
+
+    Returns:
+        ``store`` itself, or a ``BlindStore`` if the dataset is always reviewed blind.
     """
     if not summary.settings.always_blind:
         return store
@@ -76,28 +79,28 @@ def seen_by(store: Store, summary: DatasetSummary, reviewer: str) -> Store:
 
 
 def reviewed_by(store: Store, dataset: str, *, many: bool = False) -> Store:
-    """Return the store from which who acts is to review a dataset.
+    """Return the store from which the actor of a store is to review a dataset.
 
     Args:
-        store: the annotation database, bound to who acts.
-        dataset: the dataset.
-        many: whether many records are read, of which they see their own alone in any case.
+        store: the annotation database, bound to an actor.
+        dataset: name of the dataset.
+        many: whether many records are read: then a reviewer gets a ``BlindStore`` in any case.
 
     Returns:
-        ``store`` itself for the owner and for who may read what others said.
+        ``store`` itself for the owner and for actors who may read the annotations of others.
     """
-    own = store.own_name(dataset)
-    if own is None or store.may(Permission.READ, dataset):
+    own_name = store.own_name(dataset)
+    if own_name is None or store.may(Permission.READ, dataset):
         return store
     settings = store.settings(dataset)
-    return BlindStore(store, own, settings) if many or settings.always_blind else store
+    return BlindStore(store, own_name, settings) if many or settings.always_blind else store
 
 
 class BlindStore(Store):
-    """The annotation database without what other people than ``reviewer`` said.
+    """The annotation database without annotations by other people than ``reviewer``.
 
-    Those who said it are not among the annotators, either, unless the settings show what they said
-    of items that ``reviewer`` has finished.
+    These people are not among the annotators, either. The settings may show their annotations of
+    items that ``reviewer`` has finished.
     """
 
     def __init__(self, store: Store, reviewer: str, settings: DatasetSettings) -> None:
@@ -106,7 +109,7 @@ class BlindStore(Store):
         self._reviewer, self._shown_when_done = self.reader
 
     def datasets(self, *, versions: bool = False) -> list[DatasetSummary]:
-        """Return all datasets, of their annotators those that may be seen."""
+        """Return all datasets, with those of their annotators that may be seen."""
         return [
             replace(summary, annotators=tuple(filter(self._may_see, summary.annotators)))
             for summary in super().datasets(versions=versions)
@@ -115,59 +118,61 @@ class BlindStore(Store):
     def records(self, dataset: str, *, annotators: Sequence[str] | None = None) -> Iterator[Record]:
         """Yield the records; whose votes may be seen depends on all annotations of an item."""
         if annotators is not None:
-            summary = next(each for each in self.datasets(versions=True) if each.name == dataset)
-            check_annotators(summary, annotators)
-        for record in map(self._seen, super().records(dataset)):
-            kept = [each for each in record.annotations if each.annotator in (annotators or ())]
-            named = record.model_copy(update={"annotations": tuple(kept)})
-            yield record if annotators is None else named
+            summaries = self.datasets(versions=True)
+            check_annotators(next(s for s in summaries if s.name == dataset), annotators)
+        for record in map(self._hide_others, super().records(dataset)):
+            if annotators is None:
+                yield record
+            else:
+                named = tuple(a for a in record.annotations if a.annotator in annotators)
+                yield record.model_copy(update={"annotations": named})
 
     def record(self, dataset: str, item_id: str) -> Record:
         """Return one item."""
-        return self._seen(super().record(dataset, item_id))
+        return self._hide_others(super().record(dataset, item_id))
 
     def records_at(self, dataset: str, positions: Sequence[int]) -> list[Record]:
         """Return the records at these places."""
-        return [self._seen(record) for record in super().records_at(dataset, positions)]
+        return [self._hide_others(record) for record in super().records_at(dataset, positions)]
 
     def page(self, dataset: str, query: QueueQuery) -> QueuePage:
         """Return rows of a queue, which is blind."""
-        return super().page(dataset, self._blind(query))
+        return super().page(dataset, self._make_blind(query))
 
     def neighbour(self, dataset: str, query: QueueQuery, item_id: str, step: int = 1) -> str | None:
         """Return the next or previous item's id in a queue, which is blind."""
-        return super().neighbour(dataset, self._blind(query), item_id, step)
+        return super().neighbour(dataset, self._make_blind(query), item_id, step)
 
     def standing(self, dataset: str, query: QueueQuery, item_id: str) -> QueuePlace:
         """Return which item of a queue one is; the queue is blind."""
-        return super().standing(dataset, self._blind(query), item_id)
+        return super().standing(dataset, self._make_blind(query), item_id)
 
     def positions(self, dataset: str, query: QueueQuery) -> list[int]:
         """Return the places of all items that pass the filter, which is blind."""
-        return super().positions(dataset, self._blind(query))
+        return super().positions(dataset, self._make_blind(query))
 
     def review(
         self, dataset: str, item_id: str, reviewer: str, kind: AnnotatorKind = AnnotatorKind.PERSON
     ) -> Review:
-        """Return a review of one item, with what may be seen of it."""
-        found = super().review(dataset, item_id, reviewer, kind)
-        return replace(found, record=self._seen(found.record))
+        """Return a review of one item, with the annotations that may be seen."""
+        review_of_item = super().review(dataset, item_id, reviewer, kind)
+        return replace(review_of_item, record=self._hide_others(review_of_item.record))
 
     def finished(self, dataset: str) -> tuple[FinishedItem, ...]:
         """Return which items this person finished."""
-        return tuple(each for each in super().finished(dataset) if each.annotator == self._reviewer)
+        return tuple(item for item in super().finished(dataset) if item.annotator == self._reviewer)
 
     def labels(self, dataset: str, reviewer: str | None = None) -> tuple[str, ...]:
         """Return the span labels that this person has used."""
         return super().labels(dataset, self._reviewer)
 
-    def _blind(self, query: QueueQuery) -> QueueQuery:
+    def _make_blind(self, query: QueueQuery) -> QueueQuery:
         return replace(query, blind=True, reviewer=self._reviewer)
 
-    def _seen(self, record: Record) -> Record:
-        mine = (self._reviewer, AnnotatorKind.PERSON, Status.DONE)
-        done = ((each.annotator, each.kind, each.status) for each in record.annotations)
-        if self._shown_when_done and mine in done:
+    def _hide_others(self, record: Record) -> Record:
+        own_finished = (self._reviewer, AnnotatorKind.PERSON, Status.DONE)
+        signatures = ((a.annotator, a.kind, a.status) for a in record.annotations)
+        if self._shown_when_done and own_finished in signatures:
             return record
         return without_others(record, self._reviewer)
 
@@ -192,9 +197,7 @@ _WORDS = {
 
 def has_reviewed(summary: DatasetSummary, name: str) -> bool:
     """Return whether a person of this name has annotated the dataset."""
-    return any(
-        each.name == name and each.kind is AnnotatorKind.PERSON for each in summary.annotators
-    )
+    return name in summary.names_of(AnnotatorKind.PERSON)
 
 
 def check_reviewer(summary: DatasetSummary, name: str) -> None:
@@ -218,9 +221,9 @@ def check_reviewer(summary: DatasetSummary, name: str) -> None:
     reserved = {kind.value: kind for kind in _WORDS} | {ADJUDICATED: AnnotatorKind.GOLD}
     reserved |= {detector.casefold(): AnnotatorKind.DETECTOR for detector in installed()}
     reserved |= {
-        each.name.casefold(): each.kind
-        for each in summary.annotators
-        if each.kind is not AnnotatorKind.PERSON
+        annotator.name.casefold(): annotator.kind
+        for annotator in summary.annotators
+        if annotator.kind is not AnnotatorKind.PERSON
     }
     kind = reserved.get(name.casefold())
     if kind is not None:

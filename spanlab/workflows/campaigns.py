@@ -1,8 +1,8 @@
-"""People in a campaign: whether one may begin, and what becomes of the items of one who left."""
+"""People in a campaign: the test before they begin, and the items of somebody who leaves."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -14,14 +14,14 @@ from spanlab.figures import counted, figure
 from spanlab.schema import AnnotatorKind, DatasetSettings, KnownAnswers, Status
 from spanlab.scorers.agreement import rated
 from spanlab.storage import Store
-from spanlab.storage.campaigns import Entrance, KnownItems
+from spanlab.storage.campaigns import Entrance, GivenItem, KnownItems
 from spanlab.workflows.analysis.campaign import against_gold
 from spanlab.workflows.datasets import summary_of
 
 
 @dataclass(frozen=True)
 class EntranceState:
-    """Where somebody stands with the test before they may begin.
+    """The state of a person's test before they may begin.
 
     ``stage`` is "open" for who may work, "begin" before a test, "test" within one, "failed" after
     it. ``items`` are those of the test at hand, ``done`` how many of them are decided; ``score`` is
@@ -53,44 +53,47 @@ def entrance_of(
     passed = next((test_taken for test_taken in ended if test_taken.passed), None)
     if passed is not None:
         return EntranceState("open", score=passed.score)
-    given = store.known_items(dataset, person)
+    known_items = store.known_items(dataset, person)
     counts = store.counts(dataset, person)
-    decided = sum(answer.status is not Status.NOT_ANNOTATED for answer in given.given)
+    decided = sum(answer.status is not Status.NOT_ANNOTATED for answer in known_items.given)
     if counts[Status.DONE] + counts[Status.SKIPPED] > decided:
         return EntranceState("open")
-    attempt = max((answer.attempt for answer in given.given), default=0)
+    attempt = max((answer.attempt for answer in known_items.given), default=0)
     last = ended[-1] if ended else None
     if attempt > (last.attempt if last else 0):
-        return _within(store, dataset, person, attempt, given)
+        return _judge_test(store, dataset, person, known_items.test(attempt))
     if last is None:
         return EntranceState("begin", attempt=1)
-    return _failed(settings.known, given, last)
+    return _failed_state(settings.known, known_items, last)
 
 
-def _within(
-    store: Store, dataset: str, person: str, attempt: int, given: KnownItems
+def _judge_test(
+    store: Store, dataset: str, person: str, test: Sequence[GivenItem]
 ) -> EntranceState:
-    test = given.test(attempt)
+    attempt = test[0].attempt
     names = tuple(answer.item_id for answer in test)
-    done = sum(answer.status is not Status.NOT_ANNOTATED for answer in test)
-    if done < len(names):
-        return EntranceState("test", attempt, names, done)
+    n_decided = sum(answer.status is not Status.NOT_ANNOTATED for answer in test)
+    if n_decided < len(names):
+        return EntranceState("test", attempt, names, n_decided)
     shares = []
-    whole = Store(store.database)  # with the gold labels, which the person may not see
+    unrestricted = Store(store.database)  # with the gold labels, which the person may not see
     for name in names:
-        record = whole.record(dataset, name)
+        record = unrestricted.record(dataset, name)
         shares.append(against_gold(record, rated(record, [person])).get(person, 0.0))
     score = sum(shares) / len(shares)
-    known = store.settings(dataset).known
-    passed = known is None or score >= known.pass_at
-    store.enter(dataset, Entrance(person, attempt, score, passed, datetime.now(UTC)))
+    known_answers = store.settings(dataset).known
+    passed = known_answers is None or score >= known_answers.pass_at
+    entrance = Entrance(person, attempt, score=score, passed=passed, at=datetime.now(UTC))
+    store.enter(dataset, entrance)
     return entrance_of(store, dataset, person)
 
 
-def _failed(known: KnownAnswers, given: KnownItems, last: Entrance) -> EntranceState:
-    left = given.total - len(given.given)
-    again = known.retry and left >= known.test_items
-    return EntranceState("failed", last.attempt + 1, score=last.score, again=again)
+def _failed_state(
+    known_answers: KnownAnswers, known_items: KnownItems, last: Entrance
+) -> EntranceState:
+    n_left = known_items.total - len(known_items.given)
+    may_retry = known_answers.retry and n_left >= known_answers.test_items
+    return EntranceState("failed", last.attempt + 1, score=last.score, again=may_retry)
 
 
 def begin_test(store: Store, dataset: str, person: str) -> None:
@@ -100,14 +103,14 @@ def begin_test(store: Store, dataset: str, person: str) -> None:
         UsageError: they may not do one, or too few items with gold labels are left.
     """
     state = entrance_of(store, dataset, person)
-    known = store.settings(dataset).known
+    known_answers = store.settings(dataset).known
     if (
-        known is None
+        known_answers is None
         or state.stage not in {"begin", "failed"}
         or (state.stage == "failed" and not state.again)
     ):
         raise UsageError(f"{person!r} is at no test of {dataset!r} that could begin")
-    store.give_test(dataset, person, state.attempt, known.test_items)
+    store.give_test(dataset, person, state.attempt, known_answers.test_items)
 
 
 def let_in(store: Store, dataset: str, person: str) -> None:
@@ -125,8 +128,8 @@ def check_begun(store: Store, dataset: str, person: str, item: str) -> None:
     settings = store.settings(dataset)
     if settings.known is None or not settings.known.test_items:
         return
-    given = store.known_items(dataset, person).given
-    if any(answer.item_id == item and answer.attempt for answer in given):
+    given_items = store.known_items(dataset, person).given
+    if any(answer.item_id == item and answer.attempt for answer in given_items):
         return
     if entrance_of(store, dataset, person, settings).stage != "open":
         raise UsageError("this dataset has a test before anybody begins: open Review to do it")
@@ -143,32 +146,32 @@ def leaving(store: Store, dataset: str, person: str) -> str:
     part, reserved = store.part(dataset, person), store.n_held(dataset, person)
     if part is None:
         raise UsageError(f"{dataset!r} has no plan: nothing is assigned or reserved")
-    people = [w.name for w in summary.annotators if w.kind is AnnotatorKind.PERSON]
-    known = dict.fromkeys((*summary.settings.assigned_to, *people))
-    if not (person in known or reserved):
+    people = summary.names_of(AnnotatorKind.PERSON)
+    names = dict.fromkeys((*summary.settings.assigned_to, *people))
+    if not (person in names or reserved):
         raise NotFoundError(
             f"nobody called {person!r} works on {dataset!r}; there are: "
-            f"{', '.join(map(repr, known)) or 'nobody yet'}"
+            f"{', '.join(map(repr, names)) or 'nobody yet'}"
         )
     if person in summary.settings.assigned_to:
-        left, which, where = part.left, "assigned", "to those who come next in the plan"
+        n_left, state, place = part.left, "assigned", "to those who come next in the plan"
     else:
-        left, which, where = reserved, "reserved", "back to the queue, for whoever comes first"
+        n_left, state, place = reserved, "reserved", "back to the queue, for whoever comes first"
     return (
-        f"{counted(left, 'item')} of {person}, {which} and not finished, will go {where}. What "
+        f"{counted(n_left, 'item')} of {person}, {state} and not finished, will go {place}. What "
         f"{person} has finished stays and counts ({counted(part.done, 'item')}). By the plan, "
         "Review offers them nothing any more. Giving back undoes this, but for what others have "
         "finished by then."
     )
 
 
-def test_in_words(state: EntranceState, known: KnownAnswers) -> str:
-    """Return what is said of a test to whoever is before, in or after it."""
-    n_items, wanted = counted(known.test_items, "item"), figure(known.pass_at, 2)
+def test_in_words(state: EntranceState, known_answers: KnownAnswers) -> str:
+    """Return the words about a test for the person who is before, in or after it."""
+    n_items, needed = counted(known_answers.test_items, "item"), figure(known_answers.pass_at, 2)
     if state.stage == "begin":
         return (
             f"Before you begin: {n_items} to get to know the task. Their right answers are known, "
-            f"and your marks are compared with them: an overlap (IoU) of {wanted} leads on. Take "
+            f"and your marks are compared with them: an overlap (IoU) of {needed} leads on. Take "
             "your time, and read the guidelines first (key g)."
         )
     if state.stage == "test":
@@ -183,14 +186,14 @@ def test_in_words(state: EntranceState, known: KnownAnswers) -> str:
     )
     return (
         f"Thank you for doing the test. Your marks overlap with the known answers by {score}; "
-        f"{wanted} is needed here. Tasks like this are learnt by doing. {kind}"
+        f"{needed} is needed here. Tasks like this are learnt by doing. {kind}"
     )
 
 
 def change_known(store: Store, dataset: str, changed: Mapping[str, object] | None) -> None:
-    """Change how items with known answers are used, or use them no more.
+    """Change how a dataset uses items with known answers, or end their use.
 
-    Where they are, reviewers never see what others marked: it would tell the answers.
+    With them reviewers never see what others marked, which would tell the answers.
 
     Args:
         store: the annotation database.
@@ -202,17 +205,17 @@ def change_known(store: Store, dataset: str, changed: Mapping[str, object] | Non
         UsageError: there is no such field, or its value is out of range.
     """
 
-    def change(now: DatasetSettings) -> DatasetSettings:
+    def change(settings: DatasetSettings) -> DatasetSettings:
         if changed is None:
-            return now.model_copy(update={"known": None})
-        before = (now.known or KnownAnswers()).model_dump()
+            return settings.model_copy(update={"known": None})
+        before = (settings.known or KnownAnswers()).model_dump()
         try:
-            known = KnownAnswers.model_validate({**before, **changed})
+            known_answers = KnownAnswers.model_validate({**before, **changed})
         except ValidationError as error:
             first = error.errors()[0]
             names = ", ".join(KnownAnswers.model_fields)
             raise UsageError(f"{first['loc'][0]}: {first['msg']}; there are {names}") from error
         blind = {"always_blind": True, "shown_when_done": False}
-        return now.model_copy(update={"known": known, **blind})
+        return settings.model_copy(update={"known": known_answers, **blind})
 
     store.change_settings(dataset, change)

@@ -38,7 +38,7 @@ def open_store() -> Store:
 
 
 def plan_of(store: Store, summary: DatasetSummary) -> PlanProgress | None:
-    """Return how far a dataset's plan is; None for a dataset without one.
+    """Return the progress of a dataset's plan; None for a dataset without one.
 
     Raises:
         NotFoundError: there is no such dataset any more.
@@ -52,14 +52,14 @@ def label_set(name: str) -> tuple[SpanLabel, ...]:
     Raises:
         UsageError: there is none of this name; names those that there are.
     """
-    for known, labels in LABEL_SETS.items():
-        if known.casefold() == name.casefold():
+    for set_name, labels in LABEL_SETS.items():
+        if set_name.casefold() == name.casefold():
             return labels
     raise UsageError(f"there is no label set {name!r}; there are: {', '.join(LABEL_SETS)}")
 
 
 class _QuestionFile(FrozenModel):
-    """What a file of questions may say."""
+    """The fields of a file of questions."""
 
     attributes: tuple[Question, ...] = ()
     questions: tuple[Question, ...] = ()
@@ -67,7 +67,7 @@ class _QuestionFile(FrozenModel):
 
 
 def questions_of(text: str) -> dict[str, Any]:
-    """Return settings of a dataset: what is asked of each span and of each answer.
+    """Read the questions about each span and each answer, as settings of a dataset.
 
     Args:
         text: JSON with lists of ``Question`` as ``attributes`` and ``questions``, and how Done
@@ -82,8 +82,8 @@ def questions_of(text: str) -> dict[str, Any]:
         return dict(_QuestionFile.model_validate_json(text))
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise UsageError(f"questions: {where}: {first['msg']}") from error
+        field = ".".join(map(str, first["loc"])) or "the file"
+        raise UsageError(f"questions: {field}: {first['msg']}") from error
 
 
 def label_studio_config(store: Store, dataset: str) -> str:
@@ -153,9 +153,9 @@ def dataset_tables(summaries: Sequence[DatasetSummary]) -> tuple[ResultTable, ..
             ),
         ),
         rows=tuple(
-            (summary.name, who.name, who.kind.value, *(who.counts.get(s, 0) for s in states))
+            (summary.name, a.name, a.kind.value, *(a.counts.get(state, 0) for state in states))
             for summary in summaries
-            for who in summary.annotators
+            for a in summary.annotators
         ),
     )
     return (datasets, annotators) if annotators.rows else (datasets,)
@@ -167,12 +167,12 @@ def _settings_in_words(settings: DatasetSettings, digest: str | None) -> str:
         f"undecided suggestions: {settings.undecided}",
         f"labels: {len(settings.labels)}",
         *(
-            f"{what}: {', '.join(question.name for question in asked)}"
-            for what, asked in (
+            f"{noun}: {', '.join(question.name for question in questions)}"
+            for noun, questions in (
                 ("attributes", settings.attributes),
                 ("questions", settings.questions),
             )
-            if asked
+            if questions
         ),
         f"people per item: {settings.overlap or 'any number'}",
     ]
@@ -192,7 +192,7 @@ def rename_annotator(store: Store, dataset: str, annotator: str, new: str) -> No
             detector that is installed.
         StoreError: the new name is taken, or an import is under way.
     """
-    kinds = {who.name: who.kind for who in summary_of(store, dataset).annotators}
+    kinds = summary_of(store, dataset).kinds
     reserved = {name.casefold() for name in installed()}
     if kinds.get(annotator) is not AnnotatorKind.DETECTOR and new.casefold() in reserved:
         raise UsageError(f"“{new}” is the name of a detector: choose another")
@@ -210,7 +210,7 @@ def summary_of(store: Store, dataset: str) -> DatasetSummary:
         if summary.name == dataset:
             return summary
     raise NotFoundError(
-        f"there is no dataset {dataset!r}; there are: {_listed(s.name for s in summaries)}"
+        f"there is no dataset {dataset!r}; there are: {_list_names(s.name for s in summaries)}"
     )
 
 
@@ -220,16 +220,16 @@ def check_annotators(summary: DatasetSummary, annotators: Iterable[str]) -> None
     Raises:
         NotFoundError: names the missing ones and lists those that exist.
     """
-    known = {annotator.name for annotator in summary.annotators}
-    missing = [annotator for annotator in annotators if annotator not in known]
+    kinds = summary.kinds
+    missing = [annotator for annotator in annotators if annotator not in kinds]
     if missing:
         raise NotFoundError(
             f"dataset {summary.name!r} has no annotator {', '.join(map(repr, missing))}; "
-            f"it has: {_listed(a.name for a in summary.annotators)}"
+            f"it has: {_list_names(kinds)}"
         )
 
 
-def _listed(names: Iterable[str]) -> str:
+def _list_names(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names)) or "none yet"
 
 

@@ -1,4 +1,4 @@
-"""What other programs are told: webhooks, signed, and events of OpenTelemetry."""
+"""Notices to other programs: signed webhooks, and events of OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 def notify(event: str, key: str = "", **fields: JsonValue) -> None:
-    """Tell all configured addresses of an event; returns at once, and raises nothing of theirs.
+    """Send an event to all configured webhooks; returns at once, and failures are only logged.
 
     Args:
         event: "item done" or "job done".
-        key: the notice's ``id``, for what may be told twice; empty for one of its own.
-        **fields: what is said of it.
+        key: the notice's ``id``, the same if it is sent twice; empty for a new one.
+        **fields: further fields of the notice's JSON.
 
     Raises:
         UsageError: the environment names addresses without a secret, or something unusable.
@@ -79,7 +79,7 @@ def _client() -> httpx.AsyncClient:
 
 
 async def _deliver(url: str, headers: dict[str, str], body: bytes) -> None:
-    """Send one notice; what the other side answers, beside its status, is not read."""
+    """Send one notice, and try again if it fails; only the status of the reply is read."""
     problem = ""
     for pause in (0.0, *_PAUSES):
         await asyncio.sleep(pause)
@@ -102,7 +102,7 @@ _TRACE: Final = 32  # hexadecimal digits of a trace's id, which items from trace
 
 
 def event_sender() -> Callable[[Item, Annotation], None]:
-    """Return what sends an item's annotation as an event; it is called and returns at once.
+    """Return a function that sends an item's annotation as an event, and returns at once.
 
     Raises:
         UsageError: no variable names a collector, or the packages of the extra ``otel`` lack.
@@ -125,26 +125,26 @@ def event_sender() -> Callable[[Item, Annotation], None]:
 
 
 def attributes_of(item: Item, annotation: Annotation) -> dict[str, Any]:
-    """Return what an event says.
+    """Return the attributes of the event for an annotation.
 
     The score is the share of the answer's characters, in [0, 1], that are more likely hallucinated
     than not; ``spanlab.spans`` is JSON with offsets in Unicode code points. A detector that failed
     has no score, and the reason as explanation.
     """
-    told = {
+    attributes = {
         "gen_ai.evaluation.name": "hallucination",
         "spanlab.annotator": annotation.annotator,
         "spanlab.item": item.id,
     }
     if annotation.status is not Status.DONE:
         reason = annotation.note or str(annotation.status)
-        return {**told, "error.type": "_OTHER", "gen_ai.evaluation.explanation": reason}
+        return {**attributes, "error.type": "_OTHER", "gen_ai.evaluation.explanation": reason}
     hard = hard_of(annotation)
     notes = [f"“{span.text}”: {span.note or 'not supported'}" for span in annotation.spans]
     fields = {"start", "end", "text", "prob", "label"}
     spans = [span.model_dump(include=fields, exclude_none=True) for span in annotation.spans]
     return {
-        **told,
+        **attributes,
         "gen_ai.evaluation.score.value": length(hard) / max(len(item.answer), 1),
         "gen_ai.evaluation.score.label": "hallucinated" if hard else "grounded",
         "gen_ai.evaluation.explanation": "\n".join(notes),
@@ -165,7 +165,7 @@ def _logger() -> Logger:
         from opentelemetry.sdk.resources import Resource
     except ModuleNotFoundError as error:
         raise missing_package("sending events", error.name, "otel") from None
-    named = {"service.name": os.environ.get("OTEL_SERVICE_NAME", "spanlab")}
-    provider = LoggerProvider(Resource.create(named))  # at exit it sends what is left
+    resource = {"service.name": os.environ.get("OTEL_SERVICE_NAME", "spanlab")}
+    provider = LoggerProvider(Resource.create(resource))  # at exit it sends what is left
     provider.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter()))
     return provider.get_logger("spanlab")

@@ -1,4 +1,4 @@
-"""Queues of reviewers, and one item."""
+"""Queues of reviewers: which items come next, what a reviewer sees of one, and progress."""
 
 from __future__ import annotations
 
@@ -62,17 +62,18 @@ def open_item(
         NotFoundError: there is no such dataset or item.
     """
     kind = AnnotatorKind.GOLD if adjudicating else AnnotatorKind.PERSON
-    found = store.review(dataset, item_id, query.reviewer, kind)
+    review = store.review(dataset, item_id, query.reviewer, kind)
     if query.own_only:
-        mine = found.record.by(query.reviewer)
-        seen = found.record.model_copy(update={"annotations": () if mine is None else (mine,)})
-    elif not query.blind or (query.shown_when_done and found.state.status is Status.DONE):
-        return found
+        own_annotation = review.record.by(query.reviewer)
+        own_annotations = () if own_annotation is None else (own_annotation,)
+        record = review.record.model_copy(update={"annotations": own_annotations})
+    elif not query.blind or (query.shown_when_done and review.state.status is Status.DONE):
+        return review
     else:
-        seen = without_others(found.record, query.reviewer)
-    hidden = len(found.record.annotations) - len(seen.annotations)
+        record = without_others(review.record, query.reviewer)
+    hidden = len(review.record.annotations) - len(record.annotations)
     always = store.settings(dataset).always_blind
-    return replace(found, record=seen, hidden=None if always else hidden)
+    return replace(review, record=record, hidden=None if always else hidden)
 
 
 def has_item(store: Store, dataset: str, item_id: str) -> bool:
@@ -93,18 +94,18 @@ def first_item(
     queue that reserves, it is reserved. A ``sample`` gives the items in an order of its own.
     """
     if sample:
-        found = next(_undecided(store, dataset, query, sample), None)
-        return sample[0] if found is None else found
+        item_id = next(_iterate_undecided(store, dataset, query, sample), None)
+        return sample[0] if item_id is None else item_id
     unfinished = replace(query, limit=1, status=query.status or Status.NOT_ANNOTATED)
-    for each in (unfinished, replace(query, limit=1)):
-        rows = store.page(dataset, each).rows
+    for queue in (unfinished, replace(query, limit=1)):
+        rows = store.page(dataset, queue).rows
         first = rows[0].item_id if rows else None
         if first is None or not holders(store, dataset, query, first):
-            found = first
+            item_id = first
         else:
-            found = _free(store, dataset, each, first, step=1)
-        if found is not None:
-            return found
+            item_id = _find_free(store, dataset, queue, first, step=1)
+        if item_id is not None:
+            return item_id
     return None
 
 
@@ -123,7 +124,7 @@ def holders(store: Store, dataset: str, query: QueueQuery, item_id: str) -> tupl
 
 
 def assigned(store: Store, dataset: str, reviewer: str, item_id: str) -> tuple[str, ...]:
-    """Return to whom an item is assigned; nobody if the reviewer is among them.
+    """Return the names of those to whom an item is assigned; empty if the reviewer is among them.
 
     Raises:
         NotFoundError: there is no such dataset or item.
@@ -135,8 +136,8 @@ def assigned(store: Store, dataset: str, reviewer: str, item_id: str) -> tuple[s
     (position,) = store.positions_of(dataset, [item_id])
     finished: set[str] = set()
     if settings.away:
-        said = Store(store.database).record(dataset, item_id).annotations  # others' too
-        finished = {each.annotator for each in said if each.status is Status.DONE}
+        record = Store(store.database).record(dataset, item_id)  # with others' annotations
+        finished = {a.annotator for a in record.finished}
     shares = {name: settings.share_of(name) for name in people}
     named = [name for name, share in shares.items() if share and share.has(position, finished)]
     return () if reviewer in named else tuple(named)
@@ -144,8 +145,8 @@ def assigned(store: Store, dataset: str, reviewer: str, item_id: str) -> tuple[s
 
 def _given(store: Store, dataset: str, reviewer: str, item_id: str) -> GivenItem | None:
     """Return the known item that a person was given by its id; None for any other item."""
-    given = store.known_items(dataset, reviewer).given
-    return next((each for each in given if each.item_id == item_id), None)
+    given_items = store.known_items(dataset, reviewer).given
+    return next((item for item in given_items if item.item_id == item_id), None)
 
 
 def items(store: Store, dataset: str, query: QueueQuery) -> QueuePage:
@@ -153,35 +154,35 @@ def items(store: Store, dataset: str, query: QueueQuery) -> QueuePage:
 
     An item that the search names by its whole id comes before all others, wherever it stands.
     """
-    found = store.page(dataset, query)
-    named = None if query.after or query.before else query.text
-    if named is None or not has_item(store, dataset, named):
-        return found
-    (position,) = store.positions_of(dataset, [named])
-    rest = tuple(row for row in found.rows if row.item_id != named)
+    page = store.page(dataset, query)
+    named_id = None if query.after or query.before else query.text
+    if named_id is None or not has_item(store, dataset, named_id):
+        return page
+    (position,) = store.positions_of(dataset, [named_id])
+    other_rows = tuple(row for row in page.rows if row.item_id != named_id)
     at = QueueCursor(position - 1)
     only = replace(query, text=None, order="import", reverse=False, after=at, limit=1)
-    first = tuple(row for row in store.page(dataset, only).rows if row.item_id == named)
-    return replace(found, rows=(*first, *rest))
+    first = tuple(row for row in store.page(dataset, only).rows if row.item_id == named_id)
+    return replace(page, rows=(*first, *other_rows))
 
 
-def _undecided(
+def _iterate_undecided(
     store: Store, dataset: str, query: QueueQuery, sample: Sequence[str]
 ) -> Iterator[str]:
-    """Yield a sample's items that are left to a reviewer."""
+    """Yield the ids of a sample's items that a reviewer still has to decide."""
     finished = store.finished(dataset)
-    done = {item.item_id for item in finished if item.annotator == query.reviewer}
+    decided = {item.item_id for item in finished if item.annotator == query.reviewer}
     for item_id in sample:
-        if item_id not in done and not holders(store, dataset, query, item_id):
-            mine = store.review(dataset, item_id, query.reviewer, AnnotatorKind.PERSON)
-            if mine.state.status is Status.NOT_ANNOTATED:
+        if item_id not in decided and not holders(store, dataset, query, item_id):
+            own_review = store.review(dataset, item_id, query.reviewer, AnnotatorKind.PERSON)
+            if own_review.state.status is Status.NOT_ANNOTATED:
                 yield item_id
 
 
 def standing(
     store: Store, dataset: str, query: QueueQuery, item_id: str, sample: Sequence[str] = ()
 ) -> QueuePlace:
-    """Return which item of the whole queue one is, and of how many; it looks at all items.
+    """Return an item's number in the whole queue, and the number of all; reads all items.
 
     Raises:
         NotFoundError: there is no such dataset or item.
@@ -191,10 +192,11 @@ def standing(
         return QueuePlace(number, len(sample))
     if query.known == "given":
         query = replace(query, known="none")
-        known = _given(store, dataset, query.reviewer, item_id)
-        if known is not None and known.after is not None:  # it stands where the next one would
-            after = store.neighbour(dataset, query, known.after)
-            place = store.standing(dataset, query, known.after if after is None else after)
+        given_item = _given(store, dataset, query.reviewer, item_id)
+        before = given_item and given_item.after
+        if before is not None:  # it stands where the next one would
+            after = store.neighbour(dataset, query, before)
+            place = store.standing(dataset, query, before if after is None else after)
             return replace(place, number=place.number or place.total)
     return store.standing(dataset, query, item_id)
 
@@ -207,31 +209,33 @@ def neighbours(
     Of a queue that reserves, they are reserved: the browser goes on to them without asking again.
     """
     if query.known == "given" and not sample:
-        return _among_known(store, dataset, query, item_id)
+        return _neighbours_among_known(store, dataset, query, item_id)
     return QueueNeighbours(
-        previous=_free(store, dataset, query, item_id, step=-1, sample=sample),
-        next=_free(store, dataset, query, item_id, step=1, sample=sample),
+        previous=_find_free(store, dataset, query, item_id, step=-1, sample=sample),
+        next=_find_free(store, dataset, query, item_id, step=1, sample=sample),
     )
 
 
-def _among_known(store: Store, dataset: str, query: QueueQuery, item_id: str) -> QueueNeighbours:
+def _neighbours_among_known(
+    store: Store, dataset: str, query: QueueQuery, item_id: str
+) -> QueueNeighbours:
     """Return the neighbours of an item where items with known answers come between others.
 
     Such an item stays after the one that it once came after; a new one is given where it is due.
     """
-    others = replace(query, known="none")
+    other_items = replace(query, known="none")
     share = (store.settings(dataset).known or KnownAnswers(share=0)).share
-    here = _given(store, dataset, query.reviewer, item_id)
-    if here is not None and here.after is not None:
-        following = _free(store, dataset, others, here.after, step=1)
-        before = following and _free(store, dataset, others, following, step=-1)
-        return QueueNeighbours(previous=before if following else here.after, next=following)
+    given_item = _given(store, dataset, query.reviewer, item_id)
+    if given_item is not None and given_item.after is not None:
+        following = _find_free(store, dataset, other_items, given_item.after, step=1)
+        before = following and _find_free(store, dataset, other_items, following, step=-1)
+        return QueueNeighbours(previous=before if following else given_item.after, next=following)
     if share:
         store.give_known(dataset, query.reviewer, item_id, share)
-    given = store.known_items(dataset, query.reviewer).hidden
-    after = {each.after: each.item_id for each in given}
-    previous = _free(store, dataset, others, item_id, step=-1)
-    following = after.get(item_id) or _free(store, dataset, others, item_id, step=1)
+    hidden_items = store.known_items(dataset, query.reviewer).hidden
+    after = {item.after: item.item_id for item in hidden_items}
+    previous = _find_free(store, dataset, other_items, item_id, step=-1)
+    following = after.get(item_id) or _find_free(store, dataset, other_items, item_id, step=1)
     return QueueNeighbours(after.get(previous, previous), following)
 
 
@@ -243,42 +247,51 @@ def progress(
     With a plan that is their part of it; who has none may finish every item, as may who
     adjudicates.
     """
-    mine = None if adjudicating else store.part(dataset, reviewer)
+    part = None if adjudicating else store.part(dataset, reviewer)
     counts = store.counts(dataset, reviewer)
-    whole = QueueProgress(
+    of_dataset = QueueProgress(
         done=counts.get(Status.DONE, 0),
         skipped=counts.get(Status.SKIPPED, 0),
         total=sum(counts.values()),
     )
-    known = None if adjudicating else store.settings(dataset).known
-    if mine is not None and mine.assigned is not None:
-        planned = QueueProgress(mine.done, mine.skipped, mine.assigned, True, mine.beyond)
-        return planned if known is None else _with_known(store, dataset, reviewer, planned)
-    if known is None:
-        return whole
-    given = store.known_items(dataset, reviewer)
-    done, skipped = (_in(given, status) for status in (Status.DONE, Status.SKIPPED))
-    others = QueueProgress(whole.done - done, whole.skipped - skipped, whole.total - given.total)
-    return _with_known(store, dataset, reviewer, others)
+    known_answers = None if adjudicating else store.settings(dataset).known
+    if part is not None and part.assigned is not None:
+        of_plan = QueueProgress(
+            part.done, part.skipped, total=part.assigned, planned=True, beyond=part.beyond
+        )
+        return of_plan if known_answers is None else _with_known(store, dataset, reviewer, of_plan)
+    if known_answers is None:
+        return of_dataset
+    known_items = store.known_items(dataset, reviewer)
+    done, skipped = (_count_known(known_items, status) for status in (Status.DONE, Status.SKIPPED))
+    of_others = QueueProgress(
+        done=of_dataset.done - done,
+        skipped=of_dataset.skipped - skipped,
+        total=of_dataset.total - known_items.total,
+    )
+    return _with_known(store, dataset, reviewer, of_others)
 
 
-def _in(given: KnownItems, status: Status) -> int:
-    return sum(each.status is status for each in given.given)
+def _count_known(known_items: KnownItems, status: Status) -> int:
+    return sum(item.status is status for item in known_items.given)
 
 
-def _with_known(store: Store, dataset: str, reviewer: str, others: QueueProgress) -> QueueProgress:
-    """Count the known items among the others, as if they were such; also those yet to be given."""
-    known, given = store.settings(dataset).known, store.known_items(dataset, reviewer)
-    share = known.share if known else 0
-    total = len(given.given)
-    if others.done + others.skipped < others.total:
-        expected = int(others.total * share / (1 - share)) + len(given.given) - len(given.hidden)
-        total = max(total, min(expected, given.total))
+def _with_known(
+    store: Store, dataset: str, reviewer: str, of_others: QueueProgress
+) -> QueueProgress:
+    """Add items with known answers to a reviewer's progress, those that are to come included."""
+    known_answers, known_items = store.settings(dataset).known, store.known_items(dataset, reviewer)
+    share = known_answers.share if known_answers else 0
+    total = len(known_items.given)
+    if of_others.done + of_others.skipped < of_others.total:
+        n_tests = len(known_items.given) - len(known_items.hidden)
+        expected = int(of_others.total * share / (1 - share)) + n_tests
+        total = max(total, min(expected, known_items.total))
     return replace(
-        others,
-        done=others.done + _in(given, Status.DONE),
-        skipped=others.skipped + _in(given, Status.SKIPPED),
-        total=others.total + total,
+        of_others,
+        done=of_others.done + _count_known(known_items, Status.DONE),
+        skipped=of_others.skipped + _count_known(known_items, Status.SKIPPED),
+        total=of_others.total + total,
     )
 
 
@@ -292,16 +305,16 @@ def labels(store: Store, dataset: str, query: QueueQuery) -> tuple[SpanLabel, ..
     chosen = store.settings(dataset).labels
     names = {label.name for label in chosen}
     used = store.labels(dataset, query.reviewer if query.blind else None)
-    found = [SpanLabel(name=name) for name in used if name not in names]
-    taken = {label.key for label in chosen}
-    free = (digit for digit in "123456789" if digit not in taken)
+    used_labels = [SpanLabel(name=name) for name in used if name not in names]
+    taken_keys = {label.key for label in chosen}
+    free = (digit for digit in "123456789" if digit not in taken_keys)
     return tuple(
         label if label.key else label.model_copy(update={"key": next(free, None)})
-        for label in (*chosen, *found)
+        for label in (*chosen, *used_labels)
     )
 
 
-def _free(
+def _find_free(
     store: Store,
     dataset: str,
     query: QueueQuery,
@@ -310,13 +323,13 @@ def _free(
     step: int,
     sample: Sequence[str] = (),
 ) -> str | None:
-    """Return the item after or before one, past those that somebody else has just taken."""
+    """Return the item after or before one, passing over those that others have reserved."""
     while True:
         if sample:
             at = sample.index(item_id) + step if item_id in sample else (0 if step > 0 else -1)
-            found = sample[at] if 0 <= at < len(sample) else None
+            neighbour = sample[at] if 0 <= at < len(sample) else None
         else:
-            found = store.neighbour(dataset, query, item_id, step)
-        if found is None or not holders(store, dataset, query, found):
-            return found
-        item_id = found
+            neighbour = store.neighbour(dataset, query, item_id, step)
+        if neighbour is None or not holders(store, dataset, query, neighbour):
+            return neighbour
+        item_id = neighbour

@@ -1,4 +1,4 @@
-"""Operations on spans, and evidence, that people add."""
+"""Writes of reviewers: their operations on spans as a browser sends them, and added evidence."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LARGEST = 2**53 - 1  # of the numbers that JavaScript counts without gaps
 
 
 class SentWrite(BaseModel):
-    """One operation as a browser sends it: which log it is for, and what that log was then.
+    """One operation as a browser sends it, with its log and that log's length (``base``).
 
     ``reviewer`` is the annotator whose log it is; of gold labels, ``author`` is who adjudicates.
     """
@@ -52,7 +52,7 @@ class SentWrite(BaseModel):
 
 @dataclass(frozen=True)
 class WriteOutcome:
-    """What became of one write: stored, or refused with the reason.
+    """The outcome of one write: stored, or refused with the reason.
 
     ``stale`` says that the log had grown meanwhile: somebody else, or the same person in another
     tab, has changed the annotation.
@@ -72,13 +72,13 @@ def apply_writes(
     *,
     adjudicating: bool = False,
 ) -> list[WriteOutcome]:
-    """Store what a browser has not had acknowledged yet; sending a write again does no harm.
+    """Store the writes that a browser sends; sending one again does no harm.
 
     Args:
         store: the annotation database.
         sent: the outbox as it arrived, in the order of typing. Nothing in it is trusted.
-        reviewer: under whose name the editor is open; writes under another name are refused.
-        adjudicating: whether that names gold labels, and each write must say who makes it.
+        reviewer: the name under which the editor is open; writes under another are refused.
+        adjudicating: whether that names gold labels, and each write must name its author.
 
     Returns:
         One outcome for every write that names its session and number; empty for none.
@@ -89,7 +89,7 @@ def apply_writes(
         try:
             write = SentWrite.model_validate(raw)
         except ValidationError as error:
-            outcomes.extend(_unreadable(raw, error))
+            outcomes.extend(_refuse_unreadable(raw, error))
             continue
         if (write.author is not None) is not adjudicating:
             reason = "an adjudication, and it alone, says who decided"
@@ -100,7 +100,7 @@ def apply_writes(
             reason = f"made as {write.reviewer!r}, but {reviewer!r} is reviewing here now"
             outcomes.append(WriteOutcome(write.session, write.seq, stored=False, reason=reason))
     for (_, dataset, item), group in groupby(writes, key=_log_of):
-        outcomes += _apply(store, (dataset, item, reviewer), list(group))
+        outcomes += _apply_to_log(store, (dataset, item, reviewer), list(group))
     return outcomes
 
 
@@ -108,21 +108,32 @@ def _log_of(write: SentWrite) -> tuple[str, str, str]:
     return (write.session, write.dataset, write.item)
 
 
-def _apply(store: Store, log: tuple[str, str, str], writes: list[SentWrite]) -> list[WriteOutcome]:
+def _apply_to_log(
+    store: Store, log: tuple[str, str, str], writes: list[SentWrite]
+) -> list[WriteOutcome]:
     dataset, item, reviewer = log
     batch = [
-        SentOperation(w.session, w.seq, w.base, w.op, w.author, w.guidelines, w.seconds)
+        SentOperation(
+            session=w.session,
+            seq=w.seq,
+            base=w.base,
+            operation=w.op,
+            author=w.author,
+            guidelines=w.guidelines,
+            seconds=w.seconds,
+        )
         for w in writes
     ]
     try:
         if writes[0].author is None:
             check_begun(store, dataset, reviewer, item)
-        refused = {each.seq: each for each in store.apply(dataset, item, reviewer, batch).refused}
+        refusals = store.apply(dataset, item, reviewer, batch).refused
     except (StoreError, UsageError) as error:
         return [WriteOutcome(w.session, w.seq, stored=False, reason=str(error)) for w in writes]
+    refused = {refusal.seq: refusal for refusal in refusals}
     for w in writes:
-        done = isinstance(w.op, SetStatus) and w.op.status is Status.DONE
-        if done and w.seq not in refused:
+        is_done = isinstance(w.op, SetStatus) and w.op.status is Status.DONE
+        if is_done and w.seq not in refused:
             key = f"{w.session}-{w.seq}"
             notify("item done", key, dataset=dataset, item=item, annotator=reviewer)
     return [
@@ -139,12 +150,14 @@ def _apply(store: Store, log: tuple[str, str, str], writes: list[SentWrite]) -> 
     ]
 
 
-def _unreadable(raw: Mapping[str, JsonValue], error: ValidationError) -> Iterable[WriteOutcome]:
+def _refuse_unreadable(
+    raw: Mapping[str, JsonValue], error: ValidationError
+) -> Iterable[WriteOutcome]:
     session, seq = raw.get("session"), raw.get("seq")
     if isinstance(session, str) and isinstance(seq, int):
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        reason = storable(f"{where}: {first['msg']}")
+        field = ".".join(str(part) for part in first["loc"])
+        reason = storable(f"{field}: {first['msg']}")
         yield WriteOutcome(storable(session), seq, stored=False, reason=reason)
 
 
@@ -154,7 +167,7 @@ _PATIENCE = 1.0  # seconds that whoever adds a page waits for it at once
 
 @dataclass(frozen=True)
 class AddedEvidence:
-    """What somebody wants to add: an address, or a text with a title where it has one."""
+    """Evidence that a person adds: the address of a page, or a text with an optional title."""
 
     url: str = ""
     text: str = ""
@@ -163,7 +176,7 @@ class AddedEvidence:
 
 @dataclass(frozen=True)
 class _ItemWithPassage:
-    """An item with one more passage, of which nobody says anything yet."""
+    """An item with one more passage and no annotations, as the store saves findings."""
 
     item: Item
     annotations: tuple[Annotation, ...] = ()
@@ -176,13 +189,13 @@ def add_evidence(
 
     Args:
         store: the annotation database.
-        dataset: its name.
-        item_id: the item; adding what it has already changes nothing.
-        added: what to add. Of an address without a text the page is fetched.
+        dataset: name of the dataset.
+        item_id: id of the item; adding a passage again changes nothing.
+        added: the evidence. The page of an address without a text is fetched.
         settings: where pages are cached; None reads the environment.
 
     Returns:
-        Whether it is there. False while its page is still being read, which goes on: ask again.
+        Whether it is stored. False while its page is still being fetched: call it again.
 
     Raises:
         NotFoundError: there is no such dataset or item.
@@ -191,17 +204,17 @@ def add_evidence(
         StoreError: the database refuses.
     """
     item = store.record(dataset, item_id).item
-    passage = _passage(added, settings)
+    passage = _make_passage(added, settings)
     if passage is None:
         return False
-    asked = Retrieval(retriever=BY_HAND, queries=(passage.url,) if passage.url else ())
+    retrieval = Retrieval(retriever=BY_HAND, queries=(passage.url,) if passage.url else ())
     # Storing merges it with what was added by hand before.
     bare = item.model_copy(update={"retrievals": ()})
-    store.save_findings(dataset, [_ItemWithPassage(joined(bare, asked, [passage]))])
+    store.save_findings(dataset, [_ItemWithPassage(joined(bare, retrieval, [passage]))])
     return True
 
 
-def _passage(added: AddedEvidence, settings: Settings | None) -> Passage | None:
+def _make_passage(added: AddedEvidence, settings: Settings | None) -> Passage | None:
     url, text = added.url.strip(), storable(added.text)
     title = storable(added.title).strip() or None
     if text.strip():

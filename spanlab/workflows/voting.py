@@ -1,4 +1,4 @@
-"""Votes: many annotators' marks into one soft label, in a dataset or over records."""
+"""Votes: the marks of several annotators become one annotation, in a dataset or over records."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def vote_dataset(  # noqa: PLR0913 - all choices of a vote, by name
     weighted: bool = False,
     on_progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Let annotators of a dataset vote and store the result as the annotation ``name``.
+    """Let annotators of a dataset vote, and store the votes as annotations by ``name``.
 
     Args:
         store: the annotation database.
         dataset: an existing dataset.
-        annotators: whose annotations count, at least one; only finished ones vote.
+        annotators: names of the voters, at least one; only finished annotations count.
         name: the vote's name; an earlier vote of that name is replaced.
         cleanup: "mushroom" trims as the SemEval-2025 task did.
         weighted: whether voters weigh as much as their marks can be relied on (see ``raters``).
@@ -53,18 +53,18 @@ def vote_dataset(  # noqa: PLR0913 - all choices of a vote, by name
             cannot name an annotator.
     """
     _check_name(name)
-    wanted = list(dict.fromkeys(annotators))
-    if not wanted:
+    names = list(dict.fromkeys(annotators))
+    if not names:
         raise UsageError("a vote needs annotators, for example --annotators offline,anna")
-    if name in wanted:
+    if name in names:
         raise UsageError(f"the vote {name!r} cannot be one of its own voters; give it another name")
-    check_annotators(summary_of(store, dataset), wanted)
+    check_annotators(summary_of(store, dataset), names)
     weights = None
     if weighted:
-        weights = rate_raters(store.records(dataset, annotators=wanted), wanted).weights
+        weights = rate_raters(store.records(dataset, annotators=names), names).weights
     votes: list[tuple[str, str]] = []  # item ids with votes as JSON, which takes little memory
-    for record in store.records(dataset, annotators=wanted):
-        result = _vote(record, record.annotations, name, cleanup, weights)
+    for record in store.records(dataset, annotators=names):
+        result = _vote(record, record.annotations, name, cleanup=cleanup, weights=weights)
         if result is not None:
             votes.append((record.item.id, result.model_dump_json(exclude_defaults=True)))
             if on_progress is not None and len(votes) % _SAY_EVERY == 0:
@@ -87,8 +87,8 @@ def vote_records(
     """Add a vote to each record.
 
     Args:
-        records: what to vote on.
-        annotators: whose annotations count; None for all persons in the record.
+        records: the records.
+        annotators: names of the voters; None for all people in the record.
         name: the vote's name.
         cleanup: "mushroom" trims as the SemEval-2025 task did.
 
@@ -102,16 +102,12 @@ def vote_records(
     for record in records:
         _check_free(record, name)
         voters = [
-            annotation
-            for annotation in record.annotations
-            if (
-                annotation.annotator in annotators
-                if annotators
-                else annotation.kind is AnnotatorKind.PERSON
-            )
+            a
+            for a in record.annotations
+            if (a.annotator in annotators if annotators else a.kind is AnnotatorKind.PERSON)
         ]
         result = _vote(record, voters, name, cleanup)
-        yield record if result is None else _with(record, result)
+        yield record if result is None else _add_vote(record, result)
 
 
 def _check_name(name: str) -> None:
@@ -124,18 +120,16 @@ def _check_name(name: str) -> None:
 
 
 def _check_free(record: Record, name: str) -> None:
-    there = record.by(name)
-    if there is not None and there.kind is not AnnotatorKind.VOTE:
+    existing = record.by(name)
+    if existing is not None and existing.kind is not AnnotatorKind.VOTE:
         raise UsageError(
-            f"item {record.item.id!r} has a {there.kind} called {name!r}, which a vote would "
+            f"item {record.item.id!r} has a {existing.kind} called {name!r}, which a vote would "
             "replace; give the vote another name"
         )
 
 
-def _with(record: Record, voted: Annotation) -> Record:
-    others = (
-        annotation for annotation in record.annotations if annotation.annotator != voted.annotator
-    )
+def _add_vote(record: Record, voted: Annotation) -> Record:
+    others = (a for a in record.annotations if a.annotator != voted.annotator)
     return Record(item=record.item, annotations=(*others, voted))
 
 

@@ -76,4 +76,4 @@ def cost_in_words(usage: Usage) -> str:
 
 def responses_in_words(responses: Responses) -> str:
     """Return what somebody responded to questions in one line, empty for nothing."""
-    return " · ".join(f"{name}: {given}" for name, given in responses.items())
+    return " · ".join(f"{name}: {value}" for name, value in responses.items())
