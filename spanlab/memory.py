@@ -144,7 +144,7 @@ class EvidenceMemory:
     ) -> list[MemoryEntry]:
         scope = self._choice.scope
         keys: list[str] = []
-        for key, entry_ids in store.known(scope, looked_up(names)).items():
+        for key, entry_ids in store.keys_in_use(scope, looked_up(names)).items():
             keys += entry_ids or near(key, store.similar(scope, grams(key)))[:_NEAREST]
         query = SearchQuery(claim, before=before)
         admitted = [

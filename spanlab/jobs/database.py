@@ -16,7 +16,7 @@ from sqlalchemy.pool import NullPool
 from spanlab.errors import StoreError
 from spanlab.settings import Settings
 from spanlab.storage.engine import FULL, in_words, is_full
-from spanlab.storage.upgrade import opened
+from spanlab.storage.upgrade import open_database
 from spanlab.storage.urls import database_url, watchful
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def prepare(settings: Settings) -> None:
     """
     from dbos import DBOS
 
-    opened(settings).close()  # which waits for a server that is away
+    open_database(settings).close()  # which waits for a server that is away
     _set_up_dbos()
     try:
         if is_sqlite(settings):

@@ -68,26 +68,26 @@ def require(
     if dataset is None:
         actor.require(permission)
         return None
-    found = _checked_dataset(connection, dataset)
-    if found is None or not found.is_seen_by(actor):
+    checked = _read_checked(connection, dataset)
+    if checked is None or not checked.is_seen_by(actor):
         raise AccessError(_GONE.format(dataset))
-    if not actor.may(permission, found.number):
+    if not actor.may(permission, checked.number):
         raise AccessError(f"{actor.name} may not {permission.value} {dataset!r}: ask its lead")
-    return found
+    return checked
 
 
-def visible(
+def filter_visible(
     connection: Connection, actor: Actor, summaries: Sequence[DatasetSummary]
 ) -> list[DatasetSummary]:
-    """Return those datasets that ``actor`` may see, without the people who are hidden from them."""
+    """Return the datasets that ``actor`` may see, without the people hidden from the actor."""
     if actor.may(Permission.ADMINISTER):
         return list(summaries)
     rows = connection.execute(select(datasets).where(datasets.c.state == READY))
-    found = {one.name: one for one in map(_checked, rows) if one.is_seen_by(actor)}
+    checked = {row.name: row for row in map(_from_row, rows) if row.is_seen_by(actor)}
     return [
-        _shown(summary, found[summary.name], actor)
+        _hide_people(summary, checked[summary.name], actor)
         for summary in summaries
-        if summary.name in found
+        if summary.name in checked
     ]
 
 
@@ -95,14 +95,14 @@ def owns_job(connection: Connection, actor: Actor, dataset: str | None) -> bool:
     """Return whether ``actor`` may see a job of the API by the dataset that it owns."""
     if actor.may(Permission.ADMINISTER):
         return True
-    found = None if dataset is None else _checked_dataset(connection, dataset)
-    return found is not None and actor.may(Permission.READ, found.number)
+    checked = None if dataset is None else _read_checked(connection, dataset)
+    return checked is not None and actor.may(Permission.READ, checked.number)
 
 
-def _shown(summary: DatasetSummary, found: CheckedDataset, actor: Actor) -> DatasetSummary:
-    if not found.always_blind or actor.may(Permission.READ, found.number):
+def _hide_people(summary: DatasetSummary, checked: CheckedDataset, actor: Actor) -> DatasetSummary:
+    if not checked.always_blind or actor.may(Permission.READ, checked.number):
         return summary
-    own = (actor.name_in(found.number), AnnotatorKind.PERSON)
+    own = (actor.name_in(checked.number), AnnotatorKind.PERSON)
     shown = tuple(
         who
         for who in summary.annotators
@@ -111,18 +111,22 @@ def _shown(summary: DatasetSummary, found: CheckedDataset, actor: Actor) -> Data
     return replace(summary, annotators=shown)
 
 
-def _checked_dataset(connection: Connection, name: str) -> CheckedDataset | None:
+def _read_checked(connection: Connection, name: str) -> CheckedDataset | None:
     row = catalog.ready(connection, name)
-    return None if row is None else once(connection, ("checked", name), lambda: _checked(row))
+    return None if row is None else once(connection, ("checked", name), lambda: _from_row(row))
 
 
-def _checked(row: Any) -> CheckedDataset:
+def _from_row(row: Any) -> CheckedDataset:
     """Return what decides of the row of a dataset."""
     settings = DatasetSettings.model_validate_json(row.settings)
     is_version = row.version_of is not None
     number = row.version_of if is_version else row.id
     return CheckedDataset(
-        number, row.name, settings.always_blind, settings.shown_when_done, is_version
+        number=number,
+        name=row.name,
+        always_blind=settings.always_blind,
+        shown_when_done=settings.shown_when_done,
+        is_version=is_version,
     )
 
 
@@ -137,10 +141,10 @@ def note(
 
 
 def follow_name(connection: Connection, dataset: int, name: str, new: str) -> None:
-    """Let people who annotate a dataset as ``name`` go on as ``new``."""
-    here = reviewer_names.c.dataset_id == dataset
-    named = select(reviewer_names.c.subject).where(here)
-    same = update(reviewer_names).where(here, reviewer_names.c.name == name)
+    """Store that people who annotate a dataset as ``name`` are called ``new`` there now."""
+    in_dataset = reviewer_names.c.dataset_id == dataset
+    named = select(reviewer_names.c.subject).where(in_dataset)
+    same = update(reviewer_names).where(in_dataset, reviewer_names.c.name == name)
     connection.execute(same.values(name=new))
     theirs = select(people.c.subject).where(people.c.name == name, people.c.subject.not_in(named))
     for subject in connection.execute(theirs).scalars().all():
@@ -166,8 +170,8 @@ def unused_invitation(connection: Connection, link: str) -> Any:
     return None if row is None or row.kind != "invitation" or row.used is not None else row
 
 
-def described(connection: Connection, rows: Iterable[Any]) -> Iterator[AccessToken]:
-    """Yield what rows say, but for those of datasets that are in the bin."""
+def read_tokens(connection: Connection, rows: Iterable[Any]) -> Iterator[AccessToken]:
+    """Yield the tokens of rows, without those of datasets that are in the bin."""
     names = names_of(connection)
     for row in filter(None, rows):
         if row.dataset_id in names:

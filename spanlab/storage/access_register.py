@@ -16,11 +16,11 @@ from spanlab.errors import NotFoundError, UsageError
 from spanlab.schema import AccessToken, Actor, GrantedRole, LogEntry, Permission, Role
 from spanlab.storage import catalog
 from spanlab.storage.access import (
-    described,
     digest,
     names_of,
     note,
     open_token,
+    read_tokens,
     require,
     unused_invitation,
 )
@@ -67,13 +67,13 @@ class AccessRegister:
                 login of their own in the log. None for now.
         """
         with self._database.writing() as connection:
-            here = people.c.subject == subject
-            seen = connection.execute(select(people.c.seen).where(here)).scalar_one_or_none()
-            now: dict[str, Any] = {"email": email, "seen": _now()}
-            changed = connection.execute(update(people).where(here).values(now))
+            is_person = people.c.subject == subject
+            seen = connection.execute(select(people.c.seen).where(is_person)).scalar_one_or_none()
+            row: dict[str, Any] = {"email": email, "seen": _now()}
+            changed = connection.execute(update(people).where(is_person).values(row))
             if not changed.rowcount:
                 free = _free_name(connection, name)
-                connection.execute(insert(people).values({"subject": subject, "name": free} | now))
+                connection.execute(insert(people).values({"subject": subject, "name": free} | row))
             actor = _actor(connection, subject, email)
             if since is None or seen is None or datetime.fromisoformat(seen) < since:
                 note(connection, actor, "login")
@@ -85,7 +85,7 @@ class AccessRegister:
             return _actor(connection, subject, email)
 
     def bearer(self, token: str, kind: TokenKind = "key") -> Actor | None:
-        """Return who brings a token: a program its key, a person the cookie of an invitation.
+        """Return the actor of a token: a program by its key, a person by an invitation's cookie.
 
         Args:
             token: what they bring.
@@ -100,13 +100,13 @@ class AccessRegister:
             if row is None or row.kind != kind or (kind == "invitation" and row.used is None):
                 return None
             subject = f"{row.kind}:{row.id}"
-            found = _actor(connection, subject) if row.kind == "invitation" else None
-        name = row.label if found is None else found.name
+            guest = _actor(connection, subject) if row.kind == "invitation" else None
+        name = row.label if guest is None else guest.name
         granted = {row.dataset_id: frozenset({Role(row.role)})}
-        return Actor(subject, name, granted, {} if found is None else found.names)
+        return Actor(subject, name, granted, {} if guest is None else guest.names)
 
     def accept(self, link: str, worker: str | None = None) -> str | None:
-        """Let one person have an invitation: its link opens nothing from now on.
+        """Accept an invitation for one person: its link opens nothing from now on.
 
         Args:
             link: the token of the link.
@@ -124,8 +124,8 @@ class AccessRegister:
             still = (access_tokens.c.id == row.id, access_tokens.c.used.is_(None))
             if not connection.execute(update(access_tokens).where(*still).values(values)).rowcount:
                 return None  # somebody else was quicker
-            subject, wanted = f"invitation:{row.id}", row.label or worker or f"guest {row.id[:4]}"
-            name = _free_name(connection, wanted)
+            subject = f"invitation:{row.id}"
+            name = _free_name(connection, row.label or worker or f"guest {row.id[:4]}")
             connection.execute(
                 insert(people).values({"subject": subject, "name": name, "seen": _now()})
             )
@@ -135,7 +135,7 @@ class AccessRegister:
     def invitation(self, link: str) -> AccessToken | None:
         """Return the invitation of a link that can still be accepted."""
         with self._database.reading() as connection:
-            return next(described(connection, [unused_invitation(connection, link)]), None)
+            return next(read_tokens(connection, [unused_invitation(connection, link)]), None)
 
     def own_invitation(self) -> AccessToken | None:
         """Return the invitation that the actor came by; None for others."""
@@ -144,7 +144,7 @@ class AccessRegister:
             return None
         with self._database.reading() as connection:
             query = select(access_tokens).where(access_tokens.c.id == number)
-            return next(described(connection, connection.execute(query)), None)
+            return next(read_tokens(connection, connection.execute(query)), None)
 
     def grant(self, subject: str, role: Role, dataset: str | None = None) -> None:
         """Give somebody a role, for a dataset or for all.
@@ -160,22 +160,22 @@ class AccessRegister:
             NotFoundError: there is no such dataset, or nobody of this name.
         """
         with self._database.writing() as connection:
-            who, number = self._place(connection, subject, dataset)
-            connection.execute(delete(roles).where(*_granted(who, role, number)))
-            row = {"subject": who, "dataset_id": number, "role": role.value}
+            grantee, number = self._resolve(connection, subject, dataset)
+            connection.execute(delete(roles).where(*_granted(grantee, role, number)))
+            row = {"subject": grantee, "dataset_id": number, "role": role.value}
             row |= {"granted_by": self._actor.subject, "at": _now()}
             connection.execute(insert(roles).values(row))
-            note(connection, self._actor, "role granted", dataset, f"{role.value} to {who}")
+            self._note(connection, "role granted", dataset, f"{role.value} to {grantee}")
 
     def revoke(self, subject: str, role: Role, dataset: str | None = None) -> None:
         """Take a role back; raises as ``grant`` does, and NotFoundError if they do not have it."""
         with self._database.writing() as connection:
-            who, number = self._place(connection, subject, dataset)
-            gone = connection.execute(delete(roles).where(*_granted(who, role, number)))
-            if not gone.rowcount:
+            grantee, number = self._resolve(connection, subject, dataset)
+            deleted = connection.execute(delete(roles).where(*_granted(grantee, role, number)))
+            if not deleted.rowcount:
                 where = "for all datasets" if dataset is None else f"in {dataset!r}"
                 raise NotFoundError(f"{subject!r} is no {role.value} {where}")
-            note(connection, self._actor, "role revoked", dataset, f"{role.value} of {who}")
+            self._note(connection, "role revoked", dataset, f"{role.value} of {grantee}")
 
     def granted(self) -> list[GrantedRole]:
         """Return the roles that the actor may give or take, those for all datasets first."""
@@ -199,7 +199,7 @@ class AccessRegister:
         expires: datetime | None = None,
         code: str | None = None,
     ) -> str:
-        """Make a key, or an invitation's link, and return what opens the door, this once.
+        """Make a key or an invitation, and return its secret, which is shown this once.
 
         Raises:
             AccessError: the actor does not lead there; keys for all are made by leads of all.
@@ -225,7 +225,7 @@ class AccessRegister:
                 "code": code,
             }
             connection.execute(insert(access_tokens).values(values))
-            note(connection, self._actor, f"{kind} made", dataset, f"{values['id']} {role.value}")
+            self._note(connection, f"{kind} made", dataset, f"{values['id']} {role.value}")
         return token
 
     def tokens(self, kind: TokenKind) -> list[AccessToken]:
@@ -233,27 +233,28 @@ class AccessRegister:
         query = select(access_tokens).where(access_tokens.c.kind == kind)
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(access_tokens.c.at.desc())).all()
-            return list(described(connection, [row for row in rows if self._leads(row.dataset_id)]))
+            own = [row for row in rows if self._leads(row.dataset_id)]
+            return list(read_tokens(connection, own))
 
     def revoke_token(self, kind: TokenKind, token_id: str) -> None:
-        """Let a key or invitation open nothing any more, nor the cookie that it became.
+        """Revoke a key or an invitation, with the cookie that it became.
 
         Raises:
             NotFoundError: there is none of this id that the actor may revoke.
         """
-        here = (access_tokens.c.id == token_id, access_tokens.c.kind == kind)
+        is_token = (access_tokens.c.id == token_id, access_tokens.c.kind == kind)
         with self._database.writing() as connection:
-            row = connection.execute(select(access_tokens).where(*here)).one_or_none()
+            row = connection.execute(select(access_tokens).where(*is_token)).one_or_none()
             if row is None or not self._leads(row.dataset_id):
                 raise NotFoundError(f"there is no {kind} {token_id!r}")
-            connection.execute(update(access_tokens).where(*here).values(revoked=_now()))
+            connection.execute(update(access_tokens).where(*is_token).values(revoked=_now()))
             dataset = names_of(connection).get(row.dataset_id)
-            note(connection, self._actor, f"{kind} revoked", dataset, token_id)
+            self._note(connection, f"{kind} revoked", dataset, token_id)
 
     def note(self, action: str, dataset: str | None = None, about: str = "") -> None:
         """Append to the log what the actor does."""
         with self._database.writing() as connection:
-            note(connection, self._actor, action, dataset, about)
+            self._note(connection, action, dataset, about)
 
     def log(self, limit: int = 1000) -> list[LogEntry]:
         """Return who did what, the newest first.
@@ -261,12 +262,15 @@ class AccessRegister:
         Raises:
             AccessError: the actor is no lead of all datasets.
         """
-        columns = (access_log.c[each.name] for each in fields(LogEntry))
+        columns = (access_log.c[field.name] for field in fields(LogEntry))
         query = select(*columns).order_by(access_log.c.id.desc()).limit(limit)
         with self._database.reading() as connection:
             require(connection, self._actor, Permission.ADMINISTER, None)
             rows = connection.execute(query).all()
-        return [LogEntry(datetime.fromisoformat(at), *others) for at, *others in rows]
+        return [LogEntry(datetime.fromisoformat(at), *details) for at, *details in rows]
+
+    def _note(self, connection: Connection, action: str, dataset: str | None, about: str) -> None:
+        note(connection, self._actor, action, dataset=dataset, about=about)
 
     def _leads(self, dataset: int | None) -> bool:
         if dataset is None:
@@ -284,7 +288,7 @@ class AccessRegister:
         # Not `find`, which gives a version away by its error, and takes a connection that writes.
         return catalog.find(connection, dataset).id
 
-    def _place(
+    def _resolve(
         self, connection: Connection, subject: str, dataset: str | None
     ) -> tuple[str, int | None]:
         number = self._number(connection, dataset)
@@ -292,19 +296,19 @@ class AccessRegister:
             return subject, number
         if "@" in subject:
             return EMAIL + subject.casefold(), number
-        found = connection.execute(select(people.c.subject).where(people.c.name == subject))
-        who = found.scalar_one_or_none()
-        if who is None:
+        rows = connection.execute(select(people.c.subject).where(people.c.name == subject))
+        person = rows.scalar_one_or_none()
+        if person is None:
             raise NotFoundError(
                 f"nobody called {subject!r} has logged in: name an e-mail address, or oidc: and "
                 "what the provider calls them"
             )
-        return who, number
+        return person, number
 
 
 def _actor(connection: Connection, subject: str, email: str | None = None) -> Actor:
-    found = connection.execute(select(people.c.name).where(people.c.subject == subject))
-    name = found.scalar_one_or_none() or "somebody"
+    rows = connection.execute(select(people.c.name).where(people.c.subject == subject))
+    name = rows.scalar_one_or_none() or "somebody"
     mine = [subject] if email is None else [subject, EMAIL + email.casefold()]
     granted: dict[int | None, set[Role]] = defaultdict(set)
     columns = (roles.c.dataset_id, roles.c.role)
@@ -314,21 +318,21 @@ def _actor(connection: Connection, subject: str, email: str | None = None) -> Ac
     return Actor(
         subject,
         name,
-        {number: frozenset(held) for number, held in granted.items()},
+        {number: frozenset(held_roles) for number, held_roles in granted.items()},
         {row.dataset_id: row.name for row in names},
     )
 
 
 def _free_name(connection: Connection, name: str) -> str:
     """Return a name that no person has, nor anybody who annotated a dataset before they came."""
-    wanted = " ".join(name.split())[:100] or "somebody"
-    for called in chain((wanted,), (f"{wanted} ({number})" for number in count(2))):
-        taken = (
-            select(people.c.name).where(people.c.name == called),
-            select(annotators.c.name).where(annotators.c.name == called),
+    base_name = " ".join(name.split())[:100] or "somebody"
+    for candidate in chain((base_name,), (f"{base_name} ({number})" for number in count(2))):
+        holders = (
+            select(people.c.name).where(people.c.name == candidate),
+            select(annotators.c.name).where(annotators.c.name == candidate),
         )
-        if not any(connection.execute(query).first() for query in taken):
-            return called
+        if not any(connection.execute(query).first() for query in holders):
+            return candidate
     raise AssertionError
 
 

@@ -47,8 +47,8 @@ def rename(connection: Connection, dataset: DatasetRow, name: str, new: str) -> 
         UsageError: ``new`` cannot name an annotator.
         StoreError: it is taken, or an import is under way.
     """
-    by_name = _open(connection, dataset)
-    who = _named(by_name, dataset, name)
+    by_name = _lock_dataset(connection, dataset)
+    annotator = _find(by_name, dataset, name)
     try:
         _NAME.validate_python(new)
     except ValidationError as error:
@@ -60,13 +60,13 @@ def rename(connection: Connection, dataset: DatasetRow, name: str, new: str) -> 
             f"{dataset.name!r} has an annotator {new!r} already: merge the two instead"
         )
     connection.execute(
-        update(annotators).where(*_is(annotators.c.id, dataset, who)).values(name=new)
+        update(annotators).where(*_is_by(annotators.c.id, dataset, annotator)).values(name=new)
     )
     rename_mentions(connection, dataset, name, new)
 
 
 def merge(connection: Connection, dataset: DatasetRow, name: str, into: str) -> int:
-    """Let what one annotator said be said by another one, and remove the first.
+    """Move the annotations of one annotator to another one, and remove the first.
 
     Where both annotated an item, what ``into`` said stays and the other annotation goes.
 
@@ -78,32 +78,32 @@ def merge(connection: Connection, dataset: DatasetRow, name: str, into: str) -> 
         UsageError: it is the same annotator twice.
         StoreError: they are of two kinds, or an import is under way.
     """
-    by_name = _open(connection, dataset)
-    who, other = _named(by_name, dataset, name), _named(by_name, dataset, into)
-    if who == other:
+    by_name = _lock_dataset(connection, dataset)
+    source, target = (_find(by_name, dataset, name), _find(by_name, dataset, into))
+    if source == target:
         raise UsageError(f"{name!r} cannot be merged into itself")
-    if who.kind is not other.kind:
-        raise StoreError(f"{name!r} is a {who.kind.value}, {into!r} is a {other.kind.value}")
-    positions = set(_positions(connection, dataset, who))
-    both = positions & set(_positions(connection, dataset, other))
-    _let_go(connection, dataset, who)
+    if source.kind is not target.kind:
+        raise StoreError(f"{name!r} is a {source.kind.value}, {into!r} is a {target.kind.value}")
+    positions = set(_positions(connection, dataset, source))
+    shared = positions & set(_positions(connection, dataset, target))
+    _mark_leaving(connection, dataset, source)
     tally = StatusTally()
-    for piece in _pieces(sorted(positions - both)):
-        kept = _take_out(connection, dataset, who, piece)
-        for row in kept[annotated]:
+    for piece in _pieces(sorted(positions - shared)):
+        rows_by_table = _delete_rows(connection, dataset, source, piece)
+        for row in rows_by_table[annotated]:
             annotation = Annotation.model_validate_json(row["json"])
-            tally.move(other.id, None, annotation.status)
-            entry = search.of_annotation(row["position"], other.id, annotation)
+            tally.move(target.id, None, annotation.status)
+            entry = search.of_annotation(row["position"], target.id, annotation)
             search.put(connection, dataset.id, [entry])
-        for table, rows in kept.items():
+        for table, rows in rows_by_table.items():
             if rows:
-                owned = [{**row, "annotator_id": other.id} for row in rows]
+                owned = [{**row, "annotator_id": target.id} for row in rows]
                 connection.execute(insert(table), owned)
     tally.write(connection, dataset.id)
-    _remove(connection, dataset, who)
+    _remove(connection, dataset, source)
     rename_mentions(connection, dataset, name, into)
-    _judge(connection, dataset, sorted(positions))
-    return len(both)
+    _update(connection, dataset, sorted(positions))
+    return len(shared)
 
 
 def remove(connection: Connection, dataset: DatasetRow, name: str) -> None:
@@ -113,16 +113,16 @@ def remove(connection: Connection, dataset: DatasetRow, name: str) -> None:
         NotFoundError: nobody of this name has annotated the dataset.
         StoreError: an import is under way.
     """
-    who = _named(_open(connection, dataset), dataset, name)
-    positions = _positions(connection, dataset, who)
-    _let_go(connection, dataset, who)
-    _remove(connection, dataset, who)
+    annotator = _find(_lock_dataset(connection, dataset), dataset, name)
+    positions = _positions(connection, dataset, annotator)
+    _mark_leaving(connection, dataset, annotator)
+    _remove(connection, dataset, annotator)
     campaigns.forget_person(connection, dataset, name)
-    _judge(connection, dataset, positions)
+    _update(connection, dataset, positions)
 
 
 def set_gold(connection: Connection, dataset: DatasetRow, name: str, *, gold: bool) -> None:
-    """Let what a person said count as gold labels, or as that person's again.
+    """Make a person's annotations gold labels, or that person's again.
 
     Nobody can review under a name that stands for gold labels.
 
@@ -130,14 +130,17 @@ def set_gold(connection: Connection, dataset: DatasetRow, name: str, *, gold: bo
         NotFoundError: nobody of this name has annotated the dataset.
         StoreError: it is a detector or a vote, or an import is under way.
     """
-    who = _named(_open(connection, dataset), dataset, name)
-    if who.kind not in {AnnotatorKind.PERSON, AnnotatorKind.GOLD}:
-        raise StoreError(f"{name!r} is a {who.kind.value}: what a person said can be gold labels")
+    annotator = _find(_lock_dataset(connection, dataset), dataset, name)
+    if annotator.kind not in {AnnotatorKind.PERSON, AnnotatorKind.GOLD}:
+        raise StoreError(
+            f"{name!r} is a {annotator.kind.value}: what a person said can be gold labels"
+        )
     kind = AnnotatorKind.GOLD if gold else AnnotatorKind.PERSON
-    here = _is(annotators.c.id, dataset, who)
-    connection.execute(update(annotators).where(*here).values(kind=kind.value))
-    positions = _positions(connection, dataset, who)
-    mine = select(annotated).where(*_is(annotated.c.annotator_id, dataset, who))
+    is_annotator = _is_by(annotators.c.id, dataset, annotator)
+    connection.execute(update(annotators).where(*is_annotator).values(kind=kind.value))
+    positions = _positions(connection, dataset, annotator)
+    by_them = _is_by(annotated.c.annotator_id, dataset, annotator)
+    mine = select(annotated).where(*by_them)
     for piece in _pieces(positions):
         rows = connection.execute(mine.where(annotated.c.position.in_(piece))).mappings()
         for row in rows.all():
@@ -145,12 +148,12 @@ def set_gold(connection: Connection, dataset: DatasetRow, name: str, *, gold: bo
                 update={"kind": kind}
             )
             at = annotated.c.position == row["position"]
-            change = update(annotated).where(*_is(annotated.c.annotator_id, dataset, who), at)
+            change = update(annotated).where(*by_them, at)
             connection.execute(change.values(json=to_json(annotation)))
-    _judge(connection, dataset, positions)
+    _update(connection, dataset, positions)
 
 
-def _open(connection: Connection, dataset: DatasetRow) -> dict[str, AnnotatorRow]:
+def _lock_dataset(connection: Connection, dataset: DatasetRow) -> dict[str, AnnotatorRow]:
     """Keep others from writing annotations until the transaction ends; return who there is."""
     loading = select(loads.c.dataset_id).where(loads.c.dataset_id == dataset.id)
     if connection.execute(loading).one_or_none() is not None:
@@ -159,58 +162,62 @@ def _open(connection: Connection, dataset: DatasetRow) -> dict[str, AnnotatorRow
     return annotators_of(connection, dataset.id)
 
 
-def _named(by_name: dict[str, AnnotatorRow], dataset: DatasetRow, name: str) -> AnnotatorRow:
+def _find(by_name: dict[str, AnnotatorRow], dataset: DatasetRow, name: str) -> AnnotatorRow:
     if name not in by_name:
-        there = ", ".join(map(repr, by_name)) or "nobody"
-        raise NotFoundError(f"{dataset.name!r} has no annotator {name!r}; it has: {there}")
+        known_names = ", ".join(map(repr, by_name)) or "nobody"
+        raise NotFoundError(f"{dataset.name!r} has no annotator {name!r}; it has: {known_names}")
     return by_name[name]
 
 
-def _is(column: Any, dataset: DatasetRow, who: AnnotatorRow) -> list[ColumnElement[bool]]:
-    return [column.table.c.dataset_id == dataset.id, column == who.id]
+def _is_by(column: Any, dataset: DatasetRow, annotator: AnnotatorRow) -> list[ColumnElement[bool]]:
+    return [column.table.c.dataset_id == dataset.id, column == annotator.id]
 
 
-def _positions(connection: Connection, dataset: DatasetRow, who: AnnotatorRow) -> list[int]:
-    query = select(annotated.c.position).where(*_is(annotated.c.annotator_id, dataset, who))
+def _positions(connection: Connection, dataset: DatasetRow, annotator: AnnotatorRow) -> list[int]:
+    by_them = _is_by(annotated.c.annotator_id, dataset, annotator)
+    query = select(annotated.c.position).where(*by_them)
     return list(connection.execute(query.order_by(annotated.c.position)).scalars())
 
 
 def _pieces(positions: Sequence[int]) -> Iterator[Sequence[int]]:
-    for first in range(0, len(positions), _PIECE):
-        yield positions[first : first + _PIECE]
+    for start in range(0, len(positions), _PIECE):
+        yield positions[start : start + _PIECE]
 
 
-def _let_go(connection: Connection, dataset: DatasetRow, who: AnnotatorRow) -> None:
-    here = _is(annotators.c.id, dataset, who)
-    connection.execute(update(annotators).where(*here).values(kind=LEAVING))
+def _mark_leaving(connection: Connection, dataset: DatasetRow, annotator: AnnotatorRow) -> None:
+    is_annotator = _is_by(annotators.c.id, dataset, annotator)
+    connection.execute(update(annotators).where(*is_annotator).values(kind=LEAVING))
 
 
-def _take_out(
-    connection: Connection, dataset: DatasetRow, who: AnnotatorRow, positions: Sequence[int]
+def _delete_rows(
+    connection: Connection, dataset: DatasetRow, annotator: AnnotatorRow, positions: Sequence[int]
 ) -> dict[Table, list[dict[str, Any]]]:
     """Delete an annotator's rows at ``positions``, and return them; parents come first."""
-    taken: dict[Table, list[dict[str, Any]]] = {}
+    rows_by_table: dict[Table, list[dict[str, Any]]] = {}
     for table in (annotated, reviews, operations):
-        here = [*_is(table.c.annotator_id, dataset, who), table.c.position.in_(positions)]
-        taken[table] = [
-            dict(row) for row in connection.execute(select(table).where(*here)).mappings()
+        where = [*_is_by(table.c.annotator_id, dataset, annotator), table.c.position.in_(positions)]
+        rows_by_table[table] = [
+            dict(row) for row in connection.execute(select(table).where(*where)).mappings()
         ]
-    for table in reversed(taken):
-        here = [*_is(table.c.annotator_id, dataset, who), table.c.position.in_(positions)]
-        connection.execute(delete(table).where(*here))
-    gone = [search.SearchEntry(position, who.id, ()) for position in positions]
-    search.put(connection, dataset.id, gone)
-    return taken
+    for table in reversed(rows_by_table):
+        where = [
+            *_is_by(table.c.annotator_id, dataset, annotator),
+            table.c.position.in_(positions),
+        ]
+        connection.execute(delete(table).where(*where))
+    entries = [search.SearchEntry(position, annotator.id, ()) for position in positions]
+    search.put(connection, dataset.id, entries)
+    return rows_by_table
 
 
-def _remove(connection: Connection, dataset: DatasetRow, who: AnnotatorRow) -> None:
-    for piece in _pieces(_positions(connection, dataset, who)):
-        _take_out(connection, dataset, who, piece)
-    connection.execute(delete(annotators).where(*_is(annotators.c.id, dataset, who)))
+def _remove(connection: Connection, dataset: DatasetRow, annotator: AnnotatorRow) -> None:
+    for piece in _pieces(_positions(connection, dataset, annotator)):
+        _delete_rows(connection, dataset, annotator, piece)
+    connection.execute(delete(annotators).where(*_is_by(annotators.c.id, dataset, annotator)))
 
 
-def _judge(connection: Connection, dataset: DatasetRow, positions: Sequence[int]) -> None:
-    """Work out anew what depends on all annotations of an item."""
+def _update(connection: Connection, dataset: DatasetRow, positions: Sequence[int]) -> None:
+    """Work out anew the queue values of items at ``positions``, from all their annotations."""
     for piece in _pieces(positions):
         update_values(connection, dataset.id, stored_at(connection, dataset.id, piece), piece)
 
@@ -239,46 +246,46 @@ def rename_mentions(connection: Connection, dataset: DatasetRow, name: str, new:
             connection.execute(change, [at | to for at, to in zip(keys, texts, strict=True)])
     _rename_in_logs(connection, dataset, (name, new))
     # What this person looks at is reserved again with the next edit, under the new name.
-    held = (reservations.c.dataset_id == dataset.id, reservations.c.reviewer == name)
-    connection.execute(delete(reservations).where(*held))
+    is_reserved = (reservations.c.dataset_id == dataset.id, reservations.c.reviewer == name)
+    connection.execute(delete(reservations).where(*is_reserved))
     campaigns.rename_person(connection, dataset, name, new)
 
-    def renamed(names: Iterable[str]) -> tuple[str, ...]:
+    def rename_all(names: Iterable[str]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(new if who == name else who for who in names))
 
-    def assign(settings: DatasetSettings) -> DatasetSettings:
+    def rename_in_settings(settings: DatasetSettings) -> DatasetSettings:
         stays = new in settings.assigned_to and new not in settings.away
         away = [new if who == name else who for who in settings.away if who != name or not stays]
         plan = settings.measurement
         if plan is not None:
-            (annotator,), reviewers = renamed([plan.annotator]), renamed(plan.reviewers)
+            (annotator,), reviewers = rename_all([plan.annotator]), rename_all(plan.reviewers)
             plan = plan.model_copy(update={"annotator": annotator, "reviewers": reviewers})
         setups = [
-            setup.model_copy(update={"annotator": renamed([setup.annotator])[0]})
+            setup.model_copy(update={"annotator": rename_all([setup.annotator])[0]})
             for setup in settings.setups
         ]
         update = {
-            "assigned_to": renamed(settings.assigned_to),
+            "assigned_to": rename_all(settings.assigned_to),
             "away": tuple(dict.fromkeys(away)),
             "measurement": plan,
             "setups": tuple(setups),
         }
         return settings.model_copy(update=update)
 
-    change_settings(connection, dataset.name, assign)
+    change_settings(connection, dataset.name, rename_in_settings)
 
 
 def _rename_in_logs(connection: Connection, dataset: DatasetRow, names: tuple[str, str]) -> None:
     """Write operations anew that mention the first of two names: they cannot be updated."""
     here = annotators.c.dataset_id == dataset.id
     kinds = connection.execute(select(annotators.c.id.label("who"), annotators.c.kind).where(here))
-    before = [{"who": row.who, "was": row.kind} for row in kinds]
+    kinds_before = [{"who": row.who, "was": row.kind} for row in kinds]
     connection.execute(update(annotators).where(here).values(kind=LEAVING))
     for rows in _mentions(connection, dataset, operations, names):
         connection.execute(delete(operations).where(*_is_row(operations)), _keys(operations, rows))
         connection.execute(insert(operations), rows)
-    again = update(annotators).where(here, annotators.c.id == bindparam("who"))
-    connection.execute(again.values(kind=bindparam("was")), before)
+    restore = update(annotators).where(here, annotators.c.id == bindparam("who"))
+    connection.execute(restore.values(kind=bindparam("was")), kinds_before)
 
 
 def _is_row(table: Table) -> list[ColumnElement[bool]]:
@@ -301,41 +308,41 @@ def _mentions(
     name, new = names
     quoted = json.dumps(name, ensure_ascii=False)
     texts = _TEXTS[table]
-    wanted = [table.c[column].contains(quoted, autoescape=True) for column in texts]
+    conditions = [table.c[column].contains(quoted, autoescape=True) for column in texts]
     if "author" in table.c:
-        wanted.append(table.c.author == name)
-    for first in range(0, dataset.n_items, _PIECE):
-        piece = table.c.position.between(first, first + _PIECE - 1)
-        query = select(table).where(table.c.dataset_id == dataset.id, piece, or_(*wanted))
+        conditions.append(table.c.author == name)
+    for start in range(0, dataset.n_items, _PIECE):
+        piece = table.c.position.between(start, start + _PIECE - 1)
+        query = select(table).where(table.c.dataset_id == dataset.id, piece, or_(*conditions))
         rows = [dict(row) for row in connection.execute(query).mappings()]
         for row in rows:
-            row |= {column: _renamed(row[column], name, new) for column in texts}
+            row |= {column: _rename_in_json(row[column], name, new) for column in texts}
             if row.get("author") == name:
                 row["author"] = new
         if rows:
             yield rows
 
 
-def _renamed(text: str | None, name: str, new: str) -> str | None:
+def _rename_in_json(text: str | None, name: str, new: str) -> str | None:
     if text is None:
         return None
-    changed = _walked(json.loads(text), name, new)
+    changed = _rename_in_value(json.loads(text), name, new)
     return json.dumps(changed, ensure_ascii=False, separators=(",", ":"))
 
 
-def _walked(value: Any, name: str, new: str) -> Any:
+def _rename_in_value(value: Any, name: str, new: str) -> Any:
     if isinstance(value, list):
-        return [_walked(inner, name, new) for inner in value]
+        return [_rename_in_value(inner, name, new) for inner in value]
     if not isinstance(value, dict):
         return value
-    kept = _HOW_MADE | {"trace"} if value.get("voters") else {"trace"}
+    untouched = _HOW_MADE | {"trace"} if value.get("voters") else {"trace"}
     return {
         key: inner
-        if key in kept
-        else list(dict.fromkeys(new if who == name else who for who in inner))
+        if key in untouched
+        else list(dict.fromkeys(new if voter == name else voter for voter in inner))
         if key == "voters" and isinstance(inner, list)
         else new
         if key in _NAMES and inner == name
-        else _walked(inner, name, new)
+        else _rename_in_value(inner, name, new)
         for key, inner in value.items()
     }

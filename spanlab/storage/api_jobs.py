@@ -37,8 +37,8 @@ def find(connection: Connection, ids: Collection[str] | None, limit: int) -> lis
     query = select(api_jobs.c.id, datasets.c.name, api_jobs.c.total)
     query = query.select_from(api_jobs.outerjoin(datasets, ready))
     query = query.order_by(api_jobs.c.created.desc(), api_jobs.c.id)
-    chosen = query.limit(limit) if ids is None else query.where(api_jobs.c.id.in_(list(ids)))
-    return [StoredJob(*row) for row in connection.execute(chosen)]
+    limited = query.limit(limit) if ids is None else query.where(api_jobs.c.id.in_(list(ids)))
+    return [StoredJob(*row) for row in connection.execute(limited)]
 
 
 def forget(connection: Connection, job_id: str) -> DatasetRow | None:
@@ -49,8 +49,8 @@ def forget(connection: Connection, job_id: str) -> DatasetRow | None:
     Raises:
         NotFoundError: the API has no such job.
     """
-    taken = delete(api_jobs).where(api_jobs.c.id == job_id)
-    row = connection.execute(taken.returning(api_jobs.c.dataset_id, api_jobs.c.total)).one_or_none()
+    job = delete(api_jobs).where(api_jobs.c.id == job_id)
+    row = connection.execute(job.returning(api_jobs.c.dataset_id, api_jobs.c.total)).one_or_none()
     if row is None:
         raise NotFoundError(f"there is no job {job_id!r}")
     owned = (datasets.c.id == row.dataset_id, datasets.c.state == READY)

@@ -107,34 +107,34 @@ def part_of(
     connection: Connection, dataset: DatasetRow, settings: DatasetSettings, name: str
 ) -> PersonProgress:
     """Count what a plan gives to one person: a share, or what too few others have."""
-    who = annotators_of(connection, dataset.id).get(name)
+    annotator = annotators_of(connection, dataset.id).get(name)
     everybody: Sequence[str] = settings.assigned_to
     is_away = name in settings.away
     share = settings.share_of(name)
-    planned = given = _planned(dataset, settings)
+    planned = is_own = _planned(dataset, settings)
     if share is not None:
-        given = and_(planned, is_of_share(dataset, share))
+        is_own = and_(planned, is_of_share(dataset, share))
     elif name in everybody:  # those of their share that they have finished stay theirs
-        before = AssignedShare(everybody.index(name), len(everybody), settings.overlap)
-        given = and_(planned, is_of_share(dataset, before))
+        old_share = AssignedShare(everybody.index(name), len(everybody), settings.overlap)
+        is_own = and_(planned, is_of_share(dataset, old_share))
     elif everybody:
-        given = false()
+        is_own = false()
     elif not is_away:
-        held = held_by_others(dataset, name, queue_values.c.position)
-        given = and_(planned, queue_values.c.n_people + held < settings.overlap)
+        n_held = held_by_others(dataset, name, queue_values.c.position)
+        is_own = and_(planned, queue_values.c.n_people + n_held < settings.overlap)
     if share is not None and not share.away and not settings.known:
         assigned = share.size(dataset.n_items)
     else:
-        assigned = connection.execute(_over_items(dataset, func.count()).where(given)).scalar_one()
+        assigned = connection.execute(_over_items(dataset, func.count()).where(is_own)).scalar_one()
     # All else is counted over what the person has annotated.
     mine = (
-        _over_items(dataset, annotated.c.status, func.count(), func.sum(case((given, 1), else_=0)))
+        _over_items(dataset, annotated.c.status, func.count(), func.sum(case((is_own, 1), else_=0)))
         .join(
             annotated,
             (annotated.c.dataset_id == dataset.id)
             & (annotated.c.position == queue_values.c.position),
         )
-        .where(planned, annotated.c.annotator_id == (-1 if who is None else who.id))
+        .where(planned, annotated.c.annotator_id == (-1 if annotator is None else annotator.id))
         .group_by(annotated.c.status)
     )
     counts = {Status(status): (n, n_given) for status, n, n_given in connection.execute(mine)}
@@ -144,16 +144,17 @@ def part_of(
     if everybody and name not in everybody:
         return PersonProgress(name, beyond=done)
     if is_away:
-        return PersonProgress(name, done_given, done_given, beyond=done - done_given)
+        return PersonProgress(name, done_given, done=done_given, beyond=done - done_given)
     if not everybody:  # who has finished or skipped an item was given it
         assigned += done - done_given + skipped - skipped_given
         done_given, skipped_given = done, skipped
-    return PersonProgress(name, assigned, done_given, skipped_given, done - done_given)
+    beyond = done - done_given
+    return PersonProgress(name, assigned, done=done_given, skipped=skipped_given, beyond=beyond)
 
 
-def _over_items(dataset: DatasetRow, *what: ColumnElement[Any]) -> Select[Any]:
+def _over_items(dataset: DatasetRow, *columns: ColumnElement[Any]) -> Select[Any]:
     return (
-        select(*what)
+        select(*columns)
         .select_from(queue_values)
         .where(
             queue_values.c.dataset_id == dataset.id,
@@ -206,7 +207,8 @@ def finished(connection: Connection, dataset: DatasetRow) -> tuple[FinishedItem,
         .having(at.is_not(None))
     )
     finished_items = [
-        FinishedItem(who, item, datetime.fromisoformat(on), spent) for who, item, on, spent in rows
+        FinishedItem(person, item, datetime.fromisoformat(finished_at), seconds)
+        for person, item, finished_at, seconds in rows
     ]
     return tuple(sorted(finished_items, key=attrgetter("at", "annotator", "item_id")))
 
@@ -224,6 +226,8 @@ def is_of_share(dataset: DatasetRow, share: AssignedShare) -> ColumnElement[bool
         finished = people_with(dataset, Status.DONE).where(
             annotated.c.position == position, annotators.c.name == name
         )
-        left = and_(rank(number) < rank(share.number), ~finished.correlate(queue_values).exists())
-        reached = reached - case((left, 1), else_=0)
+        is_free = and_(
+            rank(number) < rank(share.number), ~finished.correlate(queue_values).exists()
+        )
+        reached = reached - case((is_free, 1), else_=0)
     return reached < share.each

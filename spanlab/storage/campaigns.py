@@ -57,11 +57,11 @@ class KnownItems:
     @property
     def hidden(self) -> tuple[GivenItem, ...]:
         """Those among others, in no test."""
-        return tuple(each for each in self.given if not each.attempt)
+        return tuple(item for item in self.given if not item.attempt)
 
     def test(self, attempt: int) -> tuple[GivenItem, ...]:
         """Return the items of one test."""
-        return tuple(each for each in self.given if each.attempt == attempt)
+        return tuple(item for item in self.given if item.attempt == attempt)
 
 
 class Entrance(NamedTuple):
@@ -84,34 +84,34 @@ class ReadGuidelines(NamedTuple):
 
 def is_known(dataset: DatasetRow, position: ColumnElement[int]) -> ColumnElement[bool]:
     """Return the condition that the item at ``position`` has gold labels."""
-    return position.in_(_known(dataset))
+    return position.in_(_select_known(dataset))
 
 
 def is_given(
     dataset: DatasetRow, reviewer: str, position: ColumnElement[int]
 ) -> ColumnElement[bool]:
     """Return the condition that the item at ``position`` was given to a person as a known one."""
-    given = select(known_given.c.position).where(*_of(known_given, dataset, reviewer))
+    given = select(known_given.c.position).where(*_rows_of(known_given, dataset, reviewer))
     return position.in_(given)
 
 
-def _known(dataset: DatasetRow) -> Select[tuple[int]]:
-    return _said(dataset, annotated.c.position).where(
+def _select_known(dataset: DatasetRow) -> Select[tuple[int]]:
+    return _select_annotated(dataset, annotated.c.position).where(
         annotated.c.position < dataset.n_items,
         annotated.c.status == Status.DONE.value,
         annotators.c.kind == AnnotatorKind.GOLD.value,
     )
 
 
-def _said(dataset: DatasetRow, what: ColumnElement[Any]) -> Select[Any]:
+def _select_annotated(dataset: DatasetRow, column: ColumnElement[Any]) -> Select[Any]:
     """Select ``what`` of the annotations of a dataset, beside who made them."""
-    of = (annotators.c.dataset_id == annotated.c.dataset_id) & (
+    is_author = (annotators.c.dataset_id == annotated.c.dataset_id) & (
         annotators.c.id == annotated.c.annotator_id
     )
-    return select(what).join(annotators, of).where(annotated.c.dataset_id == dataset.id)
+    return select(column).join(annotators, is_author).where(annotated.c.dataset_id == dataset.id)
 
 
-def _of(table: Table, dataset: DatasetRow, reviewer: str) -> list[ColumnElement[bool]]:
+def _rows_of(table: Table, dataset: DatasetRow, reviewer: str) -> list[ColumnElement[bool]]:
     return [table.c.dataset_id == dataset.id, table.c.reviewer == reviewer]
 
 
@@ -123,36 +123,37 @@ def known_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> K
 
 def _known_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> KnownItems:
     total = connection.execute(
-        select(func.count()).select_from(_known(dataset).distinct().subquery())
+        select(func.count()).select_from(_select_known(dataset).distinct().subquery())
     ).scalar_one()
-    after = items.alias()
+    previous = items.alias()
     at = annotated.c.position == known_given.c.position
-    mine = _said(dataset, annotated.c.status).where(at, annotators.c.name == reviewer)
+    mine = _select_annotated(dataset, annotated.c.status).where(at, annotators.c.name == reviewer)
     own = mine.correlate(known_given).scalar_subquery()
     rows = connection.execute(
-        select(items.c.item_id, known_given.c.attempt, after.c.item_id, own)
+        select(items.c.item_id, known_given.c.attempt, previous.c.item_id, own)
         .select_from(known_given)
         .join(
             items,
             (items.c.dataset_id == dataset.id) & (items.c.position == known_given.c.position),
         )
         .outerjoin(
-            after, (after.c.dataset_id == dataset.id) & (after.c.position == known_given.c.after)
+            previous,
+            (previous.c.dataset_id == dataset.id) & (previous.c.position == known_given.c.after),
         )
-        .where(*_of(known_given, dataset, reviewer))
+        .where(*_rows_of(known_given, dataset, reviewer))
         .order_by(known_given.c.position)
     )
-    given = (
-        GivenItem(item, attempt, before, Status(status or Status.NOT_ANNOTATED))
-        for item, attempt, before, status in rows
+    given_items = (
+        GivenItem(item, attempt, after_id, Status(status or Status.NOT_ANNOTATED))
+        for item, attempt, after_id, status in rows
     )
-    return KnownItems(total, tuple(given))
+    return KnownItems(total, tuple(given_items))
 
 
 def known_ids(connection: Connection, dataset: DatasetRow) -> frozenset[str]:
     """Return the ids of all items with gold labels."""
-    here = select(items.c.item_id).where(items.c.dataset_id == dataset.id)
-    return frozenset(connection.execute(here.where(is_known(dataset, items.c.position))).scalars())
+    query = select(items.c.item_id).where(items.c.dataset_id == dataset.id)
+    return frozenset(connection.execute(query.where(is_known(dataset, items.c.position))).scalars())
 
 
 def give_after(
@@ -165,17 +166,17 @@ def give_after(
     """
     known = known_items(connection, dataset, reviewer)
     decided = counts(connection, dataset, reviewer)
-    others = decided[Status.DONE] + decided[Status.SKIPPED]
-    others -= sum(each.status is not Status.NOT_ANNOTATED for each in known.given)
-    if len(known.hidden) < due(dataset, reviewer, others + 1, share):
+    n_others = decided[Status.DONE] + decided[Status.SKIPPED]
+    n_others -= sum(item.status is not Status.NOT_ANNOTATED for item in known.given)
+    if len(known.hidden) < due(dataset, reviewer, n_others + 1, share):
         _give(connection, dataset, reviewer, [{"attempt": 0, "after": after}])
 
 
-def due(dataset: DatasetRow, reviewer: str, others: int, share: float) -> int:
+def due(dataset: DatasetRow, reviewer: str, n_others: int, share: float) -> int:
     """Return how many known items belong among so many others of a person."""
-    blocks, rest = divmod(others * share / (1 - share), 1)
+    blocks, remainder = divmod(n_others * share / (1 - share), 1)
     drawn = _draw(dataset, reviewer, f"block {blocks:.0f}") / 2**64
-    return int(blocks) + (drawn < rest)
+    return int(blocks) + (drawn < remainder)
 
 
 def give_test(
@@ -187,7 +188,7 @@ def give_test(
         UsageError: too few are left that the person has not seen.
     """
     begun = select(func.count()).where(
-        *_of(known_given, dataset, reviewer), known_given.c.attempt == attempt
+        *_rows_of(known_given, dataset, reviewer), known_given.c.attempt == attempt
     )
     if not connection.execute(begun).scalar_one():
         _give(connection, dataset, reviewer, [{"attempt": attempt, "after": None}] * n_items)
@@ -199,30 +200,30 @@ def _give(
     reviewer: str,
     places: list[dict[str, int | None]],
 ) -> None:
-    mine = _said(dataset, annotated.c.position).where(annotators.c.name == reviewer)
-    given = select(known_given.c.position).where(*_of(known_given, dataset, reviewer))
-    unseen = _known(dataset).where(
+    mine = _select_annotated(dataset, annotated.c.position).where(annotators.c.name == reviewer)
+    given = select(known_given.c.position).where(*_rows_of(known_given, dataset, reviewer))
+    unseen = _select_known(dataset).where(
         annotated.c.position.not_in(mine), annotated.c.position.not_in(given)
     )
-    left = sorted(
+    drawn = sorted(
         set(connection.execute(unseen).scalars()),
         key=lambda position: _draw(dataset, reviewer, str(position)),
     )
     tested = [place for place in places if place["attempt"]]
-    if len(tested) > len(left):
+    if len(tested) > len(drawn):
         raise UsageError(
             f"a test needs {len(tested)} items with gold labels that {reviewer!r} has not seen, "
-            f"and {dataset.name!r} has {len(left)}"
+            f"and {dataset.name!r} has {len(drawn)}"
         )
     key = {"dataset_id": dataset.id, "reviewer": reviewer}
-    rows = [{**key, "position": at, **place} for at, place in zip(left, places, strict=False)]
+    rows = [{**key, "position": at, **place} for at, place in zip(drawn, places, strict=False)]
     if rows:
         connection.execute(insert_new(connection, known_given), rows)
 
 
-def _draw(dataset: DatasetRow, reviewer: str, what: str) -> int:
+def _draw(dataset: DatasetRow, reviewer: str, purpose: str) -> int:
     """Draw a number below 2 ** 64, always the same of these."""
-    text = f"{dataset.id}\0{reviewer}\0{what}"
+    text = f"{dataset.id}\0{reviewer}\0{purpose}"
     return int.from_bytes(sha256(text.encode()).digest()[:8])
 
 
@@ -234,15 +235,15 @@ def enter(connection: Connection, dataset: DatasetRow, entrance: Entrance) -> No
 
 def entered(connection: Connection, dataset: DatasetRow) -> tuple[Entrance, ...]:
     """Return who has done a test or was let in, by name, the first tests first."""
-    here = select(entrances).where(entrances.c.dataset_id == dataset.id)
-    rows = connection.execute(here.order_by(entrances.c.reviewer, entrances.c.attempt))
+    query = select(entrances).where(entrances.c.dataset_id == dataset.id)
+    rows = connection.execute(query.order_by(entrances.c.reviewer, entrances.c.attempt))
     return tuple(
         Entrance(
-            row.reviewer,
-            row.attempt,
-            row.score,
-            bool(row.passed),
-            datetime.fromisoformat(row.at),
+            reviewer=row.reviewer,
+            attempt=row.attempt,
+            score=row.score,
+            passed=bool(row.passed),
+            at=datetime.fromisoformat(row.at),
         )
         for row in rows
     )
@@ -257,8 +258,8 @@ def confirm_read(connection: Connection, dataset: DatasetRow, reviewer: str, ver
 
 def readings(connection: Connection, dataset: DatasetRow) -> tuple[ReadGuidelines, ...]:
     """Return who has read which version of the guidelines, by name and version."""
-    here = select(guidelines_read).where(guidelines_read.c.dataset_id == dataset.id)
-    rows = connection.execute(here.order_by(guidelines_read.c.reviewer, guidelines_read.c.version))
+    query = select(guidelines_read).where(guidelines_read.c.dataset_id == dataset.id)
+    rows = connection.execute(query.order_by(guidelines_read.c.reviewer, guidelines_read.c.version))
     return tuple(
         ReadGuidelines(row.reviewer, row.version, datetime.fromisoformat(row.at)) for row in rows
     )
@@ -282,17 +283,17 @@ def last_active(connection: Connection, dataset: DatasetRow) -> dict[str, dateti
 
 
 def rename_person(connection: Connection, dataset: DatasetRow, name: str, new: str) -> None:
-    """Let another name have what a person was given, has done and has read."""
+    """Move known items, tests and read guidelines of a person to another name."""
     for table in OF_PEOPLE:
-        here = _of(table, dataset, name)
-        rows = [dict(row) for row in connection.execute(select(table).where(*here)).mappings()]
-        connection.execute(delete(table).where(*here))
+        where = _rows_of(table, dataset, name)
+        rows = [dict(row) for row in connection.execute(select(table).where(*where)).mappings()]
+        connection.execute(delete(table).where(*where))
         if rows:
             moved = [{**row, "reviewer": new} for row in rows]
             connection.execute(insert_new(connection, table), moved)
 
 
 def forget_person(connection: Connection, dataset: DatasetRow, name: str) -> None:
-    """Delete what a person was given, has done and has read."""
+    """Delete a person's known items, tests and read guidelines."""
     for table in OF_PEOPLE:
-        connection.execute(delete(table).where(*_of(table, dataset, name)))
+        connection.execute(delete(table).where(*_rows_of(table, dataset, name)))

@@ -77,7 +77,7 @@ def duplicate(database: Database, name: str, new: str, *, version: bool = False)
     """
     with stage(database, new, create=True) as copy, database.reading() as snapshot:
         source = catalog.find(snapshot, name)
-        visible = select(tables.processes.c.id).where(
+        published = select(tables.processes.c.id).where(
             tables.processes.c.dataset_id == source.id,
             tables.processes.c.first_position < source.n_items,
         )
@@ -88,7 +88,7 @@ def duplicate(database: Database, name: str, new: str, *, version: bool = False)
                 if column in table.c:
                     query = query.where(table.c[column] < source.n_items)
             if table is tables.process_nodes:
-                query = query.where(tables.process_nodes.c.process_id.in_(visible))
+                query = query.where(tables.process_nodes.c.process_id.in_(published))
             query = query.execution_options(yield_per=_ROWS)
             for rows in snapshot.execute(query).partitions():
                 with database.writing() as connection:
@@ -169,19 +169,19 @@ def read_copy(source: Connection, target: Connection, *, replace: bool) -> None:
 def _copy_rows(source: Connection, target: Connection) -> None:
     for table in _ALL:
         if table not in _LEFT_OUT:
-            rows = source.execution_options(yield_per=_ROWS).execute(_finished(table))
+            rows = source.execution_options(yield_per=_ROWS).execute(_select_finished(table))
             for batch in rows.partitions():
                 insert_rows(target, table.name, table.c.keys(), [tuple(row) for row in batch])
-    for dataset in source.execute(_finished(datasets)).all():
+    for dataset in source.execute(_select_finished(datasets)).all():
         search.copy(source, target, dataset.id, dataset.n_items)
 
 
-def _finished(table: Table) -> Select[Any]:
+def _select_finished(table: Table) -> Select[Any]:
     """Select the rows of a table but for those of imports and deletions that are under way."""
     query = select(table)
     if table is tables.process_nodes:
         same = (table.c.dataset_id == processes.c.dataset_id, table.c.process_id == processes.c.id)
-        return _finished(processes).with_only_columns(*table.c).where(*same)
+        return _select_finished(processes).with_only_columns(*table.c).where(*same)
     if table is not datasets:
         if "dataset_id" not in table.c:
             return query

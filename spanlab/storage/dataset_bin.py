@@ -45,24 +45,26 @@ def put(connection: Connection, name: str) -> None:
         StoreError: an import into it is under way.
     """
     dataset = catalog.find(connection, name, delete=True)
-    held = select(datasets.c.id).where(datasets.c.id == dataset.id)
-    connection.execute(held.with_for_update(key_share=True))  # no import begins now
+    row_lock = select(datasets.c.id).where(datasets.c.id == dataset.id)
+    connection.execute(row_lock.with_for_update(key_share=True))  # no import begins now
     if connection.execute(select(loads).where(loads.c.dataset_id == dataset.id)).first():
         raise staging.busy(name)
     now = datetime.now(UTC).isoformat()
     for row in (dataset, *catalog.versions_of(connection, dataset.id, READY)):
-        here = update(datasets).where(datasets.c.id == row.id)
+        statement = update(datasets).where(datasets.c.id == row.id)
         hidden = f"{_MARK}{row.id}{_MARK}{row.name}"
-        connection.execute(here.values(state=BINNED, deleted_at=now, name=hidden))
+        connection.execute(statement.values(state=BINNED, deleted_at=now, name=hidden))
 
 
-def listed(connection: Connection) -> list[BinnedDataset]:
+def list_binned(connection: Connection) -> list[BinnedDataset]:
     """Return what is in the bin, the last deleted first; empty for nothing."""
     columns = (datasets.c.id, datasets.c.name, datasets.c.n_items, datasets.c.deleted_at)
     query = select(*columns).where(datasets.c.state == BINNED)
     rows = connection.execute(query.order_by(datasets.c.deleted_at.desc(), datasets.c.id))
     return [
-        BinnedDataset(row.id, _named(row.name), row.n_items, datetime.fromisoformat(row.deleted_at))
+        BinnedDataset(
+            row.id, _original_name(row.name), row.n_items, datetime.fromisoformat(row.deleted_at)
+        )
         for row in rows
     ]
 
@@ -81,22 +83,22 @@ def restore(connection: Connection, name: str, new: str | None = None) -> None:
         UsageError: ``new`` is not a name.
     """
     dataset = find(connection, name)
-    here = and_(datasets.c.version_of == dataset.id, datasets.c.state == BINNED)
-    with_it = here & (datasets.c.deleted_at == dataset.deleted.isoformat())
-    back = {dataset.id: new or name}
+    is_binned_version = and_(datasets.c.version_of == dataset.id, datasets.c.state == BINNED)
+    with_it = is_binned_version & (datasets.c.deleted_at == dataset.deleted.isoformat())
+    names_by_id = {dataset.id: new or name}
     for row in connection.execute(select(datasets.c.id, datasets.c.name).where(with_it)):
-        back[row.id] = f"{new or name}@{_named(row.name).rpartition('@')[2]}"
-    for number, called in back.items():
-        catalog.rename_row(connection, number, called, state=READY, deleted_at=None)
+        names_by_id[row.id] = f"{new or name}@{_original_name(row.name).rpartition('@')[2]}"
+    for number, new_name in names_by_id.items():
+        catalog.rename_row(connection, number, new_name, state=READY, deleted_at=None)
 
 
 def find(connection: Connection, name: str) -> BinnedDataset:
     """Return the dataset that was deleted last under ``name``; raises as ``restore`` does."""
-    there = listed(connection)
-    for dataset in there:
+    binned = list_binned(connection)
+    for dataset in binned:
         if dataset.name == name:
             return dataset
-    in_bin = ", ".join(repr(dataset.name) for dataset in there[:20]) or "nothing"
+    in_bin = ", ".join(repr(dataset.name) for dataset in binned[:20]) or "nothing"
     raise NotFoundError(f"the bin has no dataset {name!r}; it has: {in_bin}")
 
 
@@ -110,25 +112,25 @@ def remove(database: Database, name: str) -> None:
         dataset = find(connection, name)
         versions = catalog.versions_of(connection, dataset.id, BINNED)
     for number in (*(row.id for row in versions), dataset.id):
-        staging.remove(database, partial(_binned, number))
+        staging.remove(database, partial(_find_binned, number))
 
 
 def sweep(database: Database) -> None:
     """Delete for good what has been in the bin for 30 days; cheap if there is nothing."""
     with database.reading() as connection:
         now = datetime.now(UTC)
-        old = [dataset.id for dataset in listed(connection) if dataset.until < now]
+        old = [dataset.id for dataset in list_binned(connection) if dataset.until < now]
     for number in old:
-        staging.remove(database, partial(_binned, number))
+        staging.remove(database, partial(_find_binned, number))
 
 
-def _binned(number: int, connection: Connection) -> DatasetRow | None:
+def _find_binned(number: int, connection: Connection) -> DatasetRow | None:
     """Return a dataset that is still in the bin; None if it came back or went meanwhile."""
     query = select(datasets.c.id, datasets.c.name, datasets.c.n_items)
-    here = (datasets.c.id == number, datasets.c.state == BINNED)
-    row = connection.execute(query.where(*here).with_for_update()).one_or_none()
+    conditions = (datasets.c.id == number, datasets.c.state == BINNED)
+    row = connection.execute(query.where(*conditions).with_for_update()).one_or_none()
     return None if row is None else DatasetRow(*row)
 
 
-def _named(stored: str) -> str:
+def _original_name(stored: str) -> str:
     return stored.split(_MARK, 2)[2]

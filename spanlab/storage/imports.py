@@ -74,8 +74,8 @@ def import_records(
     """
     with stage(database, name, create=False) as staged, ThreadPoolExecutor(1) as writer:
         load = _RunningImport(database, staged, writer)
-        for few in _drawn(records):
-            for record in load.new(few, on_taken or _refuse):
+        for chunk in _read_chunks(records):
+            for record in load.skip_taken(chunk, on_taken or _refuse):
                 load.add(record)
                 if load.is_full:
                     load.write()
@@ -127,7 +127,7 @@ class _RunningImport:
         """Whether the current batch should be written: it is large."""
         return len(self._batch.rows[items.name]) >= _ITEMS or self._batch.characters >= _CHARACTERS
 
-    def new(self, records: list[Record], on_taken: OnTaken) -> Iterator[Record]:
+    def skip_taken(self, records: list[Record], on_taken: OnTaken) -> Iterator[Record]:
         """Yield the records whose ids are new; each is to be added before the next is asked for."""
         ids = json.dumps([record.item.id for record in records])
         unwritten = (self._before.ids, self._batch.ids)  # or just being written
@@ -188,7 +188,7 @@ class _RunningImport:
 
     def _add(self, record: Record) -> None:
         batch, dataset, position = self._batch, self._dataset.id, self._stop
-        item = self._processes.take(record.item, position)
+        item = self._processes.store_process(record.item, position)
         self._languages[item.lang] += 1
         stored = to_json(item)
         batch.rows[items.name].append((dataset, position, item.id, stored))
@@ -221,18 +221,18 @@ class _RunningImport:
         return annotator.id
 
 
-def _drawn(records: Iterable[Record]) -> Iterator[list[Record]]:
+def _read_chunks(records: Iterable[Record]) -> Iterator[list[Record]]:
     """Yield the records, so many at once that looking for their ids costs little."""
-    few: list[Record] = []
+    chunk: list[Record] = []
     characters = 0
     for record in records:
-        few.append(record)
+        chunk.append(record)
         characters += len(record.item.answer) + sum(len(p.text) for p in record.item.passages)
-        if len(few) == _DRAWN or characters >= _CHARACTERS:
-            yield few
-            few, characters = [], 0
-    if few:
-        yield few
+        if len(chunk) == _DRAWN or characters >= _CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk
 
 
 def _refuse(_index: int, record: Record) -> None:

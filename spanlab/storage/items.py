@@ -60,8 +60,8 @@ def position_of(connection: Connection, dataset: DatasetRow, item_id: str) -> in
     """
 
     def read() -> int | None:
-        here = (items.c.dataset_id == dataset.id, items.c.item_id == item_id)
-        return connection.execute(select(items.c.position).where(*here)).scalar_one_or_none()
+        conditions = (items.c.dataset_id == dataset.id, items.c.item_id == item_id)
+        return connection.execute(select(items.c.position).where(*conditions)).scalar_one_or_none()
 
     position = once(connection, ("position", dataset.id, item_id), read)
     if position is None or position >= dataset.n_items:
@@ -69,7 +69,7 @@ def position_of(connection: Connection, dataset: DatasetRow, item_id: str) -> in
     return position
 
 
-def one(connection: Connection, dataset: DatasetRow, position: int) -> StoredRecord:
+def read_one(connection: Connection, dataset: DatasetRow, position: int) -> StoredRecord:
     """Return the item at ``position`` with its annotations."""
     (stored,) = _read(connection, dataset.id, lambda column: column == position, None)
     return stored
@@ -113,7 +113,7 @@ def lock(connection: Connection, dataset: int, start: int, stop: int) -> None:
     ).all()
 
 
-def all_of(
+def read_all(
     connection: Connection, dataset: DatasetRow, names: Sequence[str] | None
 ) -> Iterator[StoredRecord]:
     """Yield all items in import order with the annotations of ``names`` (None: of everybody).
@@ -121,19 +121,19 @@ def all_of(
     Raises:
         NotFoundError: a name that has annotated nothing here.
     """
-    chosen = None if names is None else _ids(connection, dataset, names)
+    annotator_ids = None if names is None else _annotator_ids(connection, dataset, names)
     for start in range(0, dataset.n_items, _WINDOW):
         stop = min(start + _WINDOW, dataset.n_items)
-        yield from _read(connection, dataset.id, _between(start, stop), chosen)
+        yield from _read(connection, dataset.id, _between(start, stop), annotator_ids)
 
 
-def at(
+def read_at(
     connection: Connection, dataset: DatasetRow, positions: Sequence[int]
 ) -> Iterator[StoredRecord]:
     """Yield the items at ``positions`` with all annotations, in import order."""
-    there = sorted({position for position in positions if 0 <= position < dataset.n_items})
-    for first in range(0, len(there), _WINDOW):
-        yield from _read(connection, dataset.id, _in(there[first : first + _WINDOW]), None)
+    valid = sorted({position for position in positions if 0 <= position < dataset.n_items})
+    for start in range(0, len(valid), _WINDOW):
+        yield from _read(connection, dataset.id, _in(valid[start : start + _WINDOW]), None)
 
 
 def _between(start: int, stop: int) -> _Among:
@@ -145,7 +145,7 @@ def _in(positions: Sequence[int]) -> _Among:
 
 
 def _read(
-    connection: Connection, dataset: int, among: _Among, chosen: Collection[int] | None
+    connection: Connection, dataset: int, among: _Among, annotator_ids: Collection[int] | None
 ) -> Iterator[StoredRecord]:
     by_position: dict[int, list[str]] = defaultdict(list)
     query = (
@@ -153,8 +153,8 @@ def _read(
         .where(annotated.c.dataset_id == dataset, among(annotated.c.position))
         .order_by(annotated.c.position, annotated.c.place)
     )
-    if chosen is not None:
-        query = query.where(annotated.c.annotator_id.in_(chosen))
+    if annotator_ids is not None:
+        query = query.where(annotated.c.annotator_id.in_(annotator_ids))
     for position, text in connection.execute(query).all():
         by_position[position].append(text)
     rows = connection.execute(
@@ -166,7 +166,7 @@ def _read(
         yield StoredRecord(position, text, tuple(by_position[position]))
 
 
-def _ids(connection: Connection, dataset: DatasetRow, names: Sequence[str]) -> set[int]:
+def _annotator_ids(connection: Connection, dataset: DatasetRow, names: Sequence[str]) -> set[int]:
     rows = connection.execute(
         select(annotators.c.name, annotators.c.id).where(
             annotators.c.dataset_id == dataset.id, annotators.c.n_annotations > 0
@@ -175,8 +175,8 @@ def _ids(connection: Connection, dataset: DatasetRow, names: Sequence[str]) -> s
     ids = {row.name: row.id for row in rows}
     for name in names:
         if name not in ids:
-            there = ", ".join(repr(name) for name in ids) or "nobody"
+            known_names = ", ".join(repr(name) for name in ids) or "nobody"
             raise NotFoundError(
-                f"{name!r} has annotated nothing in {dataset.name!r}; who has: {there}"
+                f"{name!r} has annotated nothing in {dataset.name!r}; who has: {known_names}"
             )
     return {ids[name] for name in names}

@@ -18,7 +18,7 @@ from spanlab.schema.evidence import MemoryEntry, StoredEntry
 from spanlab.settings import Settings
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import memories, memory_grams, memory_keys, tool_calls
-from spanlab.storage.upgrade import opened
+from spanlab.storage.upgrade import open_database
 
 _CROWD = 100  # entries of a key that are looked at, pinned ones and then the newest first
 _COMMON = 300  # keys that are looked at of those that share one piece of a name
@@ -96,7 +96,7 @@ class MemoryStore:
             UsageError: the database URL is none, or its driver is not installed.
             StoreError: it is no database, one of a newer spanlab, or cannot be reached.
         """
-        return cls(opened(settings or Settings.read()))
+        return cls(open_database(settings or Settings.read()))
 
     def close(self) -> None:
         """Close the database's connections."""
@@ -134,8 +134,8 @@ class MemoryStore:
                 connection.execute(_KEY, rows)
             pieces = sorted({(gram, key) for key, _, _ in keys for gram in grams.get(key, ())})
             if pieces:
-                found = [{"scope": scope, "gram": gram, "key": key} for gram, key in pieces]
-                connection.execute(_GRAM, found)
+                rows = [{"scope": scope, "gram": gram, "key": key} for gram, key in pieces]
+                connection.execute(_GRAM, rows)
 
     def recall(self, scope: str, keys: Iterable[str], now: float) -> list[StoredEntry]:
         """Return what is valid at a time and kept under any of these keys, each entry once.
@@ -149,48 +149,48 @@ class MemoryStore:
                     entries_found.setdefault(row.id, _stored_entry(row))
         return list(entries_found.values())
 
-    def known(self, scope: str, keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Return for each key those that something is kept under: itself, and what it stands for.
+    def keys_in_use(self, scope: str, keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Return for each key the keys with entries: itself, and the one that it is an alias of.
 
         Keys under which nothing is kept have none.
         """
         names: dict[str, tuple[str, ...]] = {}
         with self._database.reading() as connection:
             for key in keys:
-                other = connection.execute(_ALIAS_OF, {"alias": key}).scalar()
+                alias = connection.execute(_ALIAS_OF, {"alias": key}).scalar()
                 names[key] = tuple(
                     fromkey
-                    for fromkey in dict.fromkeys(filter(None, (key, other)))
+                    for fromkey in dict.fromkeys(filter(None, (key, alias)))
                     if connection.execute(_IS_KEY, {"scope": scope, "key": fromkey}).scalar()
                 )
         return names
 
     def aliases(self, keys: Iterable[str]) -> tuple[str, ...]:
-        """Return what keys stand for, as far as redirects have said; empty if none has."""
+        """Return the keys that aliases among ``keys`` stand for; empty if none is an alias."""
         with self._database.reading() as connection:
             names = (connection.execute(_ALIAS_OF, {"alias": key}).scalar() for key in keys)
-            return tuple(str(part) for part in names if part is not None)
+            return tuple(str(name) for name in names if name is not None)
 
     def similar(self, scope: str, grams: Iterable[str]) -> list[str]:
         """Return the keys that share most pieces with a name, those with the most first."""
-        given = {f"g{at}": gram for at, gram in enumerate(sorted(grams)[:_PIECES])}
-        if not given:
+        parameters = {f"g{at}": gram for at, gram in enumerate(sorted(grams)[:_PIECES])}
+        if not parameters:
             return []
         # One query: of a piece that many names share, only so many are looked at.
         condition = (
             "SELECT key FROM (SELECT key FROM memory_grams "  # noqa: S608 - our words
             f"WHERE scope = :scope AND gram = :{name} LIMIT {_COMMON}) x"
-            for name in given
+            for name in parameters
         )
         query = text(
             f"SELECT key FROM ({' UNION ALL '.join(condition)}) y "  # noqa: S608 - our words
             f"GROUP BY key ORDER BY count(*) DESC, key LIMIT {_CANDIDATES}"
         )
         with self._database.reading() as connection:
-            return list(connection.execute(query, given | {"scope": scope}).scalars())
+            return list(connection.execute(query, parameters | {"scope": scope}).scalars())
 
     def learn(self, alias: str, key: str) -> None:
-        """Let one key stand for another, as a redirect says."""
+        """Store that one key is an alias of another, as a redirect says."""
         with self._database.writing() as connection:
             connection.execute(_ALIAS, {"alias": alias, "key": key})
 
@@ -224,10 +224,10 @@ class MemoryStore:
 
     def entries(self, scope: str, key: str | None = None) -> Iterator[StoredEntry]:
         """Yield all entries of a scope, or those under one key, newest first, in bounded memory."""
-        before = _NEWEST
-        while page := self.page(scope, key, before):
+        last_number = _NEWEST
+        while page := self.page(scope, key, last_number):
             yield from page
-            before = page[-1].id
+            last_number = page[-1].id
 
     def page(
         self, scope: str, key: str | None = None, before: int = _NEWEST, limit: int = _PAGE
@@ -240,9 +240,9 @@ class MemoryStore:
             before: the number that all of theirs are below: that of the last one seen.
             limit: entries at most.
         """
-        given = {"scope": scope, "key": key, "before": before, "limit": limit}
+        parameters = {"scope": scope, "key": key, "before": before, "limit": limit}
         with self._database.reading() as connection:
-            rows = connection.execute(_NEWEST_OF_ALL if key is None else _NEWEST_UNDER, given)
+            rows = connection.execute(_NEWEST_OF_ALL if key is None else _NEWEST_UNDER, parameters)
             stored_entries = [_stored_entry(row) for row in rows]
             keys: dict[int, list[str]] = {stored.id: [] for stored in stored_entries}
             for row in connection.execute(_KEYS_OF, {"ids": list(keys)}):

@@ -41,8 +41,8 @@ def page(connection: Connection, dataset: DatasetRow, query: QueueQuery) -> Queu
     more_ahead = len(positions) > query.limit
     behind = first if forward else last
     more_behind = place is not None and bool(selection.search(behind, 1, forward=not forward))
-    before, after = (more_behind, more_ahead) if forward else (more_ahead, more_behind)
-    return QueuePage(tuple(rows), first if before else None, last if after else None)
+    has_before, has_after = (more_behind, more_ahead) if forward else (more_ahead, more_behind)
+    return QueuePage(tuple(rows), first if has_before else None, last if has_after else None)
 
 
 def neighbour(
@@ -110,14 +110,14 @@ def _stored(selection: Selection, positions: Sequence[int]) -> Sequence[RowMappi
         items,
         and_(items.c.dataset_id == dataset, items.c.position == queue_values.c.position),
     )
-    for theirs, who in ((own, query.reviewer), (detector, query.detector)):
-        annotator = selection.annotator(who)
+    for table, name in ((own, query.reviewer), (detector, query.detector)):
+        annotator = selection.annotator(name)
         joined = joined.outerjoin(
-            theirs,
+            table,
             and_(
-                theirs.c.dataset_id == dataset,
-                theirs.c.position == queue_values.c.position,
-                theirs.c.annotator_id == (-1 if annotator is None else annotator.id),
+                table.c.dataset_id == dataset,
+                table.c.position == queue_values.c.position,
+                table.c.annotator_id == (-1 if annotator is None else annotator.id),
             ),
         )
     columns = (
@@ -138,10 +138,10 @@ def _stored(selection: Selection, positions: Sequence[int]) -> Sequence[RowMappi
 def _row(query: QueueQuery, stored: RowMapping, labels: tuple[str, ...]) -> QueueRow:
     item = json.loads(stored["json"])
     counts: dict[Order, int] = {
-        what: max(stored[f"detector_{what}"], stored[f"own_{what}"] or 0)
+        kind: max(stored[f"detector_{kind}"], stored[f"own_{kind}"] or 0)
         if query.blind
-        else stored[f"n_{what}"]
-        for what in _COUNTED
+        else stored[f"n_{kind}"]
+        for kind in _COUNTED
     }
     status = Status(stored["own_status"] or Status.NOT_ANNOTATED)
     disagreement = stored["detector_disagreement" if query.blind else "disagreement"]
@@ -186,14 +186,14 @@ def _labels(selection: Selection, positions: Collection[int]) -> dict[int, tuple
     authors = selection.seen_authors
     if authors is not None:
         query = query.where(annotated.c.annotator_id.in_(authors))
-    found: dict[int, dict[str, None]] = {position: {} for position in positions}
+    by_position: dict[int, dict[str, None]] = {position: {} for position in positions}
     for position, text in selection.connection.execute(query):
         spans = json.loads(text).get("spans", ())
-        found[position] |= dict.fromkeys(span["label"] for span in spans if "label" in span)
-    return {position: tuple(labels) for position, labels in found.items()}
+        by_position[position] |= dict.fromkeys(span["label"] for span in spans if "label" in span)
+    return {position: tuple(labels) for position, labels in by_position.items()}
 
 
 def _excerpt(text: str) -> str:
     line = " ".join(text[: 2 * _EXCERPT].split())
-    whole = len(line) <= _EXCERPT and len(text) <= 2 * _EXCERPT
-    return line if whole else f"{line[: _EXCERPT - 1]}…"
+    is_whole = len(line) <= _EXCERPT and len(text) <= 2 * _EXCERPT
+    return line if is_whole else f"{line[: _EXCERPT - 1]}…"

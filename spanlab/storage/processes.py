@@ -37,7 +37,7 @@ class StoredNodes:
 
     def sizes(self) -> Mapping[str, int]:
         """Return how many nodes each stage has, earliest stage first."""
-        query = select(processes.c.stages).where(*_called(self._dataset, self._name))
+        query = select(processes.c.stages).where(*_named_process(self._dataset, self._name))
         with self._database.reading() as connection:
             stages: str = connection.execute(query).scalar_one()
         return dict(json.loads(stages))
@@ -46,9 +46,9 @@ class StoredNodes:
         """Return the nodes with these ids that there are."""
         ids, texts = list(nodes), list[str]()
         with self._database.reading() as connection:
-            for first in range(0, len(ids), _ASKED):
-                some = process_nodes.c.node.in_(ids[first : first + _ASKED])
-                texts += connection.execute(self._nodes().where(some)).scalars()
+            for start in range(0, len(ids), _ASKED):
+                is_asked_for = process_nodes.c.node.in_(ids[start : start + _ASKED])
+                texts += connection.execute(self._nodes().where(is_asked_for)).scalars()
         return [ProcessNode.model_validate_json(text) for text in texts]
 
     def all(self) -> Iterator[ProcessNode]:
@@ -70,7 +70,7 @@ class StoredNodes:
                 (processes.c.dataset_id == process_nodes.c.dataset_id)
                 & (processes.c.id == process_nodes.c.process_id),
             )
-            .where(*_called(self._dataset, self._name))
+            .where(*_named_process(self._dataset, self._name))
         )
 
 
@@ -81,7 +81,7 @@ class ProcessWriter:
         self._database, self._dataset = database, dataset
         self._written: set[str] = set()
 
-    def take(self, item: Item, position: int) -> Item:
+    def store_process(self, item: Item, position: int) -> Item:
         """Store the process of an item unless it is small, and return the item that refers to it.
 
         Raises:
@@ -98,8 +98,8 @@ class ProcessWriter:
             source, shared = process.source, process
         self._check(shared, source)
         if source is not None and shared.id not in self._written:
-            at = (self._database, self._dataset.id)
-            if not (isinstance(source, StoredNodes) and source.is_in(*at)):
+            database, dataset = self._database, self._dataset.id
+            if not (isinstance(source, StoredNodes) and source.is_in(database, dataset)):
                 self._write(shared.id, source, position)
             self._written.add(shared.id)
         return item.model_copy(update={"process": shared})
@@ -116,8 +116,8 @@ class ProcessWriter:
                 found=shared.terminal,
             )
 
-    def _write(self, name: str, source: NodeSource, first: int) -> None:
-        number = self._enter(name, source, first)
+    def _write(self, name: str, source: NodeSource, position: int) -> None:
+        number = self._enter(name, source, position)
         rows: list[dict[str, Any]] = []
         characters = 0
         for place, node in enumerate(source.all()):
@@ -134,10 +134,10 @@ class ProcessWriter:
             with self._database.writing() as connection:
                 connection.execute(insert(process_nodes), rows)
 
-    def _enter(self, name: str, source: NodeSource, first: int) -> dict[str, int]:
+    def _enter(self, name: str, source: NodeSource, position: int) -> dict[str, int]:
         dataset = self._dataset.id
         with self._database.writing() as connection:
-            same_name = select(processes.c.id).where(*_called(dataset, name))
+            same_name = select(processes.c.id).where(*_named_process(dataset, name))
             if connection.execute(same_name).one_or_none() is not None:
                 raise InputError(
                     "the dataset has a process of this id already",
@@ -145,9 +145,9 @@ class ProcessWriter:
                     found=name,
                     expected="another id, or a new dataset",
                 )
-            last = select(func.max(processes.c.id)).where(processes.c.dataset_id == dataset)
-            number = (connection.execute(last).scalar() or 0) + 1
-            row = {"dataset_id": dataset, "id": number, "name": name, "first_position": first}
+            highest = select(func.max(processes.c.id)).where(processes.c.dataset_id == dataset)
+            number = (connection.execute(highest).scalar() or 0) + 1
+            row = {"dataset_id": dataset, "id": number, "name": name, "first_position": position}
             stages = json.dumps(list(source.sizes().items()))
             connection.execute(insert(processes).values(**row, stages=stages))
         return {"dataset_id": dataset, "process_id": number}
@@ -169,19 +169,19 @@ def remove_processes(database: Database, dataset: int, keep: int) -> None:
     with database.reading() as connection:
         numbers = connection.execute(select(processes.c.id).where(*unseen)).scalars().all()
     for number in numbers:
-        mine = (process_nodes.c.dataset_id == dataset, process_nodes.c.process_id == number)
+        its_nodes = (process_nodes.c.dataset_id == dataset, process_nodes.c.process_id == number)
         with database.reading() as connection:
-            last = select(func.max(process_nodes.c.place)).where(*mine)
-            end = connection.execute(last).scalar()
+            highest = select(func.max(process_nodes.c.place)).where(*its_nodes)
+            end = connection.execute(highest).scalar()
         for stop in range(0 if end is None else end + 1, 0, -_NODES):
             piece = process_nodes.c.place >= stop - _NODES
             with database.writing() as connection:
-                connection.execute(delete(process_nodes).where(*mine, piece))
+                connection.execute(delete(process_nodes).where(*its_nodes, piece))
     with database.writing() as connection:
         connection.execute(delete(processes).where(*unseen))
 
 
-def _called(dataset: int, name: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+def _named_process(dataset: int, name: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return (processes.c.dataset_id == dataset, processes.c.name == name)
 
 

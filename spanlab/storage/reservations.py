@@ -43,19 +43,19 @@ def reserve(
         The others who have it, by name, if they are enough; empty if it is reserved now, or was
         given to the reviewer as one with a known answer.
     """
-    given = is_given(dataset, reviewer, literal(position))
-    if connection.execute(select(given)).scalar_one():
+    is_known = is_given(dataset, reviewer, literal(position))
+    if connection.execute(select(is_known)).scalar_one():
         return ()  # everybody gets such an item, and it counts for no plan
     lock(connection, dataset.id, position, position + 1)
     now = time.time()
-    here = (reservations.c.dataset_id == dataset.id, reservations.c.position == position)
-    connection.execute(delete(reservations).where(*here, ~_lasts(now)))
+    conditions = (reservations.c.dataset_id == dataset.id, reservations.c.position == position)
+    connection.execute(delete(reservations).where(*conditions, ~_is_valid(now)))
     done = people_with(dataset, Status.DONE).where(annotated.c.position == position)
-    held = _held(dataset, now).where(here[1])
-    there = {str(row[0]) for row in connection.execute(union(done, held))}
-    others = sorted(there - {reviewer})
-    if len(others) >= people:
-        return tuple(others)
+    reserved = _select_holders(dataset, now).where(conditions[1])
+    everybody = {str(row[0]) for row in connection.execute(union(done, reserved))}
+    holders = sorted(everybody - {reviewer})
+    if len(holders) >= people:
+        return tuple(holders)
     row = {"dataset_id": dataset.id, "position": position, "reviewer": reviewer}
     connection.execute(insert_or_replace(connection, reservations), row | {"until": now + LEASE})
     return ()
@@ -67,15 +67,15 @@ def has_reserved(connection: Connection, dataset: DatasetRow, position: int, rev
         reservations.c.dataset_id == dataset.id,
         reservations.c.position == position,
         reservations.c.reviewer == reviewer,
-        _lasts(time.time()),
+        _is_valid(time.time()),
         reservations.c.until > time.time() + LEASE / 2,
     )
-    given = select(literal(1)).where(is_given(dataset, reviewer, literal(position)))
-    return connection.execute(own.union(given)).first() is not None
+    given_item = select(literal(1)).where(is_given(dataset, reviewer, literal(position)))
+    return connection.execute(own.union(given_item)).first() is not None
 
 
 def renew(connection: Connection, dataset: DatasetRow, position: int, reviewer: str) -> None:
-    """Let a reservation last for as long again, if there is one: the reviewer is at work."""
+    """Extend a reservation to a full lease, if there is one: the reviewer is at work."""
     connection.execute(
         update(reservations)
         .where(
@@ -87,29 +87,29 @@ def renew(connection: Connection, dataset: DatasetRow, position: int, reviewer: 
     )
 
 
-def let_go(connection: Connection, dataset: DatasetRow, reviewer: str) -> None:
-    """Let others have at once what is reserved for somebody."""
-    held = (reservations.c.dataset_id == dataset.id, reservations.c.reviewer == reviewer)
-    connection.execute(delete(reservations).where(*held))
+def release(connection: Connection, dataset: DatasetRow, reviewer: str) -> None:
+    """Release all items that are reserved for a reviewer."""
+    conditions = (reservations.c.dataset_id == dataset.id, reservations.c.reviewer == reviewer)
+    connection.execute(delete(reservations).where(*conditions))
 
 
 def n_held(connection: Connection, dataset: DatasetRow, reviewer: str) -> int:
     """Return how many items are reserved for somebody who has neither finished nor skipped them."""
-    held = _held(dataset, time.time()).where(reservations.c.reviewer == reviewer)
-    return connection.execute(held.with_only_columns(func.count())).scalar_one()
+    holders = _select_holders(dataset, time.time()).where(reservations.c.reviewer == reviewer)
+    return connection.execute(holders.with_only_columns(func.count())).scalar_one()
 
 
 def held_by_others(
     dataset: DatasetRow, reviewer: str, position: ColumnElement[int]
 ) -> ColumnElement[int]:
     """Return for how many others the item at ``position`` is reserved who have not finished it."""
-    held = _held(dataset, time.time()).where(
+    holders = _select_holders(dataset, time.time()).where(
         reservations.c.reviewer != reviewer, reservations.c.position == position
     )
-    return held.with_only_columns(func.count()).scalar_subquery()
+    return holders.with_only_columns(func.count()).scalar_subquery()
 
 
-def _held(dataset: DatasetRow, now: float) -> Select[tuple[str]]:
+def _select_holders(dataset: DatasetRow, now: float) -> Select[tuple[str]]:
     """Select who has reserved items and has neither finished nor skipped them."""
     decided = (
         people_with(dataset, Status.DONE, Status.SKIPPED)
@@ -121,11 +121,11 @@ def _held(dataset: DatasetRow, now: float) -> Select[tuple[str]]:
         .exists()
     )
     return select(reservations.c.reviewer).where(
-        reservations.c.dataset_id == dataset.id, _lasts(now), ~decided
+        reservations.c.dataset_id == dataset.id, _is_valid(now), ~decided
     )
 
 
-def _lasts(now: float) -> ColumnElement[bool]:
+def _is_valid(now: float) -> ColumnElement[bool]:
     # A reservation further ahead was made before the clock was set back.
     return and_(reservations.c.until > now, reservations.c.until <= now + 2 * LEASE)
 

@@ -27,12 +27,12 @@ from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings, Item, Sta
 from spanlab.storage.annotations import AnnotationRow, labels_of, put
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, register, settings_of
 from spanlab.storage.engine import insert_or_replace
-from spanlab.storage.items import lock, one, position_of, to_json
+from spanlab.storage.items import lock, position_of, read_one, to_json
 from spanlab.storage.reservations import renew
 from spanlab.storage.tables import annotated, items, operations, reviews
 
 
-def review(
+def read_review(
     connection: Connection,
     dataset: DatasetRow,
     item_id: str,
@@ -46,11 +46,13 @@ def review(
         StoreError: the reviewer's name belongs to an annotator that is not of this ``kind``.
     """
     position = position_of(connection, dataset, item_id)
-    record = one(connection, dataset, position).record()
+    record = read_one(connection, dataset, position).record()
     if reviewer not in annotators_of(connection, dataset.id):
-        return Review(record, ReviewState(), (), 0, ReviewState())
-    who = register(connection, dataset, reviewer, kind)
-    log = ReviewLog(connection, dataset, position, who)
+        return Review(
+            record=record, snapshot=ReviewState(), operations=(), version=0, state=ReviewState()
+        )
+    annotator = register(connection, dataset, reviewer, kind)
+    log = ReviewLog(connection, dataset, position, annotator)
     return Review(
         record=record,
         snapshot=ReviewState.of(log.snapshot),
@@ -62,12 +64,12 @@ def review(
 
 def labels_used(connection: Connection, dataset: DatasetRow, reviewer: str) -> frozenset[str]:
     """Return the labels of all spans that a person's reviews have; empty for somebody unknown."""
-    who = annotators_of(connection, dataset.id).get(reviewer)
+    annotator = annotators_of(connection, dataset.id).get(reviewer)
     theirs = select(annotated.c.json).select_from(reviews).join(annotated)
     rows = connection.execute(
         theirs.where(
             reviews.c.dataset_id == dataset.id,
-            reviews.c.annotator_id == (who.id if who else None),
+            reviews.c.annotator_id == (annotator.id if annotator else None),
             annotated.c.json.contains('"label"'),
         )
     )
@@ -82,8 +84,8 @@ def rebuild(
     reviewer: str,
     kind: AnnotatorKind = AnnotatorKind.PERSON,
 ) -> ReviewState:
-    """Return what the snapshot and the log alone lead to; raises as ``review`` does."""
-    stored = review(connection, dataset, item_id, reviewer, kind)
+    """Return what the snapshot and the log alone lead to; raises as ``read_review`` does."""
+    stored = read_review(connection, dataset, item_id, reviewer, kind=kind)
     return replay(stored.record.item, stored.snapshot, stored.operations)
 
 
@@ -108,18 +110,18 @@ def apply(
     """
     _check_order(writes)
     position = position_of(connection, dataset, item_id)
-    who = register(
+    annotator = register(
         connection, dataset, reviewer, writes[0].kind if writes else AnnotatorKind.PERSON
     )
     lock(connection, dataset.id, position, position + 1)
-    log = ReviewLog(connection, dataset, position, who)
+    log = ReviewLog(connection, dataset, position, annotator)
     stored = _stored(connection, writes)
-    here = (dataset.id, position, who.id)
+    key = (dataset.id, position, annotator.id)
     refused: list[RefusedOperation] = []
     for write in writes:
         if write.seq not in stored:
-            refusal = _after_refused(write) if refused else log.append(write)
-        elif stored[write.seq] != (*here, write.operation):
+            refusal = _refuse_after(write) if refused else log.append(write)
+        elif stored[write.seq] != (*key, write.operation):
             refusal = RefusedOperation(
                 write.seq, "this number was given to another operation", stale=False
             )
@@ -129,7 +131,7 @@ def apply(
             refused.append(refusal)
     log.save(subject)
     renew(connection, dataset, position, reviewer)
-    return WriteReply(_acknowledged(connection, writes), log.version, tuple(refused))
+    return WriteReply(_highest_seq(connection, writes), log.version, tuple(refused))
 
 
 def _stored(
@@ -144,14 +146,14 @@ def _stored(
             operations.c.seq.between(writes[0].seq, writes[-1].seq),
         )
     )
-    return {seq: (*here, OPERATION.validate_json(text)) for seq, *here, text in rows}
+    return {seq: (*key, OPERATION.validate_json(text)) for seq, *key, text in rows}
 
 
-def _after_refused(write: SentOperation) -> RefusedOperation:
+def _refuse_after(write: SentOperation) -> RefusedOperation:
     return RefusedOperation(write.seq, "an operation before it was refused", stale=True)
 
 
-def _acknowledged(connection: Connection, writes: Sequence[SentOperation]) -> int:
+def _highest_seq(connection: Connection, writes: Sequence[SentOperation]) -> int:
     if not writes:
         return 0
     highest = select(func.max(operations.c.seq))
@@ -161,15 +163,15 @@ def _acknowledged(connection: Connection, writes: Sequence[SentOperation]) -> in
 
 
 def _check_order(writes: Sequence[SentOperation]) -> None:
-    for one_write, following in pairwise(writes):
-        if following.kind is not one_write.kind:
+    for write, following in pairwise(writes):
+        if following.kind is not write.kind:
             raise UsageError("writes to a person's log and to gold labels at once")
-        if following.session != one_write.session:
+        if following.session != write.session:
             raise UsageError(
-                f"writes of two sessions at once: {one_write.session!r}, {following.session!r}"
+                f"writes of two sessions at once: {write.session!r}, {following.session!r}"
             )
-        if following.seq <= one_write.seq:
-            raise UsageError(f"write {following.seq} comes after write {one_write.seq}")
+        if following.seq <= write.seq:
+            raise UsageError(f"write {following.seq} comes after write {write.seq}")
 
 
 class ReviewLog:
@@ -180,16 +182,16 @@ class ReviewLog:
     """
 
     def __init__(
-        self, connection: Connection, dataset: DatasetRow, position: int, who: AnnotatorRow
+        self, connection: Connection, dataset: DatasetRow, position: int, annotator: AnnotatorRow
     ) -> None:
         self._connection = connection
         self._dataset = dataset
         self._position = position
-        self._who = who
+        self._annotator = annotator
         self._added: list[SentOperation] = []
-        row = connection.execute(select(reviews).where(*self._here(reviews))).one_or_none()
+        row = connection.execute(select(reviews).where(*self._rows_of(reviews))).one_or_none()
         if row is None:
-            query = select(annotated.c.json).where(*self._here(annotated))
+            query = select(annotated.c.json).where(*self._rows_of(annotated))
             self._snapshot: str | None = connection.execute(query).scalar_one_or_none()
             self.version: int = 0
             self.state = ReviewState.of(self.snapshot)
@@ -207,7 +209,9 @@ class ReviewLog:
     def operations(self) -> list[Operation]:
         """Return all operations, also those just added, oldest first."""
         rows = self._connection.execute(
-            select(operations.c.json).where(*self._here(operations)).order_by(operations.c.version)
+            select(operations.c.json)
+            .where(*self._rows_of(operations))
+            .order_by(operations.c.version)
         ).scalars()
         stored = [OPERATION.validate_json(text) for text in rows]
         return stored + [write.operation for write in self._added]
@@ -222,11 +226,11 @@ class ReviewLog:
                 stale=True,
             )
         try:
-            after = self._after(write.operation)
-            self._check(write.operation, after)
+            state = self._apply(write.operation)
+            self._check(write.operation, state)
         except OperationError as error:
             return RefusedOperation(write.seq, str(error), stale=False)
-        self.state = after
+        self.state = state
         self._added.append(write)
         self.version += 1
         return None
@@ -238,23 +242,23 @@ class ReviewLog:
         put(
             self._connection,
             self._dataset,
-            [AnnotationRow(self._position, self._who, self._result())],
+            [AnnotationRow(self._position, self._annotator, self._result())],
         )
         key = {
             "dataset_id": self._dataset.id,
             "position": self._position,
-            "annotator_id": self._who.id,
+            "annotator_id": self._annotator.id,
         }
         row = {"version": self.version, "snapshot": self._snapshot, "state": to_json(self.state)}
         self._connection.execute(insert_or_replace(self._connection, reviews), key | row)
-        first = self.version - len(self._added) + 1
+        first_version = self.version - len(self._added) + 1
         now = datetime.now(UTC).isoformat()
         self._connection.execute(
             insert(operations),
             [
                 {
                     **key,
-                    "version": first + index,
+                    "version": first_version + index,
                     "session": write.session,
                     "seq": write.seq,
                     "json": operation_json(write.operation),
@@ -268,13 +272,13 @@ class ReviewLog:
             ],
         )
 
-    def _check(self, operation: Operation, after: ReviewState) -> None:
+    def _check(self, operation: Operation, state: ReviewState) -> None:
         """Check a response, and whether Done may be, against the settings of the dataset."""
         if isinstance(operation, Respond) and (problem := operation.problem(self._settings)):
             raise OperationError(problem)
-        if after.status is Status.DONE and isinstance(operation, SetStatus | FinishItem):
+        if state.status is Status.DONE and isinstance(operation, SetStatus | FinishItem):
             settings = self._settings
-            annotation = after.annotation(self._who.name, self._who.kind)
+            annotation = state.annotation(self._annotator.name, self._annotator.kind)
             if settings.label_required and any(span.label is None for span in annotation.spans):
                 raise OperationError("not done: every span needs a label")
             missing = settings.missing(annotation)
@@ -285,7 +289,7 @@ class ReviewLog:
     def _settings(self) -> DatasetSettings:
         return settings_of(self._connection, self._dataset.name)
 
-    def _after(self, operation: Operation) -> ReviewState:
+    def _apply(self, operation: Operation) -> ReviewState:
         if isinstance(operation, Undo | Redo):
             log = [*self.operations(), operation]
             return replay(self._item, ReviewState.of(self.snapshot), log)
@@ -296,7 +300,7 @@ class ReviewLog:
 
         It holds as long as the spans it was made on.
         """
-        result = self.state.annotation(self._who.name, self._who.kind)
+        result = self.state.annotation(self._annotator.name, self._annotator.kind)
         author = self._added[-1].author
         if author is not None:
             result = result.model_copy(update={"decided_by": author})
@@ -307,7 +311,7 @@ class ReviewLog:
         snapshot = self.snapshot if "hard" in fields else None
         if snapshot is None:
             return result
-        start = ReviewState.of(snapshot).annotation(self._who.name, self._who.kind)
+        start = ReviewState.of(snapshot).annotation(self._annotator.name, self._annotator.kind)
         hard = snapshot.hard if result.spans == start.spans else None
         return result.model_copy(update={"hard": hard})
 
@@ -318,11 +322,11 @@ class ReviewLog:
         )
         return Item.model_validate_json(self._connection.execute(query).scalar_one())
 
-    def _here(self, table: Table) -> list[ColumnElement[bool]]:
+    def _rows_of(self, table: Table) -> list[ColumnElement[bool]]:
         return [
             table.c.dataset_id == self._dataset.id,
             table.c.position == self._position,
-            table.c.annotator_id == self._who.id,
+            table.c.annotator_id == self._annotator.id,
         ]
 
 

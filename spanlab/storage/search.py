@@ -81,9 +81,9 @@ def may_find(json: str) -> bool:
 
 def add(connection: Connection, dataset: int, entries: Iterable[SearchEntry]) -> None:
     """Store entries that are not there yet; those without terms are left out."""
-    listed = _LISTED[connection.dialect.name]
+    join_terms = _LISTED[connection.dialect.name]
     rows = [
-        (_row(dataset, entry.position, entry.author), listed(_bounded(entry.terms)))
+        (_row(dataset, entry.position, entry.author), join_terms(_bounded(entry.terms)))
         for entry in entries
         if entry.terms
     ]
@@ -109,12 +109,12 @@ def copy(source: Connection, target: Connection, dataset: int, n_items: int) -> 
     words: ColumnElement[str] = _SEARCH.c.words
     if source.dialect.name == "postgresql":
         words = func.array_to_string(func.tsvector_to_array(words), " ")
-    listed = _LISTED[target.dialect.name]
+    join_terms = _LISTED[target.dialect.name]
     within = (_row(dataset, 0, THE_ITEM), _row(dataset, n_items, THE_ITEM) - 1)
     query = select(_SEARCH.c.rowid, words.label("words")).where(_SEARCH.c.rowid.between(*within))
     stored = source.execution_options(yield_per=_AT_ONCE).execute(query)
     for batch in stored.partitions():
-        rows = [(row.rowid, listed(row.words.split(" "))) for row in batch]
+        rows = [(row.rowid, join_terms(row.words.split(" "))) for row in batch]
         insert_rows(target, "item_search", _COLUMNS, rows)
 
 
@@ -132,14 +132,14 @@ def with_text(
         authors: annotators' numbers, and ``THE_ITEM``.
     """
     words = [_BEGINS[dialect].format(term[:_LONGEST]) for term in sought(searched)]
-    return _having(dialect, words, within, authors)
+    return _select_having(dialect, words, within, authors)
 
 
 def with_label(
     dialect: str, label: str, within: RowRange, authors: Collection[int] | None
 ) -> Select[int]:
     """Select the positions at which one of ``authors`` has a span with this label."""
-    return _having(dialect, [_IS[dialect].format(_label(label))], within, authors)
+    return _select_having(dialect, [_IS[dialect].format(_label(label))], within, authors)
 
 
 def row_number(dataset: int, position: ColumnElement[int]) -> ColumnElement[int]:
@@ -147,7 +147,7 @@ def row_number(dataset: int, position: ColumnElement[int]) -> ColumnElement[int]
     return (position + literal(dataset << _POSITION, BigInteger)) * literal(2**_AUTHOR, BigInteger)
 
 
-def _having(
+def _select_having(
     dialect: str, words: Sequence[str], within: RowRange, authors: Collection[int] | None
 ) -> Select[int]:
     rowid = _SEARCH.c.rowid

@@ -79,7 +79,7 @@ class Selection:
         Without a place it begins at the start (backward: at the end).
         """
         positions: list[int] = []
-        ahead = self._goes_ahead(forward=forward)
+        ahead = self._positions_rise(forward=forward)
         for segment in self._segments if forward else reversed(self._segments):
             start, stop, beyond = self._reach(segment, place, forward=forward)
             rows = self._select(*segment.items, *beyond, excluded=segment.excluded)
@@ -91,19 +91,19 @@ class Selection:
                 order.insert(0, segment.value.asc() if rising else segment.value.desc())
                 windows, excluded = iter([(start, stop)]), ()
             for window in windows:
-                if len(positions) < limit and not self._all_in_one(excluded, *window):
-                    left = limit - len(positions)
-                    positions += self._run(rows.order_by(*order).limit(left), *window)
+                if len(positions) < limit and not self._has_all(excluded, *window):
+                    n_left = limit - len(positions)
+                    positions += self._run(rows.order_by(*order).limit(n_left), *window)
         return positions
 
     def standing(self, place: QueueCursor) -> QueuePlace:
         """Return which of the selected items the one at ``place`` is, and of how many."""
-        before = 0
+        n_before = 0
         for segment in self._segments:
             start, stop, beyond = self._reach(segment, place, forward=False)
-            before += self._count(start, stop, *segment.items, *beyond, excluded=segment.excluded)
+            n_before += self._count(start, stop, *segment.items, *beyond, excluded=segment.excluded)
         is_in = self._count(place.position, place.position + 1)
-        return QueuePlace(before + 1 if is_in else None, self._count(0, self.dataset.n_items))
+        return QueuePlace(n_before + 1 if is_in else None, self._count(0, self.dataset.n_items))
 
     def annotator(self, name: str | None) -> AnnotatorRow | None:
         """Return an annotator by name; None for one who has annotated nothing."""
@@ -115,13 +115,13 @@ class Selection:
         query = self.query
         if not query.blind and not query.own_only:
             return None
-        seen = (
+        author_ids = (
             annotator.id
             for annotator in self._annotators.values()
             if annotator.name == query.reviewer
             or (annotator.kind is AnnotatorKind.DETECTOR and not query.own_only)
         )
-        return {search.THE_ITEM, *seen}
+        return {search.THE_ITEM, *author_ids}
 
     @cached_property
     def _annotators(self) -> dict[str, AnnotatorRow]:
@@ -130,44 +130,44 @@ class Selection:
     @cached_property
     def _conditions(self) -> list[_Condition]:
         """What must hold for all items, beside what is excluded."""
-        return [*self._of_annotators(), *self._of_items()]
+        return [*self._annotator_conditions(), *self._item_conditions()]
 
     @cached_property
     def _excluded(self) -> _Lists:
         """What is left out for what the reviewer, or a detector, has done."""
         reviewer = self.query.reviewer
-        lists = [self._begun(name) for name, status in self._statuses if status is _NOTHING]
+        lists = [self._annotated_by(name) for name, status in self._statuses if status is _NOTHING]
         if self.query.unfinished and reviewer in self._annotators:
-            lists.append((self._said(reviewer, annotated.c.status == Status.DONE.value),))
+            lists.append((self._positions_of(reviewer, annotated.c.status == Status.DONE.value),))
         return tuple(chain.from_iterable(lists))
 
     @cached_property
     def _statuses(self) -> list[tuple[str, Status]]:
         """Which status whose annotations must have."""
         query = self.query
-        both = (query.reviewer, query.status), (query.detector, query.detector_status)
-        return [(name, status) for name, status in both if name and status]
+        pairs = (query.reviewer, query.status), (query.detector, query.detector_status)
+        return [(name, status) for name, status in pairs if name and status]
 
-    def _of_annotators(self) -> Iterator[_Condition]:
+    def _annotator_conditions(self) -> Iterator[_Condition]:
         query = self.query
         for name, status in self._statuses:
             if status is not _NOTHING:
-                yield self._has(name, annotated.c.status == status.value)
+                yield self._has_annotation(name, annotated.c.status == status.value)
         if query.min_prob is not None or query.max_prob is not None:
             low = 0.0 if query.min_prob is None else query.min_prob
             high = 1.0 if query.max_prob is None else query.max_prob
             if query.detector is None:
                 yield queue_values.c.max_prob.between(low, high)
             else:
-                yield self._has(query.detector, annotated.c.prob.between(low, high))
+                yield self._has_annotation(query.detector, annotated.c.prob.between(low, high))
 
-    def _of_items(self) -> Iterator[_Condition]:
+    def _item_conditions(self) -> Iterator[_Condition]:
         query, values = self.query, queue_values.c
         if query.lang is not None:
             yield values.lang == query.lang
         if query.min_disagreement is not None:
             yield self._disagreement >= query.min_disagreement
-        planned = [*self._of_plan()]
+        planned = [*self._plan_conditions()]
         if query.known == "given":  # what is given to somebody to see how they mark has no plan
             yield or_(and_(*planned), is_given(self.dataset, query.reviewer, _position))
         else:
@@ -179,7 +179,7 @@ class Selection:
         if query.label is not None:
             yield _position.in_(search.with_label(dialect, query.label, within, authors))
 
-    def _of_plan(self) -> Iterator[_Condition]:
+    def _plan_conditions(self) -> Iterator[_Condition]:
         query = self.query
         people: ColumnElement[int] = queue_values.c.n_people
         if query.reserve:
@@ -193,27 +193,28 @@ class Selection:
         if query.known != "all":
             yield ~is_known(self.dataset, _position)
 
-    def _has(self, name: str, what: _Condition) -> _Condition:
+    def _has_annotation(self, name: str, condition: _Condition) -> _Condition:
         """Return the condition that an annotator has an annotation that is so."""
-        return _position.in_(self._said(name, what)) if name in self._annotators else false()
+        is_there = name in self._annotators
+        return _position.in_(self._positions_of(name, condition)) if is_there else false()
 
-    def _begun(self, name: str) -> _Lists:
+    def _annotated_by(self, name: str) -> _Lists:
         """Return what lists the positions that somebody has annotated; none by a stranger."""
         begun = annotated.c.status != _NOTHING.value
-        return (self._said(name, begun),) if name in self._annotators else ()
+        return (self._positions_of(name, begun),) if name in self._annotators else ()
 
     def _outside(self, positions: Select[int]) -> _Condition:
         if self.connection.dialect.name == "sqlite":  # lists them once: looking for each is slower
             return _position.not_in(positions)
         return ~positions.where(annotated.c.position == _position).correlate(queue_values).exists()
 
-    def _said(self, name: str, what: _Condition) -> Select[int]:
+    def _positions_of(self, name: str, condition: _Condition) -> Select[int]:
         return select(annotated.c.position).where(
             annotated.c.dataset_id == self.dataset.id,
             annotated.c.annotator_id == self._annotators[name].id,
             annotated.c.position >= START,
             annotated.c.position < STOP,
-            what,
+            condition,
         )
 
     @property
@@ -226,11 +227,11 @@ class Selection:
         """The annotations whose numbers the query orders by, beside those of the items."""
         query = self.query
         name = {"probability": query.detector, "labels": query.reviewer, "claims": query.reviewer}
-        who = self.annotator(name.get(query.order))
-        if who is None or (query.order != "probability" and not query.blind):
+        annotator = self.annotator(name.get(query.order))
+        if annotator is None or (query.order != "probability" and not query.blind):
             return None
-        mine = (annotated.c.dataset_id == self.dataset.id, annotated.c.annotator_id == who.id)
-        return select(annotated).where(*mine).subquery("own")
+        own = select(annotated).where(annotated.c.annotator_id == annotator.id)
+        return own.where(annotated.c.dataset_id == self.dataset.id).subquery("own")
 
     @cached_property
     def _segments(self) -> list[QueueSegment]:
@@ -240,10 +241,10 @@ class Selection:
         if query.order == "status":
             reviewer, stored = query.reviewer, annotated.c.status
             ranked = [
-                QueueSegment(self._rank(float(n)), excluded=self._begun(reviewer))
+                QueueSegment(self._rank(float(n)), excluded=self._annotated_by(reviewer))
                 if status is _NOTHING
                 else QueueSegment(
-                    self._rank(float(n)), (self._has(reviewer, stored == status.value),)
+                    self._rank(float(n)), (self._has_annotation(reviewer, stored == status.value),)
                 )
                 for n, status in enumerate(STATUSES)
             ]
@@ -263,11 +264,11 @@ class Selection:
             return cast(null(), Float) if self._own is None else self._own.c.prob
         if query.order in plain:
             return plain[query.order]
-        count, others = f"n_{query.order}", queue_values.c[f"detector_{query.order}"]
+        count, from_detectors = f"n_{query.order}", queue_values.c[f"detector_{query.order}"]
         if not query.blind:
             return queue_values.c[count]
-        mine = 0 if self._own is None else func.coalesce(self._own.c[count], 0)
-        return case((others < mine, mine), else_=others)
+        own_count = 0 if self._own is None else func.coalesce(self._own.c[count], 0)
+        return case((from_detectors < own_count, own_count), else_=from_detectors)
 
     def _rank(self, value: float | None) -> float:
         """Return the rank of the segment that items of this value are in."""
@@ -293,7 +294,7 @@ class Selection:
             is_beyond = rank is None or (segment.rank > rank) == forward
             return 0, n_items if is_beyond else 0, ()
         if segment.value is None:
-            ahead = self._goes_ahead(forward=forward)
+            ahead = self._positions_rise(forward=forward)
             start, stop = (place.position + 1, n_items) if ahead else (0, place.position)
             return max(start, 0), min(stop, n_items), ()
         rising = forward == self.query.reverse
@@ -301,7 +302,7 @@ class Selection:
         further = _position > place.position if forward else _position < place.position
         return 0, n_items, (or_(beyond, and_(segment.value == place.value, further)),)
 
-    def _goes_ahead(self, *, forward: bool) -> bool:
+    def _positions_rise(self, *, forward: bool) -> bool:
         """Say whether positions rise where nothing else decides."""
         return forward != (self.query.order == "import" and self.query.reverse)
 
@@ -309,14 +310,14 @@ class Selection:
         """Return how many of the selected items from ``start`` up to ``stop`` are so."""
         if start >= stop:
             return 0
-        both = (*self._excluded, *excluded)
-        if not self._conditions and not conditions and len(both) <= 1:
+        lists = (*self._excluded, *excluded)
+        if not self._conditions and not conditions and len(lists) <= 1:
             # Every position has an item, so what is left is what is not in the list.
-            return stop - start - sum(self._length(positions, start, stop) for positions in both)
+            return stop - start - sum(self._length(positions, start, stop) for positions in lists)
         count = self._select(*conditions, excluded=excluded).with_only_columns(func.count())
         return self._run(count, start, stop)[0]
 
-    def _all_in_one(self, lists: _Lists, start: int, stop: int) -> bool:
+    def _has_all(self, lists: _Lists, start: int, stop: int) -> bool:
         """Say whether one of the lists has all positions from ``start`` up to ``stop``.
 
         To count them takes a quarter of the time in which the database finds that none is left.
@@ -330,14 +331,14 @@ class Selection:
         values: FromClause = queue_values
         if self._own is not None:
             values = values.outerjoin(self._own, self._own.c.position == _position)
-        here = (queue_values.c.dataset_id == self.dataset.id, _position >= START, _position < STOP)
+        near = (queue_values.c.dataset_id == self.dataset.id, _position >= START, _position < STOP)
         outside = map(self._outside, (*self._excluded, *excluded))
-        wanted = (*here, *outside, *self._conditions, *conditions)
-        return select(_position).select_from(values).where(*wanted)
+        where = (*near, *outside, *self._conditions, *conditions)
+        return select(_position).select_from(values).where(*where)
 
-    def _run(self, what: Select[Any], start: int, stop: int) -> list[int]:
-        bounds = {START.key: start, STOP.key: stop}
-        return list(self.connection.execute(what, bounds).scalars())
+    def _run(self, statement: Select[Any], start: int, stop: int) -> list[int]:
+        rows = self.connection.execute(statement, {START.key: start, STOP.key: stop})
+        return list(rows.scalars())
 
 
 def _windows(start: int, stop: int, *, ahead: bool, largest: int) -> Iterator[tuple[int, int]]:

@@ -171,8 +171,8 @@ def _clear(database: Database, dataset: int) -> None:
             _hide(connection, dataset)
         keep = row.n_items if row.state == READY else 0
         query = select(func.max(items.c.position)).where(items.c.dataset_id == dataset)
-        last = connection.execute(query).scalar()
-    for stop in range(keep if last is None else last + 1, keep, -_PIECE):
+        highest = connection.execute(query).scalar()
+    for stop in range(keep if highest is None else highest + 1, keep, -_PIECE):
         with database.writing() as connection:
             _delete_items(connection, dataset, max(keep, stop - _PIECE), stop)
     remove_processes(database, dataset, keep)
@@ -183,8 +183,8 @@ def _clear(database: Database, dataset: int) -> None:
             people = (tables.entrances, tables.guidelines_read)
             for table in (labels, annotators, languages, loads, *people):
                 connection.execute(delete(table).where(table.c.dataset_id == dataset))
-            kept = update(datasets).where(datasets.c.version_of == dataset)
-            connection.execute(kept.values(version_of=None))
+            versions = update(datasets).where(datasets.c.version_of == dataset)
+            connection.execute(versions.values(version_of=None))
             connection.execute(delete(datasets).where(datasets.c.id == dataset))
 
 
@@ -195,8 +195,8 @@ def _delete_items(connection: Connection, dataset: int, start: int, stop: int) -
         *(operations, reviews, annotated, reservations),
         *(tables.known_given, queue_values, items),
     ):
-        here = (table.c.dataset_id == dataset, table.c.position >= start, table.c.position < stop)
-        connection.execute(delete(table).where(*here))
+        where = (table.c.dataset_id == dataset, table.c.position >= start, table.c.position < stop)
+        connection.execute(delete(table).where(*where))
     search.remove(connection, dataset, start, stop)
 
 
@@ -232,8 +232,8 @@ def claim(database: Database, dataset: int) -> Iterator[bool]:
         if path is None
         else _claim_file(path.with_name(f"{path.name}-load{dataset}"))
     )
-    with lock as held:
-        yield held
+    with lock as is_held:
+        yield is_held
 
 
 @contextmanager
@@ -241,12 +241,12 @@ def _claim_in_postgresql(database: Database, dataset: int) -> Iterator[bool]:
     engine = database.engine.execution_options(isolation_level="AUTOCOMMIT")
     key = {"loads": _LOADS, "dataset": dataset}
     with engine.connect() as connection:
-        take = text("SELECT pg_try_advisory_lock(:loads, :dataset)")
-        held = bool(connection.execute(take, key).scalar_one())
+        try_lock = text("SELECT pg_try_advisory_lock(:loads, :dataset)")
+        is_held = bool(connection.execute(try_lock, key).scalar_one())
         try:
-            yield held
+            yield is_held
         finally:
-            if held:
+            if is_held:
                 connection.execute(text("SELECT pg_advisory_unlock(:loads, :dataset)"), key)
 
 
@@ -255,7 +255,7 @@ def _claim_file(path: Path) -> Iterator[bool]:
     # SQLite's own lock on a file beside the database: on every system the right kind, and
     # gone with the process. A file that was replaced between opening and locking locks nobody.
     for _ in range(_ATTEMPTS):
-        before = _identity(path)
+        identity = _identity(path)
         with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
             try:
                 connection.execute("BEGIN EXCLUSIVE")
@@ -264,7 +264,7 @@ def _claim_file(path: Path) -> Iterator[bool]:
                     raise _refused(path, error) from error
                 yield False
                 return
-            if before is not None and _identity(path) == before:
+            if identity is not None and _identity(path) == identity:
                 try:
                     yield True
                 finally:

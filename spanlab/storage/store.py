@@ -59,7 +59,7 @@ from spanlab.storage.dataset_bin import BinnedDataset
 from spanlab.storage.engine import Database
 from spanlab.storage.items import StoredRecord
 from spanlab.storage.selection import Selection
-from spanlab.storage.upgrade import opened
+from spanlab.storage.upgrade import open_database
 
 _Place = tuple[Connection, DatasetRow]
 
@@ -81,7 +81,7 @@ class Store:
         self.actor = actor
 
     def acting_as(self, actor: Actor) -> Self:
-        """Return the same database for somebody who may do no more than their roles say."""
+        """Return a store over the same database that checks the roles of ``actor``."""
         bound = copy(self)
         bound.actor = actor
         return bound
@@ -101,7 +101,7 @@ class Store:
             UsageError: the database URL is none, or its driver is not installed.
             StoreError: it is no database, one of a newer spanlab, or cannot be reached.
         """
-        database = opened(settings or Settings.read())
+        database = open_database(settings or Settings.read())
         try:
             with suppress(StoreError):  # nobody reads those rows, and whoever writes is told why
                 staging.sweep(database)
@@ -171,10 +171,13 @@ class Store:
             return False
         return True
 
-    def _concerns(self, place: _Place, person: str) -> bool:
+    def _concerns(self, dataset: DatasetRow, person: str) -> bool:
         """Return whether the actor may know how far a person is."""
-        number = place[1].id
+        number = dataset.id
         return self.actor.may(Permission.READ, number) or person == self.actor.name_in(number)
+
+    def _note(self, connection: Connection, action: str, dataset: str, about: str = "") -> None:
+        access.note(connection, self.actor, action, dataset=dataset, about=about)
 
     def _check_own(self, dataset: int, reviewer: str | None) -> None:
         if not self.actor.is_owner and reviewer not in {None, self.actor.name_in(dataset)}:
@@ -190,7 +193,7 @@ class Store:
         return self.actor.name_in(number)
 
     def ping(self) -> None:
-        """Ask the database for next to nothing, to see whether it answers."""
+        """Check that the database answers."""
         with self._database.reading() as connection:
             connection.execute(select(literal(1)))
 
@@ -200,7 +203,7 @@ class Store:
         """Return all datasets, oldest first, with their versions if asked; see ``summaries``."""
         with self._database.reading() as connection:
             summaries = catalog.summaries(connection, versions=versions)
-            return access.visible(connection, self.actor, summaries)
+            return access.filter_visible(connection, self.actor, summaries)
 
     def import_records(
         self,
@@ -212,7 +215,9 @@ class Store:
         """Append new records to a dataset, all or nothing; see ``imports.import_records``."""
         if not self.actor.may(Permission.ADMINISTER):  # who alone makes new datasets
             self.require(Permission.MANAGE, dataset)
-        return imports.import_records(self._database, dataset, records, on_progress, on_taken)
+        return imports.import_records(
+            self._database, dataset, records, on_progress=on_progress, on_taken=on_taken
+        )
 
     def rename_dataset(self, name: str, new: str) -> None:
         """Rename a dataset; see ``catalog.rename``."""
@@ -238,25 +243,25 @@ class Store:
             place = catalog.find(connection, dataset)
             annotators.rename(connection, place, name, new)
             access.follow_name(connection, place.id, name, new)
-            access.note(connection, self.actor, "annotator renamed", dataset, f"{name} to {new}")
+            self._note(connection, "annotator renamed", dataset, f"{name} to {new}")
 
     def merge_annotators(self, dataset: str, name: str, into: str) -> int:
-        """Let one annotator be another one; see ``annotators.merge``."""
+        """Merge one annotator into another one; see ``annotators.merge``."""
         with self._writing(Permission.MANAGE, dataset) as connection:
             place = catalog.find(connection, dataset)
-            both = annotators.merge(connection, place, name, into)
+            n_shared = annotators.merge(connection, place, name, into)
             access.follow_name(connection, place.id, name, into)
-            access.note(connection, self.actor, "annotator merged", dataset, f"{name} into {into}")
-            return both
+            self._note(connection, "annotator merged", dataset, f"{name} into {into}")
+            return n_shared
 
     def remove_annotator(self, dataset: str, name: str) -> None:
         """Delete all that an annotator said of a dataset; see ``annotators.remove``."""
         with self._writing(Permission.MANAGE, dataset) as connection:
             annotators.remove(connection, catalog.find(connection, dataset), name)
-            access.note(connection, self.actor, "annotator deleted", dataset, name)
+            self._note(connection, "annotator deleted", dataset, name)
 
     def set_gold(self, dataset: str, name: str, *, gold: bool) -> None:
-        """Let a person's annotations be gold labels, or not; see ``annotators.set_gold``."""
+        """Make a person's annotations gold labels, or undo that; see ``annotators.set_gold``."""
         with self._writing(Permission.MANAGE, dataset) as connection:
             annotators.set_gold(connection, catalog.find(connection, dataset), name, gold=gold)
 
@@ -278,25 +283,25 @@ class Store:
     def delete_dataset(self, name: str) -> None:
         """Delete a dataset with all annotations and logs, for good; see ``staging.remove``."""
 
-        def doomed(connection: Connection) -> DatasetRow:
+        def find_dataset(connection: Connection) -> DatasetRow:
             access.require(connection, self.actor, Permission.MANAGE, name)
             row = catalog.find(connection, name, delete=True)
-            access.note(connection, self.actor, "dataset deleted for good", name)
+            self._note(connection, "dataset deleted for good", name)
             return row
 
-        staging.remove(self._database, doomed)
+        staging.remove(self._database, find_dataset)
 
     def bin_dataset(self, name: str) -> None:
         """Put a dataset and its versions into the bin for 30 days; see ``dataset_bin.put``."""
         with self._writing(Permission.MANAGE, name) as connection:
             dataset_bin.put(connection, name)
-            access.note(connection, self.actor, "dataset deleted", name)
+            self._note(connection, "dataset deleted", name)
 
     def binned(self) -> list[BinnedDataset]:
         """Return what is in the bin, the last deleted first."""
         self.require(Permission.ADMINISTER)
         with self._database.reading() as connection:
-            return dataset_bin.listed(connection)
+            return dataset_bin.list_binned(connection)
 
     def restore_dataset(self, name: str, new: str | None = None) -> None:
         """Bring a dataset back out of the bin; see ``dataset_bin.restore``."""
@@ -339,25 +344,27 @@ class Store:
         Raises:
             NotFoundError: an annotator has annotated nothing in this dataset.
         """
-        with self._reading(dataset, many=True) as place:
-            for stored in items.all_of(*place, annotators):
-                yield self._readable(stored, place)
+        with self._reading(dataset, many=True) as (connection, row):
+            for stored in items.read_all(connection, row, annotators):
+                yield self._readable(stored, row)
 
     def record(self, dataset: str, item_id: str) -> Record:
         """Return one item with all its annotations."""
-        with self._reading(dataset) as place:
-            return self._readable(items.one(*place, items.position_of(*place, item_id)), place)
+        with self._reading(dataset) as (connection, row):
+            position = items.position_of(connection, row, item_id)
+            return self._readable(items.read_one(connection, row, position), row)
 
     def records_at(self, dataset: str, positions: Sequence[int]) -> list[Record]:
         """Return the records at these places of the import order (from 0), in that order.
 
         Places at which the dataset has no item are left out.
         """
-        with self._reading(dataset, many=True) as place:
-            return [self._readable(stored, place) for stored in items.at(*place, positions)]
+        with self._reading(dataset, many=True) as (connection, row):
+            stored_records = items.read_at(connection, row, positions)
+            return [self._readable(stored, row) for stored in stored_records]
 
-    def _readable(self, stored: StoredRecord, place: _Place) -> Record:
-        return processes.with_nodes(stored.record(), self._database, place[1])
+    def _readable(self, stored: StoredRecord, row: DatasetRow) -> Record:
+        return processes.with_nodes(stored.record(), self._database, row)
 
     def save_annotations(
         self, dataset: str, pairs: Iterable[tuple[str, Annotation]], *, whole: bool = False
@@ -381,37 +388,37 @@ class Store:
 
     def page(self, dataset: str, query: QueueQuery) -> QueuePage:
         """Return the rows of a queue at the place that ``query`` names."""
-        with self._reading(dataset, query.reviewer) as place:
-            return paging.page(*place, query)
+        with self._reading(dataset, query.reviewer) as (connection, row):
+            return paging.page(connection, row, query)
 
     def neighbour(self, dataset: str, query: QueueQuery, item_id: str, step: int = 1) -> str | None:
         """Return the next (``step`` 1) or previous (-1) item's id; see ``paging.neighbour``."""
-        with self._reading(dataset, query.reviewer) as place:
-            return paging.neighbour(*place, query, item_id, step)
+        with self._reading(dataset, query.reviewer) as (connection, row):
+            return paging.neighbour(connection, row, query, item_id, step=step)
 
     def reserve(self, dataset: str, item_id: str, reviewer: str, people: int) -> tuple[str, ...]:
         """Reserve an item unless ``people`` others have it; return those; see ``assignment``."""
         self.require(Permission.REVIEW, dataset)
-        with self._reading(dataset, reviewer) as place:
-            position = items.position_of(*place, item_id)
-            if reservations.has_reserved(*place, position, reviewer):
+        with self._reading(dataset, reviewer) as (connection, row):
+            position = items.position_of(connection, row, item_id)
+            if reservations.has_reserved(connection, row, position, reviewer):
                 return ()
-        with self._reviewing(dataset, reviewer) as place:
-            position = items.position_of(*place, item_id)
-            return reservations.reserve(*place, position, reviewer, people)
+        with self._reviewing(dataset, reviewer) as (connection, row):
+            position = items.position_of(connection, row, item_id)
+            return reservations.reserve(connection, row, position, reviewer, people=people)
 
     def standing(self, dataset: str, query: QueueQuery, item_id: str) -> QueuePlace:
         """Return which item of a queue one is, and of how many; see ``paging.standing``."""
-        with self._reading(dataset, query.reviewer) as place:
-            return paging.standing(*place, query, item_id)
+        with self._reading(dataset, query.reviewer) as (connection, row):
+            return paging.standing(connection, row, query, item_id)
 
     def positions(self, dataset: str, query: QueueQuery) -> list[int]:
         """Return the places in import order of all items that pass the filter of ``query``.
 
         The query's own place and limit are ignored.
         """
-        with self._reading(dataset, query.reviewer) as place:
-            return Selection(*place, query).positions()
+        with self._reading(dataset, query.reviewer) as (connection, row):
+            return Selection(connection, row, query).positions()
 
     def positions_of(self, dataset: str, ids: Sequence[str]) -> list[int]:
         """Return the places in import order of the items with these ids, in the order given.
@@ -419,13 +426,13 @@ class Store:
         Raises:
             NotFoundError: the dataset has no item of one of these ids.
         """
-        with self._reading(dataset) as place:
-            return [items.position_of(*place, item_id) for item_id in ids]
+        with self._reading(dataset) as (connection, row):
+            return [items.position_of(connection, row, item_id) for item_id in ids]
 
     def counts(self, dataset: str, reviewer: str) -> dict[Status, int]:
         """Return how many items are in each status under ``reviewer``, who may be unknown yet."""
-        with self._reading(dataset, reviewer) as place:
-            return catalog.counts(*place, reviewer)
+        with self._reading(dataset, reviewer) as (connection, row):
+            return catalog.counts(connection, row, reviewer)
 
     def plan(self, dataset: str) -> PlanProgress | None:
         """Return how far a dataset's plan is, for all people; None without one.
@@ -433,62 +440,67 @@ class Store:
         Who may not read what others said is told of their own part alone: see ``part``.
         """
         self.require(Permission.READ, dataset)
-        with self._reading(dataset) as place:
-            return assignment.progress(*place, catalog.settings_of(place[0], dataset))
+        with self._reading(dataset) as (connection, row):
+            return assignment.progress(connection, row, catalog.settings_of(connection, dataset))
 
     def part(self, dataset: str, person: str) -> PersonProgress | None:
         """Return how far one person is with what the plan gives them; None without a plan."""
-        with self._reading(dataset, person) as place:
-            settings = catalog.settings_of(place[0], dataset)
-            return assignment.part_of(*place, settings, person) if settings.overlap else None
+        with self._reading(dataset, person) as (connection, row):
+            settings = catalog.settings_of(connection, dataset)
+            return (
+                assignment.part_of(connection, row, settings, person) if settings.overlap else None
+            )
 
     # Campaigns
 
     def take_back(self, dataset: str, person: str) -> None:
         """Let others have what a person was to finish and has not: see ``DatasetSettings.away``."""
 
-        def change(now: DatasetSettings) -> DatasetSettings:
-            return now.model_copy(update={"away": tuple(dict.fromkeys((*now.away, person)))})
+        def change(settings: DatasetSettings) -> DatasetSettings:
+            return settings.model_copy(
+                update={"away": tuple(dict.fromkeys((*settings.away, person)))}
+            )
 
         with self._writing(Permission.MANAGE, dataset) as connection:
             catalog.change_settings(connection, dataset, change)
-            reservations.let_go(connection, catalog.find(connection, dataset), person)
-            access.note(connection, self.actor, "items taken back", dataset, person)
+            reservations.release(connection, catalog.find(connection, dataset), person)
+            self._note(connection, "items taken back", dataset, person)
 
     def give_back(self, dataset: str, person: str) -> None:
         """Let a person who was away have their part of the plan again."""
 
-        def change(now: DatasetSettings) -> DatasetSettings:
-            away = tuple(name for name in now.away if name != person)
-            return now.model_copy(update={"away": away})
+        def change(settings: DatasetSettings) -> DatasetSettings:
+            away = tuple(name for name in settings.away if name != person)
+            return settings.model_copy(update={"away": away})
 
         self.change_settings(dataset, change)
 
     def n_held(self, dataset: str, person: str) -> int:
         """Return how many items are reserved for a person who has not decided them."""
-        with self._reading(dataset, person) as place:
-            return reservations.n_held(*place, person)
+        with self._reading(dataset, person) as (connection, row):
+            return reservations.n_held(connection, row, person)
 
     def known_items(self, dataset: str, person: str) -> KnownItems:
         """Return which items with known answers a person was given."""
-        with self._reading(dataset, person) as place:
-            return campaigns.known_items(*place, person)
+        with self._reading(dataset, person) as (connection, row):
+            return campaigns.known_items(connection, row, person)
 
     def known_ids(self, dataset: str) -> frozenset[str]:
         """Return the ids of all items with gold labels."""
         self.require(Permission.READ, dataset)
-        with self._reading(dataset) as place:
-            return campaigns.known_ids(*place)
+        with self._reading(dataset) as (connection, row):
+            return campaigns.known_ids(connection, row)
 
     def give_known(self, dataset: str, person: str, after: str, share: float) -> None:
         """Give a person a known item after another one if it is due; see ``give_after``."""
-        with self._reviewing(dataset, person) as place:
-            campaigns.give_after(*place, person, items.position_of(*place, after), share)
+        with self._reviewing(dataset, person) as (connection, row):
+            position = items.position_of(connection, row, after)
+            campaigns.give_after(connection, row, person, position, share=share)
 
     def give_test(self, dataset: str, person: str, attempt: int, n_items: int) -> None:
         """Give a person the items of a test; see ``campaigns.give_test``."""
-        with self._reviewing(dataset, person) as place:
-            campaigns.give_test(*place, person, attempt, n_items)
+        with self._reviewing(dataset, person) as (connection, row):
+            campaigns.give_test(connection, row, person, attempt=attempt, n_items=n_items)
 
     def enter(self, dataset: str, entrance: Entrance) -> None:
         """Store that somebody has done a test, or was let in, which is for a lead to do."""
@@ -498,53 +510,51 @@ class Store:
             if entrance.attempt:
                 self._check_own(row.id, entrance.reviewer)
             else:
-                access.note(connection, self.actor, "let in", dataset, entrance.reviewer)
+                self._note(connection, "let in", dataset, entrance.reviewer)
             campaigns.enter(connection, row, entrance)
 
     def entered(self, dataset: str) -> tuple[Entrance, ...]:
         """Return who has done a test or was let in."""
-        with self._reading(dataset) as place:
-            return tuple(
-                row for row in campaigns.entered(*place) if self._concerns(place, row.reviewer)
-            )
+        with self._reading(dataset) as (connection, row):
+            entrances = campaigns.entered(connection, row)
+            return tuple(test for test in entrances if self._concerns(row, test.reviewer))
 
     def confirm_read(self, dataset: str, person: str, version: int) -> None:
         """Store that a person has read a version of the guidelines; the first time counts."""
-        with self._reviewing(dataset, person) as place:
-            campaigns.confirm_read(*place, person, version)
+        with self._reviewing(dataset, person) as (connection, row):
+            campaigns.confirm_read(connection, row, person, version)
 
     def readings(self, dataset: str) -> tuple[ReadGuidelines, ...]:
         """Return who has confirmed having read which version of the guidelines, and when."""
-        with self._reading(dataset) as place:
-            return tuple(
-                row for row in campaigns.readings(*place) if self._concerns(place, row.reviewer)
-            )
+        with self._reading(dataset) as (connection, row):
+            readings = campaigns.readings(connection, row)
+            return tuple(reading for reading in readings if self._concerns(row, reading.reviewer))
 
     def last_active(self, dataset: str) -> dict[str, datetime]:
         """Return when each person has last done anything to an item."""
-        with self._reading(dataset) as place:
-            times = campaigns.last_active(*place)
-            return {who: at for who, at in times.items() if self._concerns(place, who)}
+        with self._reading(dataset) as (connection, row):
+            times = campaigns.last_active(connection, row)
+            return {person: at for person, at in times.items() if self._concerns(row, person)}
 
     def n_operations(self, dataset: str) -> int:
         """Return how many operations all reviews of a dataset hold; it grows with every edit."""
-        with self._reading(dataset) as place:
-            return catalog.n_operations(*place)
+        with self._reading(dataset) as (connection, row):
+            return catalog.n_operations(connection, row)
 
     def finished(self, dataset: str) -> tuple[FinishedItem, ...]:
         """Return which items each person finished, when and how fast; see ``assignment``."""
-        with self._reading(dataset) as place:
-            rows = assignment.finished(*place)
-            return tuple(row for row in rows if self._concerns(place, row.annotator))
+        with self._reading(dataset) as (connection, row):
+            items_done = assignment.finished(connection, row)
+            return tuple(item for item in items_done if self._concerns(row, item.annotator))
 
     def labels(self, dataset: str, reviewer: str | None = None) -> tuple[str, ...]:
         """Return the span labels in use in a dataset, or in one person's reviews of it.
 
         They come in the order in which anybody used them first.
         """
-        with self._reading(dataset) as place:
-            used = catalog.labels_in_use(*place)
-            own = used if reviewer is None else reviews.labels_used(*place, reviewer)
+        with self._reading(dataset) as (connection, row):
+            used = catalog.labels_in_use(connection, row)
+            own = used if reviewer is None else reviews.labels_used(connection, row, reviewer)
             return tuple(label for label in used if label in own)
 
     # Reviews
@@ -552,9 +562,9 @@ class Store:
     def review(
         self, dataset: str, item_id: str, reviewer: str, kind: AnnotatorKind = AnnotatorKind.PERSON
     ) -> Review:
-        """Return one person's review, or the gold labels, of one item; see ``reviews.review``."""
-        with self._reading(dataset, reviewer) as place:
-            return reviews.review(*place, item_id, reviewer, kind)
+        """Return one person's review of an item, or the gold labels; see ``read_review``."""
+        with self._reading(dataset, reviewer) as (connection, row):
+            return reviews.read_review(connection, row, item_id, reviewer, kind=kind)
 
     def apply(
         self, dataset: str, item_id: str, reviewer: str, writes: Sequence[SentOperation]
@@ -564,14 +574,14 @@ class Store:
         needed = Permission.ADJUDICATE if authors else Permission.REVIEW
         with self._writing(needed, dataset) as connection:
             row = catalog.find(connection, dataset)
-            for who in authors or {reviewer}:
-                self._check_own(row.id, who)
+            for author in authors or {reviewer}:
+                self._check_own(row.id, author)
             subject = None if self.actor.is_owner else self.actor.subject
-            return reviews.apply(connection, row, item_id, reviewer, writes, subject)
+            return reviews.apply(connection, row, item_id, reviewer, writes=writes, subject=subject)
 
     def rebuild(
         self, dataset: str, item_id: str, reviewer: str, kind: AnnotatorKind = AnnotatorKind.PERSON
     ) -> ReviewState:
         """Return a review's state as its snapshot and log alone give it."""
-        with self._reading(dataset, reviewer) as place:
-            return reviews.rebuild(*place, item_id, reviewer, kind)
+        with self._reading(dataset, reviewer) as (connection, row):
+            return reviews.rebuild(connection, row, item_id, reviewer, kind=kind)

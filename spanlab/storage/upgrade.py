@@ -38,7 +38,7 @@ _LOOK_SECONDS = 0.5  # between two looks whether it is back
 log = logging.getLogger(__name__)
 
 
-def opened(settings: Settings) -> Database:
+def open_database(settings: Settings) -> Database:
     """Open a database, making its directory if needed and bringing it to the newest revision.
 
     Raises:
@@ -80,20 +80,20 @@ def upgrade(database: Database, backups: Path) -> Path | None:
         StoreError: it was made by a newer spanlab, or one too old, or holds foreign tables under
             our names, or stays away.
     """
-    deadline, told = monotonic() + _AWAY_SECONDS, False
+    deadline, is_told = monotonic() + _AWAY_SECONDS, False
     while True:
         try:
-            return _upgraded(database, backups)
+            return _upgrade_once(database, backups)
         except StoreError as error:
             if monotonic() >= deadline or not database.is_away():
                 raise
-            if not told:
+            if not is_told:
                 log.warning("%s; waiting for it, up to a minute", str(error).partition("\n")[0])
-            told = True
+            is_told = True
             sleep(_LOOK_SECONDS)
 
 
-def _upgraded(database: Database, backups: Path) -> Path | None:
+def _upgrade_once(database: Database, backups: Path) -> Path | None:
     with database.reading() as connection:
         if _revision(connection) == REVISIONS[-1]:
             return None

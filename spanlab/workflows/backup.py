@@ -27,7 +27,7 @@ from spanlab.errors import InputError, UsageError
 from spanlab.schema import FrozenModel
 from spanlab.settings import LARGEST, Settings
 from spanlab.storage.copies import read_copy, write_copy
-from spanlab.storage.upgrade import opened
+from spanlab.storage.upgrade import open_database
 
 _DATABASE: Final = "spanlab.db"
 _MANIFEST: Final = "manifest.json"
@@ -70,7 +70,7 @@ def back_up(file: Path, settings: Settings | None = None) -> BackupManifest:
         raise UsageError(f"{file}: a backup is packed already: name it .zip")
     with replacing(file) as stream, tempfile.TemporaryDirectory(dir=file.resolve().parent) as work:
         copy, packed = Path(work, _DATABASE), Path(work, "backup.zip")
-        with closing(opened(settings)) as database:
+        with closing(open_database(settings)) as database:
             write_copy(database, copy)
         members = {_DATABASE: copy, **_files_of(settings)}
         manifest = BackupManifest(
@@ -121,8 +121,8 @@ def restore(
                 )
         source = Settings(home=folder, database_url=f"sqlite:///{folder / _DATABASE}")
         with (
-            closing(opened(source)) as copy,
-            closing(opened(settings)) as database,
+            closing(open_database(source)) as copy,
+            closing(open_database(settings)) as database,
             copy.reading() as stored,
             database.writing() as connection,
         ):

@@ -52,8 +52,8 @@ def entities_like(store: MemoryStore, scope: str, name: str) -> list[str]:
         return []
     others = store.similar(scope, grams(key))
     held = (other for other in others if key in other)
-    meant = dict.fromkeys((*store.known(scope, [key])[key], *near(key, others), *held))
-    return [key for key, kept in store.known(scope, meant).items() if kept]
+    meant = dict.fromkeys((*store.keys_in_use(scope, [key])[key], *near(key, others), *held))
+    return [key for key, kept in store.keys_in_use(scope, meant).items() if kept]
 
 
 def export_lines(store: MemoryStore, scope: str) -> Iterator[bytes]:
