@@ -38,8 +38,8 @@ def certificate_html(certificate: Certificate) -> str:
         page_head(f"Certificate of {bound['annotator']} on {bound['name']}"),
         f"<p>{escape(_headline(measured))}</p>\n",
         *map(as_html, (_facts(content), *measured.tables())),
-        "<p class='about'>In the pictures, dots have intervals, and squares are what the detector "
-        "marked.</p>\n",
+        "<p class='about'>Intervals are of 95 %. In the pictures, dots have one, and squares are "
+        "what the detector marked.</p>\n",
         *(
             f"<h2>{escape(table.title)}</h2>\n{draw(table)}"
             for table in _pictures(measured, content)
