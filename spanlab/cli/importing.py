@@ -87,7 +87,7 @@ def import_command(
         try:
             with Store.open() as store, console.bar("importing", unit="items") as advance:
                 done = import_files(
-                    store, paths, dataset, reading, asked=question_settings, on_progress=advance
+                    store, paths, dataset, reading, questions=question_settings, on_progress=advance
                 )
         finally:
             if left_out.count:

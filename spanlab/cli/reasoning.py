@@ -101,7 +101,7 @@ def reason(
         budget=budget,
     )
     answer_questions(
-        reasoner, "reasoning", reasoner.answered(read_questions(questions, passages, limit)), output
+        reasoner, "reasoning", reasoner.answer(read_questions(questions, passages, limit)), output
     )
     write_tables([method_table(reasoner.results), *error_tables(reasoner.results)], err=True)
     if all(result.failed == result.questions for result in reasoner.results.values()):

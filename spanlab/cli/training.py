@@ -111,7 +111,7 @@ def _write_supervision(
     from spanlab.figures import counted
     from spanlab.workflows.reasoning import supervision_table
 
-    answer_questions(work, task, work.done(records), output)
+    answer_questions(work, task, work.supervise(records), output)
     write_tables([supervision_table(work.results)], err=True)
     for result in work.results.values():
         for reason, times in result.reasons.most_common(_CAUSES):

@@ -82,10 +82,10 @@ def back_up(file: Path, settings: Settings | None = None) -> BackupManifest:
             for name, path in members.items():
                 archive.write(path, name)
             archive.writestr(_MANIFEST, manifest.model_dump_json(indent=1))
-        with _unpacked(packed, Path(work)):
+        with _unpack(packed, Path(work)):
             pass
-        with packed.open("rb") as whole:
-            shutil.copyfileobj(whole, stream)
+        with packed.open("rb") as packed_stream:
+            shutil.copyfileobj(packed_stream, stream)
     return manifest
 
 
@@ -108,7 +108,7 @@ def restore(
     """
     settings = settings or Settings.read()
     settings.home.mkdir(parents=True, exist_ok=True)
-    with _unpacked(file, settings.home) as (folder, manifest):
+    with _unpack(file, settings.home) as (folder, manifest):
         contents = {
             _place(settings, name): (folder / name).read_bytes()
             for name in manifest.files
@@ -151,13 +151,13 @@ def _place(settings: Settings, name: str) -> Path:
 
 
 @contextmanager
-def _unpacked(file: Path, beside: Path) -> Iterator[tuple[Path, BackupManifest]]:
+def _unpack(file: Path, beside: Path) -> Iterator[tuple[Path, BackupManifest]]:
     """Unpack a backup into a folder that goes when the block ends, and compare it by hash."""
     with tempfile.TemporaryDirectory(dir=beside, prefix=".restore-") as work:
-        yield Path(work), _checked(file, Path(work))
+        yield Path(work), _check_members(file, Path(work))
 
 
-def _checked(file: Path, folder: Path) -> BackupManifest:
+def _check_members(file: Path, folder: Path) -> BackupManifest:
     try:
         with ZipFile(file) as archive:
             _check_sizes(archive, file, shutil.disk_usage(folder).free - _SPARE)

@@ -28,9 +28,9 @@ def draw(table: ResultTable) -> str:
     if table.chart is None:
         return ""
     keys = [column.key for column in table.columns]
-    at, other = keys.index(table.chart.x), keys.index(table.chart.y)
-    points = [(row[at], row[other]) for row in table.rows if row[at] is not None]
-    unit, other_unit = table.columns[at].unit, table.columns[other].unit
+    at, other_at = keys.index(table.chart.x), keys.index(table.chart.y)
+    points = [(row[at], row[other_at]) for row in table.rows if row[at] is not None]
+    unit, other_unit = table.columns[at].unit, table.columns[other_at].unit
     if not points:
         return ""
     if table.chart.kind == "dots":

@@ -127,38 +127,42 @@ class ExportChoice(OptionModel):
     )
 
     def of(self, record: Record) -> Record | None:
-        """Return what of a record goes into the file, None for nothing."""
+        """Return the part of a record that goes into the file; None if nothing does."""
         if self.languages and record.item.lang not in self.languages:
             return None
-        said = record.annotations
+        annotations = record.annotations
         if self.states:
-            said = tuple(each for each in said if each.status in self.states)
+            annotations = tuple(
+                annotation for annotation in annotations if annotation.status in self.states
+            )
             unfinished = len(record.annotations) < max(len(self.annotators), 1)
-            if not said and not (unfinished and Status.NOT_ANNOTATED in self.states):
+            if not annotations and not (unfinished and Status.NOT_ANNOTATED in self.states):
                 return None
         if self.labels:
-            said = tuple(map(self._labelled, said))
+            annotations = tuple(map(self._keep_labels, annotations))
         if self.repeat_pairs:
-            said = tuple(map(_with_pairs_repeated, said))
-        return record if said is record.annotations else _with(record, said)
+            annotations = tuple(map(_repeat_pairs, annotations))
+        return (
+            record if annotations is record.annotations else _with_annotations(record, annotations)
+        )
 
-    def _labelled(self, annotation: Annotation) -> Annotation:
-        spans = tuple(each for each in annotation.spans if (each.label or "") in self.labels)
+    def _keep_labels(self, annotation: Annotation) -> Annotation:
+        spans = tuple(span for span in annotation.spans if (span.label or "") in self.labels)
         hard = annotation.hard
         if hard is not None:
             hard = tuple(
                 part
                 for part in hard
-                if any(each.start < part.end and part.start < each.end for each in spans)
+                if any(span.start < part.end and part.start < span.end for span in spans)
             )
         return annotation.model_copy(update={"spans": spans, "hard": hard})
 
 
-def _with_pairs_repeated(annotation: Annotation) -> Annotation:
+def _repeat_pairs(annotation: Annotation) -> Annotation:
     pairs = [step for step in annotation.trace if isinstance(step, PairStep)]
-    more = repeat_pairs_in_turn(pairs, MOST_PAIRS)[len(pairs) :]
-    return annotation.model_copy(update={"trace": (*annotation.trace, *more)})
+    repeats = repeat_pairs_in_turn(pairs, MOST_PAIRS)[len(pairs) :]
+    return annotation.model_copy(update={"trace": (*annotation.trace, *repeats)})
 
 
-def _with(record: Record, annotations: tuple[Annotation, ...]) -> Record:
+def _with_annotations(record: Record, annotations: tuple[Annotation, ...]) -> Record:
     return record.model_copy(update={"annotations": annotations})

@@ -61,7 +61,7 @@ def export_dataset(
         InputError: the target cannot be written, or the format needs one annotator to be named.
     """
     store.require(Permission.EXPORT, dataset)
-    only = _whose(store, dataset, choice)
+    only = _only_annotator(store, dataset, choice)
     records = reported(_records(store, dataset, choice), on_progress)
     is_whole = choice.format not in _OWN or not isinstance(target, Path)  # else it comes here again
     if is_whole:
@@ -69,9 +69,9 @@ def export_dataset(
         with suppress(StoreError) if store.actor.is_owner else nullcontext():
             store.access.note("export", dataset, choice.format)
     if choice.format not in _OWN:
-        asked = summary_of(store, dataset).settings
+        settings = summary_of(store, dataset).settings
         return write(
-            records, target, format=choice.format, annotator=only, title=dataset, settings=asked
+            records, target, format=choice.format, annotator=only, title=dataset, settings=settings
         )
     if isinstance(target, Path):
         with replacing(target) as stream:
@@ -123,13 +123,13 @@ def preview_dataset(
         NotFoundError: the dataset, or the annotator in it, does not exist.
         InputError: the format needs one annotator to be named.
     """
-    only = _whose(store, dataset, choice)
+    only = _only_annotator(store, dataset, choice)
     shown = choice.format if choice.format in WRITABLE else "spanlab"
     shown = _SHOWN_AS.get(shown, shown)
-    records = map(_bare, islice(_records(store, dataset, choice), n_items))
+    records = map(_without_process_nodes, islice(_records(store, dataset, choice), n_items))
     written = BytesIO()
-    asked = summary_of(store, dataset).settings
-    write(records, written, format=shown, annotator=only, settings=asked)
+    settings = summary_of(store, dataset).settings
+    write(records, written, format=shown, annotator=only, settings=settings)
     return written.getvalue().decode()
 
 
@@ -139,7 +139,7 @@ def overview_dataset(
     choice: ExportChoice,
     on_progress: Callable[[int], None] | None = None,
 ) -> Overview:
-    """Count what the head of a dataset's report says.
+    """Compute the figures in the head of a dataset's report.
 
     Args:
         store: the annotation database.
@@ -153,17 +153,17 @@ def overview_dataset(
     summary = summary_of(store, dataset)
     check_annotators(summary, choice.annotators)
     kinds = {
-        each.name: each.kind
-        for each in summary.annotators
-        if not choice.annotators or each.name in choice.annotators
+        name: kind
+        for name, kind in summary.kinds.items()
+        if not choice.annotators or name in choice.annotators
     }
     by = model_field(fields_of(store, dataset)) or "lang"
     records = reported(_records(store, dataset, choice), on_progress)
-    found = overview_of(records, kinds, by)
+    overview = overview_of(records, kinds, by)
     plan = summary.settings.measurement
-    if found.rates is None or plan is None or plan.annotator not in kinds:
-        return found
-    return replace(found, rates=with_measurement(store, summary, found.rates))
+    if overview.rates is None or plan is None or plan.annotator not in kinds:
+        return overview
+    return replace(overview, rates=with_measurement(store, summary, overview.rates))
 
 
 def preview_report(
@@ -190,24 +190,24 @@ def _records(store: Store, dataset: str, choice: ExportChoice) -> Iterator[Recor
     summary, left_out = summary_of(store, dataset), frozenset[str]()
     if summary.settings.known and summary.digest is None and not choice.known_items:
         left_out = store.known_ids(dataset)  # of a version nothing is left out
-    found = store.records(dataset, annotators=choice.annotators or None)
-    wanted = (choice.of(record) for record in found if record.item.id not in left_out)
-    return (each for each in wanted if each is not None)
+    records = store.records(dataset, annotators=choice.annotators or None)
+    chosen_records = (choice.of(record) for record in records if record.item.id not in left_out)
+    return (record for record in chosen_records if record is not None)
 
 
-def _bare(record: Record) -> Record:
-    """Return a record without the nodes of a process that others share, which may be many."""
+def _without_process_nodes(record: Record) -> Record:
+    """Return a record without the nodes of a process that items share, which may be many."""
     if not isinstance(record.item.process, SharedProcess):
         return record
     process = record.item.process.among(None)
     return record.model_copy(update={"item": record.item.model_copy(update={"process": process})})
 
 
-def _whose(store: Store, dataset: str, choice: ExportChoice) -> str | None:
-    """Return the only annotator of the file, None where the format holds several."""
+def _only_annotator(store: Store, dataset: str, choice: ExportChoice) -> str | None:
+    """Return the annotator of a file that holds only one; None where the format holds several."""
     summary = summary_of(store, dataset)
     check_annotators(summary, choice.annotators)
-    names = list(choice.annotators) or [each.name for each in summary.annotators]
+    names = list(choice.annotators or summary.kinds)
     if choice.format != "mushroom" or not names:
         return None
     if len(names) > 1:

@@ -50,16 +50,16 @@ class FoundPage:
 def guide_pages() -> tuple[GuidePage, ...]:
     """Return all pages in the order in which the guide's first page lists them."""
     section = ""
-    found = []
+    pages = []
     for line in (FOLDER / f"{INDEX}.md").read_text(encoding="utf-8").splitlines():
         entry = _ENTRY.match(line)
         if line.startswith("## "):
             section = line[3:]
         elif entry:
-            found.append(
+            pages.append(
                 GuidePage(entry["topic"], entry["title"], entry["about"].rstrip("."), section)
             )
-    return tuple(found)
+    return tuple(pages)
 
 
 def guide_page(topic: str) -> GuidePage:
@@ -69,12 +69,12 @@ def guide_page(topic: str) -> GuidePage:
         UsageError: there is none; the message names the closest ones.
     """
     names = {name: page for page in guide_pages() for name in (page.topic, page.title.casefold())}
-    wanted = topic.strip().casefold()
-    beginning = [name for name in names if name.startswith(wanted)]
-    for name in (wanted, f"detector-{wanted}", *beginning):
+    key = topic.strip().casefold()
+    beginning = [name for name in names if name.startswith(key)]
+    for name in (key, f"detector-{key}", *beginning):
         if name in names:
             return names[name]
-    close = get_close_matches(wanted, names, n=1)
+    close = get_close_matches(key, names, n=1)
     hint = f"; did you mean {names[close[0]].topic!r}?" if close else ""
     raise UsageError(f"the guide has no page {topic!r}{hint} (`spanlab guide` lists them)")
 
@@ -85,21 +85,21 @@ def search_guide(words: str) -> list[FoundPage]:
     Args:
         words: separated by spaces; upper and lower case are the same.
     """
-    wanted = words.casefold().split()
-    found = []
-    for page in guide_pages() if wanted else ():
+    searched = words.casefold().split()
+    matches = []
+    for page in guide_pages() if searched else ():
         head, text = f"{page.title} {page.about}".casefold(), page.text.casefold()
-        if all(word in head or word in text for word in wanted):
-            in_head = sum(word in head for word in wanted)
-            found.append((-in_head, -sum(text.count(word) for word in wanted), page))
-    found.sort(key=lambda match: match[:2])
-    return [FoundPage(page, _line(page, wanted)) for *_, page in found]
+        if all(word in head or word in text for word in searched):
+            in_head = sum(word in head for word in searched)
+            matches.append((-in_head, -sum(text.count(word) for word in searched), page))
+    matches.sort(key=lambda match: match[:2])
+    return [FoundPage(page, _best_line(page, searched)) for *_, page in matches]
 
 
-def _line(page: GuidePage, wanted: list[str]) -> str:
+def _best_line(page: GuidePage, words: list[str]) -> str:
     """Return the line of a page that has most of the words, without its Markdown."""
     lines = [line for line in page.text.splitlines() if line.strip(" `|-") and line[0] != "#"]
-    best = max(lines, key=lambda line: sum(word in line.casefold() for word in wanted))
+    best = max(lines, key=lambda line: sum(word in line.casefold() for word in words))
     plain = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", best).strip("#|-* ").replace("`", "")
     return plain if len(plain) <= 160 else f"{plain[:160].rpartition(' ')[0]} …"
 

@@ -22,10 +22,10 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def allowed_hosts() -> frozenset[str]:
-    """Return the names under which the app answers: this machine's own and the settings'."""
+    """Return the host names under which the app answers: this machine's own and the settings'."""
     settings = Settings.read()
-    own = urlsplit(settings.url or "").hostname
-    return LOOPBACK | settings.allowed_hosts | ({own} if own else frozenset())
+    host = urlsplit(settings.url or "").hostname
+    return LOOPBACK | settings.allowed_hosts | ({host} if host else frozenset())
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class ServerFiles:
 
     @classmethod
     def offered(cls, address: str | None) -> ServerFiles | None:
-        """Return what may be named where the server listens on ``address``.
+        """Return the files that may be named where the server listens on ``address``.
 
         Args:
             address: as Streamlit's ``server.address`` has it; None for every interface.
@@ -64,7 +64,7 @@ class ServerFiles:
                 raise OSError("a loop of symbolic links")
             below = real.rglob("*") if real.is_dir() and root else ()
             leads_out = root and not all(
-                each.resolve().is_relative_to(root) for each in (real, *below)
+                file.resolve().is_relative_to(root) for file in (real, *below)
             )
         except (OSError, RuntimeError, ValueError) as error:  # too long, a loop of links, a zero
             raise InputError("this path cannot be used", file=text, found=str(error)) from error
@@ -82,8 +82,8 @@ class ServerFiles:
         Raises:
             InputError: a path does not exist, a glob matches nothing, or one leads out of the root.
         """
-        asked = [self.path(pattern) for pattern in patterns]
-        return [self.path(str(file)) for file in files_named(map(str, asked))]
+        paths = [self.path(pattern) for pattern in patterns]
+        return [self.path(str(file)) for file in files_named(map(str, paths))]
 
 
 _SOURCES = "source_info.jsonl"  # RAGTruth's second file: read beside the others, never by itself
@@ -121,20 +121,20 @@ def files_named(patterns: Iterable[str]) -> list[Path]:
     Raises:
         InputError: a path does not exist, or a glob matches nothing.
     """
-    found: list[Path] = []
+    files: list[Path] = []
     for pattern in patterns:
         if Path(pattern).exists():
-            found.append(Path(pattern))
+            files.append(Path(pattern))
             continue
         matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - absolute globs too
         if not matches:
             raise InputError("there is no such file", file=pattern)
-        found.extend(map(Path, matches))
-    return found
+        files.extend(map(Path, matches))
+    return files
 
 
 def in_folders(files: Iterable[Path]) -> list[Path]:
-    """Return files, and of a folder its Arrow and parquet files in sorted order, or it itself.
+    """Replace folders by the tables in them: Arrow and parquet files in sorted order.
 
     Such a folder is what Hugging Face's ``datasets`` saves to disk, or a copy of a dataset from its
     Hub: one table in several files, maybe in a folder for each split. GraphRAG's output is read as
@@ -143,26 +143,26 @@ def in_folders(files: Iterable[Path]) -> list[Path]:
     Raises:
         InputError: there is neither in a folder.
     """
-    given = list(files)
-    outputs = {each for each in given if each.is_dir() and is_output(each)}
-    outputs |= {each.parent for each in given if each.name == QUERIES and is_output(each.parent)}
-    found = sorted(outputs)
-    for file in given:
+    paths = list(files)
+    outputs = {path for path in paths if path.is_dir() and is_output(path)}
+    outputs |= {path.parent for path in paths if path.name == QUERIES and is_output(path.parent)}
+    paths_found = sorted(outputs)
+    for file in paths:
         if file in outputs or file.parent in outputs:
             continue
         if not file.is_dir():
-            found.append(file)
+            paths_found.append(file)
             continue
-        tables = [each for each in sorted(file.rglob("*")) if each.suffix in _TABLES]
-        tables = [each for each in tables if not each.name.startswith(_CACHED)]
+        tables = [table for table in sorted(file.rglob("*")) if table.suffix in _TABLES]
+        tables = [table for table in tables if not table.name.startswith(_CACHED)]
         if not tables:
             raise InputError(
                 "there is no table in this folder",
                 file=file,
                 expected="the .arrow or .parquet files of a dataset, or the path of a file",
             )
-        found += tables
-    return found
+        paths_found += tables
+    return paths_found
 
 
 def save_upload(name: str, stream: BinaryIO, directory: Path) -> Path:
@@ -224,10 +224,10 @@ def split_sources(files: Sequence[Path]) -> ImportFiles:
 
     On its own it stays, so that the reader's error explains it.
     """
-    rest = tuple(file for file in files if file.name != _SOURCES)
-    if not rest or len(rest) == len(files):
+    data_files = tuple(file for file in files if file.name != _SOURCES)
+    if not data_files or len(data_files) == len(files):
         return ImportFiles(tuple(files))
-    return ImportFiles(rest, next(file for file in files if file.name == _SOURCES))
+    return ImportFiles(data_files, next(file for file in files if file.name == _SOURCES))
 
 
 def estimate_items(files: Iterable[Path]) -> int | None:

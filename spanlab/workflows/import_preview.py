@@ -100,30 +100,30 @@ def preview_import(files: Sequence[Path], options: ImportOptions | None = None) 
         InputError: a record is wrong, or a file's format is not recognised.
     """
     chosen = options or ImportOptions()
-    seen = _PreviewCounts()
-    on_reject = seen.reject if chosen.skip_bad else None
+    counts = _PreviewCounts()
+    on_reject = counts.reject if chosen.skip_bad else None
     chosen = chosen.model_copy(update={"on_warning": lambda _: None, "on_reject": on_reject})
     formats = tuple(dict.fromkeys(_format_of(file, chosen) for file in files))
     try:
         for file in files:
             for record in read(file, chosen):
-                seen.add(record)
+                counts.add(record)
         is_all = True
     except _PreviewEnd:
         is_all = False
     return ImportPreview(
         formats=formats,
-        items=tuple(seen.items),
-        read=seen.read,
+        items=tuple(counts.items),
+        read=counts.read,
         is_all=is_all,
-        with_passages=seen.read - seen.without_passages,
-        annotators=tuple((name, kind, n) for (name, kind), n in seen.annotators.items()),
-        rejects=tuple(seen.rejects),
+        with_passages=counts.read - counts.without_passages,
+        annotators=tuple((name, kind, n) for (name, kind), n in counts.annotators.items()),
+        rejects=tuple(counts.rejects),
     )
 
 
 class _PreviewEnd(Exception):  # noqa: N818 - no error: ends the reading
-    """So many records were looked at as a preview looks at."""
+    """A preview has looked at enough records."""
 
 
 @dataclass

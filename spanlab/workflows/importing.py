@@ -102,12 +102,12 @@ class _ImportLog:
         """Keep a reject; all of them together may take as much memory as one record."""
         self.size += len(left_out.raw) + len(left_out.reason)
         if self.size > longest(record_limit()):
-            what = f"what was left out up to here ({len(self.rejects):,} records)"
-            raise too_large(what, record_limit(), file=left_out.file, line=left_out.line)
+            rejected = f"what was left out up to here ({len(self.rejects):,} records)"
+            raise too_large(rejected, record_limit(), file=left_out.file, line=left_out.line)
         self.rejects.append(left_out)
 
     def counting(self, on_reject: OnReject) -> OnReject:
-        """Return ``on_reject`` such that it counts, too."""
+        """Return a function that counts a rejected record and calls ``on_reject``."""
 
         def reject(left_out: RejectedRecord) -> None:
             self.n_rejects += 1
@@ -123,12 +123,12 @@ def import_files(
     dataset: str,
     options: ImportOptions | None = None,
     *,
-    asked: Mapping[str, Any] | None = None,
+    questions: Mapping[str, Any] | None = None,
     on_progress: Progress | None = None,
 ) -> ImportResult:
     """Read files into a dataset, which is made if it does not exist.
 
-    Where it asks nothing yet, it asks from now on what the files have responses to.
+    A dataset without questions gets those that the files have responses to.
 
     Args:
         store: the annotation database.
@@ -136,7 +136,7 @@ def import_files(
         dataset: the dataset's name; items are added behind those it has.
         options: how to read them, and whether to leave wrong records out, instead of importing
             nothing at all. They go to ``on_reject``; without it they are in the result.
-        asked: what it is to ask instead, as settings of a dataset; see ``questions_of``.
+        questions: the questions to ask instead, as settings of a dataset; see ``questions_of``.
         on_progress: called now and then with the number of items read.
 
     Raises:
@@ -144,10 +144,16 @@ def import_files(
             wrong ones are, or these are too many to be returned; nothing was imported.
     """
     log, tally = _ImportLog(), ControlTally()
-    given = options or ImportOptions()
-    on_reject = log.counting(given.on_reject or log.keep) if given.skip_bad else None
-    told = {"on_warning": log.warnings.append, "on_reject": on_reject, "on_response": tally.add}
-    chosen = given.model_copy(update=told)
+    import_options = options or ImportOptions()
+    on_reject = (
+        log.counting(import_options.on_reject or log.keep) if import_options.skip_bad else None
+    )
+    callbacks = {
+        "on_warning": log.warnings.append,
+        "on_reject": on_reject,
+        "on_response": tally.add,
+    }
+    chosen = import_options.model_copy(update=callbacks)
     places = _RecordPositions(files, chosen)
 
     def on_taken(index: int, record: Record) -> None:
@@ -162,12 +168,12 @@ def import_files(
             raise error
         on_reject(RejectedRecord(file, line, str(error), dumps(record).decode().rstrip("\n")))
 
-    records = _some(places.records(), log)
+    records = _require_records(places.records(), log)
     with rarely_collected():
         count = store.import_records(dataset, records, on_progress, on_taken)
-    shown, unclear = tally.questions()
-    _ask(store, dataset, asked or shown, log)
-    if unclear and not asked:
+    shown_questions, unclear = tally.questions()
+    _set_questions(store, dataset, questions or shown_questions, log)
+    if unclear and not questions:
         log.warnings.append(
             f"its responses do not show what these ask: {', '.join(unclear)}; the labelling "
             f"configuration does: spanlab datasets {dataset} --questions FILE"
@@ -176,23 +182,25 @@ def import_files(
     return ImportResult(count, tuple(log.warnings), tuple(log.rejects), missing)
 
 
-def _ask(store: Store, dataset: str, asked: Mapping[str, Any], log: _ImportLog) -> None:
-    """Let a dataset ask something, if it asks nothing yet."""
-    questions: tuple[Question, ...] = (*asked["attributes"], *asked["questions"])
+def _set_questions(
+    store: Store, dataset: str, settings_asked: Mapping[str, Any], log: _ImportLog
+) -> None:
+    """Give a dataset questions, if it has none yet."""
+    questions: tuple[Question, ...] = (*settings_asked["attributes"], *settings_asked["questions"])
     names = [question.name for question in questions]
 
-    def change(now: DatasetSettings) -> DatasetSettings:
-        if now.attributes or now.questions:
-            return now
+    def change(settings: DatasetSettings) -> DatasetSettings:
+        if settings.attributes or settings.questions:
+            return settings
         log.warnings.append(f"{dataset!r} now asks: {', '.join(names)}")
-        return now.model_copy(update=dict(asked))
+        return settings.model_copy(update=dict(settings_asked))
 
     if names:
         store.change_settings(dataset, change)
 
 
-def _some(records: Iterator[Record], log: _ImportLog) -> Iterator[Record]:
-    """Yield the records; raise where all were left out, which would make an empty dataset."""
+def _require_records(records: Iterator[Record], log: _ImportLog) -> Iterator[Record]:
+    """Yield the records; raise InputError where all were left out: the dataset would be empty."""
     first = next(records, None)
     if first is None and log.n_rejects:
         raise InputError(
@@ -243,17 +251,17 @@ def without_passages(missing: int, items: int) -> str:
     """Say how many items have no passages; empty if all have, or there are none."""
     if not missing:
         return ""
-    whole = missing == items
-    who = f"None of {counted(items, 'item')}" if whole else f"{missing:,} of {items:,} items"
-    have = "has" if whole else "have no"
+    which, these = f"{missing:,} of {items:,} items have no", "these"
+    if missing == items:
+        which, these = f"None of {counted(items, 'item')} has", "their"
     return (
-        f"{who} {have} passages: detectors have nothing to check {'their' if whole else 'these'} "
-        "answers against, unless they search for it."
+        f"{which} passages: detectors have nothing to check {these} answers against, unless they "
+        "search for it."
     )
 
 
 def has_no_evidence(item: Item) -> bool:
-    """Say whether an item comes with nothing that its answer could be checked against."""
+    """Say whether an item has neither passages nor a process to check its answer against."""
     return not item.passages and item.process is None
 
 
@@ -275,7 +283,11 @@ class RejectsFile:
         self._stream: IO[str] | None = None
 
     def add(self, reject: RejectedRecord) -> None:
-        """Write one; raises InputError if the file cannot be written."""
+        """Write a rejected record.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
         try:
             if self._stream is None:
                 stream = self._target.open("w", encoding="utf-8")

@@ -41,7 +41,7 @@ def scopes(store: MemoryStore) -> list[RememberedScope]:
 
 
 def entities_like(store: MemoryStore, scope: str, name: str) -> list[str]:
-    """Return the entities that somebody may mean by a name, or by a part of it.
+    """Return the entities that a name, or a part of one, may stand for.
 
     Returns:
         The entity of this name and those that it stands for, then near names and longer ones that
@@ -50,10 +50,12 @@ def entities_like(store: MemoryStore, scope: str, name: str) -> list[str]:
     key = key_of(name)
     if not key:
         return []
-    others = store.similar(scope, grams(key))
-    held = (other for other in others if key in other)
-    meant = dict.fromkeys((*store.keys_in_use(scope, [key])[key], *near(key, others), *held))
-    return [key for key, kept in store.keys_in_use(scope, meant).items() if kept]
+    similar = store.similar(scope, grams(key))
+    longer_names = (longer for longer in similar if key in longer)
+    candidates = dict.fromkeys(
+        (*store.keys_in_use(scope, [key])[key], *near(key, similar), *longer_names)
+    )
+    return [key for key, n_entries in store.keys_in_use(scope, candidates).items() if n_entries]
 
 
 def export_lines(store: MemoryStore, scope: str) -> Iterator[bytes]:

@@ -59,8 +59,8 @@ class FunctionDetector:
     def annotate(self, item: Item) -> Annotation:
         """Return the function's spans, or pairs (start, end) in characters, as an annotation."""
         spans = (
-            each if isinstance(each, Span) else Span.of(item.answer, *each)
-            for each in self.function(item)
+            span if isinstance(span, Span) else Span.of(item.answer, span[0], span[1])
+            for span in self.function(item)
         )
         return Annotation(annotator=self.name, kind=AnnotatorKind.DETECTOR, spans=tuple(spans))
 
@@ -113,7 +113,9 @@ def _read_rows(source: Iterable[Any], options: ReadOptions) -> Iterator[Record]:
                         expected="a list of dicts, such as {'question': …, 'answer': …}; a path as "
                         "a text of its own",
                     ).at(file=_ROWS, line=number, unit="row")
-                stream.write(to_json(dict(row), inf_nan_mode="null", fallback=_plain) + b"\n")
+                stream.write(
+                    to_json(dict(row), inf_nan_mode="null", fallback=_to_json_value) + b"\n"
+                )
         if not file.stat().st_size:
             return
         try:
@@ -124,8 +126,8 @@ def _read_rows(source: Iterable[Any], options: ReadOptions) -> Iterator[Record]:
             raise
 
 
-def _plain(value: Any) -> Any:
-    """Return what a frame holds as JSON has it: arrays as lists, what is missing as null."""
+def _to_json_value(value: Any) -> Any:
+    """Return a value of a frame as JSON: arrays as lists, missing values as null."""
     if hasattr(value, "tolist"):
         return value.tolist()
     return None if str(value) in {"<NA>", "NaT"} else str(value)
@@ -156,8 +158,11 @@ def detect(
         BudgetError: the budget is used up.
         ConfigurationError: key, address or name of the model is wrong.
     """
-    several = [passages] if isinstance(passages, str | Passage) else list(passages)
-    plain = [each.model_dump() if isinstance(each, Passage) else each for each in several]
+    passage_list = [passages] if isinstance(passages, str | Passage) else list(passages)
+    plain = [
+        passage.model_dump() if isinstance(passage, Passage) else passage
+        for passage in passage_list
+    ]
     try:
         item = Item(
             id="answer",
@@ -169,8 +174,8 @@ def detect(
     except ValidationError as error:
         raise InputError(f"detect: {problem(error)}") from None
     (record,) = annotate([Record(item=item)], detector, **options)
-    found = record.annotations[-1]
-    return MarkedAnnotation.model_construct(**dict(found), answer=answer)
+    annotation = record.annotations[-1]
+    return MarkedAnnotation.model_construct(**dict(annotation), answer=answer)
 
 
 def annotate(
@@ -200,11 +205,11 @@ def annotate(
         BudgetError: the budget is used up; what was paid for is in the cache of answers.
         ConfigurationError: key, address or name of the model is wrong.
     """
-    given: list[Any] = [detector]
+    detectors: list[Any] = [detector]
     if isinstance(detector, Sequence) and not isinstance(detector, str):
-        given = list(detector)
-    limits, specs = _named(given, options)
-    own = [_own(each) for each in given if not isinstance(each, str | _CHOICES)]
+        detectors = list(detector)
+    limits, specs = _limits_and_specs(detectors, options)
+    own = [_as_detector(value) for value in detectors if not isinstance(value, str | _CHOICES)]
     bounds = {
         "concurrency": limits.concurrency,
         "budget": limits.budget,
@@ -212,22 +217,24 @@ def annotate(
     }
     request = request_of("records", specs, **bounds) if specs else None
     try:
-        signed = () if request is None else request.annotators
-        unique([*signed, *(each.name for each in own)], "annotator")
+        names = () if request is None else request.annotators
+        unique([*names, *(own_detector.name for own_detector in own)], "annotator")
     except ValueError as error:
         raise UsageError(f"annotate: {error}") from None
     runs = [] if request is None else [FileRun.of(request)]
     count = None if specs else limits.concurrency
-    runs += [FileRun.own(each, count, events=limits.events) for each in own]
-    done = list(islice(records, limits.limit))
+    runs += [FileRun.own(own_detector, count, events=limits.events) for own_detector in own]
+    annotated = list(islice(records, limits.limit))
     for run in runs:
-        done = list(_annotated(run, done))
-    return done
+        annotated = list(_annotate_all(run, annotated))
+    return annotated
 
 
-def _named(given: Sequence[Any], options: Mapping[str, object]) -> tuple[RunLimits, list[Spec]]:
-    """Return the limits that options set, and what is to be built for names and choices."""
-    names = tuple(each for each in given if isinstance(each, str))
+def _limits_and_specs(
+    detectors: Sequence[Any], options: Mapping[str, object]
+) -> tuple[RunLimits, list[Spec]]:
+    """Return the limits that options set, and the specifications of names and choices."""
+    names = tuple(detector for detector in detectors if isinstance(detector, str))
     specs: list[Spec] = []
     limits: RunLimits
     if names:
@@ -240,25 +247,27 @@ def _named(given: Sequence[Any], options: Mapping[str, object]) -> tuple[RunLimi
             also = "what a detector works with goes with its name, or into its specification"
             raise UsageError(f"{error}; {also}") from None
     check_without_dataset(limits)
-    for each in given:
-        if isinstance(each, DetectorSelection):
-            specs += specifications(each)
-        elif isinstance(each, DetectorSpec | EnsembleSpec):
-            specs.append(each)
+    for choice in detectors:
+        if isinstance(choice, DetectorSelection):
+            specs += specifications(choice)
+        elif isinstance(choice, DetectorSpec | EnsembleSpec):
+            specs.append(choice)
     return limits, specs
 
 
-def _own(given: Any) -> Detector | LocalDetector:
-    """Return a detector that somebody has made, a function as one of its name."""
-    if hasattr(given, "name") and (hasattr(given, "annotate") or hasattr(given, "detect")):
-        detector: Detector | LocalDetector = given
+def _as_detector(candidate: Any) -> Detector | LocalDetector:
+    """Return an object as a detector: as it is, or a function as a detector of its name."""
+    if hasattr(candidate, "name") and (
+        hasattr(candidate, "annotate") or hasattr(candidate, "detect")
+    ):
+        detector: Detector | LocalDetector = candidate
         return detector
-    if callable(given):
-        return FunctionDetector(getattr(given, "__name__", type(given).__name__), given)
-    raise UsageError(f"{given!r} is no detector: give a name, a function or a detector")
+    if callable(candidate):
+        return FunctionDetector(getattr(candidate, "__name__", type(candidate).__name__), candidate)
+    raise UsageError(f"{candidate!r} is no detector: give a name, a function or a detector")
 
 
-def _annotated(run: FileRun, records: Iterable[Record]) -> Iterator[Record]:
+def _annotate_all(run: FileRun, records: Iterable[Record]) -> Iterator[Record]:
     for record in run.annotated(records):
         if run.spent is not None:
             raise run.spent
@@ -288,7 +297,11 @@ def vote(
     """
     records = list(records)
     if annotators is None:
-        kinds = {each.annotator: each.kind for record in records for each in record.annotations}
+        kinds = {
+            annotation.annotator: annotation.kind
+            for record in records
+            for annotation in record.annotations
+        }
         if AnnotatorKind.PERSON not in kinds.values():
             annotators = [name for name in kinds if kinds[name] is AnnotatorKind.DETECTOR]
     return list(vote_records(records, annotators=annotators, name=name, cleanup=cleanup))

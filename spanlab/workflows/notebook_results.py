@@ -76,10 +76,10 @@ def reason(
     except ValidationError as error:
         raise UsageError(f"reason: {problem(error)}") from None
     work = QuestionReasoner(choice, [way], generator=generator, budget=budget)
-    found = list(work.answered(records))
+    answered = list(work.answer(records))
     if work.spent is not None:
         raise work.spent
-    return found
+    return answered
 
 
 Metric: TypeAlias = Callable[[ItemLabels, ItemLabels], float]
@@ -173,8 +173,8 @@ def compare(
         InputError: there are no records, or one lacks an annotation.
     """
     items = list(records)
-    one, two = (score_labels(_pairs(items, name, against)) for name in (annotator, other))
-    return AnnotatorComparison(annotator, other, against, compare_scores(one, two))
+    a, b = (score_labels(_pairs(items, name, against)) for name in (annotator, other))
+    return AnnotatorComparison(annotator, other, against, compare_scores(a, b))
 
 
 def agreement(
@@ -212,8 +212,8 @@ def rates(
     kinds = _kinds(items)
     names = tuple(_kinds(items, annotators)) if annotators else usual(kinds)
     if not names:
-        known = ", ".join(kinds) or "none yet"
-        raise UsageError(f"say whose labels count: annotators=[…]; there are: {known}")
+        names_known = ", ".join(kinds) or "none yet"
+        raise UsageError(f"say whose labels count: annotators=[…]; there are: {names_known}")
     tally = RateTally(by, kinds, names)
     for record in items:
         tally.add(record)
@@ -223,17 +223,17 @@ def rates(
 
 
 def _kinds(
-    records: Iterable[Record], wanted: Sequence[str] | None = None
+    records: Iterable[Record], names: Sequence[str] | None = None
 ) -> dict[str, AnnotatorKind]:
     kinds = {
         annotation.annotator: annotation.kind
         for record in records
         for annotation in record.annotations
     }
-    for name in wanted or ():
+    for name in names or ():
         if name not in kinds:
             raise UsageError(f"there is no annotator {name!r}; there are: {', '.join(kinds)}")
-    return kinds if wanted is None else {name: kinds[name] for name in wanted}
+    return kinds if names is None else {name: kinds[name] for name in names}
 
 
 def to_pandas(records: Iterable[Record]) -> pd.DataFrame:

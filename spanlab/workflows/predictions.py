@@ -40,7 +40,7 @@ class _PlacedPrediction(NamedTuple):
     ``counted`` says that its id is that of AVeriTeC's files, which items may have under another.
     """
 
-    said: ItemLabels | tuple[Item, Annotation]
+    content: ItemLabels | tuple[Item, Annotation]
     file: str
     line: int
     unit: str
@@ -86,44 +86,46 @@ def import_predictions(
         StoreError: somebody who is no detector has this name.
     """
     store.require(Permission.MANAGE, dataset)
-    found = _predictions(files, annotator)
+    predictions = _predictions(files, annotator)
     pairs: list[tuple[str, Annotation]] = []
     quoting: list[_PredictedItem] = []
-    for done, record in enumerate(store.records(dataset, annotators=()), start=1):
+    for number, record in enumerate(store.records(dataset, annotators=()), start=1):
         item = record.item
-        prediction = _taken(found, item)
+        prediction = _take_prediction(predictions, item)
         if prediction is not None:
-            fitted = _fitted(prediction, item, name)
+            fitted = _fit_to_item(prediction, item, name)
             if isinstance(fitted, _PredictedItem):
                 quoting.append(fitted)
             else:
                 pairs.append((item.id, fitted))
-        if on_progress is not None and done % 100 == 0:
-            on_progress(done)
+        if on_progress is not None and number % 100 == 0:
+            on_progress(number)
     if not (pairs or quoting):
         raise InputError(
             f"none of these predictions is of an item in {dataset!r}",
-            found=", ".join(map(repr, list(found)[:3])) or "no finished prediction",
+            found=", ".join(map(repr, list(predictions)[:3])) or "no finished prediction",
             expected="the ids that the dataset has",
         )
     stored = store.save_annotations(dataset, pairs) + store.save_findings(dataset, quoting)
-    return JoinedPredictions(stored, tuple(found))
+    return JoinedPredictions(stored, tuple(predictions))
 
 
-def _taken(found: dict[str, _PlacedPrediction], item: Item) -> _PlacedPrediction | None:
-    """Take the prediction of an item out of those that were found; None if it has none."""
-    if item.id in found:
-        return found.pop(item.id)
-    prediction = found.get(number := claim_id(item))
-    return found.pop(number) if prediction is not None and prediction.counted else None
+def _take_prediction(
+    predictions: dict[str, _PlacedPrediction], item: Item
+) -> _PlacedPrediction | None:
+    """Remove the prediction of an item from ``predictions``, and return it; None for none."""
+    if item.id in predictions:
+        return predictions.pop(item.id)
+    prediction = predictions.get(number := claim_id(item))
+    return predictions.pop(number) if prediction is not None and prediction.counted else None
 
 
 def _predictions(files: Sequence[Path], annotator: str | None) -> dict[str, _PlacedPrediction]:
-    found: dict[str, _PlacedPrediction] = {}
+    predictions: dict[str, _PlacedPrediction] = {}
     for file in files:
         read = _READING.get(detect(file), _labels)
         for item_id, prediction in read(file, annotator):
-            if item_id in found:
+            if item_id in predictions:
                 raise prediction.place(
                     InputError(
                         "this item id occurs twice",
@@ -132,8 +134,8 @@ def _predictions(files: Sequence[Path], annotator: str | None) -> dict[str, _Pla
                         expected="every id once over all files",
                     )
                 )
-            found[item_id] = prediction
-    return found
+            predictions[item_id] = prediction
+    return predictions
 
 
 def _labels(file: Path, annotator: str | None) -> Iterator[tuple[str, _PlacedPrediction]]:
@@ -145,42 +147,46 @@ def _records(file: Path, annotator: str | None) -> Iterator[tuple[str, _PlacedPr
     chooser = AnnotatorChooser(annotator, "prediction")
     for record, line, unit in read_placed(file):
         try:
-            said = chooser.done(record)
+            annotation = chooser.done(record)
         except InputError as error:
             raise error.at(file=str(file), line=line, unit=unit) from None
-        if said is not None:
-            found = _PlacedPrediction((record.item, said), str(file), line, unit)
-            yield record.item.id, found
+        if annotation is not None:
+            placed = _PlacedPrediction((record.item, annotation), str(file), line, unit)
+            yield record.item.id, placed
 
 
-def _counted(file: Path, annotator: str | None) -> Iterator[tuple[str, _PlacedPrediction]]:
+def _records_by_number(
+    file: Path, annotator: str | None
+) -> Iterator[tuple[str, _PlacedPrediction]]:
     for item_id, prediction in _records(file, annotator):
         yield item_id, prediction._replace(counted=True)
 
 
-_READING: Final = {"spanlab": _records, "averitec": _counted}
+_READING: Final = {"spanlab": _records, "averitec": _records_by_number}
 
 
-def _fitted(prediction: _PlacedPrediction, item: Item, name: str) -> Annotation | _PredictedItem:
-    """Return a prediction as an annotation of the dataset's item, or with pages that it quotes."""
-    said = prediction.said
-    if isinstance(said, ItemLabels):
-        ends = (*(each.end for each in said.soft), *(each.end for each in said.hard))
+def _fit_to_item(
+    prediction: _PlacedPrediction, item: Item, name: str
+) -> Annotation | _PredictedItem:
+    """Return a prediction as an annotation of the dataset's item, or with the pages it quotes."""
+    predicted = prediction.content
+    if isinstance(predicted, ItemLabels):
+        ends = (*(label.end for label in predicted.soft), *(label.end for label in predicted.hard))
         answer = item.answer if max(ends, default=0) <= len(item.answer) else None
     else:
-        answer = item.answer if said[0].answer == item.answer else None
+        answer = item.answer if predicted[0].answer == item.answer else None
     if answer is None:
         raise prediction.place(
             InputError(
                 "the prediction was made for another answer",
-                field="answer" if not isinstance(said, ItemLabels) else "soft_labels",
+                field="answer" if not isinstance(predicted, ItemLabels) else "soft_labels",
                 found=f"item {item.id!r}, whose answer has {len(item.answer):,} characters here",
                 expected="spans of the answer that the dataset has",
             )
         )
-    if isinstance(said, ItemLabels):
-        return _annotation(said, answer, name)
-    there, annotation = said
+    if isinstance(predicted, ItemLabels):
+        return _annotation(predicted, answer, name)
+    predicted_item, annotation = predicted
     changes: Mapping[str, object] = {
         "annotator": name,
         "kind": AnnotatorKind.DETECTOR,
@@ -188,21 +194,21 @@ def _fitted(prediction: _PlacedPrediction, item: Item, name: str) -> Annotation 
     }
     if prediction.counted:
         bare = item.model_copy(update={"passages": (), "retrievals": ()})
-        read = joined(bare, Retrieval(retriever=name, query=item.answer), there.passages)
+        read = joined(bare, Retrieval(retriever=name, query=item.answer), predicted_item.passages)
         return _PredictedItem(read, (annotation.model_copy(update=changes),))
-    if there.passages != item.passages:
+    if predicted_item.passages != item.passages:
         changes = {**changes, **_without_evidence(annotation)}
     return annotation.model_copy(update=changes)
 
 
 def _annotation(labels: ItemLabels, answer: str, name: str) -> Annotation:
     hard = tuple(Interval(start=start, end=end) for start, end in labels.hard)
-    spans = tuple(Span.of(answer, each.start, each.end, prob=each.prob) for each in labels.soft)
+    spans = tuple(Span.of(answer, label.start, label.end, prob=label.prob) for label in labels.soft)
     return Annotation(annotator=name, kind=AnnotatorKind.DETECTOR, spans=spans, hard=hard)
 
 
 def _without_evidence(annotation: Annotation) -> Mapping[str, object]:
-    """Return spans and claims without quotes of passages that the item does not have."""
+    """Return the fields of an annotation without quotes: the item lacks their passages."""
     bare = {"evidence": ()}
     return {
         "spans": tuple(span.model_copy(update=bare) for span in annotation.spans),

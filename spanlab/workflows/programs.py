@@ -86,18 +86,18 @@ def _check_fits(program: TunedProgram) -> None:
     if program.member is not None and _detector(program.member) != program.detector:
         raise UsageError(f"{program.member!r} is no {program.detector!r}, as the program says")
     entry = entry_of(program.detector)
-    own = (*entry.prompts, *entry.generator_prompts)
+    prompts = (*entry.prompts, *entry.generator_prompts)
     for name in program.predictors:
-        if name not in own:
+        if name not in prompts:
             raise InputError(
                 f"{program.detector} has no prompt of this name",
                 field=f"predictors.{name}",
-                expected=" or ".join(own),
+                expected=" or ".join(prompts),
             )
 
 
 def unuse(owner: str, *, actor: Actor = OWNER) -> None:
-    """Let a detector or a member of an ensemble go back to the prompt that it comes with.
+    """Let a detector or a member of an ensemble use its built-in prompt again.
 
     Raises:
         UsageError: nobody is called so.
@@ -107,8 +107,8 @@ def unuse(owner: str, *, actor: Actor = OWNER) -> None:
 
 
 def _detector(owner: str) -> str:
-    found = members().get(owner)
-    return found.detector if found is not None else entry_of(owner).name
+    member = members().get(owner)
+    return member.detector if member is not None else entry_of(owner).name
 
 
 def registry(settings: Settings | None = None, *, actor: Actor = OWNER) -> ProgramRegistry:
@@ -144,7 +144,7 @@ def program_table(programs: ProgramRegistry) -> ResultTable:
 
 
 def program_tables(program: TunedProgram) -> tuple[ResultTable, ...]:
-    """Return where a program comes from and what it is worth."""
+    """Return the origin of a program and its held-out scores as tables."""
     facts = {
         "detector": program.detector,
         **({"member": program.member} if program.member else {}),
@@ -188,11 +188,11 @@ def worth(held_out: HeldOut | None) -> str:
         if held_out.better
         else "does not beat the untuned prompt beyond chance"
     )
-    means = "macro F1 " if held_out.is_macro_f1 else ""
+    score = "macro F1 " if held_out.is_macro_f1 else ""
     ends = MeanInterval(mean=difference.mean, low=difference.low, high=difference.high)
     shown = write_cell(ends, Column(key="difference", title="", unit="difference"))
     return (
-        f"{verdict}: {means}{figure(base.mean)} → {figure(tuned.mean)} on {held_out.items} "
+        f"{verdict}: {score}{figure(base.mean)} → {figure(tuned.mean)} on {held_out.items} "
         f"held-out {held_out.unit} ({held_out.folds} folds), difference {shown}, "
         f"p = {figure(held_out.p)}"
     )

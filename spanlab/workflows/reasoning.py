@@ -77,25 +77,25 @@ class QuestionReasoner:
         """What the model calls so far came to."""
         return self._meter.usage
 
-    def answered(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Yield the questions with their reasoning as answer, in order.
+    def answer(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Reason about questions: yield each with its reasoning as the answer, in order.
 
         Where several ways of verifying are compared, each item's id ends with its way.
 
         Raises:
             ConfigurationError: key, address or name of the model is wrong.
         """
-        asked = (
+        calls = (
             self._one(reasoner, question.item)
             for question in records
             for reasoner in self._reasoners
         )
-        for future in ahead(asked, self._ahead):
+        for future in ahead(calls, self._ahead):
             try:
                 reasoner, finding = future.result()
             except BudgetError as error:
                 self.spent = error
-                asked.close()
+                calls.close()
                 continue
             record = self._record(reasoner, finding)
             self.results[reasoner.options.verification].add(MethodResult.of(record))
@@ -142,9 +142,9 @@ def _specification(choice: DetectorSelection, generator: str | ModelChoice | Non
         return spec
     from spanlab.detectors.safe import GENERATOR
 
-    (other,) = specifications(safe.model_copy(update={"model": generator}))
-    assert isinstance(other, DetectorSpec)
-    models = {**spec.models, GENERATOR: other.choice(GENERATOR)}
+    (generator_spec,) = specifications(safe.model_copy(update={"model": generator}))
+    assert isinstance(generator_spec, DetectorSpec)
+    models = {**spec.models, GENERATOR: generator_spec.choice(GENERATOR)}
     return spec.model_copy(update={"models": models})
 
 
@@ -214,8 +214,8 @@ class QuestionSupervisor:
         """What the model calls so far came to."""
         return self._meter.usage
 
-    def done(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Yield the questions in order: with the result in their ``meta``, or as an answer.
+    def supervise(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Supervise questions: yield each in order, with the result in ``meta`` or as the answer.
 
         A question that failed says why in an annotation. One that is flagged stays as it is.
 
@@ -230,9 +230,9 @@ class QuestionSupervisor:
                 self.spent = error
                 work.close()
                 continue
-            done = record if finding is None else self._record(record, finding)
-            self._count(done)
-            yield done
+            result = record if finding is None else self._record(record, finding)
+            self._count(result)
+            yield result
 
     async def _one(self, record: Record) -> tuple[Record, DetectorResult | None]:
         from spanlab.detectors.safe.steps import flag_of
@@ -244,16 +244,12 @@ class QuestionSupervisor:
             return record, await self._with.detect(record.item)
 
     def _record(self, record: Record, finding: DetectorResult) -> Record:
-        said = finding.annotation
-        before = [
-            annotation
-            for annotation in record.annotations
-            if annotation.annotator != said.annotator
-        ]
+        annotation = finding.annotation
+        by_others = [a for a in record.annotations if a.annotator != annotation.annotator]
         if self._verifies:  # the item says it all; nobody has looked at an answer
-            told = [said] if said.status is Status.FAILED else []
-            return Record(item=finding.item, annotations=(*before, *told))
-        return Record(item=finding.item, annotations=(said,))
+            failed = [annotation] if annotation.status is Status.FAILED else []
+            return Record(item=finding.item, annotations=(*by_others, *failed))
+        return Record(item=finding.item, annotations=(annotation,))
 
     def _count(self, record: Record) -> None:
         from spanlab.detectors.safe.steps import flag_of

@@ -118,12 +118,12 @@ def _head(title: str, overview: Overview | None) -> str:
 
 def _article(record: Record) -> str:
     item = record.item
-    said = sorted(record.annotations, key=lambda annotation: _ORDER.index(annotation.kind))
+    annotations = sorted(record.annotations, key=lambda annotation: _ORDER.index(annotation.kind))
     shown = "".join(
         _annotation(annotation, item, folded=number >= _OPEN)
-        for number, annotation in enumerate(said)
+        for number, annotation in enumerate(annotations)
     )
-    if not said:
+    if not annotations:
         shown = f"<p class='answer' dir='auto' {_lang(item)}>{escape(item.answer)}</p>"
     return (
         f"<article><h2 dir='auto'>{escape(item.id)}</h2>"
@@ -143,10 +143,10 @@ def _annotation(annotation: Annotation, item: Item, *, folded: bool) -> str:
         )
     elif annotation.note:
         text += f"<p class='about' dir='auto'>{escape(annotation.note)}</p>"
-    if given := responses_in_words(annotation.responses):
-        text += f"<p class='about' dir='auto'>{escape(given)}</p>"
-    found = "".join(_span(span, item) for span in annotation.spans)
-    spans = f"<ol>{found}</ol>" if found else "<p class='about'>No spans.</p>"
+    if responses := responses_in_words(annotation.responses):
+        text += f"<p class='about' dir='auto'>{escape(responses)}</p>"
+    items = "".join(_span(span, item) for span in annotation.spans)
+    spans = f"<ol>{items}</ol>" if items else "<p class='about'>No spans.</p>"
     body = f"{text}\n{spans}{_claims(annotation.claims, item)}"
     if folded:
         return f"<details><summary>{name}{kind}</summary>{body}</details>\n"
@@ -154,8 +154,8 @@ def _annotation(annotation: Annotation, item: Item, *, folded: bool) -> str:
 
 
 def _span(span: Span, item: Item) -> str:
-    given = responses_in_words(span.attributes)
-    about = " · ".join(filter(None, (f"{span.prob:.0%}", span.label, given, span.note)))
+    attributes = responses_in_words(span.attributes)
+    about = " · ".join(filter(None, (f"{span.prob:.0%}", span.label, attributes, span.note)))
     quotes = "".join(_quote(quote, item) for quote in span.evidence)
     return f"<li><q dir='auto'>{escape(span.text)}</q> {escape(about)}{quotes}</li>\n"
 

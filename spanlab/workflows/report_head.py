@@ -29,13 +29,13 @@ _KINDS = {
 def head_html(overview: Overview) -> str:
     """Return the figures of a report; every text of the data is escaped."""
     at, agreement = overview.at, overview.comparison.tables()[0]
-    made = f"<time datetime='{at.isoformat(timespec='minutes')}'>{at:%Y-%m-%d %H:%M} UTC</time>"
+    time = f"<time datetime='{at.isoformat(timespec='minutes')}'>{at:%Y-%m-%d %H:%M} UTC</time>"
     languages = ", ".join(
         f"{escape(lang)} {count:,}" for lang, count in sorted(overview.languages.items())
     )
     items = f"{counted(overview.n_items, 'item')} ({languages})" if languages else "no items"
     return (
-        f"<p>Made on {made} of {items}.</p>\n"
+        f"<p>Made on {time} of {items}.</p>\n"
         f"{_annotators(overview)}{_scores(overview.comparison.scores)}"
         f"{as_html(agreement) if agreement.rows else ''}"
         f"{_labels(overview)}{_rates(overview.rates) if overview.rates else ''}"
@@ -75,12 +75,12 @@ def _counts(names: Sequence[str], overview: Overview) -> tuple[int, ...]:
 
 
 def _scores(scores: Sequence[ScoredAnnotator]) -> str:
-    """Return the table of scores; empty where there is nobody but the reference."""
-    others = [one for one in scores if one.kind is not AnnotatorKind.PERSON]
-    people = [one for one in scores if one.kind is AnnotatorKind.PERSON]
-    if not any(one.kind for one in scores):
+    """Return the table of scores as HTML; empty without any annotator but the reference."""
+    machines = [scored for scored in scores if scored.kind is not AnnotatorKind.PERSON]
+    people = [scored for scored in scores if scored.kind is AnnotatorKind.PERSON]
+    if not any(scored.kind for scored in scores):
         return ""
-    shown = [*_best_first(others), *_best_first(people)[:_PEOPLE]]
+    shown = [*_best_first(machines), *_best_first(people)[:_PEOPLE]]
     title = "Scores against the gold labels, means over languages with 95 % intervals"
     if len(people) > _PEOPLE:
         title += f"; of {len(people):,} people the best {_PEOPLE}"
@@ -88,7 +88,7 @@ def _scores(scores: Sequence[ScoredAnnotator]) -> str:
 
 
 def _best_first(scores: Sequence[ScoredAnnotator]) -> list[ScoredAnnotator]:
-    return sorted(scores, key=lambda one: (-one.report.macro.iou.mean, one.name))
+    return sorted(scores, key=lambda scored: (-scored.report.macro.iou.mean, scored.name))
 
 
 def _labels(overview: Overview) -> str:
@@ -117,11 +117,11 @@ def _labels(overview: Overview) -> str:
 
 
 def _rates(rates: RateReport) -> str:
-    most = sorted(rates.groups, key=lambda group: -group.n)[:_GROUPS]
-    groups = tuple(replace(group, labels={}) for group in rates.groups if group in most)
+    largest = sorted(rates.groups, key=lambda group: -group.n)[:_GROUPS]
+    groups = tuple(replace(group, labels={}) for group in rates.groups if group in largest)
     left_out = len(rates.groups) - len(groups)
-    more = (f"{left_out:,} more with fewer items.",) if left_out else ()
-    shown = replace(rates, groups=groups, remarks=(*rates.remarks, *more), unlabelled=0)
+    remark_on_rest = (f"{left_out:,} more with fewer items.",) if left_out else ()
+    shown = replace(rates, groups=groups, remarks=(*rates.remarks, *remark_on_rest), unlabelled=0)
     tables = (*shown.corrected, replace(shown, corrected=()).tables()[0])
     return "".join(map(as_html, tables))
 

@@ -40,8 +40,8 @@ class HealthPaths:
     """Answers ``/healthz`` (the process runs) and ``/readyz`` (and the database answers).
 
     Args:
-        app: what answers all other paths.
-        ping: raises if the database does not answer; None for that of the environment.
+        app: the ASGI application that answers all other paths.
+        ping: raises if the database does not answer; None pings that of the environment.
     """
 
     def __init__(self, app: ASGIApp, ping: Callable[[], object] | None = None) -> None:
@@ -56,12 +56,12 @@ class HealthPaths:
         if path == "/healthz":
             await _answer(send, 200, "ok")
         elif path == "/readyz":
-            problem = await self._asked()
+            problem = await self._ask_database()
             await _answer(send, 503 if problem else 200, problem or "ok")
         else:
             await self._app(scope, receive, send)
 
-    async def _asked(self) -> str:
+    async def _ask_database(self) -> str:
         async with self._asking:
             if time.monotonic() >= self._until:
                 self._problem = ""
@@ -86,7 +86,7 @@ class RequestLog:
     An id that a proxy has given is kept.
 
     Args:
-        app: what answers.
+        app: the ASGI application that answers.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -96,25 +96,25 @@ class RequestLog:
         """Have a request or a web socket answered."""
         if scope["type"] == "lifespan":
             return await self._app(scope, receive, send)
-        given = dict(scope["headers"]).get(b"x-request-id", b"")
-        name = given if _ID.fullmatch(given) else secrets.token_hex(8).encode()
+        header = dict(scope["headers"]).get(b"x-request-id", b"")
+        name = header if _ID.fullmatch(header) else secrets.token_hex(8).encode()
         token, began, status = _request.set(name.decode()), time.monotonic(), 0
 
-        async def named(message: Message) -> None:
+        async def send_with_id(message: Message) -> None:
             nonlocal status
             if message["type"] in {"http.response.start", "websocket.accept"}:
                 status = message.get("status", 101)
-                others = message.get("headers", ())
-                message = {**message, "headers": [*others, (b"x-request-id", name)]}
+                headers = message.get("headers", ())
+                message = {**message, "headers": [*headers, (b"x-request-id", name)]}
             await send(message)
 
         try:
-            await self._app(scope, receive, named)
+            await self._app(scope, receive, send_with_id)
         finally:
-            fields = (scope.get("method", "WEBSOCKET"), scope["path"], status)
+            method, path = scope.get("method", "WEBSOCKET"), scope["path"]
             seconds = round(time.monotonic() - began, 4)
-            extra = dict(zip(_OF_REQUEST, (*fields, seconds), strict=True))
-            log.info("%s %s %s", *fields, extra=extra)
+            extra = dict(zip(_OF_REQUEST, (method, path, status, seconds), strict=True))
+            log.info("%s %s %s", method, path, status, extra=extra)
             _request.reset(token)
 
 

@@ -47,19 +47,18 @@ class Suggestion:
 
 
 def suggestions(annotation: Annotation, answer: str) -> list[Suggestion]:
-    """Return an annotation's spans as a reviewer decides on them, in text order.
+    """Return an annotation's spans as suggestions that a reviewer decides on, in text order.
 
-    What an annotator decided as one piece (``hard``) is one suggestion, with the highest of its
-    probabilities, however finely they are graded within, and with all of its evidence; where some
-    refutes, spans of which something is only closest add nothing.
-    White space at the edges of a span is no part of its suggestion: nobody means to mark it.
+    Each piece of ``hard`` is one suggestion, with the highest probability and all evidence of the
+    spans within; where some evidence refutes, spans with only closest passages add nothing.
+    White space at the edges of a span is no part of its suggestion.
     """
-    found = _decisions(annotation, answer)
-    trimmed = [replace(one, span=_trimmed(one.span, answer)) for one in found]
-    return sorted(trimmed, key=lambda one: (one.span.start, one.span.end))
+    decisions = _decisions(annotation, answer)
+    trimmed = [replace(suggestion, span=_trim(suggestion.span, answer)) for suggestion in decisions]
+    return sorted(trimmed, key=lambda suggestion: (suggestion.span.start, suggestion.span.end))
 
 
-def _trimmed(span: Span, answer: str) -> Span:
+def _trim(span: Span, answer: str) -> Span:
     start, end = trim_space(answer, span)
     if (start, end) == (span.start, span.end):
         return span
@@ -71,34 +70,34 @@ def _decisions(annotation: Annotation, answer: str) -> list[Suggestion]:
         return [Suggestion(span, span.prob > 0.5) for span in annotation.spans]
     pieces = sorted(annotation.hard, key=lambda piece: piece.start)
     inside: list[list[Span]] = [[] for _ in pieces]
-    found: list[Suggestion] = []
+    suggested: list[Suggestion] = []
     for span in annotation.spans:
         at = bisect_right(pieces, span.start, key=lambda piece: piece.start) - 1
         if at >= 0 and span.end <= pieces[at].end:
             inside[at].append(span)
         else:
-            found.append(Suggestion(span, likely=False))
+            suggested.append(Suggestion(span, likely=False))
     for piece, spans in zip(pieces, inside, strict=True):
-        graded = tuple(spans) if _differ(spans, piece) else ()
-        found.append(Suggestion(_joined(spans, piece, answer), likely=True, graded=graded))
-    return found
+        graded = tuple(spans) if _is_graded(spans, piece) else ()
+        suggested.append(Suggestion(_join_spans(spans, piece, answer), likely=True, graded=graded))
+    return suggested
 
 
-def _differ(spans: Sequence[Span], piece: Interval) -> bool:
-    """Return whether spans within a piece are not one probability for all of its characters."""
+def _is_graded(spans: Sequence[Span], piece: Interval) -> bool:
+    """Return whether the characters of a piece have more than one probability."""
     covered = sum(span.end - span.start for span in spans)
     return bool(spans) and (
         len({span.prob for span in spans}) > 1 or covered < piece.end - piece.start
     )
 
 
-def _joined(spans: Sequence[Span], piece: Interval, answer: str) -> Span:
-    whole = Span.of(
+def _join_spans(spans: Sequence[Span], piece: Interval, answer: str) -> Span:
+    span_of_piece = Span.of(
         answer, piece.start, piece.end, prob=max((span.prob for span in spans), default=1.0)
     )
     refuted = any(quote.stance == "refutes" for span in spans for quote in span.evidence)
     telling = [span for span in spans if not (refuted and _only_closest(span))]
-    return whole.model_copy(
+    return span_of_piece.model_copy(
         update={
             "label": next((span.label for span in spans if span.label), None),
             "attributes": next((span.attributes for span in spans if span.attributes), {}),
@@ -176,15 +175,15 @@ def _pieces(answer: str, revised: str, lang: str) -> Iterator[DiffPiece]:
     for change in words:
         a, b, c, d = change.src_start, change.src_end, change.dest_start, change.dest_end
         if change.tag == "equal":
-            for one, other in zip(range(a, b), range(c, d), strict=True):
-                word = revised[news[other] : news[other + 1]]
-                yield from _changed(answer, olds[one], olds[one + 1], word)
+            for old_at, new_at in zip(range(a, b), range(c, d), strict=True):
+                word = revised[news[new_at] : news[new_at + 1]]
+                yield from _compare_stretches(answer, olds[old_at], olds[old_at + 1], word)
         else:
-            yield from _changed(answer, olds[a], olds[b], revised[news[c] : news[d]])
-    yield from _changed(answer, olds[-1], len(answer), revised[news[-1] :])
+            yield from _compare_stretches(answer, olds[a], olds[b], revised[news[c] : news[d]])
+    yield from _compare_stretches(answer, olds[-1], len(answer), revised[news[-1] :])
 
 
-def _changed(answer: str, start: int, end: int, new: str) -> Iterator[DiffPiece]:
+def _compare_stretches(answer: str, start: int, end: int, new: str) -> Iterator[DiffPiece]:
     """Compare two stretches that begin with white space; the text around a change is kept."""
     old = answer[start:end]
     ahead = _common_space(old, new)
@@ -207,9 +206,9 @@ def _common_space(old: str, new: str) -> int:
 def _join_pieces(pieces: Iterator[DiffPiece]) -> Iterator[DiffPiece]:
     """Join neighbours of one kind; between two kept pieces, deletions precede insertions."""
     filled = (piece for piece in pieces if piece.text)
-    for same, group in groupby(filled, key=lambda piece: piece.tag == "same"):
+    for is_same, group in groupby(filled, key=lambda piece: piece.tag == "same"):
         run = list(group)
-        order: tuple[Tag, ...] = ("same",) if same else ("deleted", "inserted")
+        order: tuple[Tag, ...] = ("same",) if is_same else ("deleted", "inserted")
         for tag in order:
             parts = [piece for piece in run if piece.tag == tag]
             if parts:
@@ -272,26 +271,25 @@ class ClaimTrail:
 
 
 def trails(item: Item, annotation: Annotation) -> list[ClaimTrail]:
-    """Return the trails that an annotation's trace tells.
+    """Read the trails of claims from an annotation's trace.
 
     Args:
-        item: as ``Store.record`` returns it.
-        annotation: of this item.
+        item: the item as ``Store.record`` returns it.
+        annotation: an annotation of this item.
 
     Returns:
-        One for each claim with a trail, in order; none where the nodes that it names are not there
-        any more.
+        A trail for each claim that has one, in order; none whose nodes do not exist any more.
     """
     steps = [step for step in annotation.trace if isinstance(step, TrailStep)]
-    found = []
+    claim_trails = []
     for claim, group in groupby(steps, key=lambda step: step.claim):
         if claim is not None and claim < len(annotation.claims):
             try:
                 errors = annotation.claims[claim].error_stages
-                found.append(_trail(process_of(item), claim, list(group), errors))
+                claim_trails.append(_trail(process_of(item), claim, list(group), errors))
             except (SpanlabError, KeyError):
                 continue
-    return found
+    return claim_trails
 
 
 def _trail(
@@ -311,7 +309,7 @@ def _trail(
                 id=node.id,
                 stage=process.stage_of(node.id),
                 beginning=node.text[:_BEGINNING],
-                sources=tuple(each for each in node.sources if each in path),
+                sources=tuple(source for source in node.sources if source in path),
                 quotes=tuple(
                     TrailQuote(quote.text, number)
                     for number, step in enumerate(steps, start=1)

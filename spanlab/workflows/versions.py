@@ -104,7 +104,7 @@ class DatasetDiff:
     annotations: tuple[AnnotationChange, ...]
 
     def tables(self) -> tuple[ResultTable, ...]:
-        """Return counts of items, then who has annotated which otherwise, and with which spans."""
+        """Return the counts of items, and the annotations that differ, with their spans."""
         changes = self.annotations
         counts = {
             f"only in {self.a}": len(self.only_a),
@@ -119,7 +119,7 @@ class DatasetDiff:
             columns=(Column(key="what", title="Items"), *columns_of("count", "Number")),
             rows=tuple(counts.items()),
         )
-        more = len(changes) - _SHOWN
+        unlisted = len(changes) - _SHOWN
         listed = ResultTable(
             key="changes",
             title=f"What differs: A is {self.a}, B is {self.b}",
@@ -128,12 +128,12 @@ class DatasetDiff:
                 (
                     change.item,
                     change.annotator,
-                    _shown(change.a, change.only_a),
-                    _shown(change.b, change.only_b),
+                    _in_words(change.a, change.only_a),
+                    _in_words(change.b, change.only_b),
                 )
                 for change in changes[:_SHOWN]
             ),
-            remarks=(f"and {more:,} more: --json has all of them",) if more > 0 else (),
+            remarks=(f"and {unlisted:,} more: --json has all of them",) if unlisted > 0 else (),
             empty="all annotations are the same",
         )
         return (items, listed)
@@ -144,7 +144,7 @@ class DatasetDiff:
 
 
 def diff_datasets(store: Store, a: str, b: str) -> DatasetDiff:
-    """Return what differs between two datasets or versions; items are joined by id.
+    """Compare two datasets or versions; items are joined by id.
 
     Args:
         store: the annotation database.
@@ -155,21 +155,29 @@ def diff_datasets(store: Store, a: str, b: str) -> DatasetDiff:
     Raises:
         NotFoundError: one of them does not exist.
     """
-    known = {record.item.id: _kept(record) for record in store.records(a)}
+    records_a = {record.item.id: _keep_record(record) for record in store.records(a)}
     n_same, only_b, changed = 0, list[str](), list[str]()
     changes: list[AnnotationChange] = []
     for record in store.records(b):
-        before = known.pop(record.item.id, None)
+        before = records_a.pop(record.item.id, None)
         if before is None:
             only_b.append(record.item.id)
             continue
-        after = _kept(record)
+        after = _keep_record(record)
         if before.digest != after.digest:
             changed.append(record.item.id)
         differing = list(_changes(record.item.id, before, after))
         changes += differing
         n_same += before.digest == after.digest and not differing
-    return DatasetDiff(a, b, n_same, tuple(known), tuple(only_b), tuple(changed), tuple(changes))
+    return DatasetDiff(
+        a,
+        b,
+        n_same=n_same,
+        only_a=tuple(records_a),
+        only_b=tuple(only_b),
+        changed=tuple(changed),
+        annotations=tuple(changes),
+    )
 
 
 @dataclass(frozen=True)
@@ -185,7 +193,7 @@ class _KeptRecord:
     annotations: dict[str, _KeptAnnotation]
 
 
-def _kept(record: Record) -> _KeptRecord:
+def _keep_record(record: Record) -> _KeptRecord:
     annotations = {
         annotation.annotator: _KeptAnnotation(
             annotation.status.value,
@@ -215,15 +223,15 @@ def _changes(item: str, before: _KeptRecord, after: _KeptRecord) -> Iterator[Ann
             yield AnnotationChange(
                 item,
                 name,
-                a.state if a else None,
-                b.state if b else None,
-                tuple(span for span in spans_a if span not in spans_b),
-                tuple(span for span in spans_b if span not in spans_a),
+                a=a.state if a else None,
+                b=b.state if b else None,
+                only_a=tuple(span for span in spans_a if span not in spans_b),
+                only_b=tuple(span for span in spans_b if span not in spans_a),
             )
 
 
-def _shown(state: str | None, spans: tuple[str, ...]) -> str:
+def _in_words(state: str | None, spans: tuple[str, ...]) -> str:
     if state is None:
         return "nothing"
-    more = f"; and {len(spans) - _SPANS} more" if len(spans) > _SPANS else ""
-    return "; ".join((state, *spans[:_SPANS])) + more
+    rest = f"; and {len(spans) - _SPANS} more" if len(spans) > _SPANS else ""
+    return "; ".join((state, *spans[:_SPANS])) + rest

@@ -17,11 +17,13 @@ def plan_in_words(settings: DatasetSettings) -> str:
     if not settings.overlap:
         return ""
     people = settings.assigned_to
-    each = "1 person" if settings.overlap == 1 else f"{settings.overlap} people"
+    how_many = "1 person" if settings.overlap == 1 else f"{settings.overlap} people"
     if not people:
-        return f"{each} per item, whoever comes first"
+        return f"{how_many} per item, whoever comes first"
     named = people[0] if len(people) == 1 else f"{', '.join(people[:-1])} and {people[-1]}"
-    return f"{each} per item, assigned to {named if len(people) <= 4 else f'{len(people)} people'}"
+    return (
+        f"{how_many} per item, assigned to {named if len(people) <= 4 else f'{len(people)} people'}"
+    )
 
 
 def progress_in_words(person: PersonProgress) -> str:

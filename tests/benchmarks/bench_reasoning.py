@@ -110,10 +110,10 @@ def wall(records: list[Record]) -> None:
         work = QuestionReasoner(
             DetectorSelection(detectors=("safe",)), [ReasonOptions()], concurrency=AT_ONCE
         )
-        list(islice(work.answered(questions(records, AT_ONCE)), AT_ONCE))  # connections, imports
+        list(islice(work.answer(questions(records, AT_ONCE)), AT_ONCE))  # connections, imports
         calls, started, worked = server.count, time.perf_counter(), time.process_time()
         more = islice(questions(records, QUESTIONS + AT_ONCE), AT_ONCE, None)
-        count = len(list(work.answered(more)))
+        count = len(list(work.answer(more)))
         took, worked = time.perf_counter() - started, time.process_time() - worked
         calls = server.count - calls
     ideal = calls * LATENCY / AT_ONCE

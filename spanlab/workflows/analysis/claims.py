@@ -113,15 +113,9 @@ class ClaimTally:
     def result(self) -> ClaimComparison:
         """Return the scores and the agreement of all that was added."""
         scores = (
-            ScoredClaims(
-                name,
-                kind,
-                score_claims(claims_judged),
-                tuple(claims_judged),
-                **self._searched[name],
-            )
+            ScoredClaims(name, kind, score_claims(claims), tuple(claims), **self._searched[name])
             for name, kind in self._kinds.items()
-            if decided(claims_judged := self._judged[name])[0]
+            if decided(claims := self._judged[name])[0]
         )
         return ClaimComparison(
             n=len(self._verdicts),
