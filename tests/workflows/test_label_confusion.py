@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span
 from spanlab.scorers.agreement import rated
-from spanlab.workflows.analysis.calibration import UNLABELLED, UNMARKED, Confusion, ConfusionSums
+from spanlab.scorers.calibration import UNLABELLED, UNMARKED, Confusion, ConfusionSums
 
 ANSWER = "0123456789"
 Mark = tuple[int, int, str | None]

@@ -11,12 +11,12 @@ from spanlab.figures import counted, figure
 from spanlab.results import ONE_ITEM, MeanInterval, ResultTable
 from spanlab.schema import AnnotatorKind
 from spanlab.scorers.agreement import clustered
+from spanlab.scorers.calibration import Confusion
 from spanlab.scorers.spans import METRICS
 from spanlab.ui.common import plain
 from spanlab.ui.results.charts import pair_chart
 from spanlab.ui.results.dots import HEAT, INK, best, ranked
 from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_table
-from spanlab.workflows.analysis.calibration import Confusion
 from spanlab.workflows.analysis.comparison import DatasetComparison
 from spanlab.workflows.analysis.comparison_tables import (
     ScoredAnnotator,

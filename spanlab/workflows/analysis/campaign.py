@@ -24,8 +24,8 @@ from spanlab.results import (
 )
 from spanlab.schema import AnnotatorKind, Record, Status
 from spanlab.scorers.agreement import AlphaInterval, ItemMarks, alpha_interval, rated
+from spanlab.scorers.calibration import UNLABELLED
 from spanlab.storage import FinishedItem, Store
-from spanlab.workflows.analysis.calibration import UNLABELLED
 from spanlab.workflows.analysis.comparison import sample_records
 from spanlab.workflows.datasets import reported, summary_of
 

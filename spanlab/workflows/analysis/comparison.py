@@ -22,14 +22,14 @@ from spanlab.schema import (
 )
 from spanlab.scorers import ItemScore, mark_all, mark_none, score, score_item
 from spanlab.scorers.agreement import AgreementReport, ItemMarks, agreement, pairwise_ious, rated
-from spanlab.scorers.raters import ALPHAS, MATCHED, QuestionAgreement, ResponseTally
-from spanlab.storage import Store
-from spanlab.workflows.analysis.calibration import (
+from spanlab.scorers.calibration import (
     AnnotatorCalibration,
     CalibrationTally,
     Confusion,
     ConfusionSums,
 )
+from spanlab.scorers.raters import ALPHAS, MATCHED, QuestionAgreement, ResponseTally
+from spanlab.storage import Store
 from spanlab.workflows.analysis.claims import ClaimComparison, ClaimTally
 from spanlab.workflows.analysis.comparison_tables import AgreedOn, ScoredAnnotator, alpha_table
 from spanlab.workflows.datasets import check_annotators, reported, summary_of

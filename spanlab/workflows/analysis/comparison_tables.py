@@ -10,8 +10,8 @@ from spanlab.results import ITEMS, LANGUAGE, Cell, Chart, Column, ResultTable, c
 from spanlab.schema import AnnotatorKind
 from spanlab.scorers import ScoreMeans, ScoreReport
 from spanlab.scorers.agreement import AgreementReport, AnnotatorPair, LanguageAgreement
+from spanlab.scorers.calibration import AnnotatorCalibration, Confusion
 from spanlab.scorers.raters import ResponseAgreement
-from spanlab.workflows.analysis.calibration import AnnotatorCalibration, Confusion
 from spanlab.workflows.analysis.claims import MEASURES, ScoredClaims, VerdictAgreement
 from spanlab.workflows.analysis.score_files import SCORES
 

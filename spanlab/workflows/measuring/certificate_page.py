@@ -17,8 +17,7 @@ from spanlab.results import (
     fact_table,
     write_cell,
 )
-from spanlab.scorers.calibration import CalibrationReport
-from spanlab.workflows.analysis.calibration import AnnotatorCalibration
+from spanlab.scorers.calibration import AnnotatorCalibration, CalibrationReport
 from spanlab.workflows.drawing import draw
 from spanlab.workflows.measuring.certificates import Certificate, write_certificate
 from spanlab.workflows.measuring.measurement import (

@@ -20,9 +20,9 @@ from spanlab.extents import Extent
 from spanlab.labels import hard_of
 from spanlab.schema import Annotation, AnnotatorKind, DetectorSetup, MeasurementPlan, Record
 from spanlab.scorers.agreement import pairwise_ious
+from spanlab.scorers.calibration import CalibrationTally
 from spanlab.scorers.powered import Array, ReviewedSample, estimate_rate
 from spanlab.storage import Store
-from spanlab.workflows.analysis.calibration import CalibrationTally
 from spanlab.workflows.datasets import summary_of
 from spanlab.workflows.detection.setup import changed_prompts, model_checks, option_hash
 from spanlab.workflows.measuring.measurement import measure

@@ -13,10 +13,10 @@ from pydantic import TypeAdapter
 from spanlab.figures import counted
 from spanlab.results import Chart, Column, MeanInterval, ResultTable, columns_of
 from spanlab.schema import AnnotatorKind, MeasurementPlan, Status
+from spanlab.scorers.calibration import AnnotatorCalibration, CalibrationTally
 from spanlab.scorers.powered import METHOD
 from spanlab.scorers.sampling import reviews_for_difference
 from spanlab.storage import Store
-from spanlab.workflows.analysis.calibration import AnnotatorCalibration, CalibrationTally
 from spanlab.workflows.analysis.comparison_tables import calibration_table
 from spanlab.workflows.measuring.gating import MeasuredSide, RateChange, compare_rates
 from spanlab.workflows.measuring.sample import (

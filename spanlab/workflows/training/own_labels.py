@@ -28,7 +28,7 @@ from spanlab.labels import ItemLabels, SoftLabel, flatten, harden, labels_of
 from spanlab.results import MeanInterval
 from spanlab.schema import FrozenModel, Item, Record
 from spanlab.scorers import CalibrationSums, score
-from spanlab.workflows.analysis.calibration import marked_shares
+from spanlab.scorers.calibration import marked_shares
 
 LIMITS = (
     "A lexical evidence checker, no fact checker: it knows which words, numbers and names stand "
