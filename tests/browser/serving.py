@@ -21,6 +21,7 @@ from spanlab.settings import Settings
 
 PATIENCE = 120_000  # milliseconds that a test waits for what it set off; tests end long before
 _STARTUP = 120.0  # seconds; a busy machine takes its time
+_NO_OTHER_HOST = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"
 _ATTEMPTS = 3  # ports tried before a server counts as unable to start
 
 
@@ -114,7 +115,9 @@ def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         # The shell has the same engine, without the windows that nobody sees: a quarter less work.
         program = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox", _NO_OTHER_HOST]
+        )
         yield browser
         browser.close()
 
