@@ -47,10 +47,10 @@ def requeue(jobs: JobStore, job_id: str, jobs_queue: str, parts_queue: str) -> s
     if view.state not in {JobState.PAUSED, JobState.CANCELLED, JobState.QUEUED}:
         raise UsageError(f"job {view.id} is {view.state}: only a paused or cancelled one resumes")
     request = _request_of(view)
-    queues = (queue_for(request, jobs_queue), queue_for(request, parts_queue))
+    jobs_queue, parts_queue = queue_for(request, jobs_queue), queue_for(request, parts_queue)
     jobs.set_attributes(view.id, stop=None, wish=None)
     jobs.note(view.id, "resumed")
-    move(jobs, view.id, *queues)
+    move(jobs, view.id, jobs_queue, parts_queue)
     return view.id
 
 

@@ -62,9 +62,8 @@ def submit(
     request_json = request.model_dump(mode="json")
     if not again:
         refuse_same(jobs, "detect", request_json)
-    return jobs.submit(
-        "detect", title_of(request), request_json, queue_for(request_json, queue), job_id
-    )
+    queue = queue_for(request_json, queue)
+    return jobs.submit("detect", title_of(request), request_json, queue, job_id=job_id)
 
 
 def title_of(request: RunRequest) -> str:
@@ -175,10 +174,10 @@ class _RecentRate:
         self._seen.append((now, progress.done))
         while len(self._seen) > 2 and now - self._seen[0][0] > _RATE_SECONDS:
             self._seen.popleft()
-        began, done = self._seen[0]
-        rate = (progress.done - done) / (now - began) if now > began else 0.0
-        left = progress.total - progress.done
-        return replace(progress, rate=rate, remaining=left / rate if rate > 0 else None)
+        began, done_before = self._seen[0]
+        rate = (progress.done - done_before) / (now - began) if now > began else 0.0
+        remaining = progress.total - progress.done
+        return replace(progress, rate=rate, remaining=remaining / rate if rate > 0 else None)
 
 
 def split_into_parts(todo: NDArray[np.int64], request: RunRequest) -> list[list[Range]]:

@@ -166,6 +166,7 @@ class JobStore:
         title: str,
         request: Mapping[str, Any],
         queue: str,
+        *,
         job_id: str | None = None,
     ) -> str:
         """Queue a job and return its id, which is made up if none is given."""

@@ -155,7 +155,8 @@ class ApiJobs:
         Raises:
             NotFoundError: the API has no such job.
         """
-        return _api_job(*self._job(job_id))
+        stored, view = self._job(job_id)
+        return _api_job(stored, view)
 
     def newest(self) -> tuple[ApiJob, ...]:
         """Return the jobs that are not forgotten, the newest first, a hundred at most."""
@@ -261,7 +262,5 @@ def _api_job(stored: StoredJob, view: JobView) -> ApiJob:
 
 
 def _reply(record: Record) -> DetectionReply | None:
-    annotation = next(
-        (each for each in record.annotations if each.kind is AnnotatorKind.DETECTOR), None
-    )
+    annotation = next((a for a in record.annotations if a.kind is AnnotatorKind.DETECTOR), None)
     return None if annotation is None else reply_of(annotation, record.item)

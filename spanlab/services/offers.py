@@ -137,13 +137,15 @@ class ServiceOffers:
                 reply whose ``status`` and ``note`` say so.
         """
         name = self._check_offered(request.detector, self.detectors)
-        return await self._detect(name, request.item(), whole=False)
+        return await self._detect(name, request.item(), as_one_claim=False)
 
     async def verify(self, request: ClaimRequest) -> DetectionReply:
         """Return a verdict on a claim, as the reply's only claim; raises as ``find`` does."""
         judges = [name for name in self.detectors if self._judges_claims(name)]
         item = Item(id="asked", lang=request.lang, answer=request.claim, passages=request.passages)
-        return await self._detect(self._check_offered(request.detector, judges), item, whole=True)
+        return await self._detect(
+            self._check_offered(request.detector, judges), item, as_one_claim=True
+        )
 
     async def search(self, query: str, k: int = PER_SEARCH) -> tuple[Passage, ...]:
         """Return the passages of the index that come closest to a query.
@@ -190,8 +192,8 @@ class ServiceOffers:
     def _judges_claims(self, name: str) -> bool:
         return _WHOLE in entry_of(name).options.model_fields
 
-    async def _detect(self, name: str, item: Item, *, whole: bool) -> DetectionReply:
-        finding = await self._build(name, whole).detect(item)
+    async def _detect(self, name: str, item: Item, *, as_one_claim: bool) -> DetectionReply:
+        finding = await self._build(name, as_one_claim).detect(item)
         annotation = next(iter(finding.annotations), None)
         if annotation is None:
             raise ModelError(f"{name} said nothing")
@@ -210,9 +212,9 @@ def reply_of(annotation: Annotation, item: Item) -> DetectionReply:
     )
 
 
-def _build(specs: Mapping[str, Spec], name: str, whole: bool) -> Detector:
+def _build(specs: Mapping[str, Spec], name: str, as_one_claim: bool) -> Detector:
     spec = specs[name]
-    if whole and isinstance(spec, DetectorSpec):
+    if as_one_claim and isinstance(spec, DetectorSpec):
         spec = spec.model_copy(update={"options": {**spec.options, _WHOLE: "answer"}})
     return build(spec, Meter())
 

@@ -137,11 +137,13 @@ def restore(
 def _files_of(settings: Settings) -> Mapping[str, Path]:
     paths = {_PROGRAMS + path.name: path for path in sorted(settings.programs.glob("*.json"))}
     paths[_TOOLS] = settings.home / _TOOLS
-    kept = {name: path for name, path in paths.items() if _SMALL.fullmatch(name) and path.is_file()}
-    for path in kept.values():
+    registry_files = {
+        name: path for name, path in paths.items() if _SMALL.fullmatch(name) and path.is_file()
+    }
+    for path in registry_files.values():
         if path.stat().st_size > LARGEST:
             raise InputError("too large", file=path, expected=f"at most {LARGEST:,} bytes")
-    return kept
+    return registry_files
 
 
 def _place(settings: Settings, name: str) -> Path:

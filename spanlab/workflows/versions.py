@@ -233,5 +233,5 @@ def _changes(item: str, before: _KeptRecord, after: _KeptRecord) -> Iterator[Ann
 def _in_words(state: str | None, spans: tuple[str, ...]) -> str:
     if state is None:
         return "nothing"
-    rest = f"; and {len(spans) - _SPANS} more" if len(spans) > _SPANS else ""
-    return "; ".join((state, *spans[:_SPANS])) + rest
+    and_more = f"; and {len(spans) - _SPANS} more" if len(spans) > _SPANS else ""
+    return "; ".join((state, *spans[:_SPANS])) + and_more

@@ -260,11 +260,14 @@ def score_claim_files(
     both_sides = _joined(gold, predicted)
     second = _claims(against, annotator, "prediction") if against else {}
     common = {item: claims for item, claims in gold.items() if item in predicted and item in second}
-    sides = [_joined(common, side) for side in (predicted, second)] if against else None
+    difference = None
+    if against:
+        a, b = _joined(common, predicted), _joined(common, second)
+        difference = compare_claims(a, b, keep_inconclusive=keep_inconclusive)
     return ClaimEvaluation(
         report=score_claims(both_sides, keep_inconclusive=keep_inconclusive),
         missing=sum(len(claims) for item, claims in gold.items() if item not in predicted),
-        against=compare_claims(*sides, keep_inconclusive=keep_inconclusive) if sides else None,
+        against=difference,
     )
 
 

@@ -140,7 +140,7 @@ class CellRun:
                 yield next((a for a in item.people if a.annotator == best[item.item.lang]), None)
         else:
             for item in items:
-                yield _control_annotation(item.item, everything=cell.control == "everything")
+                yield _control_annotation(item.item, marks_all=cell.control == "everything")
 
     def _detect(self, items: Iterable[Item], spec: Spec) -> Iterator[Annotation | None]:
         request = request_of("bench", [spec], concurrency=concurrency_of(self._plan, spec))
@@ -279,8 +279,8 @@ def prediction_file(plan: BenchPlan, card: DatasetCard, cell: BenchCell) -> Path
     return plan.output / "predictions" / f"{cell.path}.{ending}"
 
 
-def _control_annotation(item: Item, *, everything: bool) -> Annotation:
-    spans = (Span.of(item.answer, 0, len(item.answer)),) if everything and item.answer else ()
+def _control_annotation(item: Item, *, marks_all: bool) -> Annotation:
+    spans = (Span.of(item.answer, 0, len(item.answer)),) if marks_all and item.answer else ()
     return Annotation(annotator="control", kind=AnnotatorKind.DETECTOR, spans=spans)
 
 

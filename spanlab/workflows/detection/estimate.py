@@ -217,7 +217,8 @@ def _searching(item: Item, retriever: RetrieverSpec, queries: int) -> Iterator[M
     if retriever.kind == "web":
         yield ModelDemand(retriever.model, queries, queries * (50 + question), queries * 400)
     elif retriever.kind == "search":
-        yield ModelDemand(None, 0, 0, 0, queries, retriever.price())
+        price = retriever.price()
+        yield ModelDemand(None, number=0, asked=0, answered=0, searches=queries, price=price)
 
 
 def _size(item: Item, spec: DetectorSpec) -> PromptSize:

@@ -318,8 +318,8 @@ def reliability_of(store: Store, dataset: str, plan: MeasurementPlan) -> ResultT
         detector = record.by(plan.annotator)
         if detector is not None and any(person.status is Status.DONE for person in people):
             as_detector = detector.model_copy(update={"kind": AnnotatorKind.DETECTOR})
-            kept = {"annotations": (as_detector, *people)}
-            tally.add(record.model_copy(update=kept))
+            relevant = {"annotations": (as_detector, *people)}
+            tally.add(record.model_copy(update=relevant))
     return reliability_table(plan, tally.result())
 
 

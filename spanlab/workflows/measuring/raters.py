@@ -121,10 +121,10 @@ def rate_raters(records: Iterable[Record], names: Sequence[str] = ()) -> RaterRe
         for marked, length in _stretches(record.item.answer, list(finished.values())):
             patterns[(*voters, None, *(voters[at] for at in marked))] += length
         if gold is not None:
-            for name, said in finished.items():
+            for name, annotation in finished.items():
                 known_items[name] += 1
                 counts = against_gold.setdefault(name, Counter())
-                for marked, length in _stretches(record.item.answer, [said, gold]):
+                for marked, length in _stretches(record.item.answer, [annotation, gold]):
                     counts[0 in marked, 1 in marked] += length
     people = list(items)
     if len(people) < 2:
