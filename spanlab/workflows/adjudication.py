@@ -1,4 +1,4 @@
-"""Adjudication: who decides in which order, and items on which all agree, decided at once."""
+"""Adjudication: the queue of items to decide, and items on which all agree, decided at once."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class AdjudicationQueue:
 
     @property
     def query(self) -> QueueQuery:
-        """The same as a query of the store, in which the gold labels stand for the reviewer."""
+        """The query of the store for these items; its reviewer is the name of the gold labels."""
         return QueueQuery(
             reviewer=self.target,
             status=STATES[self.state],
@@ -115,7 +115,7 @@ class AgreedItem:
 
 @dataclass(frozen=True)
 class TakenItems:
-    """Items decided by one action: their ids, how long their logs were before and are since."""
+    """Items that one action decided: ids, and the lengths of their logs before and after it."""
 
     dataset: str
     target: str
@@ -124,7 +124,7 @@ class TakenItems:
 
 
 def agreed_items(store: Store, dataset: str, queue: AdjudicationQueue) -> list[AgreedItem]:
-    """Return the undecided items of a queue on which all who finished them say the same.
+    """Return the undecided items of a queue on which all who finished them agree.
 
     These are people, or where no person has, detectors; at least two. They agree if they mark the
     same characters with the same labels, give the same claims the same verdicts, and respond the
@@ -171,7 +171,7 @@ def take_agreed(
 
 
 def take_back(store: Store, taken_items: TakenItems) -> int:
-    """Undo what ``take_agreed`` did, and return of how many items.
+    """Undo decisions of ``take_agreed``; return the number of items that were undone.
 
     Items that somebody has changed since stay as they are.
     """

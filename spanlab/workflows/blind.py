@@ -1,4 +1,4 @@
-"""Who reviews what, and what a reviewer who has not finished may not see.
+"""Blind review: whose annotations a reviewer may see, and the names that reviewers may have.
 
 Left out are annotations of other people with their spans, status and comments, gold labels (as a
 rule people's, too), votes with a person among the voters, and all traces of these. Queues of blind
@@ -116,7 +116,7 @@ class BlindStore(Store):
         ]
 
     def records(self, dataset: str, *, annotators: Sequence[str] | None = None) -> Iterator[Record]:
-        """Yield the records; whose votes may be seen depends on all annotations of an item."""
+        """Yield the records with the annotations that may be seen."""
         if annotators is not None:
             summaries = self.datasets(versions=True)
             check_annotators(next(s for s in summaries if s.name == dataset), annotators)
@@ -128,27 +128,27 @@ class BlindStore(Store):
                 yield record.model_copy(update={"annotations": named})
 
     def record(self, dataset: str, item_id: str) -> Record:
-        """Return one item."""
+        """Return one record with the annotations that may be seen."""
         return self._hide_others(super().record(dataset, item_id))
 
     def records_at(self, dataset: str, positions: Sequence[int]) -> list[Record]:
-        """Return the records at these places."""
+        """Return the records at these positions with the annotations that may be seen."""
         return [self._hide_others(record) for record in super().records_at(dataset, positions)]
 
     def page(self, dataset: str, query: QueueQuery) -> QueuePage:
-        """Return rows of a queue, which is blind."""
+        """Return rows of a queue as this person sees it."""
         return super().page(dataset, self._make_blind(query))
 
     def neighbour(self, dataset: str, query: QueueQuery, item_id: str, step: int = 1) -> str | None:
-        """Return the next or previous item's id in a queue, which is blind."""
+        """Return the next or previous item's id in a queue as this person sees it."""
         return super().neighbour(dataset, self._make_blind(query), item_id, step)
 
     def standing(self, dataset: str, query: QueueQuery, item_id: str) -> QueuePlace:
-        """Return which item of a queue one is; the queue is blind."""
+        """Return an item's number in a queue as this person sees it."""
         return super().standing(dataset, self._make_blind(query), item_id)
 
     def positions(self, dataset: str, query: QueueQuery) -> list[int]:
-        """Return the places of all items that pass the filter, which is blind."""
+        """Return the positions of all items that pass the filter for this person."""
         return super().positions(dataset, self._make_blind(query))
 
     def review(
@@ -159,7 +159,7 @@ class BlindStore(Store):
         return replace(review_of_item, record=self._hide_others(review_of_item.record))
 
     def finished(self, dataset: str) -> tuple[FinishedItem, ...]:
-        """Return which items this person finished."""
+        """Return the items that this person has finished."""
         return tuple(item for item in super().finished(dataset) if item.annotator == self._reviewer)
 
     def labels(self, dataset: str, reviewer: str | None = None) -> tuple[str, ...]:

@@ -39,9 +39,9 @@ class EntranceState:
 def entrance_of(
     store: Store, dataset: str, person: str, settings: DatasetSettings | None = None
 ) -> EntranceState:
-    """Return whether somebody may work on a dataset; a test whose items are decided ends here.
+    """Return the state of a person's test; judge the test if all of its items are decided.
 
-    Whoever has decided other items than those of tests has begun before there was one, and may.
+    Somebody who has decided other items has begun before there was a test, and needs none.
 
     Raises:
         NotFoundError: there is no such dataset.
@@ -119,7 +119,7 @@ def let_in(store: Store, dataset: str, person: str) -> None:
 
 
 def check_begun(store: Store, dataset: str, person: str, item: str) -> None:
-    """Check that somebody may write to an item: of who is at a test, to those of the test alone.
+    """Check that a person may write to an item: before and during a test, to its items alone.
 
     Raises:
         UsageError: they may not.
@@ -136,7 +136,7 @@ def check_begun(store: Store, dataset: str, person: str, item: str) -> None:
 
 
 def leaving(store: Store, dataset: str, person: str) -> str:
-    """Say what taking items back from a person would do.
+    """Describe the effect of taking items back from a person.
 
     Raises:
         NotFoundError: there is no such dataset, or nobody of this name in its plan.

@@ -1,4 +1,4 @@
-"""Datasets and their annotators: listed, edited, and their votes."""
+"""Datasets and their annotators: summaries, tables, label sets, questions and names."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def colour_of(text: str) -> str | None:
 
 
 def dataset_tables(summaries: Sequence[DatasetSummary]) -> tuple[ResultTable, ...]:
-    """Return the datasets with their settings, and how far each annotator is with them."""
+    """Return a table of datasets with their settings, and one of the progress of annotators."""
     states = (Status.DONE, Status.SKIPPED, Status.FAILED, Status.NOT_ANNOTATED)
     datasets = ResultTable(
         key="datasets",

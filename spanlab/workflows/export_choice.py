@@ -1,4 +1,4 @@
-"""What of a dataset people export, and in which format."""
+"""The choice of what to export: which part of a dataset, and in which format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VERIFIER_DATA = "verifier-data"
 
 @dataclass(frozen=True)
 class ExportFormat:
-    """A format as people choose it, and what its files are called."""
+    """A format to choose: its title, and the ending of its files."""
 
     title: str
     about: str
@@ -75,7 +75,7 @@ BINARY = frozenset({"parquet", "huggingface", VERIFIER_DATA})  # no text: previe
 
 
 class ExportChoice(OptionModel):
-    """What of a dataset goes into a file, and in which format; an empty choice is all."""
+    """Which part of a dataset goes into a file, and in which format; an empty choice is all."""
 
     annotators: tuple[str, ...] = option(
         (),

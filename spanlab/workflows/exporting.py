@@ -1,4 +1,4 @@
-"""A dataset of the annotation database into a file."""
+"""Exports of a dataset to a file or to Hugging Face's Hub, and previews of them."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def push_dataset(store: Store, dataset: str, repository: str, *, public: bool = 
 def preview_dataset(
     store: Store, dataset: str, n_items: int, choice: ExportChoice = _EVERYTHING
 ) -> str:
-    """Return what the export of a dataset's first items alone would hold.
+    """Return the export of a dataset's first items as text.
 
     Args:
         store: the annotation database.

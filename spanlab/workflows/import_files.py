@@ -1,4 +1,4 @@
-"""The files that people, and others on their behalf, may name."""
+"""Files to import: those that people may name on the server, uploads, folders and archives."""
 
 from __future__ import annotations
 

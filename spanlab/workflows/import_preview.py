@@ -1,4 +1,4 @@
-"""What an import would make of files, before anything is stored."""
+"""A preview of an import: the first records of files, before anything is stored."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ImportPreview:
 
     @property
     def warning(self) -> str:
-        """What is missing and cannot be made up for by detectors; empty if nothing is."""
+        """A warning if records lack answers' evidence, which detectors need; empty if none does."""
         return without_passages(self.read - self.with_passages, self.read)
 
     def tables(self) -> tuple[ResultTable, ...]:

@@ -1,4 +1,4 @@
-"""Files into a dataset, and the samples."""
+"""Imports of files into a dataset, and the samples that come with spanlab."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The evidence memory for people: lists, names, files, and what they decide about an entry."""
+"""The evidence memory for people: its scopes and entities, and entries to and from files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a notebook asks of records in memory: reasonings, scores, rates, frames, pictures."""
+"""Functions for notebooks on records in memory: reasonings, scores, rates, frames, pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predictions of a system, put beside the items that a dataset has."""
+"""Imports of a system's predictions for items that a dataset has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tuned prompts: what there is, how two differ, which one a detector uses."""
+"""Tuned prompts: tables of them, their import, and which one a detector uses."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def write_report(
 
 
 def page_head(title: str) -> str:
-    """Return how a page of its own begins, up to its title; its policy forbids scripts."""
+    """Return the beginning of an HTML page, up to its title; its policy forbids scripts."""
     return (
         "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>\n"
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'

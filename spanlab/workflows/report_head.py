@@ -1,4 +1,4 @@
-"""What a report says first: a dataset's figures at one look."""
+"""The head of a report: a dataset's figures at a glance."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ UNLABELLED = "(no label)"
 
 @dataclass(frozen=True)
 class Overview:
-    """Figures of a dataset, or of what of it goes into a report.
+    """The figures of a dataset, or of the part of it that goes into a report.
 
     Attributes:
         at: when they were counted.
@@ -157,7 +157,7 @@ class Overview:
 
 
 def overview_of(records: Iterable[Record], kinds: Mapping[str, AnnotatorKind], by: str) -> Overview:
-    """Count what a report says of its items.
+    """Compute the figures of a report over its records.
 
     Args:
         records: read once.

@@ -31,7 +31,7 @@ class QueueNeighbours:
 
 @dataclass(frozen=True)
 class QueueProgress:
-    """How far a reviewer has come, in items: of their part of a plan, else of the dataset.
+    """The progress of a reviewer in items: of their part of a plan, else of the dataset.
 
     ``beyond`` are those they finished that the plan gives to others.
     """

@@ -1,4 +1,4 @@
-"""What stands before every server: whether it is well, and a line of JSON for each request.
+"""Middleware of every server: health checks, and a log with a line for each request.
 
 Logs as JSON are one object a line: ``time`` (ISO 8601, UTC), ``level``, ``logger``, ``message``, of
 what belongs to a request ``request_id``, and of a request itself ``method``, ``path``, ``status``
@@ -51,7 +51,7 @@ class HealthPaths:
         self._asking = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or have it answered."""
+        """Answer a health check; pass any other request on."""
         path = scope.get("path") if scope["type"] == "http" else None
         if path == "/healthz":
             await _answer(send, 200, "ok")
@@ -93,7 +93,7 @@ class RequestLog:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Have a request or a web socket answered."""
+        """Pass a request or a web socket on, with its id, and log its end."""
         if scope["type"] == "lifespan":
             return await self._app(scope, receive, send)
         header = dict(scope["headers"]).get(b"x-request-id", b"")

@@ -139,7 +139,7 @@ class DatasetDiff:
         return (items, listed)
 
     def figures(self) -> dict[str, Any]:
-        """Return everything that differs."""
+        """Return all differences as JSON."""
         return asdict(self)
 
 

@@ -1,4 +1,4 @@
-"""How figures are written for people; pages and commands write them alike."""
+"""Plans, progress, usage and responses in words, the same for pages and commands."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def progress_in_words(person: PersonProgress) -> str:
 
 
 def usage_in_words(usage: Usage) -> str:
-    """Say what model calls and searches came to; empty if there were none."""
+    """Return the usage of models and searches in words; empty if there was none."""
     if not (usage.calls or usage.from_cache or usage.failed or usage.searches or usage.tool_calls):
         return ""
     parts = [counted(usage.calls, "model call")]
@@ -77,5 +77,5 @@ def cost_in_words(usage: Usage) -> str:
 
 
 def responses_in_words(responses: Responses) -> str:
-    """Return what somebody responded to questions in one line, empty for nothing."""
+    """Return responses to questions in one line; empty if there are none."""
     return " · ".join(f"{name}: {value}" for name, value in responses.items())

@@ -1,1 +1,1 @@
-"""What labels come to: scores, agreement, rates, stages, and how people get on."""
+"""Analyses of labels: scores, agreement, rates, stages, and the progress of people."""

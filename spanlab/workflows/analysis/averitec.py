@@ -33,7 +33,7 @@ class AveritecEvaluation:
     others: tuple[str, ...] = ()
 
     def tables(self) -> tuple[ResultTable, ...]:
-        """Return all measures, one below the other."""
+        """Return a table with a row for each measure."""
         report = self.report
         figures = {
             **{f"F1 of {label}": f1 for label, f1 in report.f1.items()},

@@ -54,7 +54,7 @@ class PersonLabels:
 
 
 class KnownMarks(NamedTuple):
-    """How a person marked ``items`` items with gold labels: mean IoU."""
+    """The mean IoU of a person's marks with the gold labels of ``items`` items."""
 
     items: int
     iou: float

@@ -135,7 +135,7 @@ class ClaimTally:
 
 
 def _searched(trace: Sequence[Step]) -> Counter[str]:
-    """Count the calls of tools, the questions that were searched for, and what was recalled."""
+    """Count the searches of a trace (calls of tools and questions), and the passages recalled."""
     recalled = {index for step in trace if isinstance(step, RecallStep) for index in step.passages}
     calls = 0
     for step in trace:
@@ -272,19 +272,19 @@ def score_claim_files(
 
 
 def by_text(claims: Iterable[Claim]) -> dict[str, Claim]:
-    """Return claims by what makes them the same: their text, but for white space."""
+    """Return claims by their text with plain white space: claims of one text are the same."""
     return {" ".join(claim.text.split()): claim for claim in claims}
 
 
 def judged(
     item: str, gold: Mapping[str, Claim], predicted: Mapping[str, Claim]
 ) -> list[JudgedClaim]:
-    """Return the gold claims of an item that have a verdict, with what was said of each.
+    """Pair the gold verdicts on an item's claims with predicted ones, by the claims' text.
 
     Args:
         item: the item's id.
         gold: its gold claims, by text.
-        predicted: the claims of a prediction, by text; one that lacks here is judged by nobody.
+        predicted: the claims of a prediction, by text; a missing one has no verdict.
     """
     return [
         _judged(item, claim, predicted.get(text))

@@ -60,7 +60,7 @@ class CampaignPerson:
 
 @dataclass(frozen=True)
 class CampaignOverview(ResultViews):
-    """How far a campaign is, by person; ``until`` is the day (UTC) on which its plan is done."""
+    """The progress of a campaign, by person; ``until`` is the day (UTC) when its plan is done."""
 
     summary: DatasetSummary
     plan: PlanProgress | None
@@ -91,7 +91,7 @@ class CampaignOverview(ResultViews):
 
 
 def oversee(store: Store, dataset: str, report: CampaignReport | None = None) -> CampaignOverview:
-    """Return how far a campaign is, for its lead.
+    """Return the overview of a campaign for its lead: the progress of each person.
 
     Args:
         store: the annotation database.
@@ -290,7 +290,7 @@ def people_table(overview: CampaignOverview) -> ResultTable:
 
 
 def remind_table(overview: CampaignOverview, now: datetime | None = None) -> ResultTable:
-    """Return who has items left, how many, and since when they are inactive, longest first."""
+    """Return a row per person with items left: how many, and since when they are inactive."""
     now = now or datetime.now(UTC)
     late = [person for person in overview.people if person.left and not person.away]
     late.sort(key=lambda person: (person.last_active is not None, person.last_active or now))

@@ -42,7 +42,7 @@ _REPORT_EVERY: Final = 100
 
 
 class _ItemRates(NamedTuple):
-    """What the annotators say of one item, on average."""
+    """The rates of one item, as means over its annotators."""
 
     question: tuple[str, str]
     answers: float

@@ -1,4 +1,4 @@
-"""What reasonings came to: answers, errors by type and position, and calls, by way of verifying."""
+"""Results of reasonings by way of verifying: answers, errors by type and position, and calls."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class MethodResult:
 
 
 def method_table(methods: Mapping[str, MethodResult]) -> ResultTable:
-    """Return a row per way of verifying; what is not known of it is empty."""
+    """Return a row per way of verifying; unknown figures are empty."""
     count: Final = "count"
     columns = (
         *columns_of("text", "Method"),
@@ -288,7 +288,7 @@ def _reasons(record: Record) -> bool:
 
 
 def outcome_of(item: Item) -> Mapping[str, JsonValue]:
-    """Return what an item's ``meta`` keeps of its reasoning; empty if nobody reasoned in it."""
+    """Return the outcome of a reasoning from its item's ``meta``; empty for other items."""
     reasoning = item.meta.get("reasoning")
     return reasoning if isinstance(reasoning, dict) else {}
 

@@ -158,7 +158,7 @@ class ErrorStages:
 
 @dataclass
 class _StageCounts:
-    """What has been read of a dataset so far."""
+    """Counts of stages and errors over the records that were read so far."""
 
     wrong: dict[str, list[tuple[str, ...]]] = field(default_factory=lambda: defaultdict(list))
     named: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))  # of gold's

@@ -1,4 +1,4 @@
-"""Cards of datasets: where one is to be had, how it is read, and what is scored on it; no data.
+"""Cards of datasets: where one can be had, how it is read and what is scored on it; no data.
 
 A package brings cards by an entry point of the group ``spanlab.cards`` whose object is the path of
 a TOML file like ``cards.toml`` beside this one; ``--cards FILE`` names one.
@@ -34,7 +34,7 @@ _VERDICTS: Final = ("macro_f1", "balanced_accuracy", "accuracy", "auroc")
 
 
 class DatasetCard(FrozenModel):
-    """What is known of a dataset.
+    """The description of a dataset: where it can be had, how it is read, and its metrics.
 
     ``files`` are patterns below a folder of ``--data``, where leading folders may be missing;
     ``sha256`` are hashes by file name, of the files that were looked at. ``columns`` says of a

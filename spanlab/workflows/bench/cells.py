@@ -1,4 +1,4 @@
-"""A cell: one system over one dataset, its predictions, its figures, and all that they rest on."""
+"""A cell: one system over one dataset, with its predictions, its figures and what these depend on."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _REASONS: Final = 20  # of failures, that a cell keeps
 
 
 class CellRun:
-    """Runs the cells of a plan; one that is there already is left as it is.
+    """Runs the cells of a plan; one that was run before stays as it is.
 
     Args:
         plan: the benchmark.
@@ -260,7 +260,7 @@ def count_cells(plan: BenchPlan) -> int:
 
 
 def read_cell(path: Path) -> dict[str, Any] | None:
-    """Return the cell that is in a file, None where there is none."""
+    """Read a cell from its file; None if there is none."""
     try:
         content: dict[str, Any] = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -269,12 +269,12 @@ def read_cell(path: Path) -> dict[str, Any] | None:
 
 
 def cell_file(plan: BenchPlan, cell: BenchCell) -> Path:
-    """Return where a cell is kept."""
+    """Return the path of a cell's file."""
     return plan.output / "cells" / f"{cell.path}.json"
 
 
 def prediction_file(plan: BenchPlan, card: DatasetCard, cell: BenchCell) -> Path:
-    """Return where the predictions of a cell are kept."""
+    """Return the path of the file with a cell's predictions."""
     ending = "json" if card.submission == "averitec" else "jsonl"
     return plan.output / "predictions" / f"{cell.path}.{ending}"
 

@@ -34,7 +34,7 @@ ALIKE: Final = Column(
 
 @dataclass(frozen=True)
 class BenchTable:
-    """What a benchmark came to; ``undone`` are the cells that are not there."""
+    """The tables of a benchmark; ``undone`` names the cells that are missing."""
 
     results: tuple[ResultTable, ...]
     undone: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class BenchTable:
         return self.results
 
     def figures(self) -> dict[str, Any]:
-        """Return the tables as JSON has them."""
+        """Return the tables as JSON."""
         return {"tables": _TABLES.dump_python(self.results, mode="json"), "undone": self.undone}
 
 
@@ -68,7 +68,7 @@ def write_table(table: BenchTable, folder: Path) -> None:
 
 
 def read_table(folder: Path) -> BenchTable:
-    """Read what ``write_table`` wrote.
+    """Read the tables that ``write_table`` wrote.
 
     Raises:
         UsageError: there is no such table.

@@ -1,4 +1,4 @@
-"""What a benchmark is asked: detectors, datasets, controls, repeats; and what it may cost."""
+"""The plan of a benchmark: detectors, datasets, controls and repeats, with an estimate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of a benchmark: figures beside controls, paired tests, and how files have it."""
+"""The table of a benchmark: figures beside controls, with paired tests of the systems."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TEST: Final = (
 
 @dataclass(frozen=True)
 class _Row:
-    """A row: the first repeat's scores, and what the cells of all repeats say."""
+    """A row: the first repeat's scores, and the contents of the cells of all repeats."""
 
     cell: BenchCell
     scored: ScoredCell

@@ -1,1 +1,1 @@
-"""Detectors chosen, estimated, and run on datasets, records and files."""
+"""Choose detectors, estimate their runs, and run them on datasets, records and files."""

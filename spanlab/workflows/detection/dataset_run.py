@@ -1,4 +1,4 @@
-"""Many items under way at once: detectors over a dataset, results saved as they come."""
+"""Runs detectors over a dataset, many items at once, and saves results as they come."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class DatasetRun:
     _room: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def finish(self) -> None:
-        """Do the work; results are saved at most half a second after they came.
+        """Run to the end; results are saved at most half a second after they came.
 
         Raises:
             StoreError: the database refuses; what was saved stays, and calls that were under way

@@ -125,9 +125,9 @@ _TYPICAL = PromptSize(passages=600, question=20, answer=150)  # tokens of an ans
 
 
 class ModelDemand(NamedTuple):
-    """So many calls of one model (None: nothing names it); tokens are of all of them together.
+    """Calls of one model (None: nothing names it); the tokens are those of all calls together.
 
-    With ``searches`` it is so many searches of a search service instead, each of ``price`` dollars.
+    With ``searches`` it is searches of a search service instead, ``price`` dollars each.
     """
 
     model: ModelChoice | None
@@ -147,7 +147,7 @@ class ModelDemand(NamedTuple):
 
 
 def typical_cost(entry: DetectorEntry) -> str:
-    """Say what a detector asks at most for an answer of 110 words with 450 words of passages."""
+    """Say what a detector costs at most for an answer of 110 words with 450 words of passages."""
     spec = spec_of(entry.name)
     specs = spec.members if isinstance(spec, EnsembleSpec) else (spec,)
     calls = [
@@ -206,7 +206,7 @@ def retrieving(item: Item, retriever: RetrieverSpec) -> Iterator[ModelDemand]:
 
 
 def _searching(item: Item, retriever: RetrieverSpec, queries: int) -> Iterator[ModelDemand]:
-    """Yield what so many queries come to, with their translation."""
+    """Yield the calls and searches for a number of queries, with their translation."""
     if retriever.kind == "given" or not queries:
         return
     question = count_tokens(item.question)
@@ -238,7 +238,7 @@ def _queries(item: Item, retriever: RetrieverSpec) -> int:
 
 
 def _fetched(item: Item, retriever: RetrieverSpec) -> bool:
-    """Say whether the item seems to have what such a retriever finds."""
+    """Say whether the item seems to have the passages of such a retriever already."""
     of_the_item = (retrieval for retrieval in item.retrievals if retrieval.query is None)
     return any(demand.retriever.startswith(retriever.kind) for demand in of_the_item)
 

@@ -101,7 +101,7 @@ class FileRun:
         *,
         events: bool = False,
     ) -> FileRun:
-        """Stream through a detector that somebody has made.
+        """Run a detector object that is made already, such as one of a script.
 
         Args:
             detector: a local one that is to work in several processes must be picklable; if a

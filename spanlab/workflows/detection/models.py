@@ -281,7 +281,7 @@ def model_environment(
 
 
 def _bare(url: str) -> str:
-    """Return an address without what may be a secret in it."""
+    """Return an address without its parts that may be secret: user, password and query."""
     try:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""

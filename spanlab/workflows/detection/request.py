@@ -1,4 +1,4 @@
-"""What a run is asked to do: its options and limits, and whether they can be met."""
+"""The request for a run: its options and limits, and checks that they can be met."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ AHEAD = 4  # times as many items are begun as are under way: a slow one holds up
 
 
 class RunLimits(CallLimits):
-    """How much of a dataset a run does, how fast, and what it may come to."""
+    """The limits of a run: how many items, at what pace and at what cost."""
 
     limit: int | None = option(
         None,
@@ -109,7 +109,7 @@ class RunRequest(RunLimits):
 
     @property
     def annotators(self) -> tuple[str, ...]:
-        """Everybody whose annotation an item has in the end: detectors, then votes."""
+        """The names under which a run stores annotations: detectors, then votes."""
         signed = (spec.signs for spec in self.specs)
         return (*signed, *(vote.name for vote in self.votes))
 
@@ -149,7 +149,7 @@ class FailedItem:
 
 @dataclass(frozen=True)
 class RunProgress:
-    """How far a run is.
+    """The progress of a run.
 
     ``done`` items of ``total`` have been dealt with; ``failed`` of these failed under at least one
     detector. ``started`` is in seconds since 1970, ``rate`` in items per second, ``remaining`` in
@@ -180,7 +180,7 @@ _PAGE = 1000  # ids read at once
 
 
 class RunOptions(RunLimits, DetectorSelection):
-    """What people set of a run: the detectors, how much they do, and what it may come to."""
+    """The options of a run that people set: detectors, items and limits."""
 
     items: tuple[Name, ...] = option(
         (),
@@ -263,7 +263,7 @@ def request_of(dataset: str, detectors: Sequence[Spec], **options: object) -> Ru
 
 
 def check_without_dataset(options: RunLimits) -> None:
-    """Refuse what only a run over a dataset can do, for files and for records in memory.
+    """Refuse options of runs over a dataset, for files and for records in memory.
 
     Raises:
         UsageError: names the option, and what would be right.

@@ -40,7 +40,7 @@ ModelOption = Annotated[Mapping[str, JsonValue], BeforeValidator(_model_option_p
 
 
 class DetectorSelection(OptionModel):
-    """Detectors and what they work with; empty texts are what was left to defaults.
+    """Selected detectors with their models, passages and options; empty texts take the default.
 
     Attributes:
         one_model: whether ``model`` takes the place of the models that an ensemble's members name.

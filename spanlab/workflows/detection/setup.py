@@ -1,4 +1,4 @@
-"""With which settings a run is made, and how its detectors are set up: models, prompts, options."""
+"""The settings of a run's detectors: compared with another run's, and kept with the dataset."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def setup_changes(
 
 
 def model_checks(setups: Iterable[DetectorSetup]) -> list[dict[str, Any]]:
-    """Return what ``check-model`` found last of each model that detectors were set up with."""
+    """Return the last result of ``check-model`` for each model of detectors, as JSON."""
     endpoints = {
         (setup.settings.get(f"{key[:-5]}base_url") or OPENAI, name): None
         for setup in setups

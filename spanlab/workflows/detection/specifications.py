@@ -173,7 +173,7 @@ def _model(
 def _choose_model(
     choice: DetectorSelection, environ: Mapping[str, str], role: str | tuple[str, ...]
 ) -> ModelChoice:
-    """Return the chosen model, or that which the environment names for a role."""
+    """Return the chosen model, or the one that the environment names for a role."""
     if isinstance(choice.model, ModelChoice):
         model = choice.model.located(environ)
     else:

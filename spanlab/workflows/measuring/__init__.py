@@ -1,1 +1,1 @@
-"""What is measured rather than counted: corrected rates, gates, certificates, how people err."""
+"""Measurements by reviewed samples: corrected rates, gates, certificates, errors of people."""

@@ -1,4 +1,4 @@
-"""Certificates: what a detector was measured to be worth, how good its marks are, and of what."""
+"""Certificates: the measured rate and the quality of a detector's marks, bound to its setup."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SHARES: Final = {
 
 @dataclass
 class MarkAgreement:
-    """How alike marks of the same items are, pair by pair."""
+    """The agreement of marks on the same items, pair by pair."""
 
     answers: list[bool] = field(default_factory=list)
     ious: list[float] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Rates compared, of two groups or two datasets, and a gate for other programs."""
+"""Comparisons of rates of two groups or datasets, and a gate for other programs."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _compare_on_common(new: MeasuredSide, old: MeasuredSide, comparisons: int) -
 
 
 def _places(side: MeasuredSide) -> dict[str, int]:
-    """Return where each question stands that the side has one answer to."""
+    """Return the position of each question to which a side has a single answer."""
     by_question: dict[str, list[int]] = {}
     for at in np.flatnonzero(side.items.inside(side.group)).tolist():
         by_question.setdefault(side.items.items[at].key, []).append(at)
@@ -122,7 +122,7 @@ class GateCheck:
 
 @dataclass(frozen=True)
 class GateResult:
-    """What a gate says of a dataset."""
+    """The result of a gate: its conditions, and whether they hold."""
 
     dataset: str
     checks: tuple[GateCheck, ...]
@@ -165,7 +165,7 @@ class GateResult:
 
 
 class GateSubject(NamedTuple):
-    """What is checked: a dataset, by whose marks, and which group of it (None for all items)."""
+    """What a gate checks: a dataset, whose marks count, and one group of it (None for all)."""
 
     dataset: str
     annotator: str | None = None

@@ -1,4 +1,4 @@
-"""People as instruments: how much of what is hallucinated each marks, and how much else."""
+"""The reliability of people: sensitivity and specificity of their marks, per character."""
 
 from __future__ import annotations
 

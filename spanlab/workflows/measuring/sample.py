@@ -1,4 +1,4 @@
-"""The sample of a measurement: what the detector and people say of it, and its order of review."""
+"""The sample of a measurement: its items with marks and reviews, and the order of review."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class MeasuredItems:
 
     @cached_property
     def columns(self) -> Mapping[str, Array]:
-        """What is said of each item, as arrays; y is NaN where nobody has finished it."""
+        """The figures of each item, as arrays; y is NaN where nobody has finished it."""
         return {
             name: np.array([getattr(item, name) for item in self.items], dtype=float)
             for name in ("y", "x", "f", "size", "skipped")
@@ -98,7 +98,7 @@ class MeasuredItems:
 
     @cached_property
     def reviewed(self) -> int:
-        """How long the beginning is that is reviewed (or skipped) without a gap."""
+        """The number of items at the beginning that are reviewed or skipped without a gap."""
         missing = np.isnan(self.columns["y"]) & (self.columns["skipped"] == 0)
         return int(missing.argmax()) if missing.any() else len(self.items)
 
@@ -206,7 +206,7 @@ class MeasuredItems:
 
 
 def plan_measurement(store: Store, dataset: str, plan: MeasurementPlan) -> None:
-    """Store how the rate of a dataset is measured.
+    """Store the plan of a dataset's measurement.
 
     Raises:
         NotFoundError: there is no such dataset, or it lacks the annotator or a reviewer.

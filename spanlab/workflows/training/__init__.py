@@ -1,1 +1,1 @@
-"""Detectors trained and calibrated on one's own labels, and checkpoints for them."""
+"""Train and calibrate detectors on one's own labels, and fetch checkpoints for them."""

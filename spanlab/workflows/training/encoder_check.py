@@ -1,4 +1,4 @@
-"""What a checkpoint is and does, found with built-in probes: `spanlab encoder check`."""
+"""Checks a checkpoint with built-in probes: `spanlab encoder check`."""
 
 from __future__ import annotations
 

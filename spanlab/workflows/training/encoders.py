@@ -1,4 +1,4 @@
-"""Checkpoints of local encoders: fetched from the hub, converted, listed."""
+"""Fetches checkpoints of local encoders from the hub, converts and lists them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The offline detector trained, and an encoder calibrated, on one's own labels."""
+"""Trains the offline detector, and calibrates an encoder, on one's own labels."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ output_dir: verifier
 
 @dataclass
 class VerifierData:
-    """What was written: examples by split, by type of error ("right" for none), and by origin.
+    """Counts of written examples: by split, by type of error ("right" for none), and by origin.
 
     ``items`` have examples; ``left_out`` are those whose question is unverifiable.
     """
