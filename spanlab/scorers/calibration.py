@@ -205,7 +205,7 @@ class ConfusionSums:
 
 
 def _tells(counts: Confusion) -> bool:
-    """Say whether both sides have given a label."""
+    """Say whether the counts have labels of both sides."""
     without = {UNMARKED, UNLABELLED}
     return all({pair[side] for pair in counts} - without for side in (0, 1))
 
@@ -215,7 +215,7 @@ def _has_labels(annotation: Annotation) -> bool:
 
 
 def _pieces(annotation: Annotation, marks: Sequence[Extent]) -> list[_LabelledPiece]:
-    """Return what an annotation takes for hallucinated, with the label of the likeliest span."""
+    """Return the pieces that an annotation marks, each with the label of its likeliest span."""
     pieces = []
     spans = sorted(annotation.spans, key=lambda span: span.prob)
     for first, last in marks:

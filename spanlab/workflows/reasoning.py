@@ -153,7 +153,7 @@ Task = Literal["verify", "ideal"]
 
 @dataclass
 class SupervisionResult:
-    """What came of the questions of a dataset.
+    """Counts of the questions of a dataset: how many failed or were flagged, and why.
 
     Attributes:
         questions: how many there are, with those that failed.

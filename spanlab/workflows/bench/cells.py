@@ -1,4 +1,4 @@
-"""A cell: one system over one dataset, with its predictions, its figures and what these depend on."""
+"""A cell: one system over one dataset, with its predictions, figures and all they depend on."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ class CalibrationQuality(NamedTuple):
 
 @dataclass(frozen=True)
 class CalibrationResult:
-    """What was learnt from all items, and what such a calibration does for held-out ones.
+    """A calibration learnt from all items, and its quality on held-out items.
 
     ``before`` and ``after`` are measured on each half of the items, calibrated on the other half.
     """
