@@ -13,7 +13,7 @@ from optimizers.request import Optimisation, PromptSearch, SearchSettings
 from spanlab.detectors import DetectorSpec, check_tunable, entries, entry_of, spec_of, tunable
 from spanlab.errors import UsageError
 from spanlab.lm import CallLimits, ModelChoice, TokenPrice
-from spanlab.lm.choice import addressed, of_environment
+from spanlab.lm.choice import options_for, options_of_environment
 from spanlab.options import option, problem
 from spanlab.workflows.detection.selection import DetectorSelection, is_ensemble, specs_in
 from spanlab.workflows.detection.specifications import specifications
@@ -188,11 +188,11 @@ def _prompt_model(options: SearchOptions) -> ModelChoice | None:
         if not model.strip():
             return None
         model = ModelChoice.read(model=model.strip())
-    layers = (of_environment(os.environ), options.model_options)
+    layers = (options_of_environment(os.environ), options.model_options)
     choices = {
         name: value
         for model_options in layers
-        for name, value in addressed(model_options, ("",)).chosen.items()
+        for name, value in options_for(model_options, ("",)).chosen.items()
         if name not in DRAWING
     }
     model = model.model_copy(update=choices)

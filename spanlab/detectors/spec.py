@@ -19,7 +19,7 @@ from pydantic import (
 from spanlab.detectors.entry import DetectorEntry, entries, entry_of, installed
 from spanlab.errors import DeprecatedWarning, UsageError
 from spanlab.lm import ModelChoice
-from spanlab.lm.choice import Options, addressed, of_environment
+from spanlab.lm.choice import Options, options_for, options_of_environment
 from spanlab.lm.refusals import learnt_of
 from spanlab.retrievers import RetrieverSpec
 from spanlab.schema import FrozenModel, Name, unique
@@ -133,9 +133,9 @@ class DetectorSpec(FrozenModel):
         addresses = self.addresses(role)
         layers = (
             entry_of(self.detector).asked,
-            addressed(of_environment(environ), addresses),
+            options_for(options_of_environment(environ), addresses),
             model,
-            addressed(options or {}, addresses),
+            options_for(options or {}, addresses),
         )
         chosen = {name: value for layer in layers for name, value in layer.chosen.items()}
         located = model.located(environ).model_copy(update=chosen)
@@ -152,8 +152,8 @@ class DetectorSpec(FrozenModel):
             UsageError: an option is unusable.
         """
         chosen, general = (
-            addressed(settings, self.addresses()).thinking
-            for settings in (options or {}, of_environment(environ))
+            options_for(settings, self.addresses()).thinking
+            for settings in (options or {}, options_of_environment(environ))
         )
         own = self.reasoning if "reasoning" in self.model_fields_set else None
         given = (choice for choice in (chosen, own, general) if choice is not None)

@@ -1,4 +1,4 @@
-"""How a Signature becomes a prompt, and an answer its fields.
+"""Prompts made from dspy Signatures, and the fields of a Signature read from an answer.
 
 The inputs stand first, in the order of the Signature: what several tasks share of an item (put
 passages, question and answer first) is then the same beginning of all their prompts, which
@@ -44,7 +44,7 @@ _TASK_FIRST = (
 
 
 class InputsFirstAdapter(dspy.ChatAdapter):
-    """What both forms of answers have in common."""
+    """Writes prompts that begin with the inputs, for both forms of answers."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -57,12 +57,11 @@ class InputsFirstAdapter(dspy.ChatAdapter):
         inputs: Mapping[str, Any],
     ) -> list[dict[str, Any]]:
         """Return the messages of a call."""
-        given = "\n\n".join(_sections(signature.input_fields, inputs))
+        input_text = "\n\n".join(_sections(signature.input_fields, inputs))
         task = self._task(signature, demos)
-        first = _stands_first(signature)
-        system, user = (
-            (f"{_TASK_FIRST}\n\n{task}", given) if first else (SYSTEM, f"{given}\n\n{task}")
-        )
+        system, user = SYSTEM, f"{input_text}\n\n{task}"
+        if _task_stands_first(signature):
+            system, user = f"{_TASK_FIRST}\n\n{task}", input_text
         return [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
     def _task(self, signature: type[Signature], demos: Sequence[Mapping[str, Any]]) -> str:
@@ -71,9 +70,9 @@ class InputsFirstAdapter(dspy.ChatAdapter):
         changing = f"{signature.__doc__}\n{demos!r}"
         task = self._tasks.get(signature)
         if task is None or task[0] != changing:
-            inputs = [_explained(f"`{name}`", f) for name, f in signature.input_fields.items()]
+            inputs = [_describe_field(f"`{name}`", f) for name, f in signature.input_fields.items()]
             parts = ["# Task", cleandoc(signature.instructions)]
-            title = "The inputs:" if _stands_first(signature) else "The inputs above:"
+            title = "The inputs:" if _task_stands_first(signature) else "The inputs above:"
             parts += ["\n".join([title, *inputs])]
             shown = [text for demo in demos if (text := self._demonstration(signature, demo))]
             if shown:
@@ -83,12 +82,12 @@ class InputsFirstAdapter(dspy.ChatAdapter):
         return task[1]
 
     def _demonstration(self, signature: type[Signature], demo: Mapping[str, Any]) -> str:
-        given = _sections(signature.input_fields, demo)
+        inputs = _sections(signature.input_fields, demo)
         outputs = {name: demo[name] for name in signature.output_fields if name in demo}
-        if not given or not outputs:
+        if not inputs or not outputs:
             return ""
         reply = self.format_assistant_message_content(signature, outputs).strip()
-        return "\n\n".join([*given, "The reply:", reply])
+        return "\n\n".join([*inputs, "The reply:", reply])
 
     def format_assistant_message_content(
         self,
@@ -96,23 +95,23 @@ class InputsFirstAdapter(dspy.ChatAdapter):
         outputs: dict[str, Any],
         missing_field_message: str | None = None,
     ) -> str:
-        """Return the reply that holds some outputs."""
+        """Return an example of a reply, with some output fields."""
         fields = {name: signature.output_fields[name] for name in outputs}
-        sections = _sections(fields, _as_asked_for(signature, outputs))
+        sections = _sections(fields, _in_order(signature, outputs))
         return "\n\n".join([*sections, "[[ ## completed ## ]]"])
 
     def user_message_output_requirements(self, signature: type[Signature]) -> str:
-        """Return what the prompt asks for."""
+        """Return the part of a prompt that says what form the reply has."""
         fields = signature.output_fields.items()
-        lines = [_explained(f"`[[ ## {name} ## ]]`", field) for name, field in fields]
-        where = "" if _stands_first(signature) else " at the beginning"
+        lines = [_describe_field(f"`[[ ## {name} ## ]]`", field) for name, field in fields]
+        where = "" if _task_stands_first(signature) else " at the beginning"
         instruction = f"Respond with these fields for the inputs{where}, each under its marker:"
         return "\n".join([instruction, *lines, "Then end with the marker `[[ ## completed ## ]]`."])
 
-    def __call__(self, *args: Any, **asked: Any) -> Any:
+    def __call__(self, *args: Any, **arguments: Any) -> Any:
         """Ask in the calling thread; see dspy."""
         try:
-            return super().__call__(*args, **asked)
+            return super().__call__(*args, **arguments)
         except AdapterParseError:
             wait(forget_last_call())
             raise
@@ -147,16 +146,16 @@ class JsonAnswers(InputsFirstAdapter, dspy.JSONAdapter):
         outputs: dict[str, Any],
         missing_field_message: str | None = None,
     ) -> str:
-        """Return the reply that holds some outputs."""
-        fields = _as_asked_for(signature, outputs)
-        whole = dspy.JSONAdapter.format_assistant_message_content(self, signature, fields)
-        return str(whole)
+        """Return an example of a reply, with some output fields."""
+        fields = _in_order(signature, outputs)
+        reply = dspy.JSONAdapter.format_assistant_message_content(self, signature, fields)
+        return str(reply)
 
     def user_message_output_requirements(self, signature: type[Signature]) -> str:
-        """Return what the prompt asks for."""
+        """Return the part of a prompt that says what form the reply has."""
         fields = signature.output_fields.items()
-        lines = [_explained(f"`{name}`", field) for name, field in fields]
-        where = "" if _stands_first(signature) else " at the beginning"
+        lines = [_describe_field(f"`{name}`", field) for name, field in fields]
+        where = "" if _task_stands_first(signature) else " at the beginning"
         instruction = f"Respond with a JSON object for the inputs{where}, fields in this order:"
         return "\n".join([instruction, *lines])
 
@@ -168,12 +167,12 @@ class ChatAnswers(InputsFirstAdapter):
         super().__init__(use_json_adapter_fallback=False)
         self._json = JsonAnswers()
 
-    def __call__(self, *args: Any, **asked: Any) -> Any:
+    def __call__(self, *args: Any, **arguments: Any) -> Any:
         """Ask in the calling thread; see dspy."""
         try:
-            return super().__call__(*args, **asked)
+            return super().__call__(*args, **arguments)
         except AdapterParseError:
-            return self._json(*args, **asked)
+            return self._json(*args, **arguments)
 
     async def acall(self, *args: Any, **arguments: Any) -> Any:
         """Ask in the running event loop; see dspy."""
@@ -183,7 +182,7 @@ class ChatAnswers(InputsFirstAdapter):
             return await self._json.acall(*args, **arguments)
 
 
-def _stands_first(signature: type[Signature]) -> bool:
+def _task_stands_first(signature: type[Signature]) -> bool:
     """Say whether the task stands before the inputs."""
     return any(GROWING in field.metadata for field in signature.input_fields.values())
 
@@ -198,7 +197,7 @@ def _sections(fields: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]
     ]
 
 
-def _explained(name: str, field: Any) -> str:
+def _describe_field(name: str, field: Any) -> str:
     """Return a line that says what a field is, and what form a reply gives it."""
     extra, kind = field.json_schema_extra, field.annotation
     about = "" if extra["desc"].startswith("${") else f": {extra['desc']}"
@@ -228,7 +227,7 @@ def _is_model(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
-def _as_asked_for(signature: type[Signature], outputs: Mapping[str, Any]) -> dict[str, Any]:
+def _in_order(signature: type[Signature], outputs: Mapping[str, Any]) -> dict[str, Any]:
     """Return outputs with the fields of their objects in the order asked for, where they fit."""
     shown = dict(outputs)
     for name in outputs:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from spanlab.errors import UsageError
 from spanlab.lm.choice import ModelChoice
-from spanlab.lm.failures import translate
+from spanlab.lm.failures import USUAL_VARIABLES, EndpointVariables, translate
 from spanlab.lm.meter import Meter
 from spanlab.lm.secrets import headers_of, key_of
 from spanlab.redaction import bound_logs
@@ -54,7 +54,7 @@ def endpoint_client(
     meter: Meter,
     cache: AnswerCache | None = None,
     *,
-    price_variable: str = "SPANLAB_PRICE",
+    variables: EndpointVariables = USUAL_VARIABLES,
 ) -> EndpointClient:
     """Build the client of a choice's endpoint.
 
@@ -62,7 +62,7 @@ def endpoint_client(
         choice: model, endpoint and how to call it.
         meter: counts the calls and stops them at its budget.
         cache: the answers so far, from ``answer_cache``; None asks anew every time.
-        price_variable: the environment variable that an error advises to set.
+        variables: the environment variables that errors advise to set.
 
     Raises:
         MissingKeyError: the endpoint is OpenAI's and no key is set.
@@ -75,11 +75,18 @@ def endpoint_client(
     if meter.budget.cost is not None and choice.price is None:
         raise UsageError(
             f"a budget in US dollars needs the price of {choice.model}: "
-            f"set {price_variable}=input,cached,output (per million tokens)"
+            f"set {variables.price}=input,cached,output (per million tokens)"
         )
     logging.getLogger("dspy").setLevel(logging.ERROR)
     bound_logs()
-    return EndpointClient(choice, meter, key_of(choice), headers_of(choice), cache)
+    return EndpointClient(
+        choice,
+        meter,
+        key=key_of(choice),
+        headers=headers_of(choice),
+        cache=cache,
+        variables=variables,
+    )
 
 
 def dspy_has_model() -> bool:

@@ -15,7 +15,7 @@ import sqlite3
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar
@@ -34,7 +34,7 @@ _BUSY_SECONDS = 30.0  # that a write waits for those of other processes
 
 
 class AnswerCache(ABC):
-    """Answers by key; open one with ``answer_cache``.
+    """A cache of answers, each a JSON object under a key; ``answer_cache`` opens one.
 
     ``single_flight`` knows what is being asked at this moment, to be stored here.
     """
@@ -195,7 +195,7 @@ class AnswerFile(AnswerCache):
 
 
 def answer_cache(settings: Settings, name: Literal["models", "retrieval"]) -> AnswerCache:
-    """Return this process's one cache of a name, beside the database or in it.
+    """Return the cache of a name that this process shares, beside the database or in it.
 
     Args:
         settings: which database, and the home.
@@ -208,19 +208,24 @@ def answer_cache(settings: Settings, name: Literal["models", "retrieval"]) -> An
         return answer_file(settings.home / "cache" / name)
 
     with _opening:
-        return _opened(AnswerTable, settings, name)
+        return _open_table(settings, name)
 
 
 def answer_file(folder: Path) -> AnswerCache:
-    """Return this process's one cache of a directory; see ``AnswerFile``."""
+    """Return the cache of a directory that this process shares; see ``AnswerFile``."""
     with _opening:
-        return _opened(AnswerFile, folder.resolve())
+        return _open_file(folder.resolve())
+
+
+# One cache for each place: who asks the same at the same time has to meet there.
+@cache
+def _open_file(folder: Path) -> AnswerCache:
+    return AnswerFile(folder)
 
 
 @cache
-def _opened(kind: Callable[..., AnswerCache], *place: object) -> AnswerCache:
-    """Open one for each place: who asks the same at the same time has to meet there."""
-    return kind(*place)
+def _open_table(settings: Settings, name: str) -> AnswerCache:
+    return AnswerTable(settings, name)
 
 
 _opening = threading.Lock()  # two threads that open one at the same time get the same
@@ -291,8 +296,8 @@ class AnswerTable(AnswerCache):
 
         def attempt() -> object:
             with self._engine.connect() as connection:
-                done = connection.execute(text(statement), {"cache": self._name, **values})
-                return done.scalar() if done.returns_rows else None
+                result = connection.execute(text(statement), {"cache": self._name, **values})
+                return result.scalar() if result.returns_rows else None
 
         deadline = time.monotonic() + _PATIENCE
         while True:
@@ -306,10 +311,10 @@ class AnswerTable(AnswerCache):
 
 @dataclass
 class EngineCall:
-    """A call of an LM: dspy's rollout_id, and where its answers (``n`` of them) are cached."""
+    """A call of an LM: dspy's rollout_id, and its cached answers (``n``) as cache and key."""
 
     rollout: object = None
-    kept: list[tuple[AnswerCache, str]] = field(default_factory=list)
+    answers: list[tuple[AnswerCache, str]] = field(default_factory=list)
 
 
 _call: ContextVar[EngineCall] = ContextVar("_call")
@@ -328,8 +333,8 @@ def current_call() -> EngineCall:
 async def forget_last_call() -> None:
     """Drop the answers of this task's last call from the cache: one of them is of no use."""
     call = current_call()
-    while call.kept:
-        cache, key = call.kept.pop()
+    while call.answers:
+        cache, key = call.answers.pop()
         await cache.forget(key)
 
 
@@ -340,6 +345,6 @@ def answer_key(url: str, body: bytes, call: EngineCall) -> str:
     answers to it, is.
     """
     digest = hashlib.sha256(url.encode())
-    digest.update(f"\n{call.rollout!r} {len(call.kept)}\n".encode())
+    digest.update(f"\n{call.rollout!r} {len(call.answers)}\n".encode())
     digest.update(body)
     return digest.hexdigest()

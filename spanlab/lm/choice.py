@@ -30,7 +30,7 @@ _AT_AZURE = (
 
 @dataclass(frozen=True)
 class EndpointAddress:
-    """Where an endpoint is.
+    """The address of an endpoint.
 
     ``base`` lacks a trailing slash and the part that calls add; ``query`` stands behind it, and is
     empty but for Azure's ``api-version``.
@@ -120,7 +120,7 @@ class ModelOptions(FrozenModel):
 
     @property
     def sent(self) -> dict[str, JsonValue]:
-        """What a request says of them, without what is left to the endpoint."""
+        """The options that a request states, without those left to the endpoint."""
         values = {name: getattr(self, name) for name in _SENT}
         return {name: value for name, value in values.items() if value is not None}
 
@@ -133,7 +133,7 @@ class DetectorModelOptions(ModelOptions):
     ) = None
 
 
-def pairs(texts: Iterable[str], source: str) -> dict[str, JsonValue]:
+def parse_pairs(texts: Iterable[str], source: str) -> dict[str, JsonValue]:
     """Read ``name=value`` texts; "none" as a value leaves the option to the endpoint.
 
     Args:
@@ -149,22 +149,22 @@ def pairs(texts: Iterable[str], source: str) -> dict[str, JsonValue]:
         if not name or not equals:
             raise UsageError(f"{source} takes NAME=VALUE, such as temperature=0.2, not {text!r}")
         fields[name] = None if value.lower() in {"", "none"} else value
-    for key, given in fields.items():
-        _checked({key.rpartition(".")[2]: given}, source)
+    for key, set_value in fields.items():
+        _check_options({key.rpartition(".")[2]: set_value}, source)
     return fields
 
 
-def of_environment(environ: Mapping[str, str]) -> dict[str, JsonValue]:
+def options_of_environment(environ: Mapping[str, str]) -> dict[str, JsonValue]:
     """Return the options in SPANLAB_MODEL_OPTIONS: ``name=value``, with commas between.
 
     Raises:
         UsageError: it holds something else.
     """
-    return pairs(filter(str.strip, environ.get(VARIABLE, "").split(",")), VARIABLE)
+    return parse_pairs(filter(str.strip, environ.get(VARIABLE, "").split(",")), VARIABLE)
 
 
-def addressed(options: Options, addresses: Iterable[str]) -> DetectorModelOptions:
-    """Return the options for a model that has these addresses, of which later ones outweigh.
+def options_for(options: Options, addresses: Iterable[str]) -> DetectorModelOptions:
+    """Return the options for the model that has some addresses, of which later ones outweigh.
 
     Args:
         options: by name, with or without an address.
@@ -179,19 +179,19 @@ def addressed(options: Options, addresses: Iterable[str]) -> DetectorModelOption
             owner, _, name = key.rpartition(".")
             if owner == address:
                 fields[name] = value
-    return _checked(fields, "a model option")
+    return _check_options(fields, "a model option")
 
 
-def _checked(options: Options, source: str) -> DetectorModelOptions:
+def _check_options(options: Options, source: str) -> DetectorModelOptions:
     try:
         return DetectorModelOptions.model_validate(options)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-    name = str(first["loc"][0])
+        problem = error.errors(include_url=False)[0]
+    name = str(problem["loc"][0])
     option_names = list(DetectorModelOptions.model_fields)
     if name in option_names:
-        message = first["msg"][:1].lower() + first["msg"][1:]
-        raise UsageError(f"{source}: {name} is {first['input']!r}: {message}")
+        message = problem["msg"][:1].lower() + problem["msg"][1:]
+        raise UsageError(f"{source}: {name} is {problem['input']!r}: {message}")
     close = get_close_matches(name, option_names, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     raise UsageError(f"{source}: models have no option {name!r}{hint} ({', '.join(option_names)})")
@@ -344,7 +344,7 @@ def _first_problem(error: ValueError) -> str:
 
     if not isinstance(error, ValidationError):
         return str(error)
-    first = error.errors(include_input=False)[0]
+    problem = error.errors(include_input=False)[0]
     names = {"base_url": _URL, "model": _MODEL}
-    field = str(first["loc"][0])
-    return f"{names.get(field, field)}: {first['msg'].removeprefix('Value error, ')}"
+    field = str(problem["loc"][0])
+    return f"{names.get(field, field)}: {problem['msg'].removeprefix('Value error, ')}"

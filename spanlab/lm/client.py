@@ -31,11 +31,12 @@ from spanlab.errors import (
 from spanlab.lm.cache import AnswerCache, answer_key, current_call
 from spanlab.lm.choice import OPENAI, EndpointAddress, ModelChoice
 from spanlab.lm.failures import (
-    at_first,
+    EndpointVariables,
+    as_first_failure,
     no_answer_in_time,
     no_completion,
     no_connection,
-    unreadable,
+    unreadable_answer,
 )
 from spanlab.lm.meter import Meter, count_tokens
 from spanlab.lm.parsing import thoughts_of, without_thoughts
@@ -50,7 +51,7 @@ _WINDOWS = ("max_model_len", "context_window", "context_length", "max_context_le
 
 
 class SharedObject:
-    """What copies of an LM have in common, and what is never stored."""
+    """An object that copies of an LM share, and that is never stored."""
 
     def __copy__(self) -> Self:
         return self
@@ -70,6 +71,7 @@ class EndpointClient(SharedObject):
         meter: counts the calls, stops them at its budget and limits their rate.
         key: the endpoint's key.
         headers: sent with every request, beside the key.
+        variables: the environment variables that errors advise to check.
         cache: the answers so far; None asks anew every time.
     """
 
@@ -79,12 +81,14 @@ class EndpointClient(SharedObject):
         meter: Meter,
         key: str,
         headers: dict[str, str],
+        variables: EndpointVariables,
         cache: AnswerCache | None = None,
     ) -> None:
         self.choice = choice
         self.meter = meter
         self._key = key
         self._headers = headers
+        self._variables = variables
         self._cache = cache
         self._address = EndpointAddress.parse(choice.endpoint)
         self._url = f"{self._address.base}{_PATH}"  # whole: openai takes longer with a part of it
@@ -115,7 +119,7 @@ class EndpointClient(SharedObject):
         return await self.answer(self._builder.build_request(request, stream=False).body)
 
     async def answer(self, body: bytes) -> Response:
-        """Return the answer to what a request is written as; see ``complete``."""
+        """Return the answer to the body of a request; see ``complete``."""
         response = await (self._ask(body) if self._cache is None else self._answer_once(body))
         self.meter.think(thoughts_of(response))
         return response
@@ -144,10 +148,10 @@ class EndpointClient(SharedObject):
         assert self._cache is not None
         cache, call = self._cache, current_call()
         key = answer_key(self._address.completed(self._url), body, call)
-        call.kept.append((cache, key))
-        kept = self._usable(await cache.get(key))
-        if kept is not None:
-            return self._unpaid(kept)
+        call.answers.append((cache, key))
+        cached_response = self._usable(await cache.get(key))
+        if cached_response is not None:
+            return self._note_unpaid(cached_response)
         asked_here = False
 
         async def ask() -> Response:
@@ -160,7 +164,7 @@ class EndpointClient(SharedObject):
         # Others may be asking just that, in another part or job; with the same patience and key.
         same = (key, self._key, self.choice)
         response: Response = await cache.single_flight.join(same, ask)
-        return response if asked_here else self._unpaid(response)
+        return response if asked_here else self._note_unpaid(response)
 
     def _usable(self, answer: dict[str, object] | None) -> Response | None:
         """Return a cached answer; None for one that cannot be used, which is asked for anew."""
@@ -168,34 +172,35 @@ class EndpointClient(SharedObject):
             return None
         try:
             response = without_thoughts(response_from_openai_chat(answer, model=self.choice.model))
-            _check(response, self.choice)
+            _check(response, self.choice, self._variables)
         except (LM15Error, ModelError, AttributeError, KeyError, TypeError, ValueError):
             return None
         return response
 
-    def _unpaid(self, response: Response) -> Response:
+    def _note_unpaid(self, response: Response) -> Response:
         self.meter.note(self.choice.model, Usage(from_cache=1))
         return response
 
     async def _ask(self, body: bytes) -> Response:
         """Send a request, again if that may help, and count what it came to."""
         choice = self.choice
-        async with self._counted() as call:
-            answer = await self._posted(body)
+        async with self._count_call() as call:
+            answer = await self._post(body)
             usage = answer.pop("usage", None)
             if isinstance(usage, dict):
-                answer["usage"] = {name: part for name, part in usage.items() if _is_count(part)}
+                answer["usage"] = {name: count for name, count in usage.items() if _is_count(count)}
             try:
-                whole = response_from_openai_chat(answer, model=choice.model)
+                full_response = response_from_openai_chat(answer, model=choice.model)
             except Exception as error:  # noqa: BLE001 - of what servers send, dspy raises all kinds
-                raise no_completion(choice.host, type(error).__name__) from None
+                name = type(error).__name__
+                raise no_completion(choice.host, name, self._variables) from None
             self._answered = True
-            call.usage = usage_of(whole, choice, body)
-            response = without_thoughts(whole)
-            _check(response, choice)
+            call.usage = usage_of(full_response, choice, body)
+            response = without_thoughts(full_response)
+            _check(response, choice, self._variables)
         return response
 
-    async def _posted(self, body: bytes) -> dict[str, Any]:
+    async def _post(self, body: bytes) -> dict[str, Any]:
         """Return the JSON that openai's client gets for a body.
 
         Raises:
@@ -207,12 +212,12 @@ class EndpointClient(SharedObject):
         except SpanlabError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told in our words
-            raise _failure_of(error, self.choice) from None
+            raise _failure_of(error, self.choice, self._variables) from None
         answer: dict[str, Any] = reply.extensions[ANSWER]
         return answer
 
     @asynccontextmanager
-    async def _counted(self) -> AsyncIterator[CallUsage]:
+    async def _count_call(self) -> AsyncIterator[CallUsage]:
         """Count a call: within the budget before it starts, and whatever it came to afterwards."""
         await self.meter.admit()
         call = CallUsage()
@@ -222,7 +227,7 @@ class EndpointClient(SharedObject):
             raise  # nothing went out
         except ModelError as error:
             call.usage += Usage(failed=1)
-            raise (error if self._answered else at_first(error)) from None
+            raise (error if self._answered else as_first_failure(error)) from None
         finally:
             self.meter.finish(self.choice.model, call.usage)
 
@@ -231,7 +236,13 @@ class EndpointClient(SharedObject):
         loop = asyncio.get_running_loop()
         api = self._apis.get(loop)
         if api is None:
-            opening = open_api(self.choice, self.meter, self._key, self._headers)
+            opening = open_api(
+                self.choice,
+                self.meter,
+                key=self._key,
+                headers=self._headers,
+                variables=self._variables,
+            )
             api = await anext(opening)
             weakref.finalize(self, close_api, loop, opening).atexit = False
             with self._lock:
@@ -242,12 +253,12 @@ class EndpointClient(SharedObject):
 
 @dataclass
 class CallUsage:
-    """What a call comes to, once that is known."""
+    """Tokens and cost of one call, filled in once they are known."""
 
     usage: Usage = field(default_factory=Usage)
 
 
-def _failure_of(error: Exception, choice: ModelChoice) -> ModelError:
+def _failure_of(error: Exception, choice: ModelChoice, variables: EndpointVariables) -> ModelError:
     """Return the error of ours that stands for one of openai's client; it has no cause."""
     if isinstance(error, openai.APIStatusError):
         failure: ModelError = error.response.extensions[FAILURE]
@@ -256,8 +267,8 @@ def _failure_of(error: Exception, choice: ModelChoice) -> ModelError:
     if isinstance(cause, httpx2.ReadTimeout):
         return no_answer_in_time(choice.host, choice.timeout)
     if isinstance(error, openai.APIConnectionError):
-        return no_connection(choice.host, cause)
-    return no_completion(choice.host, type(error).__name__)
+        return no_connection(choice.host, cause, variables)
+    return no_completion(choice.host, type(error).__name__, variables)
 
 
 def usage_of(response: Response, choice: ModelChoice, sent: bytes) -> Usage:
@@ -301,7 +312,7 @@ def _is_count(count: object) -> bool:
     return isinstance(count, dict) or (isinstance(count, int) and 0 <= count < _ENDLESS)
 
 
-def _check(response: Response, choice: ModelChoice) -> None:
+def _check(response: Response, choice: ModelChoice, variables: EndpointVariables) -> None:
     """Refuse an answer that is none.
 
     Raises:
@@ -309,7 +320,7 @@ def _check(response: Response, choice: ModelChoice) -> None:
         UnparsableAnswerError: the answer was cut off or is empty, or there is none at all.
     """
     if not (response.provider_data or {}).get("choices"):
-        raise no_completion(choice.host, "")
+        raise no_completion(choice.host, "", variables)
     declined = next((part.text for part in response.message.parts if part.type == "refusal"), None)
     if declined or response.finish_reason == "content_filter":
         words = " ".join((declined or "").split())[:200]
@@ -327,4 +338,4 @@ def _check(response: Response, choice: ModelChoice) -> None:
                 f"{choice.model} thought and never answered: its reasoning fills the reply; "
                 "raise max_tokens or lower the reasoning effort, then retry the failed items"
             )
-        raise unreadable("")
+        raise unreadable_answer("")

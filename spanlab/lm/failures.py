@@ -1,20 +1,9 @@
-"""Server reports and client exceptions as spanlab's own errors: a reason, and what to do about it.
-
-OpenAI sends ``{"error": {"message": …, "code": …}}``; Ollama a string as error, vLLM
-``{"object": "error", "message": …}``, FastAPI a ``detail``, OpenRouter an error inside a choice or
-under status 200, and whatever stands in front of them a page of HTML.
-"""
+"""Spanlab's errors for server reports and client exceptions: a reason, and what to do about it."""
 
 from __future__ import annotations
 
-import html
-import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from typing import Any
 
 from spanlab.errors import (
     ConfigurationError,
@@ -30,8 +19,9 @@ from spanlab.errors import (
     UnparsableAnswerError,
     WrongKeyError,
 )
+from spanlab.lm.reports import ServerReport, words_of
 from spanlab.redaction import redact
-from spanlab.schema import storable_json
+from spanlab.settings import EndpointSettings, ModelSettings
 
 _EXCERPT = 200  # characters of a provider's message or a model's answer that a reason quotes
 _NO_CREDIT = re.compile(
@@ -61,7 +51,26 @@ _NO_MEMORY = re.compile(
 _REFUSED_CONNECTIONS = {"ConnectError", "ClientConnectorError"}  # as httpx and aiohttp name them
 
 
-def failure_of(reply: ServerReport, *, host: str, model: str, key_name: str) -> ModelError:
+@dataclass(frozen=True)
+class EndpointVariables:
+    """The environment variables of an endpoint, for the advice in messages."""
+
+    model: str = ModelSettings.variable("model")
+    address: str = EndpointSettings.variable("base_url")
+    price: str = ModelSettings.variable("price")
+
+
+USUAL_VARIABLES = EndpointVariables()
+
+
+def failure_of(
+    reply: ServerReport,
+    *,
+    host: str,
+    model: str,
+    key_name: str,
+    variables: EndpointVariables = USUAL_VARIABLES,
+) -> ModelError:
     """Return the error that a reply's status and words stand for.
 
     Args:
@@ -69,6 +78,7 @@ def failure_of(reply: ServerReport, *, host: str, model: str, key_name: str) -> 
         host: the endpoint as messages name it.
         model: the model that was asked.
         key_name: the environment variable that holds the key.
+        variables: those to check where the endpoint has no such model.
     """
     words, reason = f"{reply.code} {reply.message}", quoted(reply.message)
     status = reply.status
@@ -93,7 +103,7 @@ def failure_of(reply: ServerReport, *, host: str, model: str, key_name: str) -> 
     if status == 404 or (status in {0, 400, 422} and _NO_MODEL.search(words)):
         return UnknownModelError(
             f"{host} has no model {model!r} at this address{reason}; "
-            "check SPANLAB_MODEL and OPENAI_BASE_URL"
+            f"check {variables.model} and {variables.address}"
         )
     return _unavailable(reply, host, reason)
 
@@ -121,8 +131,8 @@ def _unavailable(reply: ServerReport, host: str, words: str) -> ModelError:
     return ModelError(f"{host} refused the request with status {reply.status}{words}")
 
 
-def at_first(error: ModelError) -> ModelError:
-    """Return what an error amounts to if the endpoint has answered no call of the run before.
+def as_first_failure(error: ModelError) -> ModelError:
+    """Return an error as it counts while the endpoint has not answered any call of the run.
 
     A wrong key (401) and an unknown model (404) are the configuration's whenever they come. A
     forbidden call (403) and a refused connection are so only at first: later, the former can be
@@ -133,18 +143,21 @@ def at_first(error: ModelError) -> ModelError:
     return error
 
 
-def no_connection(host: str, cause: BaseException) -> UnavailableError:
+def no_connection(
+    host: str, cause: BaseException, variables: EndpointVariables = USUAL_VARIABLES
+) -> UnavailableError:
     """Return the error for an endpoint that cannot be reached.
 
     Args:
         host: the endpoint as messages name it.
         cause: what the client raised; its cause tells whether a connection was made at all.
+        variables: those to check.
     """
     why = cause.__cause__ or cause
     names = {base.__name__ for base in type(why).__mro__}
     kind = NoConnectionError if names & _REFUSED_CONNECTIONS else UnavailableError
     return kind(
-        f"no connection to {host}{quoted(str(why))}; check OPENAI_BASE_URL and the network, "
+        f"no connection to {host}{quoted(str(why))}; check {variables.address} and the network, "
         "then retry the failed items"
     )
 
@@ -156,11 +169,19 @@ def no_answer_in_time(host: str, seconds: float) -> UnavailableError:
     )
 
 
-def no_completion(host: str, reason: str) -> UnparsableAnswerError:
-    """Return the error for a reply that is neither an answer nor an error."""
+def no_completion(
+    host: str, reply: str, variables: EndpointVariables = USUAL_VARIABLES
+) -> UnparsableAnswerError:
+    """Return the error for a reply that is neither an answer nor an error.
+
+    Args:
+        host: the endpoint as messages name it.
+        reply: what the endpoint sent, or what is wrong with it.
+        variables: those to check.
+    """
     return UnparsableAnswerError(
-        f"{host} sent a reply that is no chat completion{quoted(words_of(reason))}; "
-        "check OPENAI_BASE_URL"
+        f"{host} sent a reply that is no chat completion{quoted(words_of(reply))}; "
+        f"check {variables.address}"
     )
 
 
@@ -183,11 +204,11 @@ def translate(error: BaseException) -> SpanlabError:
         kind = {base.__name__ for base in type(cause).__mro__}
         if "AdapterParseError" in kind:
             answer = str(getattr(cause, "lm_response", "") or "")
-            return unreadable(answer)
+            return unreadable_answer(answer)
     return ModelError(redact(f"the model call failed: {type(error).__name__}{quoted(str(error))}"))
 
 
-def unreadable(answer: str) -> UnparsableAnswerError:
+def unreadable_answer(answer: str) -> UnparsableAnswerError:
     """Return the error for an answer that is not in the form asked for."""
     if not answer.strip():
         return UnparsableAnswerError("the model's answer is empty; retry the failed items")
@@ -212,131 +233,3 @@ def quoted(message: str) -> str:
     if not text:
         return ""
     return f": “{text if len(text) <= _EXCERPT else text[: _EXCERPT - 1] + '…'}”"
-
-
-_LOOKED_AT = 20_000  # characters of a page in which its words are looked for
-_HIDDEN = re.compile(r"<(script|style)\b.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_TAG = re.compile(r"<[^<>]*>")
-# Statuses of errors that came without one, by their code or type.
-_STATUSES = {
-    "invalid_request_error": 400,
-    "context_length_exceeded": 400,
-    "authentication_error": 401,
-    "invalid_api_key": 401,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "model_not_found": 404,
-    "insufficient_quota": 429,
-    "rate_limit_error": 429,
-    "rate_limit_exceeded": 429,
-    "api_error": 500,
-    "server_error": 500,
-    "overloaded_error": 503,
-}
-
-
-@dataclass(frozen=True)
-class ServerReport:
-    """An error as a server reports it; ``status`` is 0 where nothing says which kind it is.
-
-    ``parameter`` is the part of the request that it names, "" for none. ``retry_after`` is in
-    seconds.
-    """
-
-    status: int
-    message: str
-    code: str = ""
-    parameter: str = ""
-    retry_after: float | None = None
-
-    @classmethod
-    def read(cls, status: int, headers: Mapping[str, str], data: bytes) -> ServerReport:
-        """Read a reply whose status says that it is an error.
-
-        Args:
-            status: of HTTP.
-            headers: with names in lower case.
-            data: the body, or its beginning.
-        """
-        text = data.decode("utf-8", errors="replace")
-        try:
-            report = reported(storable_json(text))
-        except ValueError:
-            report = None
-        report = report or cls(status, words_of(text))
-        wait = seconds_of(headers.get("retry-after"))
-        return cls(status, report.message, report.code, report.parameter, wait)
-
-
-def reported(body: object) -> ServerReport | None:
-    """Return the error that the JSON of a reply reports; None if it reports none."""
-    if not isinstance(body, dict):
-        return None
-    choices = body.get("choices")
-    if isinstance(choices, list) and choices:
-        first = choices[0] if isinstance(choices[0], dict) else {}
-        error = body.get("error") or first.get("error")
-        return _read(error) if error else None
-    if body.get("error"):
-        return _read(body["error"])
-    if body.get("object") == "error":
-        return _read(body)
-    message = next((body[name] for name in ("detail", "message", "errors") if body.get(name)), None)
-    return None if message is None else _read(message)
-
-
-def words_of(page: str) -> str:
-    """Return the words of a text that may be a page of HTML."""
-    page = page[:_LOOKED_AT]
-    if page.lstrip()[:1] != "<":
-        return page
-    return " ".join(html.unescape(_TAG.sub(" ", _HIDDEN.sub(" ", page))).split())
-
-
-def _read(error: object) -> ServerReport:
-    """Read an error: a sentence, an object that has one, or a list of such."""
-    if isinstance(error, list):
-        return ServerReport(400, "; ".join(_read(inner).message for inner in error))
-    if not isinstance(error, dict):
-        return ServerReport(0, str(error))
-    code = str(error.get("code") or error.get("type") or "")
-    words = error.get("message") or error.get("msg") or error.get("detail")
-    message = words if isinstance(words, str) else json.dumps(words or error, ensure_ascii=False)
-    place = error.get("loc")
-    if isinstance(place, list):
-        message = f"{'.'.join(map(str, place))}: {message}"
-    return ServerReport(
-        _status(error), message + _upstream(error), code, str(error.get("param") or "")
-    )
-
-
-def _upstream(error: dict[str, Any]) -> str:
-    """Return what the provider behind a gateway said."""
-    metadata = error.get("metadata")
-    raw = metadata.get("raw") if isinstance(metadata, dict) else None
-    return f": {raw}" if raw else ""
-
-
-def _status(error: dict[str, Any]) -> int:
-    for name in ("code", "status", "type"):
-        given = error.get(name)
-        if isinstance(given, int | str) and re.fullmatch(r"[45]\d\d", str(given)):
-            return int(given)
-        if given in _STATUSES:
-            return _STATUSES[given]
-    return 0
-
-
-def seconds_of(retry_after: str | None) -> float | None:
-    """Return the seconds that a Retry-After header asks for, None without a usable one."""
-    if not retry_after:
-        return None
-    try:
-        return max(0.0, float(retry_after))
-    except ValueError:
-        pass
-    try:
-        when = parsedate_to_datetime(retry_after)
-    except ValueError:
-        return None
-    return max(0.0, (when.astimezone(UTC) - datetime.now(UTC)).total_seconds())

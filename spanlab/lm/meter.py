@@ -1,4 +1,4 @@
-"""What model calls come to, the limit on it, and several calls together."""
+"""Counting model calls, their tokens and cost, stopping them at a budget, and running several."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class Meter:
                 return name
             for name in self._share:
                 least = self._expected(name) - _LEAST if self._reserve else _LEAST
-                if (name == kind or name not in self._in_flight) and self._left(name) < least:
+                if (name == kind or name not in self._in_flight) and self._remaining(name) < least:
                     return name
             self._in_flight[kind] += 1
             return None
@@ -204,16 +204,16 @@ class Meter:
     async def _change_share(self, name: str, wanted: float) -> float:
         """Reserve what is missing of a limit, or give back what is over; return the change."""
         with self._lock:
-            left = self._left(name)
-            if self._reserve is None or math.isinf(left):
+            remaining = self._remaining(name)
+            if self._reserve is None or math.isinf(remaining):
                 return 0.0
-            self._share[name] -= max(left, 0.0)  # from now on no call of this process may have it
-        change = await self._reserve(name, -left, wanted)
+            self._share[name] -= max(remaining, 0.0)  # no call of this process may have it now
+        change = await self._reserve(name, -remaining, wanted)
         with self._lock:
-            self._share[name] += max(left, 0.0) + change
+            self._share[name] += max(remaining, 0.0) + change
         return change
 
-    def _left(self, name: str) -> float:
+    def _remaining(self, name: str) -> float:
         """Return what of a limit is neither spent nor expected of the calls in flight."""
         used = self._usage + self._spent
         spent: float | None = getattr(used, name)
@@ -271,9 +271,9 @@ def keep(result: T) -> T:
     Returns:
         The result itself. Outside of ``keeping``, as when a program is tuned, that is all.
     """
-    kept = _KEPT.get()
-    if kept is not None:
-        kept.append(result)
+    results = _KEPT.get()
+    if results is not None:
+        results.append(result)
     return result
 
 
@@ -327,8 +327,8 @@ async def together(*work: Coroutine[Any, Any, Any], at_once: int | None = None) 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(run(coroutine)) for coroutine in work]
     except BaseExceptionGroup as errors:
-        first = errors.exceptions[0]
-        raise first from first.__cause__  # which says why; the group says nothing more
+        error = errors.exceptions[0]
+        raise error from error.__cause__  # which says why; the group says nothing more
     finally:
         for coroutine in work:
             coroutine.close()  # those that an error kept from beginning

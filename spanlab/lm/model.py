@@ -103,14 +103,15 @@ class LanguageModel(dspy.LM):
             None for a call with more to it than texts and the usual options.
         """
         limits = [options.pop(name, None) for name in ("max_tokens", "max_completion_tokens")]
-        given = {
+        sent_fields = {
             self._client.limit_name: next((limit for limit in limits if limit is not None), None),
             **{name: options.pop(name, None) for name in _PLAIN},
         }
         options.pop("rollout_id", None)
         efforts = {None, "low", "medium", "high"}
-        others = any(value is not None for value in options.values())
-        if others or None not in limits or given["reasoning_effort"] not in efforts:
+        has_more = any(value is not None for value in options.values())
+        effort = sent_fields["reasoning_effort"]
+        if has_more or None not in limits or effort not in efforts:
             return None
         if not messages or any(list(message) != ["role", "content"] for message in messages):
             return None
@@ -119,8 +120,9 @@ class LanguageModel(dspy.LM):
         if roles not in {("user",), ("system", "user")} or not texts:
             return None
         for name in ("temperature", "top_p"):
-            given[name] = None if given[name] is None else float(given[name])
-        fields = {name: value for name, value in given.items() if value is not None}
+            if sent_fields[name] is not None:
+                sent_fields[name] = float(sent_fields[name])
+        fields = {name: value for name, value in sent_fields.items() if value is not None}
         body = {"model": self.model, "messages": messages, **fields}
         return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
 

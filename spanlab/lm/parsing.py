@@ -40,7 +40,7 @@ Forms = Mapping[str, "TypeAdapter[Any] | None"]  # what reads each output field;
 
 
 def forms_of(signature: type[Signature]) -> Forms | None:
-    """Return what reads each output field of a signature.
+    """Return the form of each output field of a signature, which reads its values.
 
     Returns:
         None for a signature with fields that are neither text, lists nor objects: dspy reads it.
@@ -82,29 +82,29 @@ def _without_sections(
     signature: type[Signature], forms: Forms, answer: str, *, bare: bool
 ) -> dict[str, Any]:
     """Return the fields of an answer that is JSON or the like, or bare text."""
-    whole = _unfenced(answer)
-    values = _values_in(whole)
-    wanted = [name for name in forms if name != THOUGHT]
+    text = _unfenced(answer)
+    values = _values_in(text)
+    names = [name for name in forms if name != THOUGHT]
     for value in values:
         named = _named(value, forms)
-        if all(name in named for name in wanted):
-            read = {name: _read(forms[name], text) for name, text in named.items()}
-            others = [_named(other, forms) for other in values if other is not value]
-            clash = any(set(wanted) <= set(other) and other != named for other in others)
+        if all(name in named for name in names):
+            read = {name: _read(forms[name], field) for name, field in named.items()}
+            readings = [_named(candidate, forms) for candidate in values if candidate is not value]
+            clash = any(set(names) <= set(reading) and reading != named for reading in readings)
             return {} if clash else read
-    if len(wanted) != 1:
+    if len(names) != 1:
         return {}
-    (name,) = wanted
+    (name,) = names
     form = forms[name]
     if form is not None:
-        alone = len(values) == 1 and _is_all(whole)
+        alone = len(values) == 1 and _is_all(text)
         return {name: _only(_shaped(form, values, alone=alone))}
     if PROSE not in signature.output_fields[name].metadata:
         return {}
-    texts = [text for value in values for text in _texts(value)]
-    if _is_all(whole):
+    texts = [inner for value in values for inner in _texts(value)]
+    if _is_all(text):
         return {name: texts[0] if len(texts) == 1 else None}
-    return {name: whole.strip() or None} if bare else {}
+    return {name: text.strip() or None} if bare else {}
 
 
 def _sections(forms: Forms, answer: str) -> dict[str, list[str]]:
@@ -143,24 +143,24 @@ def _in_section(form: TypeAdapter[Any] | None, texts: Iterable[str]) -> Iterator
         if form is None:
             yield text.strip()
             continue
-        whole = _unfenced(text).strip()
+        bare = _unfenced(text).strip()
         try:
-            values = [json.loads(whole)]  # as nearly always
+            values = [json.loads(bare)]  # as nearly always
         except (ValueError, RecursionError):
-            values = _values_in(whole)
+            values = _values_in(bare)
         data = [value for value in values if isinstance(value, dict | list)]
-        alone = len(values) == 1 and (_is_all(whole) or _is_texts(values[0]))
+        alone = len(values) == 1 and (_is_all(bare) or _is_texts(values[0]))
         yield _only(_shaped(form, data, alone=alone))
 
 
 def _only(values: Iterable[Any]) -> Any:
     """Return the one value there is, however often; None for several, or none."""
-    first: Any = None
+    only: Any = None
     for value in values:
-        if value is not None and first is not None and value != first:
+        if value is not None and only is not None and value != only:
             return None
-        first = value if first is None else first
-    return first
+        only = value if only is None else only
+    return only
 
 
 def _shaped(form: TypeAdapter[Any], values: Iterable[Any], *, alone: bool) -> Iterator[Any]:
@@ -197,23 +197,23 @@ def _list_in(value: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _lists(value: Mapping[str, Any]) -> Iterator[list[Any]]:
-    for part in value.values():
-        if isinstance(part, list) and all(map(_is_object, part)):
-            yield part
-        elif isinstance(part, dict):
-            yield from _lists(part)
+    for field in value.values():
+        if isinstance(field, list) and all(map(_is_object, field)):
+            yield field
+        elif isinstance(field, dict):
+            yield from _lists(field)
 
 
 def _texts(value: Any) -> list[str]:
-    parts = value.values() if isinstance(value, dict) else value
-    return [part for part in parts if isinstance(part, str) and part.strip()]
+    texts = value.values() if isinstance(value, dict) else value
+    return [text for text in texts if isinstance(text, str) and text.strip()]
 
 
 def _named(value: Any, forms: Forms) -> dict[str, Any]:
     """Return what an object holds under the fields' names."""
     if not isinstance(value, dict):
         return {}
-    return {name: part for key, part in value.items() if (name := str(key).casefold()) in forms}
+    return {name: field for key, field in value.items() if (name := str(key).casefold()) in forms}
 
 
 def _read(form: TypeAdapter[Any] | None, value: Any) -> Any:
@@ -256,7 +256,7 @@ def _is_object(value: object) -> bool:
 
 
 def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
 def _is_list(form: TypeAdapter[Any]) -> bool:
@@ -265,7 +265,7 @@ def _is_list(form: TypeAdapter[Any]) -> bool:
 
 @lru_cache(maxsize=64)
 def form_of(kind: Any) -> TypeAdapter[Any] | None:
-    """Return what reads a list or an object; None for any other kind of field."""
+    """Return the reader of a field that is a list or an object; None for any other field."""
     is_model = isinstance(kind, type) and issubclass(kind, BaseModel)
     return TypeAdapter(kind) if is_model or get_origin(kind) is list else None
 
@@ -298,8 +298,8 @@ class SplitReply(NamedTuple):
     answer: str
 
 
-def told_apart(text: str) -> SplitReply:
-    """Return what of a message's content is reasoning and what is the answer.
+def split_reply(text: str) -> SplitReply:
+    """Split the content of a message into reasoning and answer.
 
     Everything up to the last closing tag is reasoning, unless the answer has begun before that
     reasoning opened: then it speaks of such tags. Reasoning that never ends leaves no answer.
@@ -307,10 +307,10 @@ def told_apart(text: str) -> SplitReply:
     text = text[:-_LAST] + _TOKENS.sub("", text[-_LAST:])
     channels = list(_CHANNEL.finditer(text))
     if channels:
-        *_, last = channels
-        if last[1] != "final":
+        channel = channels[-1]
+        if channel[1] != "final":
             return SplitReply(text, "")
-        return SplitReply(text[: last.start()], text[last.end() :])
+        return SplitReply(text[: channel.start()], text[channel.end() :])
     stripped = _STRIPPED.match(text)
     if stripped:
         return SplitReply(stripped[0], text[stripped.end() :])
@@ -333,13 +333,13 @@ def without_thoughts(response: Response) -> Response:
     text = response.text
     if not text:
         return response
-    thoughts = told_apart(text)
-    if thoughts.answer == text:
+    split = split_reply(text)
+    if split.answer == text:
         return response
-    others = [part for part in response.message.parts if part.type != "text"]
-    parts = [ThinkingPart(thoughts.thoughts)] if thoughts.thoughts.strip() else []
-    answer = [TextPart(thoughts.answer)] if thoughts.answer.strip() else []
-    message = Message(role="assistant", parts=(*others, *parts, *answer) or (TextPart(""),))
+    other_parts = [part for part in response.message.parts if part.type != "text"]
+    thoughts = [ThinkingPart(split.thoughts)] if split.thoughts.strip() else []
+    answer = [TextPart(split.answer)] if split.answer.strip() else []
+    message = Message(role="assistant", parts=(*other_parts, *thoughts, *answer) or (TextPart(""),))
     return replace(response, message=message)
 
 

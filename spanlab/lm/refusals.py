@@ -17,7 +17,8 @@ from typing import Any
 from pydantic import JsonValue, ValidationError
 
 from spanlab.lm.choice import Dollars
-from spanlab.lm.failures import ServerReport, is_too_long
+from spanlab.lm.failures import is_too_long
+from spanlab.lm.reports import ServerReport
 from spanlab.schema import Count, FrozenModel
 from spanlab.settings import Settings
 
@@ -50,7 +51,7 @@ _SYSTEM_NAMED = re.compile(
 
 
 class RefusedParameters:
-    """What one endpoint refuses for one model; any number of threads may use it.
+    """The parameters that one endpoint refuses for one model, for any number of threads.
 
     Args:
         refused: what is known to be.
@@ -67,20 +68,20 @@ class RefusedParameters:
     def _remark(self, name: str) -> str:
         if name == SYSTEM:
             return "the endpoint takes no system message: it stands in the user's message"
-        other = _OTHER_NAMES.get(name)
-        if other is not None and other not in self.refused:
-            return f"the endpoint does not take {name}: sent as {other}"
+        other_name = _OTHER_NAMES.get(name)
+        if other_name is not None and other_name not in self.refused:
+            return f"the endpoint does not take {name}: sent as {other_name}"
         return f"the endpoint does not take {name}: left out"
 
-    def adapted(self, body: bytes) -> bytes:
+    def adapt(self, body: bytes) -> bytes:
         """Return a request's body without what is refused."""
         if not (self.refused and body):
             return body
         request = json.loads(body)
         for name in self.refused & request.keys():
-            value, other = request.pop(name), _OTHER_NAMES.get(name)
-            if other is not None and other not in self.refused:
-                request[other] = value
+            value, other_name = request.pop(name), _OTHER_NAMES.get(name)
+            if other_name is not None and other_name not in self.refused:
+                request[other_name] = value
         if SYSTEM in self.refused:
             request["messages"] = _without_system(request["messages"])
         return json.dumps(request, ensure_ascii=False).encode()
@@ -110,7 +111,7 @@ class RefusedParameters:
 
 @cache
 def dialect_of(endpoint: str, model: str) -> RefusedParameters:
-    """Return what is known of an endpoint and a model: from a check, and in this process."""
+    """Return the refused parameters known of an endpoint and model, shared in this process."""
     check = recall(endpoint, model)
     return RefusedParameters(check.refused if check is not None else ())
 
@@ -124,16 +125,16 @@ def _without_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     instructions = [
         str(message["content"]) for message in messages if message.get("role") == "system"
     ]
-    rest = [message for message in messages if message.get("role") != "system"]
-    first = rest[0] if rest and rest[0].get("role") == "user" else None
-    if first is None:
-        return [{"role": "user", "content": "\n\n".join(instructions)}, *rest]
-    content = first["content"]
+    dialogue = [message for message in messages if message.get("role") != "system"]
+    question = dialogue[0] if dialogue and dialogue[0].get("role") == "user" else None
+    if question is None:
+        return [{"role": "user", "content": "\n\n".join(instructions)}, *dialogue]
+    content = question["content"]
     if isinstance(content, list):  # text and images
         joined: Any = [*({"type": "text", "text": text} for text in instructions), *content]
     else:
         joined = "\n\n".join([*instructions, str(content)])
-    return [{**first, "content": joined}, *rest[1:]]
+    return [{**question, "content": joined}, *dialogue[1:]]
 
 
 STRUCTURED = "structured"  # the kind of call whose answer is JSON by a schema
@@ -148,7 +149,7 @@ class CheckedCall(FrozenModel):
 
 
 class ModelCheck(FrozenModel):
-    """What an endpoint does for a model.
+    """The result of checking what an endpoint can do for a model.
 
     ``refused`` are the parts of requests that it does not take (see ``RefusedParameters``).
     ``seconds`` are those of a short answer, ``speed`` its tokens a second (None: not counted).

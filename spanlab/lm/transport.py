@@ -22,9 +22,10 @@ import openai
 from spanlab.errors import UnavailableError
 from spanlab.inbound import collected, reply_limit
 from spanlab.lm.choice import EndpointAddress, ModelChoice
-from spanlab.lm.failures import ServerReport, failure_of, no_completion, reported
+from spanlab.lm.failures import EndpointVariables, failure_of, no_completion
 from spanlab.lm.meter import Meter
 from spanlab.lm.refusals import dialect_of
+from spanlab.lm.reports import ServerReport, read_report
 from spanlab.redaction import hidden
 from spanlab.schema import storable_json
 
@@ -55,11 +56,16 @@ class Api(NamedTuple):
 
 
 async def open_api(
-    choice: ModelChoice, meter: Meter, key: str, headers: dict[str, str]
+    choice: ModelChoice,
+    meter: Meter,
+    *,
+    key: str,
+    headers: dict[str, str],
+    variables: EndpointVariables,
 ) -> AsyncGenerator[Api]:
-    """Give openai's client, and close it where asyncio ends its generators: with the event loop."""
+    """Yield openai's client for an endpoint; asyncio closes it together with the event loop."""
     address = EndpointAddress.parse(choice.endpoint)
-    http = BoundedClient(choice, meter, (key, *headers.values()))
+    http = BoundedClient(choice, meter, secrets=(key, *headers.values()), variables=variables)
     options: dict[str, Any] = {
         "api_key": key,
         "base_url": address.base,
@@ -105,9 +111,16 @@ class BoundedClient(openai.DefaultAioHttpClient):
         choice: the endpoint, the model, and the time limit of an attempt.
         meter: says when an attempt may be made, and how many at once.
         secrets: what requests are sent with and no reply may hold.
+        variables: the environment variables that errors advise to check.
     """
 
-    def __init__(self, choice: ModelChoice, meter: Meter, secrets: Sequence[str]) -> None:
+    def __init__(
+        self,
+        choice: ModelChoice,
+        meter: Meter,
+        secrets: Sequence[str],
+        variables: EndpointVariables,
+    ) -> None:
         super().__init__(
             limits=httpx2.Limits(max_connections=_CONNECTIONS),
             timeout=httpx2.Timeout(None, connect=min(_CONNECT_SECONDS, choice.timeout)),
@@ -117,6 +130,7 @@ class BoundedClient(openai.DefaultAioHttpClient):
         self._choice = choice
         self._meter = meter
         self._secrets = secrets
+        self._variables = variables
         self._limit = reply_limit()
         self._parameters = dialect_of(choice.endpoint, choice.model)
         self._pattern: httpx2.Request | None = None  # of all calls, but for the body
@@ -161,44 +175,44 @@ class BoundedClient(openai.DefaultAioHttpClient):
             UnparsableAnswerError: the reply is too long, or no JSON.
             httpx2.RequestError: there is no reply.
         """
-        made = _MADE.get()
-        if made is None:
+        first_attempt = _MADE.get()
+        if first_attempt is None:
             if self._pattern is None and request.method == "POST":
                 self._pattern = _with_body(request, b"")
                 self.written.set()
             return await self._attempt(request)
         _MADE.set(None)
-        if isinstance(made, httpx2.RequestError):
-            raise made
-        return made
+        if isinstance(first_attempt, httpx2.RequestError):
+            raise first_attempt
+        return first_attempt
 
     async def _attempt(self, request: httpx2.Request) -> httpx2.Response:
         await self._meter.before_attempt()
         async with self._meter.slot():
             try:
                 async with asyncio.timeout(self._choice.timeout):
-                    return await self._adapted(request)
+                    return await self._send_adapted(request)
             except TimeoutError:
                 words = f"no reply within {self._choice.timeout:g} s"
                 raise httpx2.ReadTimeout(words, request=request) from None
 
-    async def _adapted(self, request: httpx2.Request) -> httpx2.Response:
+    async def _send_adapted(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request without what the endpoint refuses, of which more may be learnt."""
         while True:
             sent = request
             if self._parameters.refused:
-                sent = _with_body(request, self._parameters.adapted(request.content))
-            reply, data = await self._sent(sent)
+                sent = _with_body(request, self._parameters.adapt(request.content))
+            reply, data = await self._send_once(sent)
             if reply.status_code < 400:
                 if self._parameters.refused:
                     self._meter.remark(self._parameters.remarks)
                 return self._read(reply, data)
             report = ServerReport.read(reply.status_code, reply.headers, data)
             if not self._parameters.learn(report, sent.content):
-                return self._failed(request, report, reply.headers)
+                return self._failure(request, report, reply.headers)
 
-    async def _sent(self, request: httpx2.Request) -> tuple[httpx2.Response, bytes]:
-        """Return a reply and its body, unpacked."""
+    async def _send_once(self, request: httpx2.Request) -> tuple[httpx2.Response, bytes]:
+        """Send a request; return the reply and its body, unpacked."""
         reply = await super().send(request, stream=True)
         try:
             packed = reply.headers.get("content-encoding")
@@ -213,27 +227,36 @@ class BoundedClient(openai.DefaultAioHttpClient):
         try:
             body = storable_json(text)
         except ValueError:
-            raise no_completion(self._choice.host, text) from None
-        report = reported(body)
+            raise no_completion(self._choice.host, text, self._variables) from None
+        report = read_report(body)
         if report is not None:
-            return self._failed(reply.request, report, {})
+            return self._failure(reply.request, report, {})
         if not isinstance(body, dict) or not reply.is_success:
-            raise no_completion(self._choice.host, text)
+            raise no_completion(self._choice.host, text, self._variables)
         reply.extensions[ANSWER] = body
         return reply
 
-    def _failed(
+    def _failure(
         self, request: httpx2.Request, report: ServerReport, headers: Mapping[str, str]
     ) -> httpx2.Response:
         """Return the response that has openai try again, or give up, as the report means."""
         choice = self._choice
         error = failure_of(
-            report, host=choice.host, model=choice.model, key_name=choice.api_key_env
+            report,
+            host=choice.host,
+            model=choice.model,
+            key_name=choice.api_key_env,
+            variables=self._variables,
         )
-        kept = {name: value for name, value in headers.items() if name.startswith("retry-after")}
-        kept[_AGAIN] = "true" if isinstance(error, UnavailableError) else "false"
+        reply_headers = {
+            name: value for name, value in headers.items() if name.startswith("retry-after")
+        }
+        reply_headers[_AGAIN] = "true" if isinstance(error, UnavailableError) else "false"
         return httpx2.Response(
-            report.status or 500, headers=kept, request=request, extensions={FAILURE: error}
+            report.status or 500,
+            headers=reply_headers,
+            request=request,
+            extensions={FAILURE: error},
         )
 
 

@@ -1,4 +1,4 @@
-"""What calls came to, and what they may come to."""
+"""What model calls came to in tokens and money, and the limits on that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values in a reply: JSON nearly right or Python's notation, and what they mean, read leniently.
+"""Reading values in a reply leniently: nearly right JSON, Python's notation, loose wording.
 
 Nothing is guessed: of data that is cut off or cannot be read there is no value at all. "90%" is a
 probability, a missing one None.
@@ -225,23 +225,23 @@ class ReplyModel(BaseModel):
         fields = list(cls.model_fields)
         if not isinstance(data, Mapping):
             data = {fields[0]: data}
-        given = {re.sub(r"\W+", "_", str(key).strip().casefold()): data[key] for key in data}
-        if given and not cls.is_one(given):
+        by_name = {re.sub(r"\W+", "_", str(key).strip().casefold()): data[key] for key in data}
+        if by_name and not cls.is_one(by_name):
             raise ValueError(f"it has nothing of {', '.join(fields)}")
-        return storable({name: named(given, name) for name in fields})
+        return storable({name: field_value(by_name, name) for name in fields})
 
     @classmethod
-    def is_one(cls, given: Mapping[str, object]) -> bool:
+    def is_one(cls, fields: Mapping[str, object]) -> bool:
         """Say whether an object is of this kind: whether it has any of the fields."""
-        return any(has(given, name) for name in cls.model_fields)
+        return any(has_field(fields, name) for name in cls.model_fields)
 
 
-def has(data: Mapping[str, object], name: str) -> bool:
+def has_field(data: Mapping[str, object], name: str) -> bool:
     """Say whether an object has a field, under its name or what models call it instead."""
     return any(synonym in data for synonym in (name, *_SYNONYMS.get(name, ())))
 
 
-def named(data: Mapping[str, object], name: str) -> object:
+def field_value(data: Mapping[str, object], name: str) -> object:
     """Return what an object has under a name or what models call it instead; None if nothing."""
     return next(
         (data[synonym] for synonym in (name, *_SYNONYMS.get(name, ())) if synonym in data), None

@@ -60,7 +60,7 @@ def checked_url(url: str) -> SplitResult:
 
 @cache
 def certificates() -> ssl.SSLContext:
-    """Return what servers are known by; read once, as that takes longer than most requests."""
+    """Return the certificates that servers are checked with, read once: that takes long."""
     import httpx
 
     return httpx.create_ssl_context()

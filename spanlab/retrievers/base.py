@@ -1,4 +1,4 @@
-"""What a retriever is, and asking one: for an item or a query, each only once for an item."""
+"""The protocol of retrievers, and searching for an item: the same query once at most."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Retriever(Protocol):
 
     @property
     def name(self) -> str:
-        """Its identity with its configuration, such as ``bm25:wiki`` or ``web:sonar-pro+claims``.
+        """Its name with its configuration, such as ``bm25:wiki`` or ``web:sonar-pro+claims``.
 
         What it found is stored with the item under this name, and is not asked for again.
         """
@@ -142,7 +142,7 @@ async def ensure(item: Item, retriever: Retriever, query: SearchQuery | None = N
 def retrieval_of(
     item: Item, retriever: Retriever, query: SearchQuery | None = None
 ) -> Retrieval | None:
-    """Return what is noted with an item of asking a retriever; None if it has not been asked.
+    """Return the record of an earlier search for an item; None if there was none.
 
     Args:
         item: the item.
@@ -158,7 +158,7 @@ def retrieval_of(
 
 
 async def retrieve(item: Item, retriever: Retriever) -> RetrievedPassages:
-    """Search for what an item is to be judged by.
+    """Search for passages to judge an item by.
 
     Args:
         item: the item; its question is searched for, or its answer where there is none, unless

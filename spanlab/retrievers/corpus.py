@@ -53,7 +53,7 @@ class _CorpusLine(BaseModel):
     id: str | None = None
 
 
-def documents(corpus: Path) -> Iterator[CorpusDocument]:
+def read_documents(corpus: Path) -> Iterator[CorpusDocument]:
     """Yield the documents of a corpus, as they are read.
 
     Args:
@@ -83,7 +83,7 @@ def _lines(file: InputFile) -> Iterator[CorpusDocument]:
             raise input_error(error).at(file=file.name, line=row.line) from None
         if line.text.strip():
             source = line.id or f"{file.name}:{row.line}"
-            yield CorpusDocument(line.text, source, line.title, line.url, line.date)
+            yield CorpusDocument(line.text, source, title=line.title, url=line.url, date=line.date)
 
 
 def _files(folder: Path) -> Iterator[CorpusDocument]:
@@ -106,9 +106,9 @@ def _text(path: Path, name: Path) -> CorpusDocument:
 
 
 def _html(path: Path, name: Path) -> CorpusDocument:
-    from spanlab.retrievers.html import page
+    from spanlab.retrievers.html import read_html
 
-    content = page(_bytes(path))
+    content = read_html(_bytes(path))
     return CorpusDocument(
         content.text, str(name), title=content.title or name.stem, url=content.url
     )
@@ -129,9 +129,9 @@ def _decoded(path: Path) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        from spanlab.retrievers.html import guessed
+        from spanlab.retrievers.html import decode_by_guess
 
-        return guessed(data)
+        return decode_by_guess(data)
 
 
 def _bytes(path: Path) -> bytes:
@@ -175,14 +175,14 @@ def _stop(text: str, start: int, longest: int) -> int:
     A paragraph's end counts if it makes at least half a passage, a sentence's if a quarter; then
     comes the last white space, and only in a word without end a place inside it.
     """
-    last = start + longest
+    limit = start + longest
     for kind, least in ((_PARAGRAPH, longest // 2), (_SENTENCE, longest // 4)):
-        ends = [match.end() for match in kind.finditer(text, start, last + 2)]
-        fitting = [end for end in ends if start + least < end <= last]
+        ends = [match.end() for match in kind.finditer(text, start, limit + 2)]
+        fitting = [end for end in ends if start + least < end <= limit]
         if fitting:
             return fitting[-1]
-    spaces = [match.start() for match in _WORD.finditer(text, start + 1, last + 1)]
-    return spaces[-1] if spaces else last
+    spaces = [match.start() for match in _WORD.finditer(text, start + 1, limit + 1)]
+    return spaces[-1] if spaces else limit
 
 
 def _space_after(text: str, place: int) -> int:

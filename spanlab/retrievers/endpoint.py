@@ -24,7 +24,7 @@ _LOOKS_LIKE = "https://api.example.com/search?q={query}"
 
 @dataclass(frozen=True)
 class SearchEndpoint:
-    """Where to ask, and how the answer looks.
+    """The address of a search API, how it is asked, and how its answers look.
 
     Without a ``provider``, ``url`` has ``{query}`` where the query goes, ``{k}`` where the number
     of results does, and ``{before}`` where the day does before which they must be published (ISO,
@@ -62,9 +62,9 @@ class SearchEndpoint:
         """Whether a known service is asked elsewhere than at its usual address."""
         return self.provider is not None and self.url != self.provider.address
 
-    def asked(self, k: int) -> int:
+    def number_to_ask(self, k: int) -> int:
         """Return how many results to ask for where ``k`` are wanted."""
-        return max(k, FEWEST) if self.provider is None else self.provider.asked(k)
+        return max(k, FEWEST) if self.provider is None else self.provider.number_to_ask(k)
 
     def cut(self, text: str) -> str:
         """Return a query on one line, as long as the API takes it."""
@@ -178,9 +178,9 @@ def price_per_search(
     Raises:
         UsageError: the variable holds no price.
     """
-    given = WebSearchSettings.read(environ).price_per_search
+    set_price = WebSearchSettings.read(environ).price_per_search
     listed = provider.price if provider is not None else 0.0
-    return listed if given is None else given
+    return listed if set_price is None else set_price
 
 
 def _shape(text: str) -> ResultShape:

@@ -86,7 +86,7 @@ _LONG_NUMBER = re.compile(r"&#[xX]?[0-9a-fA-F]{8,};?")  # of no character, and n
 
 
 class ParsedPage(NamedTuple):
-    """What a page says, and where and when it says it is from (see ``page_date``)."""
+    """What a page says, its title and address, and the day it was published (``PageDate.day``)."""
 
     text: str
     title: str | None
@@ -94,7 +94,7 @@ class ParsedPage(NamedTuple):
     date: str | None = None
 
 
-def page(data: bytes, charset: str = "") -> ParsedPage:
+def read_html(data: bytes, charset: str = "") -> ParsedPage:
     """Read an HTML page in whatever encoding it declares or has.
 
     Args:
@@ -105,11 +105,11 @@ def page(data: bytes, charset: str = "") -> ParsedPage:
         The text with a paragraph per block, without scripts, styles and navigation; empty if
         there is none. The title, canonical address and day of publication if the page has them.
     """
-    markup = decoded(data, charset)
+    markup = decode_page(data, charset)
     reading = _PageReading()
     at = 0
     while mark := _MARK.search(markup, at):
-        reading.take(markup[at : mark.start()])
+        reading.add_text(markup[at : mark.start()])
         at = mark.end()
         name = (mark["name"] or "").lower()
         if name and mark["end"]:
@@ -117,13 +117,13 @@ def page(data: bytes, charset: str = "") -> ParsedPage:
         elif name:
             reading.open(name, mark["rest"])
             if name in _RAW_END and (end := _RAW_END[name].search(markup, at)):
-                reading.raw(name, markup[at : end.start()])
+                reading.add_raw_text(name, markup[at : end.start()])
                 at = end.start()
-    reading.take(markup[at:])
+    reading.add_text(markup[at:])
     return ParsedPage(reading.text(), reading.title or None, reading.url, reading.date.day)
 
 
-def decoded(data: bytes, charset: str = "") -> str:
+def decode_page(data: bytes, charset: str = "") -> str:
     """Decode a page by the encoding that came with it, that it declares, or that fits it.
 
     Encodings are those that browsers know; another name counts as none.
@@ -131,23 +131,23 @@ def decoded(data: bytes, charset: str = "") -> str:
     data, mark = EncodingDetector.strip_byte_order_mark(data)
     declared = _DECLARED.search(data, 0, _HEAD)
     names = (charset, mark or "", declared[1].decode("latin-1") if declared else "", "utf-8")
-    for encoding in filter(None, map(_of_browsers, names)):
+    for encoding in filter(None, map(_python_encoding, names)):
         with suppress(UnicodeDecodeError):
             return data.decode(encoding)
-    return guessed(data)
+    return decode_by_guess(data)
 
 
-def guessed(data: bytes) -> str:
+def decode_by_guess(data: bytes) -> str:
     """Decode text that is not UTF-8 by what its bytes look like; what fits nothing is replaced."""
     if len(data) >= _ENOUGH:
         named = EncodingDetector.find_declared_encoding(data[:_HEAD])  # that of XML
         page = UnicodeDammit(data, exclude_encodings=[named] if named else [])
-        if page.unicode_markup and _of_browsers(page.original_encoding or ""):
+        if page.unicode_markup and _python_encoding(page.original_encoding or ""):
             return page.unicode_markup
     return data.decode("cp1252", errors="replace")
 
 
-def _of_browsers(name: str) -> str:
+def _python_encoding(name: str) -> str:
     """Return Python's name of an encoding that browsers know by a name; empty for any other."""
     try:
         codec = codecs.lookup(_ALIASES.get(name.lower(), name)).name
@@ -170,21 +170,21 @@ class _PageReading:
         self._words = io.StringIO()  # of the blocks that have ended
         self._block = io.StringIO()
 
-    def take(self, text: str) -> None:
-        """Take text between two marks; line ends of the source mean nothing."""
+    def add_text(self, text: str) -> None:
+        """Add text between two marks; line ends of the source mean nothing."""
         if text and not self._hidden:
             self._block.write(_unescaped(text))
 
     def open(self, name: str, attributes: str) -> None:
-        """Take the start of an element."""
-        self._part(name)
+        """Note the start of an element."""
+        self._part_words(name)
         if name == "link" and self.url is None:
             self.url = _canonical(_named(attributes))
         # What is left out, such as navigation, may have the date of another article.
         elif not self._hidden and (
             name in _DATED or "datepublished" in attributes[:_ATTRIBUTES].lower()
         ):
-            self.date.element(name, _named(attributes))
+            self.date.read_element(name, _named(attributes))
         self._is_linked_data = name == "script" and "ld+json" in attributes[:_ATTRIBUTES].lower()
         if name not in _EMPTY:
             self._open.append(name)
@@ -193,30 +193,30 @@ class _PageReading:
                 self._hidden = len(self._open)
 
     def close(self, name: str) -> None:
-        """Take the end of an element, with which those inside it end; one not open has none."""
+        """Note the end of an element, with which those inside it end; one not open has none."""
         if self._names[name]:
             while True:
-                last = self._open.pop()
-                self._names[last] -= 1
-                if last == name:
+                innermost = self._open.pop()
+                self._names[innermost] -= 1
+                if innermost == name:
                     break
             if len(self._open) < self._hidden:
                 self._hidden = 0
-        self._part(name)
+        self._part_words(name)
 
-    def raw(self, name: str, text: str) -> None:
-        """Take what stands in an element that holds no markup."""
+    def add_raw_text(self, name: str, text: str) -> None:
+        """Add what stands in an element that holds no markup."""
         if name == "title" and not self.title and self._hidden == len(self._open):
             self.title = " ".join(_unescaped(text).split())
         if self._is_linked_data:
-            self.date.linked_data(text)
+            self.date.read_linked_data(text)
 
     def text(self) -> str:
         """Return the words of the whole page."""
-        self._part("br")
+        self._part_words("br")
         return self._words.getvalue()
 
-    def _part(self, name: str) -> None:
+    def _part_words(self, name: str) -> None:
         """Part words where an element begins or ends, if it is one that does."""
         if name in _CELLS:
             self._block.write(" ")

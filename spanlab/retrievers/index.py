@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from spanlab.errors import InputError, UsageError
-from spanlab.retrievers.corpus import LONGEST, CorpusDocument, documents, split
+from spanlab.retrievers.corpus import LONGEST, CorpusDocument, read_documents, split
 from spanlab.schema import Count, FrozenModel, Passage
 from spanlab.text import terms
 
@@ -40,7 +40,7 @@ _Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class IndexManifest(FrozenModel):
-    """What an index says of itself."""
+    """Describes an index: its format, its size, and the sizes and hashes of its files."""
 
     format: Literal["spanlab-bm25"] = "spanlab-bm25"
     version: Literal[1] = 1
@@ -66,12 +66,12 @@ class IndexManifest(FrozenModel):
                 "there is no index", file=folder, expected="a directory that `spanlab index` wrote"
             ) from None
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
+            problem = error.errors(include_url=False)[0]
             raise InputError(
                 "this is not an index that this spanlab can read",
                 file=path,
-                field=".".join(str(part) for part in first["loc"]) or None,
-                found=None if first["type"] == "json_invalid" else first["input"],
+                field=".".join(map(str, problem["loc"])) or None,
+                found=None if problem["type"] == "json_invalid" else problem["input"],
                 expected="an index of format spanlab-bm25, version 1: build it again",
             ) from None
 
@@ -126,15 +126,15 @@ class PassageIndex:
             InputError: the index turns out to be damaged.
         """
         try:
-            chosen = self._chosen(query)
-            if not chosen:
+            term_ids = self._rarest_terms(query)
+            if not term_ids:
                 return []
-            scores = self._bm25.get_scores_from_ids(chosen)
+            scores = self._bm25.get_scores_from_ids(term_ids)
             return [IndexHit(self._passage(int(at)), float(scores[at])) for at in _best(scores, k)]
         except _DAMAGE as error:
             raise self._damaged(error) from error
 
-    def _chosen(self, query: str) -> list[int]:
+    def _rarest_terms(self, query: str) -> list[int]:
         vocabulary = self._bm25.vocab_dict
         ids = [
             vocabulary[term]
@@ -199,7 +199,7 @@ def build(
     """Index a corpus; the index appears whole, in the place of an older one, or not at all.
 
     Args:
-        corpus: JSON Lines or a directory; see ``corpus.documents``.
+        corpus: JSON Lines or a directory; see ``corpus.read_documents``.
         target: the directory to make.
         longest: characters of a passage at most, at least 1.
         stems: let forms of a word find each other.
@@ -215,20 +215,20 @@ def build(
     _check_target(target)
     with _replacing(target) as folder:
         with (folder / PASSAGES).open("wb") as stream:
-            writing = _IndexWriter(stream, stems, on_progress)
-            writing.take(documents(corpus), longest)
-        if not writing.terms:
+            writer = _IndexWriter(stream, stems, on_progress)
+            writer.write(read_documents(corpus), longest)
+        if not writer.terms:
             raise InputError(
                 "the corpus has nothing to search", file=corpus, expected="documents with words"
             )
-        np.save(folder / OFFSETS, np.array(writing.starts, dtype=np.int64), allow_pickle=False)
-        writing.index(folder)
+        np.save(folder / OFFSETS, np.array(writer.starts, dtype=np.int64), allow_pickle=False)
+        writer.index(folder)
         files = sorted(folder.iterdir())
         manifest = IndexManifest(
-            documents=writing.documents,
-            passages=len(writing.starts) - 1,
+            documents=writer.documents,
+            passages=len(writer.starts) - 1,
             stems=stems,
-            fingerprint=writing.digest.hexdigest(),
+            fingerprint=writer.digest.hexdigest(),
             files={path.name: path.stat().st_size for path in files},
             hashes={path.name: file_hash(path) for path in files},
         )
@@ -251,9 +251,9 @@ class _IndexWriter:
     def __post_init__(self) -> None:
         self.digest = hashlib.sha256(f"stems={self.stems}\n".encode())
 
-    def take(self, source: Iterable[CorpusDocument], longest: int) -> None:
-        """Split and write all documents."""
-        for document in source:
+    def write(self, corpus: Iterable[CorpusDocument], longest: int) -> None:
+        """Split all documents of a corpus and write their passages."""
+        for document in corpus:
             self.documents += 1
             for text in split(document.text, longest):
                 self._add(

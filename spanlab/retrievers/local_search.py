@@ -36,12 +36,12 @@ class BM25:
         return RetrievedPassages((query.text,), await asyncio.to_thread(self._search, query))
 
     def _search(self, query: SearchQuery) -> tuple[Passage, ...]:
-        wanted = looked_at = query.k or self._k
+        k = looked_at = query.k or self._k
         while True:
             hits = self._index.search(query.text, looked_at)
             admitted = [hit.passage for hit in hits if query.admits(hit.passage)]
-            if len(admitted) >= wanted or len(hits) < looked_at:
-                return tuple(admitted[:wanted])
+            if len(admitted) >= k or len(hits) < looked_at:
+                return tuple(admitted[:k])
             looked_at *= 4
 
 
@@ -62,11 +62,11 @@ def bm25(index: Path, k: int = PER_SEARCH) -> BM25:
     fingerprint = IndexManifest.read(folder).fingerprint
     called = "".join(letter for letter in folder.name if letter.isprintable())[:100]
     name = f"bm25:{called}@{fingerprint[:8]}" + (f"/{k}" if k != PER_SEARCH else "")
-    return BM25(_opened(folder, fingerprint), name, k)
+    return BM25(_open_index(folder, fingerprint), name, k)
 
 
 @lru_cache(maxsize=8)
-def _opened(folder: Path, _fingerprint: str) -> PassageIndex:
+def _open_index(folder: Path, _fingerprint: str) -> PassageIndex:
     """Open each index once per process; one that was built anew has another fingerprint."""
     return PassageIndex(folder)
 

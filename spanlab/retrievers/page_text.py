@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from spanlab.errors import PageError, SandboxError, missing_package
 from spanlab.processes import parsers
-from spanlab.retrievers.html import decoded, page
+from spanlab.retrievers.html import decode_page, read_html
 
 _TAGS: Final = 20_000  # that trafilatura reads in a second; with a million it takes minutes
 _PAGES: Final = 300  # of a PDF
@@ -63,18 +63,18 @@ def read_page(data: bytes, content_type: str) -> PageText:
     Raises:
         PageError: it is nothing that can be read here; says what it is.
     """
-    kind, _, rest = content_type.partition(";")
+    kind, _, parameters = content_type.partition(";")
     kind = kind.strip().lower()
     if data.lstrip()[:5] == b"%PDF-":
         kind = "application/pdf"
     if kind not in _READERS:
         raise PageError(f"it is {kind[:80]!r}, which is neither HTML nor PDF nor text")
-    charset = rest.lower().partition("charset=")[2].partition(";")[0].strip(" \"'")
+    charset = parameters.lower().partition("charset=")[2].partition(";")[0].strip(" \"'")
     return _READERS[kind](data, charset)
 
 
 def _html(data: bytes, charset: str) -> PageText:
-    plain = page(data, charset)
+    plain = read_html(data, charset)
     fallback = PageText(plain.text, plain.title, plain.date)
     if data.count(b"<") > _TAGS:
         return fallback
@@ -86,7 +86,7 @@ def _html(data: bytes, charset: str) -> PageText:
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
     try:
         document = bare_extraction(
-            decoded(data, charset),
+            decode_page(data, charset),
             favor_recall=True,
             prune_xpath=["//template", "//svg"],
             include_comments=False,
@@ -132,7 +132,7 @@ def _pdf(data: bytes, _charset: str) -> PageText:
 
 
 def _plain(data: bytes, charset: str) -> PageText:
-    return PageText(decoded(data, charset))
+    return PageText(decode_page(data, charset))
 
 
 _READERS: Final[dict[str, Callable[[bytes, str], PageText]]] = {

@@ -115,11 +115,11 @@ class PageReader:
         checked_url(url)
         key = "dated page " + hashlib.sha256(url.encode()).hexdigest()
         if self._cache is None:
-            return await self._fetched(url)
-        kept = self._cache
+            return await self._fetch(url)
+        cache = self._cache
 
         async def fetch() -> WebPage:
-            stored = await kept.get(key)
+            stored = await cache.get(key)
             with suppress(ValidationError):
                 return WebPage.model_validate(stored)
             with suppress(ValidationError):
@@ -127,39 +127,39 @@ class PageReader:
                 if abs(time.time() - failure.at) < _FORGIVEN:  # later: the clock was set back
                     raise PageError(failure.reason)
             try:
-                fetched_page = await self._fetched(url)
+                fetched_page = await self._fetch(url)
             except _UnreachableError as error:
                 failure = _FailedFetch(reason=str(error), at=time.time())
-                await kept.put(key, failure.model_dump(mode="json"))
+                await cache.put(key, failure.model_dump(mode="json"))
                 raise
-            await kept.put(key, fetched_page.model_dump(mode="json"))
+            await cache.put(key, fetched_page.model_dump(mode="json"))
             return fetched_page
 
-        web_page: WebPage = await kept.single_flight.join(key, fetch)
+        web_page: WebPage = await cache.single_flight.join(key, fetch)
         return web_page
 
-    async def _fetched(self, url: str) -> WebPage:
+    async def _fetch(self, url: str) -> WebPage:
         with foreign(f"{_host(url)} could not be read", PageError):
             return await self._read(url)
 
     async def _read(self, url: str) -> WebPage:
-        answer, url = await self._followed(url)
+        answer, url = await self._follow(url)
         kind = answer.headers.get("content-type", "")
         try:
-            read = await read_apart(answer.data, kind)
+            page_text = await read_apart(answer.data, kind)
         except PageError as error:
             raise PageError(f"{_host(url)} sent what cannot be read: {error}") from None
-        text, title = storable(read.text.replace("\0", "")), storable(read.title)
+        text, title = storable(page_text.text.replace("\0", "")), storable(page_text.title)
         if not text.strip():
             raise PageError(f"{_host(url)} sent a page without text")
         day = datetime.now(UTC).date().isoformat()
-        return WebPage(text=text, url=url, title=title, date=read.date, fetched=day)
+        return WebPage(text=text, url=url, title=title, date=page_text.date, fetched=day)
 
-    async def _followed(self, url: str) -> tuple[_PageReply, str]:
+    async def _follow(self, url: str) -> tuple[_PageReply, str]:
         for _ in range(_REDIRECTS + 1):
             parts = checked_url(url)
             origin = f"{parts.scheme}://{parts.netloc}"
-            async with self._turn(parts.netloc):
+            async with self._wait_for_turn(parts.netloc):
                 if not (await self._rules(origin)).can_fetch(AGENT, url):
                     raise RefusedPageError(
                         f"{_host(url)} does not want this page to be read by programs"
@@ -177,11 +177,11 @@ class PageReader:
 
     async def _rules(self, origin: str) -> RobotFileParser:
         """Read a site's robots.txt once: none means all is allowed, an error that nothing is."""
-        kept, since = self._robots.get(origin, (None, 0.0))
-        if isinstance(kept, RobotFileParser):
-            return kept
-        if kept is not None and time.monotonic() - since < _FORGIVEN:
-            raise type(kept)(str(kept))
+        known_rules, since = self._robots.get(origin, (None, 0.0))
+        if isinstance(known_rules, RobotFileParser):
+            return known_rules
+        if known_rules is not None and time.monotonic() - since < _FORGIVEN:
+            raise type(known_rules)(str(known_rules))
         if len(self._robots) >= _SITES:
             self._robots.clear()
         try:
@@ -208,7 +208,7 @@ class PageReader:
         return rules
 
     @asynccontextmanager
-    async def _turn(self, host: str) -> AsyncIterator[None]:
+    async def _wait_for_turn(self, host: str) -> AsyncIterator[None]:
         """Wait until nobody else reads a page of this host, and a pause is over."""
         loop = asyncio.get_running_loop()
         locks = self._hosts.setdefault(loop, defaultdict(asyncio.Lock))
@@ -229,13 +229,13 @@ class PageReader:
                 ) as pool,
                 pool.stream("GET", url, headers=_HEADERS) as response,
             ):
-                given = {
+                headers = {
                     name.decode("latin-1").lower(): value.decode("latin-1")
                     for name, value in response.headers
                 }
-                pieces, packed = response.aiter_stream(), given.get("content-encoding")
+                pieces, packed = response.aiter_stream(), headers.get("content-encoding")
                 body = await collected(pieces, _BYTES, _host(url), packed)
-                return _PageReply(response.status, given, body)
+                return _PageReply(response.status, headers, body)
         except UnparsableAnswerError as error:
             raise RefusedPageError(str(error).partition(", and")[0]) from None
         except (httpcore.NetworkError, httpcore.ProtocolError, ValueError) as error:
@@ -256,7 +256,7 @@ class PageReader:
 
 @cache
 def web_pages(settings: Settings) -> PageReader:
-    """Return what reads web pages, the same for all detectors of this process.
+    """Return the reader of web pages that all detectors of this process share.
 
     Raises:
         StoreError: the cache cannot be used.

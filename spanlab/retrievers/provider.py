@@ -1,4 +1,4 @@
-"""What a search service wants and answers, and the request for a query."""
+"""How a search service is asked and how it answers, and the request for a query."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LONGEST: Final = 2_000  # characters, URL-encoded up to 18,000; servers take 8,
 
 
 class ServiceRequest(NamedTuple):
-    """What is sent: by GET, or by POST if there is a body. ``link`` is where a title leads to."""
+    """A request: by GET, or by POST with a body; ``link`` is the form of pages' addresses."""
 
     url: str
     body: dict[str, JsonValue] | None
@@ -48,10 +48,6 @@ def _no_date(_last: date) -> dict[str, JsonValue]:
 
 def _no_language(_code: str) -> dict[str, JsonValue]:
     return {}
-
-
-def _it_counts(_answer: JsonValue, _url: str) -> str | None:
-    return None
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ class SearchService:
         header: carries the key: ``Authorization`` after the word Bearer, any other alone.
         read: makes JSON of an answer's text; a ValueError says that it is none.
         then: ``then(answer, url)`` is the address of the answer that counts, where the first one
-            only says what was found; None if it counts itself.
+            only says what was found (None if that is nothing); None where the first one counts.
         posts: whether parameters go as JSON by POST.
         query: the parameter with the query; ``number`` that with the number of results.
         most: results that one request gives at most.
@@ -92,7 +88,7 @@ class SearchService:
     needs_key: bool = True
     header: str = "Authorization"
     read: Callable[[str], JsonValue] = storable_json
-    then: Callable[[JsonValue, str], str | None] = _it_counts
+    then: Callable[[JsonValue, str], str | None] | None = None
     posts: bool = False
     query: str = "q"
     number: str = ""
@@ -121,7 +117,7 @@ class SearchService:
             else "the address of its API",
         }
 
-    def asked(self, k: int) -> int:
+    def number_to_ask(self, k: int) -> int:
         """Return how many results to ask for where ``k`` are wanted."""
         return min(max(k, FEWEST), self.most)
 
@@ -146,18 +142,18 @@ class SearchService:
         """
         code = query.language.partition("-")[0].lower()
         code = code if code.isalpha() and len(code) == 2 else ""
-        wanted: dict[str, JsonValue] = {self.query: query.text, **self.fixed, **named}
+        parameters: dict[str, JsonValue] = {self.query: query.text, **self.fixed, **named}
         if self.number:
-            wanted[self.number] = query.k
+            parameters[self.number] = query.k
         if query.before is not None:
-            wanted |= self.before(query.before - timedelta(days=1))
+            parameters |= self.before(query.before - timedelta(days=1))
         if code:
-            wanted |= self.language(code)
+            parameters |= self.language(code)
         place = address.replace("{language}", code or "en")
         link = self.link.replace("{language}", code or "en")
         if "{wiki}" in link:
             link = link.replace("{wiki}", place.rpartition("/")[0])
         if self.posts:
-            return ServiceRequest(place, wanted, link)
-        sign = "&" if "?" in place else "?"
-        return ServiceRequest(f"{place}{sign}{urlencode(wanted, quote_via=quote)}", None, link)
+            return ServiceRequest(place, parameters, link)
+        url = f"{place}{'&' if '?' in place else '?'}{urlencode(parameters, quote_via=quote)}"
+        return ServiceRequest(url, None, link)

@@ -1,4 +1,4 @@
-"""Other queries than the question: one for every claim of the answer, and all of them in English.
+"""Queries in place of the question: one for every claim of the answer, or in English.
 
 What the question never asked for is looked up too. Huang et al. (2025), UCSC at SemEval-2025
 Task 3, "context from claims": the queries are made of the claims of the answer.
@@ -63,7 +63,7 @@ class ClaimQueries:
         """Return the claims of the answer; the question where the answer claims nothing."""
         if not item.answer.strip():
             return (question_of(item),)
-        written = await predict(
+        prediction = await predict(
             self._write,
             self._lm,
             question=item.question,
@@ -71,7 +71,7 @@ class ClaimQueries:
             language="English" if self._english else "that of the answer",
             most=self._most,
         )
-        texts = dict.fromkeys(" ".join(claim.split()) for claim in written.claims)
+        texts = dict.fromkeys(" ".join(claim.split()) for claim in prediction.claims)
         language = "en" if self._english else item.lang
         claims = [SearchQuery(text, language=language) for text in texts if text]
         return tuple(claims[: self._most]) or (question_of(item),)

@@ -1,4 +1,4 @@
-"""The JSON of search results, whoever's it is, as passages; and when a passage was published.
+"""Search results in JSON, of any service, as passages; and the day a page was published.
 
 Of a web page's date only what the page says of itself counts: its metadata, JSON-LD, or a ``time``
 element. A day that merely stands in its text, in an address or a comment to it may be of anything,
@@ -118,13 +118,13 @@ def _passages(
             if url is None and link and title:
                 url = link.replace("{title}", quote(title.replace(" ", "_"), "/:()',"))
             date = _text(result, (shape.date,) if shape.date else _DATE)
-            yield Passage(text=text, title=title, url=url, date=date and stated(date))
+            yield Passage(text=text, title=title, url=url, date=date and without_age(date))
 
 
 def _plain(text: str | None) -> str | None:
-    from spanlab.retrievers.html import page
+    from spanlab.retrievers.html import read_html
 
-    return text and page(text.encode(), "utf-8").text
+    return text and read_html(text.encode(), "utf-8").text
 
 
 def _text(result: JsonValue, paths: Sequence[str]) -> str | None:
@@ -164,7 +164,7 @@ _AGO = re.compile(r"(\d{1,4}|an?) (minute|hour|day|week|month|year)s? ago", re.I
 _DAYS = {"minute": 0, "hour": 0, "day": 1, "week": 7, "month": 28, "year": 365}  # at least
 
 
-def stated(text: str, today: date | None = None) -> str:
+def without_age(text: str, today: date | None = None) -> str:
     """Return a date as it is kept: an age as the latest day it may mean, all else as it is.
 
     Args:
@@ -196,15 +196,15 @@ def latest_day(text: str) -> date | None:
     iso = _ISO.match(text)
     if iso:
         year, month, day = (int(part) if part else None for part in iso.groups())
-        return _last(year, month, day)
-    written = _DAY_FIRST.search(text) or _MONTH_FIRST.search(text)
-    if written is None or written["month"][:3] not in _MONTHS:
+        return _last_day(year, month, day)
+    match = _DAY_FIRST.search(text) or _MONTH_FIRST.search(text)
+    if match is None or match["month"][:3] not in _MONTHS:
         return None
-    day = int(written["day"]) if written["day"] else None
-    return _last(int(written["year"]), 1 + _MONTHS.index(written["month"][:3]), day)
+    day = int(match["day"]) if match["day"] else None
+    return _last_day(int(match["year"]), 1 + _MONTHS.index(match["month"][:3]), day)
 
 
-def _last(year: int | None, month: int | None, day: int | None) -> date | None:
+def _last_day(year: int | None, month: int | None, day: int | None) -> date | None:
     try:
         if year is None or month is None:
             return None if year is None else date(year, 12, 31)
@@ -240,7 +240,7 @@ _PART: Final = re.compile(r"\d{4}(-\d{2})?")  # of a date: a year, or a month of
 
 
 class PageDate:
-    """What a page has stated so far; metadata outweighs JSON-LD, and that a ``time`` element.
+    """The day of publication that a page states; metadata outweighs JSON-LD, and that ``time``.
 
     Of ``time`` elements one that is marked as the day of publication outweighs the first one.
     """
@@ -256,22 +256,22 @@ class PageDate:
         """The day (ISO), or the month or year if no more is stated; None if nothing is."""
         return self._metadata or self._linked or self._marked_time or self._time
 
-    def element(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Take the attributes of an element, by names in lower case."""
+    def read_element(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Note the day that an element states; its attributes by names in lower case."""
         keys = {_SEPARATORS.sub("", attributes.get(key, "").lower()) for key in _KEYS}
-        written = attributes.get("datetime") or attributes.get("content", "")
+        date_text = attributes.get("datetime") or attributes.get("content", "")
         if name == "meta":
             if self._metadata is None and keys & _PUBLISHED:
-                self._metadata = stated_day(written)
+                self._metadata = stated_day(date_text)
         elif keys & {"datepublished", "pubdate"} or _MARKS & set(
             attributes.get("class", "").lower().split()
         ):
-            self._marked_time = self._marked_time or stated_day(written)
+            self._marked_time = self._marked_time or stated_day(date_text)
         elif name == "time" and self._time is None:
-            self._time = stated_day(written)
+            self._time = stated_day(date_text)
 
-    def linked_data(self, text: str) -> None:
-        """Take the text of a script with JSON-LD."""
+    def read_linked_data(self, text: str) -> None:
+        """Note the day that a script with JSON-LD states."""
         for pattern in _LINKED:
             match = pattern.search(text)
             if self._linked is None and match is not None:
@@ -291,7 +291,7 @@ def stated_day(text: str, today: date | None = None) -> str | None:
     """
     text = _YEAR_FIRST.sub(r"\1-\2-\3", text.strip(), count=1)
     day = latest_day(text)
-    last = (today or datetime.now(UTC).date()) + timedelta(days=1)
+    last_day = (today or datetime.now(UTC).date()) + timedelta(days=1)
     if _PART.fullmatch(text):
-        return text if day is not None and _FIRST.year <= day.year <= last.year else None
-    return day.isoformat() if day is not None and _FIRST <= day <= last else None
+        return text if day is not None and _FIRST.year <= day.year <= last_day.year else None
+    return day.isoformat() if day is not None and _FIRST <= day <= last_day else None

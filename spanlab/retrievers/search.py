@@ -1,4 +1,4 @@
-"""Asking a plain search-results API: one address, one key, results as JSON, paid for once."""
+"""Asking a search API whose results are JSON; each search is paid for once."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from spanlab.errors import ConfigurationError, ModelError, UnavailableError
 from spanlab.inbound import collected, reply_limit
 from spanlab.lm.cache import AnswerCache
 from spanlab.lm.failures import (
-    ServerReport,
+    EndpointVariables,
     failure_of,
     no_answer_in_time,
     no_connection,
     quoted,
     translate,
-    words_of,
 )
 from spanlab.lm.meter import Meter
+from spanlab.lm.reports import ServerReport, words_of
 from spanlab.lm.usage import Usage
 from spanlab.redaction import hidden, redact
 from spanlab.retrievers.addresses import AGENT, certificates
@@ -87,25 +87,25 @@ class SearchApi:
     async def search(self, query: SearchQuery) -> RetrievedPassages:
         """Ask the API for a query, on one line."""
         endpoint, k = self._endpoint, query.k or self._k
-        query = replace(query, text=endpoint.cut(query.text), k=endpoint.asked(k))
+        query = replace(query, text=endpoint.cut(query.text), k=endpoint.number_to_ask(k))
         request = endpoint.request(query)
         shape = endpoint.shape.model_dump(mode="json")
         place: list[JsonValue] = ["search", request.url, request.body, shape]
 
         async def fetch() -> tuple[Passage, ...]:
-            async with self._counted():
+            async with self._count_search():
                 ask = partial(self._ask, request)
-                return await insist(ask, self._judge, endpoint.retries, before=self._turn)
+                return await retry(ask, self._judge, endpoint.retries, before=self._wait_for_turn)
 
         passages = await self._fetched.passages(place, fetch)
         return RetrievedPassages((query.text,), tuple(filter(query.admits, passages))[:k])
 
-    async def _turn(self) -> None:
+    async def _wait_for_turn(self) -> None:
         if self._endpoint.rate is not None:
-            await pace_of(self._endpoint.host, self._endpoint.rate).turn()
+            await pace_of(self._endpoint.host, self._endpoint.rate).wait_for_turn()
 
     @asynccontextmanager
-    async def _counted(self) -> AsyncIterator[None]:
+    async def _count_search(self) -> AsyncIterator[None]:
         """Count a search: within the budget before it starts, and with its price afterwards."""
         await self._meter.admit("searches")
         used = Usage(failed=1)
@@ -137,7 +137,7 @@ class SearchApi:
             service = endpoint.provider
             if service is None:
                 return passages_of(answer, endpoint.shape)
-            if place := service.then(answer, request.url):
+            if service.then is not None and (place := service.then(answer, request.url)):
                 answer = await self._answer(client, place, None)
         shape, markup = service.shape, service.markup
         return passages_of(answer, shape, markup=markup, link=request.link, sign=service.sign)
@@ -181,9 +181,8 @@ class SearchApi:
         if isinstance(error, TimeoutError):
             return FailedAttempt(no_answer_in_time(host, self._endpoint.timeout), again=True)
         if isinstance(error, httpx.TransportError):
-            text = str(no_connection(host, error))
-            text = text.replace("OPENAI_BASE_URL", address)
-            return FailedAttempt(UnavailableError(text), again=True)
+            unreachable = no_connection(host, error, EndpointVariables(address=address))
+            return FailedAttempt(UnavailableError(str(unreachable)), again=True)
         failure = translate(error)
         words = redact(f"{host}: {failure}")
         return FailedAttempt(
@@ -200,7 +199,7 @@ class FailedAttempt:
     after: float | None = None
 
 
-async def insist(
+async def retry(
     attempt: Callable[[], Awaitable[_T]],
     judge: Callable[[Exception], FailedAttempt],
     retries: int,
@@ -255,7 +254,7 @@ _PASSAGES = TypeAdapter(tuple[Passage, ...])
 
 
 class RetrievalCache:
-    """Passages by what was asked.
+    """Keeps the passages that searches found.
 
     Args:
         cache: where they are kept; without one, nothing is.
@@ -267,28 +266,28 @@ class RetrievalCache:
     async def passages(
         self, key: Sequence[JsonValue], fetch: Callable[[], Awaitable[tuple[Passage, ...]]]
     ) -> tuple[Passage, ...]:
-        """Return what ``key`` has found before, or fetch it and keep it, also if it is nothing.
+        """Return the passages kept under ``key``, or fetch and keep them, also if there are none.
 
         Whoever asks the same at the same time waits for the one answer.
 
         Args:
-            key: all that the answer depends on, without any key.
+            key: all that the answer depends on, without any API key.
             fetch: asks; if it raises, nothing is kept.
         """
         if self._cache is None:
             return await fetch()
-        kept = self._cache
+        cache = self._cache
         place = "passages " + hashlib.sha256(json.dumps(key).encode()).hexdigest()
 
         async def read_or_fetch() -> tuple[Passage, ...]:
-            kept_passages = _read(await kept.get(place))
-            if kept_passages is not None:
-                return kept_passages
+            known_passages = _read(await cache.get(place))
+            if known_passages is not None:
+                return known_passages
             passages = await fetch()
-            await kept.put(place, {"passages": _PASSAGES.dump_python(passages, mode="json")})
+            await cache.put(place, {"passages": _PASSAGES.dump_python(passages, mode="json")})
             return passages
 
-        passages: tuple[Passage, ...] = await kept.single_flight.join(place, read_or_fetch)
+        passages: tuple[Passage, ...] = await cache.single_flight.join(place, read_or_fetch)
         return passages
 
 
@@ -310,7 +309,7 @@ class SearchPace:
     _next: float = 0.0
     _lock: Lock = field(default_factory=Lock)
 
-    async def turn(self) -> None:
+    async def wait_for_turn(self) -> None:
         """Wait until the next search may begin."""
         with self._lock:
             now = time.monotonic()

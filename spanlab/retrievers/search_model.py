@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
 
-from spanlab.errors import MissingKeyError, ModelError, UsageError
+from spanlab.errors import MissingKeyError, UsageError
 from spanlab.lm.building import endpoint_client
 from spanlab.lm.cache import AnswerCache
 from spanlab.lm.choice import ModelChoice, TokenPrice
+from spanlab.lm.failures import EndpointVariables
 from spanlab.lm.meter import Meter
 from spanlab.retrievers.base import PER_SEARCH, RetrievedPassages, SearchQuery
 from spanlab.retrievers.search import RetrievalCache
 from spanlab.schema import Passage
-from spanlab.settings import EndpointSettings, ModelSettings, WebSearchSettings
+from spanlab.settings import WebSearchSettings
 
 if TYPE_CHECKING:
     from dspy.lm15 import Response
@@ -80,7 +81,7 @@ class SearchModelRetriever:
 
 
 def passages(answer: SearchAnswer, model: str, k: int) -> tuple[Passage, ...]:
-    """Return what a search model said and read as passages.
+    """Return the answer of a search model and its sources as passages.
 
     Marks such as ``[2]`` stay in the answer; below it stands which page each of them means.
 
@@ -119,10 +120,11 @@ def _passage(source: CitedSource) -> list[Passage]:
 
 
 ENDPOINT = WebSearchSettings().search_base_url
-_NAMES = {
-    EndpointSettings.variable("base_url"): WebSearchSettings.variable("search_base_url"),
-    ModelSettings.variable("model"): WebSearchSettings.variable("search_model"),
-}
+_VARIABLES = EndpointVariables(
+    model=WebSearchSettings.variable("search_model"),
+    address=WebSearchSettings.variable("search_base_url"),
+    price=WebSearchSettings.variable("price_search"),
+)
 
 
 @dataclass(frozen=True)
@@ -182,8 +184,7 @@ class SearchModel:
     def __init__(self, choice: ModelChoice, meter: Meter) -> None:
         if choice.base_url == ENDPOINT and not os.environ.get(choice.api_key_env, "").strip():
             raise MissingKeyError(f"no key for {choice.host}: set {choice.api_key_env}")
-        price = WebSearchSettings.variable("price_search")
-        self._client = endpoint_client(choice, meter, price_variable=price)
+        self._client = endpoint_client(choice, meter, variables=_VARIABLES)
         self.choice = choice
 
     def __repr__(self) -> str:
@@ -208,11 +209,7 @@ class SearchModel:
         if before is not None and "sonar" in model:
             limit = {"search_before_date_filter": f"{before:%m/%d/%Y}"}
             request = replace(request, config=replace(request.config, extensions=limit))
-        try:
-            response = await self._client.complete(request)
-        except ModelError as error:
-            raise _renamed(error) from None
-        return _answer(response)
+        return _answer(await self._client.complete(request))
 
 
 def _answer(response: Response) -> SearchAnswer:
@@ -232,8 +229,10 @@ def _sources(body: Mapping[str, Any], annotations: list[Any]) -> tuple[CitedSour
             _source(source) if isinstance(source, dict) else CitedSource(url=str(source).strip())
             for source in cited
         )
-    noted = (note.get("url_citation") for note in annotations if isinstance(note, dict))
-    return tuple(dict.fromkeys(_source(result) for result in noted if isinstance(result, dict)))
+    page_links = (note.get("url_citation") for note in annotations if isinstance(note, dict))
+    return tuple(
+        dict.fromkeys(_source(result) for result in page_links if isinstance(result, dict))
+    )
 
 
 def _source(result: dict[str, Any]) -> CitedSource:
@@ -249,11 +248,3 @@ def _source(result: dict[str, Any]) -> CitedSource:
         date=text("date", "last_updated"),
         snippet=text("snippet", "content", "text"),
     )
-
-
-def _renamed(error: ModelError) -> ModelError:
-    """Let the advice in an error name the variables that searching is configured by."""
-    text = str(error)
-    for old, new in _NAMES.items():
-        text = text.replace(old, new)
-    return type(error)(text)

@@ -1,4 +1,4 @@
-"""Where passages come from, as people set it."""
+"""The options that say where passages come from."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ SOURCE_KINDS: Final[Mapping[str, SourceKind]] = {
 
 @cache
 def source_kinds() -> Mapping[str, SourceKind]:
-    """Return the kinds by name, with the retrievers that installed packages bring."""
+    """Return the kinds of sources by name, with the retrievers that installed packages bring."""
     names = sorted(offered(GROUP).keys() - SOURCE_KINDS.keys())
     about = "Brought by an installed package."
     return {**SOURCE_KINDS, **{name: SourceKind(name, about, _SEARCHED) for name in names}}

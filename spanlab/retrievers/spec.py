@@ -135,7 +135,7 @@ class SearchSpec(_SearchSource):
         from spanlab.retrievers.search import SearchApi
 
         cache = answer_cache(settings, "retrieval")
-        return SearchApi(self.endpoint(), cache, self.k, meter, self.provider or "")
+        return SearchApi(self.endpoint(), cache, k=self.k, meter=meter, name=self.provider or "")
 
     def price(self) -> float:
         """Return what a search costs in US dollars.
@@ -146,7 +146,7 @@ class SearchSpec(_SearchSource):
         return price_per_search(PROVIDERS[self.provider] if self.provider else None)
 
     def endpoint(self) -> SearchEndpoint:
-        """Return where it is asked.
+        """Return the endpoint of the search service.
 
         Raises:
             UsageError: no address or key is named, or something in the environment is unusable.
@@ -165,8 +165,8 @@ class PackageSpec(_SearchSource):
     def _open(self, meter: Meter, settings: Settings) -> Retriever:
         create = brought(GROUP, self.name, "retriever")
         with foreign(f"the retriever {self.name!r} cannot be made", UsageError):
-            made: Retriever = create(self.k)
-            return made
+            package_retriever: Retriever = create(self.k)
+            return package_retriever
 
 
 _SPECS: dict[str, type[_SourceSpec]] = {
@@ -188,8 +188,8 @@ def _of_one_kind(fields: object) -> object:
     if kind == "given" and (fields.get("queries") == "claims" or fields.get("translate")):
         raise ValueError("the given passages are not asked for: no claims, no translation")
     own = _SPECS[kind].model_fields if kind in _SPECS else _FIELDS
-    kept = {name: fields[name] for name in fields if name in own or name not in _FIELDS}
-    return {"kind": kind} | kept
+    own_fields = {name: fields[name] for name in fields if name in own or name not in _FIELDS}
+    return {"kind": kind} | own_fields
 
 
 RetrieverSpec = Annotated[
@@ -266,15 +266,15 @@ def retriever(spec: RetrieverSpec, meter: Meter, settings: Settings) -> Retrieve
         InputError: the index cannot be used.
         StoreError: the cache cannot be used.
     """
-    opened = spec._open(meter, settings)
+    source = spec._open(meter, settings)
     if isinstance(spec, GivenSpec) or (spec.queries == "question" and not spec.translate):
-        return opened
+        return source
     choice = spec.writer or ModelChoice.read(role=WRITER)
     lm = language_model(choice, meter, cache=answer_cache(settings, "models"))
     if spec.queries == "claims":
         from spanlab.retrievers.queries import ClaimQueries
 
-        return ClaimQueries(opened, lm, english=spec.translate)
+        return ClaimQueries(source, lm, english=spec.translate)
     from spanlab.retrievers.queries import EnglishQueries
 
-    return EnglishQueries(opened, lm)
+    return EnglishQueries(source, lm)

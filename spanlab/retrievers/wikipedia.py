@@ -10,7 +10,7 @@ from spanlab.errors import PageError
 from spanlab.lm import answer_cache
 from spanlab.retrievers.base import SearchQuery
 from spanlab.retrievers.endpoint import SearchEndpoint
-from spanlab.retrievers.html import page
+from spanlab.retrievers.html import read_html
 from spanlab.retrievers.provider import SearchService
 from spanlab.retrievers.providers import PROVIDERS
 from spanlab.retrievers.results import ResultShape
@@ -79,11 +79,11 @@ class Wikipedia:
     def __init__(self, settings: Settings) -> None:
         endpoint, cache = SearchEndpoint.of("wikipedia"), answer_cache(settings, "retrieval")
 
-        def asking(provider: SearchService) -> SearchApi:
-            of_articles = replace(endpoint, provider=provider, shape=provider.shape)
-            return SearchApi(of_articles, cache, name="wikipedia")
+        def search_api(provider: SearchService) -> SearchApi:
+            article_endpoint = replace(endpoint, provider=provider, shape=provider.shape)
+            return SearchApi(article_endpoint, cache, name="wikipedia")
 
-        self._search, self._article, self._facts = map(asking, (_SEARCH, _ARTICLE, _FACTS))
+        self._search, self._article, self._facts = map(search_api, (_SEARCH, _ARTICLE, _FACTS))
 
     async def related(self, title: str, language: str) -> tuple[Passage, ...]:
         """Return the articles that are most like one, with a part of each."""
@@ -99,14 +99,14 @@ class Wikipedia:
 
     async def summary(self, title: str, language: str) -> Passage:
         """Return what an article says before its first heading; raises as ``article`` does."""
-        whole = await self.article(title, language)
-        return _with(whole, _HEADING.split(whole.text, maxsplit=1)[0])
+        article = await self.article(title, language)
+        return _with(article, _HEADING.split(article.text, maxsplit=1)[0])
 
     async def sections(self, title: str, language: str) -> Passage:
         """Return an article's headings, one a line, indented by level; raises as ``article``."""
-        whole = await self.article(title, language)
-        headings = (f"{'  ' * (len(at[1]) - 2)}{at[2]}" for at in _HEADING.finditer(whole.text))
-        return _with(whole, "\n".join(headings) or "It has no sections.")
+        article = await self.article(title, language)
+        headings = (f"{'  ' * (len(at[1]) - 2)}{at[2]}" for at in _HEADING.finditer(article.text))
+        return _with(article, "\n".join(headings) or "It has no sections.")
 
     async def section(self, title: str, section: str, language: str) -> Passage:
         """Return one section of an article, with those inside it.
@@ -114,18 +114,18 @@ class Wikipedia:
         Raises:
             PageError: there is no such article, or no such section; says which there are.
         """
-        whole = await self.article(title, language)
-        headings = list(_HEADING.finditer(whole.text))
-        wanted = section.strip().casefold()
-        begin = next((heading for heading in headings if heading[2].casefold() == wanted), None)
+        article = await self.article(title, language)
+        headings = list(_HEADING.finditer(article.text))
+        name = section.strip().casefold()
+        begin = next((heading for heading in headings if heading[2].casefold() == name), None)
         if begin is None:
-            there = ", ".join(heading[2] for heading in headings) or "none"
+            names = ", ".join(heading[2] for heading in headings) or "none"
             raise PageError(
-                f"{whole.title!r} has no section {section[:100]!r} (there are: {there})"
+                f"{article.title!r} has no section {section[:100]!r} (there are: {names})"
             )
         later = headings[headings.index(begin) + 1 :]
         end = next((heading.start() for heading in later if len(heading[1]) <= len(begin[1])), None)
-        return _with(whole, whole.text[begin.start() : end])
+        return _with(article, article.text[begin.start() : end])
 
     async def facts(self, title: str, language: str) -> Passage:
         """Return the rows of an article's infobox, each as ``name: value``.
@@ -170,4 +170,4 @@ def _rows(markup: str) -> list[str]:
 
 
 def _plain(markup: str) -> str:
-    return " ".join(page(markup.encode(), "utf-8").text.split())
+    return " ".join(read_html(markup.encode(), "utf-8").text.split())

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from spanlab.detectors.ucsc.revise import revision_in
 from spanlab.detectors.ucsc.system import FactJudgement, UnsupportedPart
 from spanlab.lm.adapters import ChatAnswers, JsonAnswers
-from spanlab.lm.parsing import PROSE, told_apart
+from spanlab.lm.parsing import PROSE, split_reply
 
 
 class Find(dspy.Signature):
@@ -161,7 +161,7 @@ def test_what_a_model_repeats_without_end_is_given_up_soon(piece: str) -> None:
     for signature in (Find, Write):
         for answer in (piece * 60_000, f"[[ ## parts ## ]]\n{PARTS[:-1]}{piece * 60_000}."):
             with suppress(AdapterParseError):
-                ChatAnswers().parse(signature, told_apart(answer).answer)
+                ChatAnswers().parse(signature, split_reply(answer).answer)
             revision_in("It was built in 1889.", answer, "")
 
 

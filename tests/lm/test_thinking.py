@@ -10,7 +10,7 @@ from model_task import Task, marked
 
 from spanlab.errors import UnparsableAnswerError
 from spanlab.lm import Meter, ModelChoice, translate
-from spanlab.lm.parsing import told_apart
+from spanlab.lm.parsing import split_reply
 from spanlab.testing import ModelServer, ScriptedReply, say
 
 DRAFT = 'Say [[ ## answer ## ]]\n5\nor {"answer": "6"}'
@@ -53,7 +53,7 @@ MENTION = "[[ ## answer ## ]]\nThe tag <think>so</think> ends."
     ],
 )
 def test_reasoning_is_told_from_the_answer(text: str, answer: str) -> None:
-    said = told_apart(text)
+    said = split_reply(text)
     assert said.answer == answer
     assert said.thoughts in text
 

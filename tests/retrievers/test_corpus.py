@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from spanlab.errors import InputError
-from spanlab.retrievers.corpus import CorpusDocument, documents
-from spanlab.retrievers.html import page
+from spanlab.retrievers.corpus import CorpusDocument, read_documents
+from spanlab.retrievers.html import read_html
 
 
 def test_json_lines(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_json_lines(tmp_path: Path) -> None:
         '{"text": "Two\\u2028lines.", "views": 3}\n',
         encoding="utf-8-sig",
     )
-    assert list(documents(corpus)) == [
+    assert list(read_documents(corpus)) == [
         CorpusDocument("One.", "7", "T", "https://a.example", "2024"),
         CorpusDocument("Two\u2028lines.", f"{corpus}:4"),
     ]
@@ -30,7 +30,7 @@ def test_json_lines(tmp_path: Path) -> None:
 def test_packed_json_lines(tmp_path: Path) -> None:
     corpus = tmp_path / "c.jsonl.gz"
     corpus.write_bytes(gzip.compress(b'{"text": "One."}\n'))
-    assert [document.text for document in documents(corpus)] == ["One."]
+    assert [document.text for document in read_documents(corpus)] == ["One."]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_wrong_line_is_named(tmp_path: Path, line: str, message: str) -> None:
     corpus = tmp_path / "c.jsonl"
     corpus.write_text(f'{{"text": "fine"}}\n{line}\n', encoding="utf-8")
     with pytest.raises(InputError, match=message):
-        list(documents(corpus))
+        list(read_documents(corpus))
 
 
 def test_a_directory_in_order_and_in_any_encoding(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_directory_in_order_and_in_any_encoding(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text(" ")
     (tmp_path / "ignored.pdf").write_bytes(b"%PDF")
     (tmp_path / "sub" / "d.html").write_text("<title>T</title><p>Breite", encoding="utf-8")
-    assert [(each.text, each.title, each.source) for each in documents(tmp_path)] == [
+    assert [(each.text, each.title, each.source) for each in read_documents(tmp_path)] == [
         ("Größe", "a", "a.txt"),
         ("# Höhe", "b", "b.md"),
         ("Länge", "c", "c.TXT"),
@@ -69,24 +69,24 @@ def test_a_directory_in_order_and_in_any_encoding(tmp_path: Path) -> None:
 def test_an_encoding_is_guessed_from_enough_text(tmp_path: Path) -> None:
     text = "Эйфелева башня — металлическая башня в центре Парижа. Её высота 330 метров. " * 5
     (tmp_path / "a.txt").write_bytes(text.encode("cp1251"))
-    assert [each.text for each in documents(tmp_path)] == [text]
+    assert [each.text for each in read_documents(tmp_path)] == [text]
 
 
 def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"\x00\x01\x02")
     with pytest.raises(InputError, match=r"a\.txt: the file is not text"):
-        list(documents(tmp_path))
+        list(read_documents(tmp_path))
 
 
 def test_a_directory_without_texts_and_a_missing_file_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no files to index; expected: files ending in \.txt"):
-        list(documents(tmp_path))
+        list(read_documents(tmp_path))
     with pytest.raises(InputError, match=r"nowhere\.jsonl: there is no such file"):
-        list(documents(tmp_path / "nowhere.jsonl"))
+        list(read_documents(tmp_path / "nowhere.jsonl"))
 
 
 def test_a_page_without_its_machinery() -> None:
-    found = page(
+    found = read_html(
         b"""<!doctype html><html><head><title>The
         tower</title><link rel="canonical" href="https://a.example/tower"><style>p{}</style></head>
         <body><nav><a>Home</a></nav><h1>Tower</h1><p>It is <b>330</b>
@@ -114,7 +114,7 @@ def test_a_page_without_its_machinery() -> None:
     ],
 )
 def test_pages_as_they_are_found(data: bytes, text: str) -> None:
-    assert page(data).text == text
+    assert read_html(data).text == text
 
 
 @pytest.mark.parametrize(
@@ -131,11 +131,11 @@ def test_pages_as_they_are_found(data: bytes, text: str) -> None:
 )
 def test_a_page_costs_its_length_whatever_its_markup(unit: bytes, text: str) -> None:
     """A reader whose cost grows with the square would take hours for these."""
-    found = page(b"<body>" + unit * 100_000).text
+    found = read_html(b"<body>" + unit * 100_000).text
 
     assert found.startswith(text)
     assert bool(found) == bool(text)
 
 
 def test_a_quoted_attribute_may_hold_markup() -> None:
-    assert page(b"""<p title="a > b <i>" data-x='<p>"no"</p>'>yes</p>""").text == "yes"
+    assert read_html(b"""<p title="a > b <i>" data-x='<p>"no"</p>'>yes</p>""").text == "yes"

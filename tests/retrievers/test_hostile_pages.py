@@ -18,7 +18,7 @@ from wire import HOSTILE, MIB, wire
 from spanlab import processes
 from spanlab.errors import PageError
 from spanlab.retrievers import page_text
-from spanlab.retrievers.html import decoded
+from spanlab.retrievers.html import decode_page
 from spanlab.retrievers.page_text import read_page
 from spanlab.retrievers.pages import PageReader, WebPage
 
@@ -301,7 +301,7 @@ def test_an_encoding_that_no_browser_knows_is_none(name: bytes, head: bytes) -> 
 def test_markup_that_opens_metadata_without_end_is_read_at_once() -> None:
     """The declared encoding was looked for in a time that grew with the square: 17 s."""
     begun = time.process_time()
-    assert decoded(b"<p>tall</p>" + b"<meta \xff" * 600_000).startswith("<p>tall</p><meta")
+    assert decode_page(b"<p>tall</p>" + b"<meta \xff" * 600_000).startswith("<p>tall</p><meta")
     assert time.process_time() - begun < 5
 
 

@@ -26,7 +26,7 @@ from spanlab.retrievers import SearchQuery, SearchSpec, retriever
 from spanlab.retrievers.endpoint import SearchEndpoint
 from spanlab.retrievers.provider import ProviderName
 from spanlab.retrievers.providers import PROVIDERS, WEB
-from spanlab.retrievers.results import stated
+from spanlab.retrievers.results import without_age
 from spanlab.retrievers.search import SearchApi
 from spanlab.schema import Passage
 from spanlab.settings import Settings
@@ -369,7 +369,7 @@ def test_searches_are_spaced_as_a_plan_wants_it(
     ],
 )
 def test_an_age_becomes_the_latest_day_it_may_mean(text: str, kept: str) -> None:
-    assert stated(text, date(2024, 5, 10)) == kept
+    assert without_age(text, date(2024, 5, 10)) == kept
 
 
 @pytest.mark.parametrize("path", ["", "/", "/search", "/own/search", "/own"])

@@ -17,7 +17,7 @@ from pydantic import Field
 from spanlab.detectors.common.context import PromptContext, context, query_steps
 from spanlab.detectors.common.evidence import explained
 from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
-from spanlab.lm.values import Judged, Prob, ReplyModel, Text, Texts, has, named
+from spanlab.lm.values import Judged, Prob, ReplyModel, Text, Texts, field_value, has_field
 from spanlab.mappers import ModelQuote, load
 from spanlab.schema import Annotation, Demo, Item, RemarkStep
 
@@ -203,7 +203,7 @@ class UnsupportedPart(ReplyModel):
     @classmethod
     def is_one(cls, given: Mapping[str, object]) -> bool:
         """Say whether an object quotes anything."""
-        return has(given, "text")
+        return has_field(given, "text")
 
 
 class AtomicFact(ReplyModel):
@@ -215,7 +215,7 @@ class AtomicFact(ReplyModel):
     @classmethod
     def is_one(cls, given: Mapping[str, object]) -> bool:
         """Say whether an object states anything."""
-        return has(given, "fact")
+        return has_field(given, "fact")
 
 
 class FactJudgement(ReplyModel):
@@ -229,4 +229,4 @@ class FactJudgement(ReplyModel):
     @classmethod
     def is_one(cls, given: Mapping[str, object]) -> bool:
         """Say whether an object decides anything."""
-        return bool(named(given, "look_up") or named(given, "verdict"))
+        return bool(field_value(given, "look_up") or field_value(given, "verdict"))

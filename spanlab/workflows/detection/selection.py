@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, JsonValue
 from spanlab.detectors import DetectorSpec, EnsembleSpec, Spec, asks_models, entry_of
 from spanlab.errors import UsageError
 from spanlab.lm import DetectorModelOptions, ModelChoice
-from spanlab.lm.choice import pairs
+from spanlab.lm.choice import parse_pairs
 from spanlab.options import OptionModel, option
 from spanlab.retrievers import GivenSpec, PassageSource, RetrieverSpec
 
@@ -32,7 +32,7 @@ def _option_pairs(options: object) -> object:
 def _model_option_pairs(options: object) -> object:
     if isinstance(options, Mapping) or not isinstance(options, Sequence):
         return options
-    return pairs(map(str, options), "--model-option")
+    return parse_pairs(map(str, options), "--model-option")
 
 
 DetectorOption = Annotated[Mapping[str, JsonValue], BeforeValidator(_option_pairs)]

@@ -12,7 +12,7 @@ from spanlab.detectors.entry import options_of
 from spanlab.errors import UnnamedModelError, UsageError
 from spanlab.lm import DetectorModelOptions, ModelChoice, ModelOptions, TokenPrice
 from spanlab.lm.building import dspy_has_model
-from spanlab.lm.choice import addressed, of_environment
+from spanlab.lm.choice import options_for, options_of_environment
 from spanlab.options import Option, options_in
 from spanlab.retrievers import GivenSpec, PassageSource, RetrieverSpec, WebSpec, specified
 from spanlab.retrievers.search_model import search_choice
@@ -211,8 +211,8 @@ def _with_options(
 ) -> ModelChoice:
     """Return a model with the options that were chosen for a role which is no detector's."""
     general, chosen = (
-        addressed(options, ("", role)).chosen
-        for options in (of_environment(environ), choice.model_options)
+        options_for(options, ("", role)).chosen
+        for options in (options_of_environment(environ), choice.model_options)
     )
     return model.model_copy(update=general | model.chosen | chosen)
 
@@ -239,7 +239,7 @@ def _check_addresses(options: Mapping[str, JsonValue], specs: Iterable[DetectorS
             )
         if name == "thinking" and not owners[owner]:
             raise UsageError(f"{key!r}: a detector thinks first, or does not, in all its roles")
-    addressed({key.rpartition(".")[2]: value for key, value in options.items()}, ("",))
+    options_for({key.rpartition(".")[2]: value for key, value in options.items()}, ("",))
 
 
 def _check_required(spec: DetectorSpec) -> None:
