@@ -23,7 +23,7 @@ from optimizers.strategies import (
 )
 from spanlab.detectors import entry_of
 from spanlab.schema import Item, Unit
-from spanlab.workflows.detection.estimate import ModelDemand, detecting, retrieving
+from spanlab.workflows.detection.estimate import ModelDemand, detector_demands, retriever_demands
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
@@ -79,10 +79,10 @@ def estimate_search(store: Store, request: Optimisation) -> SearchEstimate:
     if search.folds and search.target is None:
         split_in_folds(examples, search.folds, search.seed)  # says so if there are too few
     plan = plan_search(search, len(examples))
-    demands = [list(detecting(_answer(example), search.detector)) for example in examples]
+    demands = [list(detector_demands(_answer(example), search.detector)) for example in examples]
     source = search.detector.retriever
     items = {example.item.id: example.item for example in examples}.values()
-    retrieval = [call for item in items if source for call in retrieving(item, source)]
+    retrieval = [call for item in items if source for call in retriever_demands(item, source)]
     effort = SearchEffort(
         trials=plan.trials,
         task_calls=round(

@@ -73,11 +73,11 @@ class PromptTuner:
             UsageError: there are too few items.
             SpanlabError: the search cannot go on; says why.
         """
-        parts = self.parts(examples)
-        scores = [self.fold(number, part) for number, part in enumerate(parts, start=1)]
+        parts = self.split(examples)
+        scores = [self.run_fold(number, part) for number, part in enumerate(parts, start=1)]
         return self.finish(examples, scores)
 
-    def parts(self, examples: Sequence[LabelledItem]) -> tuple[DataFold, ...]:
+    def split(self, examples: Sequence[LabelledItem]) -> tuple[DataFold, ...]:
         """Split the items into folds, each with items to train on and items to hold out.
 
         Of a search for one language only that language's items are held out. One that trains on
@@ -108,7 +108,7 @@ class PromptTuner:
             for part in parts
         )
 
-    def fold(self, number: int, part: DataFold) -> FoldScores:
+    def run_fold(self, number: int, part: DataFold) -> FoldScores:
         """Search on a fold's training items, and score both prompts on its held-out items.
 
         Args:

@@ -17,16 +17,16 @@ HARMLESS = """
     metrics_of optimisation_of tunable tunable_members progress_in_words state_in_words summary_of
     has_login invitation_page log_table login_secrets role_table state_of token_table
     agreement_over_time agreement_table day_table label_shares label_table pace pace_table
-    verdict_table item_scores calibration_table claim_measures claim_table language_table
-    pair_table score_table usual error_tables judges read_table check_reviewer has_reviewed
-    colour_of last_checks model_environment server_names session_model ask_servers
-    request_of usual_concurrency is_ensemble model_fields models_of remarks_on specifications
-    allowed_hosts estimate_items typical_cost in_folders save_upload split_sources unpack_contexts
-    preview_import detection_of_samples rejects_as_jsonl model_field certificate_html
-    parse_certificate corrected_table history_table held_out_table measured mark_html marked_html
-    check_adjudicator log_json take_over_logs revision_pieces suggestions trails
-    fetched_checkpoints plan_in_words usage_in_words start_embedded_worker jobs_by_id under_way
-    guide_page guide_pages search_guide in_days test_in_words remind_table responses_in_words
+    verdict_table item_scores calibration_table claim_measures claim_table language_table pair_table
+    score_table default_annotators error_tables judges read_table check_reviewer has_reviewed
+    colour_of last_checks model_environment server_names session_model ask_servers request_of
+    usual_concurrency is_ensemble model_fields models_of remarks_on specifications allowed_hosts
+    estimate_items typical_cost in_folders save_upload split_sources unpack_contexts preview_import
+    detection_of_samples rejects_as_jsonl model_field certificate_html parse_certificate
+    corrected_table history_table held_out_table held_out_in_brief mark_html marked_html
+    check_adjudicator log_json take_over_logs revision_pieces suggestions trails fetched_checkpoints
+    plan_in_words usage_in_words start_embedded_worker jobs_by_id under_way guide_page guide_pages
+    search_guide in_days test_in_words remind_table responses_in_words
 """.split()  # noqa: SIM905 - a hundred names
 # Where a store is opened for its owner: to be bound to who is there, or to know who that is.
 JOBS = importlib.import_module("spanlab.jobs")

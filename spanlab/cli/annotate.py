@@ -168,7 +168,7 @@ def annotate_files(
     bounds = {"concurrency": limits.concurrency, "budget": limits.budget, "events": limits.events}
     request = request_of("files", specs, **bounds)
     stream = FileRun.of(request)
-    _write(stream.annotated(records), job, annotator=specs[-1].signs, task="annotating")
+    _write(stream.annotate(records), job, annotator=specs[-1].signs, task="annotating")
     if stream.spent is not None:
         console.say(str(stream.spent))
     if any(asks_models(spec.detector) for spec in request.specs):

@@ -235,7 +235,7 @@ def campaign(
     from spanlab.datasets.read_options import mapping_in
     from spanlab.results import as_csv
     from spanlab.workflows.analysis.people import oversee, remind_table
-    from spanlab.workflows.campaigns import change_known, leaving
+    from spanlab.workflows.campaigns import change_known, describe_leaving
     from spanlab.workflows.campaigns import let_in as let_person_in
     from spanlab.workflows.datasets import open_store
 
@@ -244,7 +244,7 @@ def campaign(
         if known:
             change_known(store, dataset, rules)
         if take_back is not None:
-            announcement = leaving(store, dataset, take_back)
+            announcement = describe_leaving(store, dataset, take_back)
             if not yes:
                 raise UsageError(f"{announcement} Add --yes to do it.")
             console.say(announcement)

@@ -175,7 +175,7 @@ def list_() -> None:
 
     if not encoders.fetched_checkpoints():
         console.say("none was fetched yet: spanlab encoder fetch ORGANISATION/NAME")
-    for checkpoint_name, origin in encoders.fetched():
+    for checkpoint_name, origin in encoders.fetched_with_origin():
         size = checkpoint_name.weights.stat().st_size / 2**20
         labels = ", ".join(checkpoint_name.labels) or "labels without names, or none"
         typer.echo(f"{origin.name}  {origin.commit[:12]}  {size:,.1f} MiB  {labels}")

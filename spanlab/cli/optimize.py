@@ -18,7 +18,7 @@ from spanlab.errors import UnderWayError, UsageError
 from spanlab.figures import counted
 from spanlab.jobs import JobState
 from spanlab.settings import Settings
-from spanlab.workflows.programs import registry, worth
+from spanlab.workflows.programs import held_out_in_words, registry
 from spanlab.workflows.programs import use as let_use
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def run(request: Optimisation, *, use: bool, again: bool) -> None:
     if view.search is None or view.search.program is None:
         raise UsageError(f"job {job_id} has saved no program")
     program = programs.load(view.search.program)
-    console.say(worth(program.held_out))
+    console.say(held_out_in_words(program.held_out))
     if use and program.held_out is not None and program.held_out.better:
         console.say(f"{let_use(program.name)} uses {program.name}")
     console.say(f"spanlab programs show {program.name}")

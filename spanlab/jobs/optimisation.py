@@ -124,10 +124,10 @@ async def _fold(
     job_id: str, request: dict[str, Any], pinned: Pinned, number: int
 ) -> dict[str, Any]:
     def work(tuner: PromptTuner, examples: list[LabelledItem]) -> dict[str, Any]:
-        parts = tuner.parts(examples)
+        parts = tuner.split(examples)
         if number > len(parts):
             return {}
-        return tuner.fold(number, parts[number - 1]).model_dump(mode="json")
+        return tuner.run_fold(number, parts[number - 1]).model_dump(mode="json")
 
     return await _run_watched(job_id, request, pinned, work, fold=number)
 

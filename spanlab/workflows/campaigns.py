@@ -135,7 +135,7 @@ def check_begun(store: Store, dataset: str, person: str, item: str) -> None:
         raise UsageError("this dataset has a test before anybody begins: open Review to do it")
 
 
-def leaving(store: Store, dataset: str, person: str) -> str:
+def describe_leaving(store: Store, dataset: str, person: str) -> str:
     """Describe the effect of taking items back from a person.
 
     Raises:

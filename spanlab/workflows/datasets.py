@@ -236,7 +236,7 @@ def _list_names(names: Iterable[str]) -> str:
 _REPORT_EVERY = 1000  # items between two calls of `on_progress`
 
 
-def reported(
+def with_progress(
     records: Iterable[Record],
     on_progress: Callable[[int], None] | None,
     every: int = _REPORT_EVERY,

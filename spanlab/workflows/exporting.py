@@ -19,7 +19,7 @@ from spanlab.errors import InputError, StoreError
 from spanlab.schema import Permission, Record, SharedProcess
 from spanlab.workflows.analysis.rate_tally import with_measurement
 from spanlab.workflows.analysis.rates import fields_of, model_field
-from spanlab.workflows.datasets import check_annotators, reported, summary_of
+from spanlab.workflows.datasets import check_annotators, summary_of, with_progress
 from spanlab.workflows.export_choice import REPORT, VERIFIER_DATA, ExportChoice
 from spanlab.workflows.report import write_report
 from spanlab.workflows.report_head import Overview, overview_of
@@ -62,7 +62,7 @@ def export_dataset(
     """
     store.require(Permission.EXPORT, dataset)
     only = _only_annotator(store, dataset, choice)
-    records = reported(_records(store, dataset, choice), on_progress)
+    records = with_progress(_records(store, dataset, choice), on_progress)
     is_whole = choice.format not in _OWN or not isinstance(target, Path)  # else it comes here again
     if is_whole:
         # The owner gets their data off a disk that is full.
@@ -158,7 +158,7 @@ def overview_dataset(
         if not choice.annotators or name in choice.annotators
     }
     by = model_field(fields_of(store, dataset)) or "lang"
-    records = reported(_records(store, dataset, choice), on_progress)
+    records = with_progress(_records(store, dataset, choice), on_progress)
     overview = overview_of(records, kinds, by)
     plan = summary.settings.measurement
     if overview.rates is None or plan is None or plan.annotator not in kinds:

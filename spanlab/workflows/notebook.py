@@ -268,7 +268,7 @@ def _as_detector(candidate: Any) -> Detector | LocalDetector:
 
 
 def _annotate_all(run: FileRun, records: Iterable[Record]) -> Iterator[Record]:
-    for record in run.annotated(records):
+    for record in run.annotate(records):
         if run.spent is not None:
             raise run.spent
         yield record

@@ -25,7 +25,7 @@ from spanlab.scorers import compare as compare_scores
 from spanlab.scorers import score as score_labels
 from spanlab.scorers.report import score_by
 from spanlab.workflows.analysis.comparison import DatasetComparison, compare_records
-from spanlab.workflows.analysis.rate_tally import RateTally, usual
+from spanlab.workflows.analysis.rate_tally import RateTally, default_annotators
 from spanlab.workflows.analysis.rates import RateReport
 from spanlab.workflows.analysis.score_files import ScoreEvaluation, difference_table
 from spanlab.workflows.detection.selection import DetectorSelection
@@ -210,7 +210,7 @@ def rates(
     """
     items = list(records)
     kinds = _kinds(items)
-    names = tuple(_kinds(items, annotators)) if annotators else usual(kinds)
+    names = tuple(_kinds(items, annotators)) if annotators else default_annotators(kinds)
     if not names:
         names_known = ", ".join(kinds) or "none yet"
         raise UsageError(f"say whose labels count: annotators=[…]; there are: {names_known}")

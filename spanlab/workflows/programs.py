@@ -133,7 +133,7 @@ def program_table(programs: ProgramRegistry) -> ResultTable:
         rows=tuple(
             (
                 *("*" if programs.users(program.name) else "", program.name, program.owner),
-                *(program.metric, measured(program.held_out), program.task_model),
+                *(program.metric, held_out_in_brief(program.held_out), program.task_model),
                 program.created[:16].replace("T", " "),
             )
             for program in programs
@@ -157,7 +157,7 @@ def program_tables(program: TunedProgram) -> tuple[ResultTable, ...]:
         **({"note": program.note} if program.note else {}),
     }
     origin = fact_table("program", f"Program {program.name}", facts)
-    origin = origin.model_copy(update={"remarks": (worth(program.held_out),)})
+    origin = origin.model_copy(update={"remarks": (held_out_in_words(program.held_out),)})
     return (origin,) if program.held_out is None else (origin, held_out_table(program.held_out))
 
 
@@ -178,7 +178,7 @@ def held_out_table(held_out: HeldOut) -> ResultTable:
     )
 
 
-def worth(held_out: HeldOut | None) -> str:
+def held_out_in_words(held_out: HeldOut | None) -> str:
     """Return a program's result on held-out items in words and figures."""
     if held_out is None:
         return "not measured on held-out items: whether it is better is unknown"
@@ -198,7 +198,7 @@ def worth(held_out: HeldOut | None) -> str:
     )
 
 
-def measured(held_out: HeldOut | None) -> str:
+def held_out_in_brief(held_out: HeldOut | None) -> str:
     """Return a tuned prompt's result on held-out items: ``0.400 → 0.500, not beyond chance``."""
     if held_out is None:
         return "not measured"

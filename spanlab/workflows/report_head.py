@@ -13,7 +13,7 @@ from spanlab.results import Column, ResultTable, as_html
 from spanlab.schema import AnnotatorKind, Record, Status
 from spanlab.workflows.analysis.comparison import DatasetComparison, compare_records
 from spanlab.workflows.analysis.comparison_tables import ANNOTATOR, ScoredAnnotator, score_table
-from spanlab.workflows.analysis.rate_tally import RateTally, usual
+from spanlab.workflows.analysis.rate_tally import RateTally, default_annotators
 from spanlab.workflows.analysis.rates import MOST_GROUPS, RateReport
 
 _PEOPLE = 20  # whose scores are shown
@@ -166,7 +166,7 @@ def overview_of(records: Iterable[Record], kinds: Mapping[str, AnnotatorKind], b
     """
     gold = next((name for name, kind in kinds.items() if kind is AnnotatorKind.GOLD), None)
     tally = _DatasetTally()
-    rates = RateTally(by, kinds, usual(kinds) or tuple(kinds))
+    rates = RateTally(by, kinds, default_annotators(kinds) or tuple(kinds))
     comparison = compare_records(_told(records, tally, rates), dict(kinds), gold)
     return Overview(
         at=datetime.now(UTC),

@@ -100,7 +100,7 @@ def first_item(
     for queue in (unfinished, replace(query, limit=1)):
         rows = store.page(dataset, queue).rows
         first = rows[0].item_id if rows else None
-        if first is None or not holders(store, dataset, query, first):
+        if first is None or not reserve_item(store, dataset, query, first):
             item_id = first
         else:
             item_id = _find_free(store, dataset, queue, first, step=1)
@@ -109,7 +109,7 @@ def first_item(
     return None
 
 
-def holders(store: Store, dataset: str, query: QueueQuery, item_id: str) -> tuple[str, ...]:
+def reserve_item(store: Store, dataset: str, query: QueueQuery, item_id: str) -> tuple[str, ...]:
     """Reserve an item for the reviewer of a queue that reserves, unless enough others have it.
 
     Returns:
@@ -123,7 +123,7 @@ def holders(store: Store, dataset: str, query: QueueQuery, item_id: str) -> tupl
     return store.reserve(dataset, item_id, query.reviewer, query.max_annotators + 1)
 
 
-def assigned(store: Store, dataset: str, reviewer: str, item_id: str) -> tuple[str, ...]:
+def assignees(store: Store, dataset: str, reviewer: str, item_id: str) -> tuple[str, ...]:
     """Return the names of those to whom an item is assigned; empty if the reviewer is among them.
 
     Raises:
@@ -173,7 +173,7 @@ def _iterate_undecided(
     finished = store.finished(dataset)
     decided = {item.item_id for item in finished if item.annotator == query.reviewer}
     for item_id in sample:
-        if item_id not in decided and not holders(store, dataset, query, item_id):
+        if item_id not in decided and not reserve_item(store, dataset, query, item_id):
             own_review = store.review(dataset, item_id, query.reviewer, AnnotatorKind.PERSON)
             if own_review.state.status is Status.NOT_ANNOTATED:
                 yield item_id
@@ -330,6 +330,6 @@ def _find_free(
             neighbour = sample[at] if 0 <= at < len(sample) else None
         else:
             neighbour = store.neighbour(dataset, query, item_id, step)
-        if neighbour is None or not holders(store, dataset, query, neighbour):
+        if neighbour is None or not reserve_item(store, dataset, query, neighbour):
             return neighbour
         item_id = neighbour

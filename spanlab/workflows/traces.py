@@ -142,7 +142,9 @@ class DiffPiece:
     text: str
 
 
-def traced(store: Store, dataset: str, item_id: str, annotator: str) -> TracedAnnotation | None:
+def traced_annotation(
+    store: Store, dataset: str, item_id: str, annotator: str
+) -> TracedAnnotation | None:
     """Return an annotation with its trace; None if it or its item is gone."""
     try:
         record = store.record(dataset, item_id)

@@ -154,7 +154,7 @@ def bookkeeping(items: int) -> None:
         with Store.open(settings) as store:
             write(store.records("d", annotators=()), source)
         began = time.perf_counter()
-        write(FileRun.of(asked, settings).annotated(read(source)), settings.home / "out.jsonl")
+        write(FileRun.of(asked, settings).annotate(read(source)), settings.home / "out.jsonl")
         files = time.perf_counter() - began
     print(
         f"{items:,} items of a detector that does nothing: {(items - 40) / job:,.0f} items/s as a "

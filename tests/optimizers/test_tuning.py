@@ -123,7 +123,7 @@ def test_items_that_read_alike_are_judged_by_their_own_labels(
     others = GoldAnswers(read(samples), noise=better_when_asked())
     gold.script(lambda ask: nothing if item.answer in ask.text else others(ask))
     tuner, _ = ready(trials=2)
-    scores = tuner.fold(1, DataFold(tuple(examples[1:]), twins))
+    scores = tuner.run_fold(1, DataFold(tuple(examples[1:]), twins))
     assert dict(zip(scores.ids, scores.before, strict=True)) == {"right": 1.0, "wrong": 0.0}
 
 

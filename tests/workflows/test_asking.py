@@ -121,7 +121,7 @@ def test_only_a_few_records_are_held_at_once() -> None:
 
     request = request_of("records", [DetectorSpec(detector="ucsc-extract")], concurrency=2)
     stream = FileRun.of(request)
-    done = stream.annotated(source())
+    done = stream.annotate(source())
     next(done)
     assert read <= 10
     assert len(list(done)) == 59

@@ -259,7 +259,7 @@ BLIND: dict[str, Attempt] = {  # beside these, an annotator who reviews blind
     "searches what Ben wrote": _table(text=SECRET),
     "filters by Ben's label": _table(label=SECRET),
     "orders by what others said": _table(order="disagreement"),
-    "reads traces past the editor": lambda mine: traces.traced(mine, "ours", "a", BEN),
+    "reads traces past the editor": lambda mine: traces.traced_annotation(mine, "ours", "a", BEN),
     "reads the record": lambda mine: open_record(mine, "ours", "a"),
     "reads as Ben in a store for Ben": _disguised(BEN, shown=False),
     "reads as if shown once done": _disguised("Anna", shown=True),

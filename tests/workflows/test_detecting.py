@@ -65,7 +65,7 @@ def test_memory_stays_flat_however_long_the_stream_is() -> None:
             yield record
 
     stream = FileRun.own(Picky(set()))
-    done = stream.annotated(source())
+    done = stream.annotate(source())
     next(done)
     assert read <= 5
     assert len(list(done)) == 199

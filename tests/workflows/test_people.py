@@ -19,8 +19,8 @@ from spanlab.workflows.campaigns import (
     begin_test,
     change_known,
     check_begun,
+    describe_leaving,
     entrance_of,
-    leaving,
     let_in,
 )
 from spanlab.workflows.datasets import summary_of
@@ -103,7 +103,7 @@ def test_the_lead_sees_what_each_has_left_how_well_they_mark_and_whom_to_remind(
     later = datetime.now(UTC) + timedelta(days=3)
     assert [row[0] for row in remind_table(found, later).rows] == ["Cleo", "Ben", "Ada"]
     assert remind_table(found, later).rows[1][3] == 3
-    before = leaving(store, "d", "Ben")
+    before = describe_leaving(store, "d", "Ben")
     assert "4 items of Ben, assigned and not finished" in before
     assert "stays and counts (0 items)" in before
     store.take_back("d", "Ben")
@@ -111,7 +111,7 @@ def test_the_lead_sees_what_each_has_left_how_well_they_mark_and_whom_to_remind(
     assert sum(who.left or 0 for who in after.people) == 11
     assert after.people[1].warning.startswith("left")
     with pytest.raises(NotFoundError, match="Dan"):
-        leaving(store, "d", "Dan")
+        describe_leaving(store, "d", "Dan")
 
 
 def test_a_test_on_known_items_comes_before_anything_else(store: Store) -> None:

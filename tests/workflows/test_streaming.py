@@ -44,7 +44,7 @@ def test_records_come_out_in_order_with_new_annotations_for_old(
         lambda ask: fail(400) if "Number 2 " in ask.text else say(NOTHING, delay=0.01)
     )
     made = stream(tmp_path, concurrency=4)
-    done = list(made.annotated(records(12)))
+    done = list(made.annotate(records(12)))
     assert [record.item.id for record in done] == [f"i{n}" for n in range(12)]
     assert {tuple(a.annotator for a in record.annotations) for record in done} == {
         ("anna", "ucsc-extract")
@@ -60,7 +60,7 @@ def test_a_spent_budget_lets_the_rest_through_as_it_was(
 ) -> None:
     model_server.script(lambda ask: say(NOTHING))
     made = stream(tmp_path, concurrency=1, budget={"calls": 2})
-    done = list(made.annotated(records(4)))
+    done = list(made.annotate(records(4)))
     notes = [record.by("ucsc-extract") for record in done]
     assert [said is not None and said.status is Status.DONE for said in notes] == [
         True,
@@ -91,7 +91,7 @@ def test_items_end_done_or_failed_with_their_cause_whatever_each_call_meets(
     spec = DetectorSpec(detector="ucsc-extract", model=model)
     settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path}/none.db")
     made = FileRun.of(request_of("files", [spec], concurrency=64), settings)
-    done = list(made.annotated(records(3 * len(KINDS))))
+    done = list(made.annotate(records(3 * len(KINDS))))
     for number, record in enumerate(done):
         said, words = record.annotations[1], MODES[KINDS[number % len(KINDS)]].fails_with
         if words:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Evidence, Item, Passage, Record, Span
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.workflows.traces import revision_pieces, traced
+from spanlab.workflows.traces import revision_pieces, traced_annotation
 
 SIGNS = {"same": "=", "deleted": "-", "inserted": "+"}
 
@@ -96,8 +96,8 @@ def test_a_trace_comes_with_the_evidence_of_its_spans_and_claims_once(tmp_path: 
     settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
     with Store.open(settings) as store:
         store.import_records("set", [Record(item=item, annotations=(annotation,))])
-        found = traced(store, "set", "a", "d")
+        found = traced_annotation(store, "set", "a", "d")
         assert found is not None
         assert found.evidence() == (quote,)
-        assert traced(store, "set", "a", "nobody") is None
-        assert traced(store, "set", "gone", "d") is None
+        assert traced_annotation(store, "set", "a", "nobody") is None
+        assert traced_annotation(store, "set", "gone", "d") is None

@@ -23,7 +23,7 @@ from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_ta
 from spanlab.ui.views.reviewer import seen_store
 from spanlab.workflows.analysis.claims import MEASURES, ClaimComparison, ScoredClaims, verdict_table
 from spanlab.workflows.analysis.comparison_tables import claim_measures, claim_table
-from spanlab.workflows.analysis.rate_tally import rates, usual
+from spanlab.workflows.analysis.rate_tally import default_annotators, rates
 from spanlab.workflows.analysis.rates import MEASURES as RATES
 from spanlab.workflows.analysis.rates import RateGroup, RateReport, fields_of, model_field
 from spanlab.workflows.analysis.reasonings import (
@@ -164,7 +164,9 @@ def show_rates(summary: DatasetSummary) -> None:
         names = choose_annotators(
             summary.annotators,
             key=f"rates-{summary.name}",
-            default=usual({annotator.name: annotator.kind for annotator in summary.annotators}),
+            default=default_annotators(
+                {annotator.name: annotator.kind for annotator in summary.annotators}
+            ),
             label="Annotators",
         )
     if not names:

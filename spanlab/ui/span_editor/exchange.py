@@ -174,9 +174,9 @@ def _collect_lacking(
     assigned: tuple[str, ...] = ()
     holders: tuple[str, ...] = ()
     if item in reviews:  # also what was asked for by name is reserved, or it is said who has it
-        holders = review.holders(store, place.dataset, place.query, item)
+        holders = review.reserve_item(store, place.dataset, place.query, item)
         if not place.adjudicating:
-            assigned = review.assigned(store, place.dataset, place.reviewer, item)
+            assigned = review.assignees(store, place.dataset, place.reviewer, item)
         if reviews[item].state.status is not Status.NOT_ANNOTATED:
             holders = assigned = ()
     beside = [name for name in (item if sent.near else None, sent.ahead) if name]
@@ -200,7 +200,9 @@ def _read_trace(store: Store, place: ReviewQueue, request: TraceWanted) -> dict[
     if review.has_item(store, place.dataset, request.item):
         record = _open_item(store, place, request.item).record
         if record.by(request.annotator) is not None:
-            traced_annotation = traces.traced(store, place.dataset, request.item, request.annotator)
+            traced_annotation = traces.traced_annotation(
+                store, place.dataset, request.item, request.annotator
+            )
     return {
         "item": request.item,
         "annotator": request.annotator,

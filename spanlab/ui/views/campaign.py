@@ -10,7 +10,7 @@ from spanlab.ui.comparisons import campaign_of
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.ui.results.tables import csv_button, show_table
 from spanlab.workflows.analysis.people import CampaignOverview, oversee, remind_table
-from spanlab.workflows.campaigns import leaving, let_in
+from spanlab.workflows.campaigns import describe_leaving, let_in
 
 
 def page() -> None:
@@ -78,7 +78,7 @@ def _offer_actions(overview: CampaignOverview) -> None:
 def _take_back(dataset: str, people: list[str]) -> None:
     person = st.selectbox("From whom", people, key="taken-from")
     with errors_shown():
-        announcement = leaving(store(), dataset, person)
+        announcement = describe_leaving(store(), dataset, person)
         st.write(plain(announcement))
         if st.button("Take them back", type="primary"):
             store().take_back(dataset, person)

@@ -14,7 +14,7 @@ from spanlab.schema import Demo, HeldOut, PromptChange, TunedPredictor, TunedPro
 from spanlab.ui.common import actor, plain
 from spanlab.ui.messages import errors_shown, show_error
 from spanlab.ui.results.tables import show_grid
-from spanlab.workflows.programs import held_out_table, measured, registry, take, unuse, use
+from spanlab.workflows.programs import held_out_in_brief, held_out_table, registry, take, unuse, use
 
 _CHANGED = "spanlab.program-changed"
 _LINES = {"+": "green", "-": "red"}
@@ -140,7 +140,7 @@ def _draw_card(program: TunedProgram, everybody: list[TunedProgram]) -> None:
 
 
 def _describe_program(program: TunedProgram) -> str:
-    worth = f"{program.metric} {measured(program.held_out)}"
+    worth = f"{program.metric} {held_out_in_brief(program.held_out)}"
     return (
         f"{program.detector} · {worth} · {program.task_model} · "
         f"{counted(program.items, 'item')} of {program.dataset} ({program.labels}) · "

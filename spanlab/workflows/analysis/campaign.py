@@ -27,7 +27,7 @@ from spanlab.scorers.agreement import AlphaInterval, ItemMarks, alpha_interval, 
 from spanlab.scorers.calibration import UNLABELLED
 from spanlab.storage import FinishedItem, Store
 from spanlab.workflows.analysis.comparison import sample_records
-from spanlab.workflows.datasets import reported, summary_of
+from spanlab.workflows.datasets import summary_of, with_progress
 
 _REPORT_EVERY = 100  # items between two calls of `on_progress`
 
@@ -118,7 +118,7 @@ def campaign(
     compared: dict[str, list[float]] = defaultdict(list)
     gold: set[str] = set()
     looked_at = 0
-    for record in reported(sample_records(store, dataset, limit), on_progress, _REPORT_EVERY):
+    for record in with_progress(sample_records(store, dataset, limit), on_progress, _REPORT_EVERY):
         looked_at += 1
         marks[record.item.id] = rated(record, people)
         _count(labels, record, marks[record.item.id])

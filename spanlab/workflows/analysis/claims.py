@@ -105,7 +105,7 @@ class ClaimTally:
         self._verdicts += verdicts.values()
         gold = claims_by_annotator.pop(self._reference or "", {})
         for name, claims in claims_by_annotator.items():
-            self._judged[name] += judged(record.item.id, gold, claims)
+            self._judged[name] += pair_verdicts(record.item.id, gold, claims)
         if gold:
             for annotation in record.annotations:
                 self._searched[annotation.annotator].update(_searched(annotation.trace))
@@ -276,7 +276,7 @@ def by_text(claims: Iterable[Claim]) -> dict[str, Claim]:
     return {" ".join(claim.text.split()): claim for claim in claims}
 
 
-def judged(
+def pair_verdicts(
     item: str, gold: Mapping[str, Claim], predicted: Mapping[str, Claim]
 ) -> list[JudgedClaim]:
     """Pair the gold verdicts on an item's claims with predicted ones, by the claims' text.
@@ -287,7 +287,7 @@ def judged(
         predicted: the claims of a prediction, by text; a missing one has no verdict.
     """
     return [
-        _judged(item, claim, predicted.get(text))
+        _pair_verdict(item, claim, predicted.get(text))
         for text, claim in gold.items()
         if claim.verdict is not None
     ]
@@ -298,7 +298,7 @@ def _joined(gold: _Claims, predicted: _Claims) -> list[JudgedClaim]:
         claim
         for item, claims in gold.items()
         if item in predicted
-        for claim in judged(item, claims, predicted[item])
+        for claim in pair_verdicts(item, claims, predicted[item])
     ]
     if not claims_judged:
         raise InputError(
@@ -309,7 +309,7 @@ def _joined(gold: _Claims, predicted: _Claims) -> list[JudgedClaim]:
     return claims_judged
 
 
-def _judged(item: str, gold: Claim, predicted: Claim | None) -> JudgedClaim:
+def _pair_verdict(item: str, gold: Claim, predicted: Claim | None) -> JudgedClaim:
     assert gold.verdict is not None
     if predicted is None or predicted.verdict is None:
         return JudgedClaim(item, gold.verdict, None)

@@ -32,7 +32,7 @@ from spanlab.scorers.raters import ALPHAS, MATCHED, QuestionAgreement, ResponseT
 from spanlab.storage import Store
 from spanlab.workflows.analysis.claims import ClaimComparison, ClaimTally
 from spanlab.workflows.analysis.comparison_tables import AgreedOn, ScoredAnnotator, alpha_table
-from spanlab.workflows.datasets import check_annotators, reported, summary_of
+from spanlab.workflows.datasets import check_annotators, summary_of, with_progress
 
 EVERYTHING = "mark everything"
 NOTHING = "mark nothing"
@@ -154,7 +154,7 @@ def compare_dataset(
     """
     summary = summary_of(store, dataset)
     check_annotators(summary, [] if reference is None else [reference])
-    records = reported(sample_records(store, dataset, limit), on_progress, _REPORT_EVERY)
+    records = with_progress(sample_records(store, dataset, limit), on_progress, _REPORT_EVERY)
     kinds = summary.kinds
     comparison = compare_records(records, kinds, reference, summary.settings)
     return replace(comparison, n_items=summary.n_items)

@@ -27,7 +27,7 @@ from spanlab.workflows.analysis.rates import (
     fields_of,
     values_of,
 )
-from spanlab.workflows.datasets import check_annotators, reported, summary_of
+from spanlab.workflows.datasets import check_annotators, summary_of, with_progress
 from spanlab.workflows.measuring.measurement import measure
 
 _NO_RATE: Final = (
@@ -77,13 +77,13 @@ def rates(
     """
     summary = summary_of(store, dataset)
     kinds = summary.kinds
-    names = tuple(annotators) or usual(kinds)
+    names = tuple(annotators) or default_annotators(kinds)
     if not names:
         names_known = ", ".join(kinds) or "none yet"
         raise UsageError(f"say whose labels count; {dataset!r} has the annotators: {names_known}")
     check_annotators(summary, names)
     tally = RateTally(field, kinds, names, store.labels(dataset) if field == LABEL else ())
-    for record in reported(store.records(dataset), on_progress, _REPORT_EVERY):
+    for record in with_progress(store.records(dataset), on_progress, _REPORT_EVERY):
         tally.add(record)
         if len(tally.values) > MOST_GROUPS:
             raise UsageError(f"{field} has more than {MOST_GROUPS} values: choose another field")
@@ -189,7 +189,7 @@ class RateTally:
         )
 
 
-def usual(kinds: Mapping[str, AnnotatorKind]) -> tuple[str, ...]:
+def default_annotators(kinds: Mapping[str, AnnotatorKind]) -> tuple[str, ...]:
     """Return the annotators whose labels count by default.
 
     Args:

@@ -18,7 +18,7 @@ from spanlab.schema import Annotation, AnnotatorKind, Item, ReasoningTraceStep, 
 from spanlab.scorers import AnswerScore, MeanDifference, paired, score_answer
 from spanlab.storage import Store
 from spanlab.workflows.analysis.score_files import difference_cells
-from spanlab.workflows.datasets import reported
+from spanlab.workflows.datasets import with_progress
 
 METHODS: Final = {"none": "No verification", "self": "Self-verification", "safe": "SAFE"}
 _ERRORS: Final = frozenset(map(str, ErrorType))
@@ -80,7 +80,7 @@ class MethodResult:
         counts.forced = int(bool(outcome.get("forced")))
         if "judged" in outcome:
             counts.judged = (1, int(bool(outcome["judged"])))
-        score = scored(item)
+        score = score_reasoning(item)
         if score is not None:
             counts.scores[question_of(item)] = score
             if record.finished or outcome.get("verification") != "none":
@@ -256,7 +256,7 @@ def reasoning_results(
     """
     tried: dict[str, dict[str, MethodResult]] = {}
     judges: dict[str, MethodResult] = {}
-    for record in reported(store.records(dataset), on_progress, _REPORT_EVERY):
+    for record in with_progress(store.records(dataset), on_progress, _REPORT_EVERY):
         way = outcome_of(record.item).get("verification")
         if way in METHODS:
             tried.setdefault(question_of(record.item), {})[str(way)] = MethodResult.of(record)
@@ -298,7 +298,7 @@ def question_of(item: Item) -> str:
     return item.id.removesuffix(f"/{outcome_of(item).get('verification')}")
 
 
-def scored(item: Item) -> AnswerScore | None:
+def score_reasoning(item: Item) -> AnswerScore | None:
     """Return the score of a reasoning's answer; None without one, or without right answers."""
     answer, right = outcome_of(item).get("answer"), right_answers(item)
     return None if answer is None or not right else score_answer(str(answer), right)

@@ -24,7 +24,7 @@ from spanlab.schema import (
 from spanlab.scorers import StageAgreement, mean_of, stage_agreement, stage_shares
 from spanlab.storage import Store
 from spanlab.workflows.analysis.claims import by_text
-from spanlab.workflows.datasets import check_annotators, reported, summary_of
+from spanlab.workflows.datasets import check_annotators, summary_of, with_progress
 
 _REPORT_EVERY = 100
 _GOLD = (
@@ -220,7 +220,7 @@ def error_stages(
     golds = summary.names_of(AnnotatorKind.GOLD)
     read = tuple(dict.fromkeys((*names, *golds)))
     records = store.records(dataset, annotators=read) if names else iter(())
-    for record in reported(records, on_progress, _REPORT_EVERY):
+    for record in with_progress(records, on_progress, _REPORT_EVERY):
         counts.add_stages(record.item)
         gold = by_text(claim for a in record.finished if a.annotator in golds for claim in a.claims)
         for annotation in record.finished:

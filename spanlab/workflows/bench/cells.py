@@ -145,7 +145,7 @@ class CellRun:
     def _detect(self, items: Iterable[Item], spec: Spec) -> Iterator[Annotation | None]:
         request = request_of("bench", [spec], concurrency=concurrency_of(self._plan, spec))
         run = FileRun.of(request, self._settings, self._meter)
-        for record in run.annotated(Record(item=item) for item in items):
+        for record in run.annotate(Record(item=item) for item in items):
             if run.spent is not None:
                 raise BudgetError(str(run.spent))
             yield record.by(spec.signs)

@@ -103,7 +103,7 @@ def estimate_items(items: Sequence[Item], total: int, specs: Sequence[DetectorSp
     """
     sums = _CallSums()
     for item in items:
-        for call in asked_of(item, specs):
+        for call in demands_of(item, specs):
             sums.add(call)
     share = total / len(items) if items else 0.0
     return RunEstimate(
@@ -162,7 +162,7 @@ def typical_cost(entry: DetectorEntry) -> str:
     return f"{words}, {searches:,} searches" if searches else words
 
 
-def asked_of(item: Item, specs: Sequence[DetectorSpec]) -> Iterator[ModelDemand]:
+def demands_of(item: Item, specs: Sequence[DetectorSpec]) -> Iterator[ModelDemand]:
     """Yield the most calls that detectors make for an item, with those of their retrievers.
 
     Raises:
@@ -171,14 +171,14 @@ def asked_of(item: Item, specs: Sequence[DetectorSpec]) -> Iterator[ModelDemand]
     asking = [spec for spec in specs if entry_of(spec.detector).asks_models]
     retrievers = {spec.retriever for spec in asking if spec.retriever is not None}
     for retriever in retrievers:  # what one detector fetched, the others read
-        yield from retrieving(item, retriever)
+        yield from retriever_demands(item, retriever)
     for spec in asking:
         # A question without an answer is for the detector's generator; the detector reads nothing.
         if item.answer or not entry_of(spec.detector).generator_prompts:
-            yield from detecting(item, spec)
+            yield from detector_demands(item, spec)
 
 
-def detecting(item: Item, spec: DetectorSpec) -> Iterator[ModelDemand]:
+def detector_demands(item: Item, spec: DetectorSpec) -> Iterator[ModelDemand]:
     """Yield the most calls and searches that a detector makes for an item by itself.
 
     Those for the item's passages are not among them: they are its retriever's.
@@ -191,21 +191,21 @@ def detecting(item: Item, spec: DetectorSpec) -> Iterator[ModelDemand]:
         model, number = _model(spec, calls.role), calls.number
         yield ModelDemand(model, number, number * calls.asked, number * calls.answered)
     if spec.retriever is not None:
-        yield from _searching(item, spec.retriever, entry.searches(size, spec))
+        yield from _search_demands(item, spec.retriever, entry.searches(size, spec))
 
 
-def retrieving(item: Item, retriever: RetrieverSpec) -> Iterator[ModelDemand]:
+def retriever_demands(item: Item, retriever: RetrieverSpec) -> Iterator[ModelDemand]:
     """Yield the most calls that a retriever makes for an item; none if it has its passages."""
-    if retriever.kind == "given" or _fetched(item, retriever):
+    if retriever.kind == "given" or _seems_fetched(item, retriever):
         return
     question, answer = count_tokens(item.question), count_tokens(item.answer)
     queries = _queries(item, retriever)
     if retriever.queries == "claims":
         yield ModelDemand(retriever.writer, 1, INSTRUCTION + question + answer, 50 + answer)
-    yield from _searching(item, retriever, queries)
+    yield from _search_demands(item, retriever, queries)
 
 
-def _searching(item: Item, retriever: RetrieverSpec, queries: int) -> Iterator[ModelDemand]:
+def _search_demands(item: Item, retriever: RetrieverSpec, queries: int) -> Iterator[ModelDemand]:
     """Yield the calls and searches for a number of queries, with their translation."""
     if retriever.kind == "given" or not queries:
         return
@@ -224,7 +224,7 @@ def _searching(item: Item, retriever: RetrieverSpec, queries: int) -> Iterator[M
 def _size(item: Item, spec: DetectorSpec) -> PromptSize:
     read = sum(count_tokens(passage.text) for passage in item.passages)
     source = spec.retriever
-    if source is not None and source.kind != "given" and not _fetched(item, source):
+    if source is not None and source.kind != "given" and not _seems_fetched(item, source):
         read += _queries(item, source) * source.k * _PASSAGE
     passages = min(read, spec.context // 4)
     return PromptSize(passages, count_tokens(item.question), count_tokens(item.answer))
@@ -237,7 +237,7 @@ def _queries(item: Item, retriever: RetrieverSpec) -> int:
     return min(max(count_tokens(item.answer) // _CLAIM, 1), _MOST_CLAIMS)
 
 
-def _fetched(item: Item, retriever: RetrieverSpec) -> bool:
+def _seems_fetched(item: Item, retriever: RetrieverSpec) -> bool:
     """Say whether the item seems to have the passages of such a retriever already."""
     of_the_item = (retrieval for retrieval in item.retrievals if retrieval.query is None)
     return any(demand.retriever.startswith(retriever.kind) for demand in of_the_item)

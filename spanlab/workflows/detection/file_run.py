@@ -131,7 +131,7 @@ class FileRun:
         """What the model calls so far came to."""
         return self._meter.usage
 
-    def annotated(self, records: Iterable[Record]) -> Iterator[Record]:
+    def annotate(self, records: Iterable[Record]) -> Iterator[Record]:
         """Yield the records in order, with new annotations by the detectors in place of old ones.
 
         Once the budget is spent (``spent`` says so) records come out as they went in.

@@ -51,7 +51,7 @@ def fetched_checkpoints() -> tuple[str, ...]:
     return tuple(sorted(file.parent.name.replace("--", "/", 1) for file in files_fetched))
 
 
-def fetched() -> Iterator[tuple[Checkpoint, CheckpointOrigin]]:
+def fetched_with_origin() -> Iterator[tuple[Checkpoint, CheckpointOrigin]]:
     """Yield the checkpoints that were fetched, with their origin.
 
     Raises:
