@@ -114,12 +114,12 @@ def acquire(settings: Settings, name: str) -> NameLease | None:
 def acquire_free(settings: Settings, name: str) -> tuple[str, NameLease]:
     """Acquire a worker's name, or the first free one of ``name-2``, ``name-3`` and so on."""
     number = 1
-    while (lease := acquire(settings, _numbered(name, number))) is None:
+    while (lease := acquire(settings, _with_number(name, number))) is None:
         number += 1
-    return _numbered(name, number), lease
+    return _with_number(name, number), lease
 
 
-def _numbered(name: str, number: int) -> str:
+def _with_number(name: str, number: int) -> str:
     return name if number == 1 else f"{name}-{number}"
 
 

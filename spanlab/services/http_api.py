@@ -121,7 +121,7 @@ def http_api(
     )
     app.add_middleware(JsonBodies, other_paths=(PATH,))
     app.add_middleware(_Rate, rate=rate)
-    app.add_middleware(RoleCheck, needed=_needed)
+    app.add_middleware(RoleCheck, needed=_permission_for)
     app.add_middleware(Gate, key=key, open_paths=_OPEN, bearer=register.bearer)
     _add_errors(app)
 
@@ -166,7 +166,7 @@ def _add_traces(app: FastAPI, inbox: TraceInbox) -> None:
     async def take(request: Request) -> Response:
         kind, packed = (request.headers.get(f"content-{name}", "") for name in ("type", "encoding"))
         traces = await read_request(request.stream(), kind, packed)
-        rejected, reason = await run_in_threadpool(inbox.take, traces)
+        rejected, reason = await run_in_threadpool(inbox.add, traces)
         return Response(
             reply_to(rejected, reason, kind),
             media_type=PROTOBUF if is_protobuf(kind) else "application/json",
@@ -261,7 +261,7 @@ def _add_jobs(app: FastAPI, jobs: ApiJobs) -> None:
         return reply if reply is not None else Response(status_code=204)
 
 
-def _needed(method: str, path: str) -> Permission | None:
+def _permission_for(method: str, path: str) -> Permission | None:
     """Return what a request needs: to look is for viewers, what costs or changes for leads."""
     if path in _OPEN:
         return None

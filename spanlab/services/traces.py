@@ -53,7 +53,7 @@ class TraceInbox:
         self._waiting: dict[str, _Trace] = {}  # the trace that came first is first
         self._lock = Lock()
 
-    def take(self, request: object) -> tuple[int, str]:
+    def add(self, request: object) -> tuple[int, str]:
         """Add the spans of a request, and store the traces whose root is among them.
 
         Args:

@@ -57,14 +57,14 @@ def _annotators(overview: Overview) -> str:
         ResultTable(
             key="annotators",
             title="Items by annotator",
-            columns=(ANNOTATOR, *_counted("Done", "Skipped", "Failed", "Not annotated")),
+            columns=(ANNOTATOR, *_count_columns("Done", "Skipped", "Failed", "Not annotated")),
             rows=tuple(rows),
             empty="Nobody has annotated them yet.",
         )
     )
 
 
-def _counted(*titles: str) -> list[Column]:
+def _count_columns(*titles: str) -> list[Column]:
     return [Column(key=title, title=title, unit="count") for title in titles]
 
 
@@ -107,7 +107,7 @@ def _labels(overview: Overview) -> str:
         ResultTable(
             key="labels",
             title="Spans by label",
-            columns=(Column(key="label", title="Label"), *_counted(*names)),
+            columns=(Column(key="label", title="Label"), *_count_columns(*names)),
             rows=tuple(
                 (label, *(overview.labels.get((label, kind), 0) for kind in kinds))
                 for label in sorted(totals, key=lambda label: (-totals[label], label))
@@ -167,7 +167,7 @@ def overview_of(records: Iterable[Record], kinds: Mapping[str, AnnotatorKind], b
     gold = next((name for name, kind in kinds.items() if kind is AnnotatorKind.GOLD), None)
     tally = _DatasetTally()
     rates = RateTally(by, kinds, default_annotators(kinds) or tuple(kinds))
-    comparison = compare_records(_told(records, tally, rates), dict(kinds), gold)
+    comparison = compare_records(_pass_counted(records, tally, rates), dict(kinds), gold)
     return Overview(
         at=datetime.now(UTC),
         languages=tally.languages,
@@ -195,7 +195,9 @@ class _DatasetTally:
                 )
 
 
-def _told(records: Iterable[Record], tally: _DatasetTally, rates: RateTally) -> Iterator[Record]:
+def _pass_counted(
+    records: Iterable[Record], tally: _DatasetTally, rates: RateTally
+) -> Iterator[Record]:
     """Yield records on their way to the comparison, each after it was counted."""
     for record in records:
         tally.add(record)

@@ -41,22 +41,22 @@ def test_exporters_send_at_once_and_again_and_every_answer_is_there_once(store: 
 
     def send(number: int) -> None:
         for _ in range(2):
-            inbox.take(call(number))
-            inbox.take(request(number, "pipeline"))
+            inbox.add(call(number))
+            inbox.add(request(number, "pipeline"))
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(send, range(24)))
     assert sorted(answers(store)) == sorted(f"Answer {number}." for number in range(24))
     inbox = TraceInbox(store, "traced")  # a restart knows what is stored
-    inbox.take(call(3))
-    assert inbox.take(request(3, "pipeline")) == (0, "")
+    inbox.add(call(3))
+    assert inbox.add(request(3, "pipeline")) == (0, "")
     assert len(answers(store)) == 24
 
 
 def test_of_traces_that_do_not_end_the_oldest_go(store: Store) -> None:
     inbox = TraceInbox(store, "traced")
     for number in range(17):
-        inbox.take(call(number, "a" * LARGE))
+        inbox.add(call(number, "a" * LARGE))
     for number in (0, 1, 16):
-        assert inbox.take(request(number, "pipeline")) == (0, "")
+        assert inbox.add(request(number, "pipeline")) == (0, "")
     assert answers(store) == ["Answer 1.", "Answer 16."]

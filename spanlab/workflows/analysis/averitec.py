@@ -130,7 +130,7 @@ def score_averitec_files(
             expected="predictions of the gold file's claims",
         )
     pairs = MOST_PAIRS if repeat_pairs else 0
-    sides = [(_predicted(predicted[number], pairs), _golden(gold[number])) for number in common]
+    sides = [(_prediction(predicted[number], pairs), _to_gold(gold[number])) for number in common]
     missing = tuple(number for number in gold if number not in predicted)
     different = tuple(
         number for number in common if _differ(predicted[number].claim, gold[number].claim)
@@ -148,7 +148,7 @@ def _differ(a: str, b: str) -> bool:
     return bool(a and b) and a.casefold().split() != b.casefold().split()
 
 
-def _predicted(line: _SubmittedClaim, at_least: int) -> PredictedClaim:
+def _prediction(line: _SubmittedClaim, at_least: int) -> PredictedClaim:
     """Return a prediction with at least so many pairs, if it has any; repeats come in turn."""
     pairs = [(pair.question, pair.answer) for pair in line.evidence]
     return PredictedClaim(
@@ -156,7 +156,7 @@ def _predicted(line: _SubmittedClaim, at_least: int) -> PredictedClaim:
     )
 
 
-def _golden(line: _GoldClaim) -> GoldClaim:
+def _to_gold(line: _GoldClaim) -> GoldClaim:
     answered = [
         f"{question.question} {_text(answer)}"
         for question in line.questions

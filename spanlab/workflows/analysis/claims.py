@@ -108,7 +108,7 @@ class ClaimTally:
             self._judged[name] += pair_verdicts(record.item.id, gold, claims)
         if gold:
             for annotation in record.annotations:
-                self._searched[annotation.annotator].update(_searched(annotation.trace))
+                self._searched[annotation.annotator].update(_count_searches(annotation.trace))
 
     def result(self) -> ClaimComparison:
         """Return the scores and the agreement of all that was added."""
@@ -134,7 +134,7 @@ class ClaimTally:
         )
 
 
-def _searched(trace: Sequence[Step]) -> Counter[str]:
+def _count_searches(trace: Sequence[Step]) -> Counter[str]:
     """Count the searches of a trace (calls of tools and questions), and the passages recalled."""
     recalled = {index for step in trace if isinstance(step, RecallStep) for index in step.passages}
     calls = 0
@@ -257,12 +257,12 @@ def score_claim_files(
     """
     gold = _claims(golds, gold_annotator, "gold")
     predicted = _claims(predictions, annotator, "prediction")
-    both_sides = _joined(gold, predicted)
+    both_sides = _join(gold, predicted)
     second = _claims(against, annotator, "prediction") if against else {}
     common = {item: claims for item, claims in gold.items() if item in predicted and item in second}
     difference = None
     if against:
-        a, b = _joined(common, predicted), _joined(common, second)
+        a, b = _join(common, predicted), _join(common, second)
         difference = compare_claims(a, b, keep_inconclusive=keep_inconclusive)
     return ClaimEvaluation(
         report=score_claims(both_sides, keep_inconclusive=keep_inconclusive),
@@ -293,7 +293,7 @@ def pair_verdicts(
     ]
 
 
-def _joined(gold: _Claims, predicted: _Claims) -> list[JudgedClaim]:
+def _join(gold: _Claims, predicted: _Claims) -> list[JudgedClaim]:
     claims_judged = [
         claim
         for item, claims in gold.items()

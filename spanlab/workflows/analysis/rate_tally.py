@@ -153,13 +153,13 @@ class RateTally:
 
     def add(self, record: Record) -> None:
         """Count one item."""
-        if _counted(record, self._annotators) is None:
+        if _mean_rates(record, self._annotators) is None:
             self._unlabelled += 1
             return
         for value, part in self._values(record):
-            counted = _counted(part, self._annotators)
-            if counted is not None:
-                self._groups[value].append(counted)
+            item_rates = _mean_rates(part, self._annotators)
+            if item_rates is not None:
+                self._groups[value].append(item_rates)
 
     def result(self) -> RateReport:
         """Return the rates of all records that were added."""
@@ -211,7 +211,7 @@ def default_annotators(kinds: Mapping[str, AnnotatorKind]) -> tuple[str, ...]:
     return ()
 
 
-def _counted(record: Record, names: Sequence[str]) -> _ItemRates | None:
+def _mean_rates(record: Record, names: Sequence[str]) -> _ItemRates | None:
     item = record.item
     annotations = [record.by(name) for name in names]
     finished = [a for a in annotations if a is not None and a.status is Status.DONE]

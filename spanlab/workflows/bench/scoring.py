@@ -105,7 +105,7 @@ def write_predictions(
         if card.level == "spans":
             lines.append(mushroom.dumps(bench_item.item.id, annotation))
         elif card.submission == "averitec":
-            lines.append(averitec.dumps(bench_item.item, _judging(bench_item, annotation)))
+            lines.append(averitec.dumps(bench_item.item, _with_verdicts(bench_item, annotation)))
         else:
             lines += [
                 json.dumps({"id": item, "part": part, "verdict": verdict, "prob": prob}).encode()
@@ -168,7 +168,7 @@ def judgements(card: DatasetCard, bench_item: BenchItem, annotation: Annotation)
         verdict = "refuted" if hard_of(annotation) else "supported"
         return {(item.id, _PART): (verdict, 1.0 - worst)}
     by_part: Judgements = {}
-    for claim in _judging(bench_item, annotation).claims:
+    for claim in _with_verdicts(bench_item, annotation).claims:
         prob = claim.prob
         if prob is not None and claim.verdict != "supported":
             prob = 1.0 - prob
@@ -195,7 +195,7 @@ def best_annotators(items: Sequence[BenchItem]) -> dict[str, str]:
     return best
 
 
-def _judging(bench_item: BenchItem, annotation: Annotation) -> Annotation:
+def _with_verdicts(bench_item: BenchItem, annotation: Annotation) -> Annotation:
     """Return an annotation with a verdict on each claim of the reference.
 
     One that has other claims gives their worst verdict; one with spans alone refutes what it marks.

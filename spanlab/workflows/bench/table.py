@@ -187,7 +187,7 @@ def _main(dataset: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
     best = next((row.cell.row for row in rows if row.alike and row.difference is None), "")
     optional: tuple[tuple[Column, Callable[[_Row], Cell]], ...] = (
         (Column(key="spread", title="Repeats"), lambda row: row.spread(metric)),
-        (Column(key="certificate", title="Certificate"), _certified),
+        (Column(key="certificate", title="Certificate"), _certificate_in_words),
     )
     used = [(column, cell) for column, cell in optional if any(map(cell, rows))]
     difference = scored_columns[metric].model_copy(
@@ -249,7 +249,7 @@ def _by_language(dataset: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
     )
 
 
-def _certified(row: _Row) -> str | None:
+def _certificate_in_words(row: _Row) -> str | None:
     certificate = row.contents[0]["certificate"]
     if certificate is None:
         return None

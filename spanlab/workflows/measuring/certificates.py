@@ -146,7 +146,7 @@ class DetectorQuality:
         items, counts = self._items, self._counts[unit]
         y, x = (counts[:, list(columns)].sum(1) for columns in (part, whole))
         values = {"y": y, "x": x, "f": np.zeros(len(y)), "size": x}
-        sample = items.sampled(items.chosen(), items.inside(), values)
+        sample = items.sample(items.chosen(), items.inside(), values)
         with_any = _with_any(sample)
         if not len(with_any.y):
             return None

@@ -65,7 +65,7 @@ class MeasuredItems:
         items, self.left_out = [], 0
         for record in records:
             group = ALL if read is None else next(iter(read(record)))[0]
-            item = _measured(record, plan, group)
+            item = _measure_item(record, plan, group)
             if item is None:
                 self.left_out += 1
             else:
@@ -112,7 +112,7 @@ class MeasuredItems:
         """Replace an item of the sample after its annotations have changed."""
         for at, item in enumerate(self.items):
             if item.item_id == record.item.id:
-                self.items[at] = _measured(record, self.plan, item.group) or item
+                self.items[at] = _measure_item(record, self.plan, item.group) or item
         for name in ("columns", "reviewed"):
             self.__dict__.pop(name, None)
 
@@ -158,7 +158,7 @@ class MeasuredItems:
             return None
         total = values["size"][inside].sum()
         marked = values["f"][inside].sum() / total if total else 0.0
-        sample = self.sampled(chosen, inside, values, n)
+        sample = self.sample(chosen, inside, values, n)
         items = len(np.unique(self.questions[inside])) if group is None else int(inside.sum())
         return estimate_rate(sample, None if alone else marked, items=items, superpopulation=like)
 
@@ -167,7 +167,7 @@ class MeasuredItems:
         counted = self.inside(group) & ~np.isnan(self.columns["y"])
         return np.flatnonzero(counted[: self.reviewed if n is None else n])
 
-    def sampled(
+    def sample(
         self,
         chosen: NDArray[np.intp],
         inside: Flags,
@@ -294,7 +294,7 @@ def interval_of(estimate: RateEstimate | None) -> MeanInterval | None:
     )
 
 
-def _measured(record: Record, plan: MeasurementPlan, group: str) -> MeasuredItem | None:
+def _measure_item(record: Record, plan: MeasurementPlan, group: str) -> MeasuredItem | None:
     detector = record.by(plan.annotator)
     if detector is None or detector.status is not Status.DONE:
         return None

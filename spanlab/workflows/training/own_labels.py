@@ -233,7 +233,7 @@ def calibrate(
     if not isinstance(encoder, EncoderDetector):
         raise TypeError("encoder is no EncoderDetector")
     items, unread = list[_RatedItem](), 0
-    labelled = _labelled(records, annotator)
+    labelled = _with_shares(records, annotator)
     while batch := list(islice(labelled, encoder.batch)):
         for (record, shares), rated in zip(
             batch, encoder.rate([record.item for record, _ in batch]), strict=True
@@ -266,7 +266,7 @@ def calibrate(
     )
 
 
-def _labelled(
+def _with_shares(
     records: Iterable[Record], annotator: str | None
 ) -> Iterator[tuple[Record, tuple[SoftLabel, ...]]]:
     for record in records:
@@ -309,7 +309,7 @@ def _quality(
     sums, ious = CalibrationSums(), list[float]()
     for items, learnt in parts:
         for item in items:
-            words = _calibrated(item.words, learnt)
+            words = _apply_calibration(item.words, learnt)
             soft = [
                 SoftLabel(start, end, prob)
                 for (start, end), prob in zip(words.places, words.probs.tolist(), strict=True)
@@ -323,7 +323,7 @@ def _quality(
 
 def _mean_iou(items: Sequence[_RatedItem], learnt: WordCalibration, threshold: float) -> float:
     return float(
-        np.mean([_iou(item, _calibrated(item.words, learnt), threshold) for item in items])
+        np.mean([_iou(item, _apply_calibration(item.words, learnt), threshold) for item in items])
     )
 
 
@@ -333,7 +333,7 @@ def _iou(item: _RatedItem, words: RatedWords, threshold: float) -> float:
     return iou(hard, harden(item.marked))
 
 
-def _calibrated(words: RatedWords, learnt: WordCalibration | None) -> RatedWords:
+def _apply_calibration(words: RatedWords, learnt: WordCalibration | None) -> RatedWords:
     return words if learnt is None else words._replace(probs=learnt.apply(words.probs))
 
 
