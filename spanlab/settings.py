@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Self, TypeVar
 
@@ -35,35 +36,75 @@ _SECRET: Final = 16  # characters
 _SHOWN: Final = 40  # characters of a wrong value
 
 
+@dataclass(frozen=True)
+class PerRole:
+    """Marks a field that also has a variable for each role and detector, before the general one.
+
+    ``description`` says what that is for.
+    """
+
+    description: str
+
+
 class EnvironmentVariables(BaseModel):
     """What the environment says: each field by the variable of ``prefix`` and its name.
 
     A field's title says what its variable holds, in errors; its description what that is for.
+    One marked by ``PerRole`` has further variables, such as ``SPANLAB_MODEL_JUDGE`` for the role
+    "judge".
     """
 
     model_config = ConfigDict(frozen=True)
     prefix: ClassVar[str] = "SPANLAB_"
 
     @classmethod
-    def variable(cls, field: str) -> str:
-        """Return the environment variable of a field."""
-        return f"{cls.prefix}{field.upper()}"
+    def variable(cls, field: str, role: str = "", *, prefix: str = "") -> str:
+        """Return the environment variable of a field.
+
+        Args:
+            field: its name.
+            role: a role or a detector, such as "ucsc-kg", for its own variable; "" for the general.
+            prefix: how the variable begins, in place of the class's ``prefix``.
+        """
+        special = f"{field}_{role}" if role else field
+        return f"{prefix or cls.prefix}{special.upper().replace('-', '_')}"
 
     @classmethod
-    def read(cls, environ: Mapping[str, str] = os.environ) -> Self:
+    def per_role(cls, field: str) -> PerRole | None:
+        """Return the mark of a field that has a variable for each role, None for others."""
+        marks = cls.model_fields[field].metadata
+        return next((mark for mark in marks if isinstance(mark, PerRole)), None)
+
+    @classmethod
+    def read(
+        cls, environ: Mapping[str, str] = os.environ, roles: Sequence[str] = (), *, prefix: str = ""
+    ) -> Self:
         """Read the variables; an empty one counts as not set.
+
+        Args:
+            environ: the environment variables.
+            roles: roles and detectors whose variables go before the general ones, the first first.
+            prefix: how the variables begin, in place of the class's ``prefix``.
 
         Raises:
             UsageError: one holds what it cannot; says what would be right.
         """
-        given = {name: environ.get(cls.variable(name), "").strip() for name in cls.model_fields}
+        given = {
+            field: (variable, text)
+            for field in cls.model_fields
+            # The last that is set counts.
+            for role in ("", *reversed(roles if cls.per_role(field) else ()))
+            for variable in [cls.variable(field, role, prefix=prefix)]
+            if (text := environ.get(variable, "").strip())
+        }
         try:
-            return cls.model_validate({name: text for name, text in given.items() if text})
+            return cls.model_validate({field: text for field, (_, text) in given.items()})
         except ValidationError as error:
-            name = str(error.errors()[0]["loc"][0])
-            right = cls.model_fields[name].title
-            shown = given[name][:_SHOWN] if cls.model_fields[name].repr else "…"
-            raise UsageError(f"{cls.variable(name)}={shown}: it is {right}") from None
+            field = str(error.errors()[0]["loc"][0])
+            right = cls.model_fields[field].title
+            variable, text = given.get(field, (cls.variable(field, prefix=prefix), ""))
+            shown = text[:_SHOWN] if cls.model_fields[field].repr else "…"
+            raise UsageError(f"{variable}={shown}: it is {right}") from None
 
 
 class Settings(EnvironmentVariables):
@@ -196,7 +237,10 @@ class Settings(EnvironmentVariables):
 
 
 class EndpointSettings(EnvironmentVariables):
-    """The endpoint of language models."""
+    """The endpoint of language models.
+
+    Those of another endpoint begin with the ``prefix_of`` the variable that holds its key.
+    """
 
     prefix: ClassVar[str] = "OPENAI_"
 
@@ -214,24 +258,24 @@ class EndpointSettings(EnvironmentVariables):
         repr=False,
     )
 
+    @staticmethod
+    def prefix_of(key: str) -> str:
+        """Return how an endpoint's variables begin: ``OPENAI_`` for ``OPENAI_API_KEY``."""
+        return key.removesuffix("_KEY").removesuffix("_API") + "_"
+
 
 class ModelSettings(EnvironmentVariables):
-    """Which language model is asked, how and at what price.
+    """Which language model is asked, how and at what price."""
 
-    ``SPANLAB_MODEL_JUDGE`` and ``SPANLAB_PRICE_JUDGE`` go before ``model`` and ``price`` for the
-    role "judge", and so on for every role and detector.
-    """
-
-    model: str = Field(
-        "",
-        title="a name that the endpoint knows",
-        description="The model. SPANLAB_MODEL_JUDGE, and so on, names another one for a role or "
-        "a detector.",
-    )
-    price: str = Field(
+    model: Annotated[
+        str, PerRole("Another model for a role or a detector: SPANLAB_MODEL_JUDGE, and so on.")
+    ] = Field("", title="a name that the endpoint knows", description="The model.")
+    price: Annotated[
+        str, PerRole("The price of the model of a role or a detector: SPANLAB_PRICE_JUDGE.")
+    ] = Field(
         "",
         title="US dollars per million tokens: input, cached input, output",
-        description="The model's price. SPANLAB_PRICE_JUDGE, and so on, is that of another one.",
+        description="The model's price.",
     )
     model_options: str = Field(
         "",

@@ -26,7 +26,7 @@ from commands import run_here
 from dataset_hub import TOKEN, DatasetHub
 from fake_hub import Hub
 from gold_answers import GoldAnswers, better_when_asked
-from guide_parts import made_anew, variables
+from guide_parts import made_anew, variables, variables_of_roles
 from ports import free_port
 from typer.main import get_command
 
@@ -387,10 +387,8 @@ def test_extras_and_variables_that_it_names_exist() -> None:
     text = "".join(map(text_of, TOPICS))
     extras = set(re.findall(r"spanlab\[(\w+)\]", text))
     assert extras <= set(project["optional-dependencies"])
-    members = (ROOT / "spanlab/detectors/ucsc/ensemble.json").read_text("utf-8")
-    for variable in set(re.findall(r"\bSPANLAB_[A-Z_]+\b", text)) - set(variables()):
-        special = re.match("SPANLAB_(MODEL|PRICE)_", variable)  # of a detector or a role
-        assert special or f'"{variable}"' in members, variable
+    named = set(re.findall(r"\bSPANLAB_[A-Z_]+\b", text))
+    assert named <= variables_of_roles() | set(variables())
 
 
 def test_the_plan_of_a_bench_that_it_shows_can_be_read(

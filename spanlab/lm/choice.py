@@ -65,7 +65,6 @@ class EndpointAddress:
         return f"{url}?{self.query}" if self.query else url
 
 
-VARIABLE = ModelSettings.variable("model_options")
 Options = Mapping[str, JsonValue]  # by name, with or without what it is for
 _SENT = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort")  # as the protocol names
 
@@ -160,7 +159,8 @@ def options_of_environment(environ: Mapping[str, str]) -> dict[str, JsonValue]:
     Raises:
         UsageError: it holds something else.
     """
-    return parse_pairs(filter(str.strip, environ.get(VARIABLE, "").split(",")), VARIABLE)
+    given = ModelSettings.read(environ).model_options
+    return parse_pairs(filter(str.strip, given.split(",")), ModelSettings.variable("model_options"))
 
 
 def options_for(options: Options, addresses: Iterable[str]) -> DetectorModelOptions:
@@ -199,8 +199,6 @@ def _check_options(options: Options, source: str) -> DetectorModelOptions:
 
 OPENAI = "https://api.openai.com/v1"
 _KEY = EndpointSettings.variable("api_key")
-_URL = EndpointSettings.variable("base_url")
-_MODEL = ModelSettings.variable("model")
 Dollars = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
@@ -312,31 +310,21 @@ class ModelChoice(ModelOptions):
             UnnamedModelError: nothing names a model.
             UsageError: a variable holds something unusable.
         """
-        named = model or _look_up(environ, _MODEL, role)
+        settings = ModelSettings.read(environ, (role,) if isinstance(role, str) else role or ())
+        named = model or settings.model
         if not named:
             raise UnnamedModelError(
                 "no language model is named: pass --model NAME or set SPANLAB_MODEL, "
                 "for example SPANLAB_MODEL=gpt-4o-mini"
             )
-        price = _look_up(environ, ModelSettings.variable("price"), role)
         try:
             return cls(
                 model=named,
-                base_url=environ.get(_URL) or None,
-                price=TokenPrice.parse(price) if price else None,
+                base_url=EndpointSettings.read(environ).base_url or None,
+                price=TokenPrice.parse(settings.price) if settings.price else None,
             )
         except ValueError as error:
             raise UsageError(_first_problem(error)) from None
-
-
-def _look_up(
-    environ: Mapping[str, str], name: str, role: str | tuple[str, ...] | None
-) -> str | None:
-    roles = (role,) if isinstance(role, str) else role or ()
-    special = (
-        environ.get(f"{name}_{special_role.upper().replace('-', '_')}") for special_role in roles
-    )
-    return next(filter(None, special), environ.get(name))
 
 
 def _first_problem(error: ValueError) -> str:
@@ -345,6 +333,9 @@ def _first_problem(error: ValueError) -> str:
     if not isinstance(error, ValidationError):
         return str(error)
     problem = error.errors(include_input=False)[0]
-    names = {"base_url": _URL, "model": _MODEL}
+    names = {
+        "base_url": EndpointSettings.variable("base_url"),
+        "model": ModelSettings.variable("model"),
+    }
     field = str(problem["loc"][0])
     return f"{names.get(field, field)}: {problem['msg'].removeprefix('Value error, ')}"

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from spanlab.errors import MissingKeyError, UsageError
 from spanlab.lm.choice import ModelChoice
 from spanlab.redaction import remember
+from spanlab.settings import EndpointSettings
 
 _NO_KEY = "no-key"  # what a local server without keys is sent
 _SECRET_HEADER = re.compile(r"key|token|auth|secret|cookie", re.IGNORECASE)
@@ -87,12 +88,13 @@ def headers_of(choice: ModelChoice, environ: Mapping[str, str] = os.environ) -> 
     Raises:
         UsageError: the variable holds something else.
     """
-    variable = choice.api_key_env.removesuffix("_KEY").removesuffix("_API") + "_HEADERS"
+    prefix = EndpointSettings.prefix_of(choice.api_key_env)
     headers: dict[str, str] = {}
-    for pair in filter(str.strip, environ.get(variable, "").split(",")):
+    for pair in filter(str.strip, EndpointSettings.read(environ, prefix=prefix).headers.split(",")):
         name, sign, value = (unquote(part.strip()) for part in pair.partition("="))
         sound = value.isascii() and value.isprintable() and _HEADER_NAME.fullmatch(name)
         if not (sign and sound):
+            variable = EndpointSettings.variable("headers", prefix=prefix)
             raise UsageError(f"{variable} is name=value,name=value, such as X-Title=spanlab")
         headers[name] = value
         if _SECRET_HEADER.search(name):

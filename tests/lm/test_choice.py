@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from spanlab.errors import MissingKeyError, UsageError
 from spanlab.lm import ModelChoice, TokenPrice, count_tokens, key_of, redact
+from spanlab.lm.secrets import headers_of
 
 
 def test_the_environment_names_model_endpoint_and_price() -> None:
@@ -85,3 +86,10 @@ def test_tokens_are_estimated_by_script() -> None:
     assert count_tokens("") == 0
     assert count_tokens("abcd" * 10) == 10
     assert count_tokens("法国首都巴黎") == 6
+
+
+@pytest.mark.parametrize("key", ["SPANLAB_LLAMA_API_KEY", "SPANLAB_LLAMA_KEY"])
+def test_headers_are_read_beside_the_key_of_their_endpoint(key: str) -> None:
+    environ = {"OPENAI_HEADERS": "X-Title=general", "SPANLAB_LLAMA_HEADERS": "X-Title=own"}
+    assert headers_of(ModelChoice(model="m"), environ) == {"X-Title": "general"}
+    assert headers_of(ModelChoice(model="m", api_key_env=key), environ) == {"X-Title": "own"}

@@ -23,12 +23,8 @@ from spanlab.detectors import DetectorEntry, entries, entry_of, spec_of
 from spanlab.detectors.entry import options_of
 from spanlab.options import Option
 from spanlab.retrievers.providers import PROVIDERS
-from spanlab.settings import (
-    EndpointSettings,
-    ModelSettings,
-    Settings,
-    WebSearchSettings,
-)
+from spanlab.retrievers.spec import WRITER
+from spanlab.settings import EndpointSettings, ModelSettings, Settings, WebSearchSettings
 from spanlab.ui.span_editor.keys import ADJUDICATION_KEYS, KEYS, EditorKey
 from spanlab.workflows.detection.estimate import typical_cost
 from spanlab.workflows.guide import FOLDER
@@ -215,9 +211,25 @@ def variables() -> dict[str, tuple[str, str]]:
             unset = field.default if isinstance(field.default, str | int | float | Path) else ""
             holds = f"{field.title} (`{unset}`)" if unset != "" else str(field.title)
             known[settings.variable(name)] = (holds, str(field.description))
+            if special := settings.per_role(name):
+                known[settings.variable(name, "role")] = (str(field.title), special.description)
     for service in PROVIDERS.values():
         known |= {name: (holds, service.title) for name, holds in service.variables.items()}
+    endpoint = EndpointSettings.model_fields
+    for name in (entry.name for entry in entries() if entry.members):
+        for model in (member.model for member in getattr(spec_of(name), "members", ())):
+            if model and model.base_url_env:
+                about = f"Another endpoint, of a member of {name}."
+                known[model.base_url_env] = (str(endpoint["base_url"].title), about)
+                known[model.api_key_env] = (str(endpoint["api_key"].title), "That endpoint's key.")
     return known
+
+
+def variables_of_roles() -> set[str]:
+    """Return the environment variables that every role and every detector has of its own."""
+    roles = {WRITER} | {role for entry in entries() for role in (entry.name, *entry.roles)}
+    fields = filter(ModelSettings.per_role, ModelSettings.model_fields)
+    return {ModelSettings.variable(field, role) for field in fields for role in roles}
 
 
 MAKERS: Mapping[str, Callable[..., Iterator[str]]] = {
