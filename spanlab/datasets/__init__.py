@@ -18,10 +18,8 @@
 Readers stream. An error names file, line, field, what was found and what would be right.
 """
 
-from spanlab.datasets.columns import FIELDS
 from spanlab.datasets.detect import detect
 from spanlab.datasets.formats.jsonl import dumps
-from spanlab.datasets.formats.tabular import RecordLayout
 from spanlab.datasets.read_options import ReadOptions, RejectedRecord
 from spanlab.datasets.readers import (
     FORMATS,
@@ -41,14 +39,12 @@ from spanlab.datasets.scoring import (
 from spanlab.datasets.writers import WRITABLE, format_of, write
 
 __all__ = [
-    "FIELDS",
     "FORMATS",
     "WRITABLE",
     "AnnotatorChooser",
     "PlacedLabels",
     "PlacedRecord",
     "ReadOptions",
-    "RecordLayout",
     "RejectedRecord",
     "Role",
     "detect",

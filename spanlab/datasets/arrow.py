@@ -128,6 +128,8 @@ _GROWING = ("run_end_encoded", "view")  # types whose values may share their byt
 class ArrowReader(SchemaReader):
     """Reads the streams of record batches that ``save_to_disk`` writes."""
 
+    reads_folders = True
+
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
         path = PurePath(file.name)  # train/data-00000-of-00002.arrow

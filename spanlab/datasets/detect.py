@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic_core import from_json
 
 from spanlab.datasets.files import InputFile
-from spanlab.datasets.formats import graphrag, graphrag_index, summaries
+from spanlab.datasets.formats import summaries
 from spanlab.datasets.json_rows import first_objects, is_single, names_in, printed_objects
 from spanlab.errors import InputError
 
@@ -122,6 +122,8 @@ def detect(path: Path, name: str | None = None) -> str:
 
 
 def _detect_folder(folder: InputFile) -> str:
+    from spanlab.datasets.formats import graphrag, graphrag_index
+
     if graphrag.is_output(folder.path):
         return "graphrag"
     names = [f"{name}.parquet" for name in graphrag_index.TABLES]

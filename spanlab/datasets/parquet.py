@@ -27,6 +27,8 @@ _LEVELS = 8  # bytes that an element of a list takes in a column
 class ParquetReader(SchemaReader):
     """Reads parquet."""
 
+    reads_folders = True
+
     def _schema(self) -> Sequence[Any]:
         with self.open_table() as table:
             return list(table.schema_arrow) if table.metadata.num_rows else []

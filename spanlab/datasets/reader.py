@@ -29,6 +29,8 @@ from spanlab.schema import UNDETERMINED, Item, Passage, Record
 class FormatReader(ABC):
     """Reads one file of a format; by default a row is a line, and nothing is left out."""
 
+    reads_folders = False
+
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         self._file = file
         self._options = options

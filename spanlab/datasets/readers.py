@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, NamedTuple
 
-from spanlab.datasets.arrow import ArrowReader
 from spanlab.datasets.contexts import ContextFiles
 from spanlab.datasets.detect import MAPPED, detect
 from spanlab.datasets.files import InputFile
-from spanlab.datasets.formats import (
-    averitec,
-    claims,
-    faithbench,
-    graphrag,
-    jsonl,
-    labelstudio_reader,
-    multihop,
-    mushroom,
-    ragtruth,
-    summaries,
-    traces,
-)
-from spanlab.datasets.formats.csv_table import CsvReader
-from spanlab.datasets.formats.json_table import JsonReader
-from spanlab.datasets.formats.tabular import MappedReader, RecordLayout
-from spanlab.datasets.parquet import ParquetReader
 from spanlab.datasets.read_options import ReadOptions, RejectedRecord
 from spanlab.datasets.reader import GROUP, FormatReader
 from spanlab.errors import InputError, UsageError
 from spanlab.inbound import brought, offered
 from spanlab.schema import Record
+
+if TYPE_CHECKING:
+    from spanlab.datasets.formats.tabular import RecordLayout
 
 
 class PlacedRecord(NamedTuple):
@@ -42,25 +28,25 @@ class PlacedRecord(NamedTuple):
     unit: str = "line"
 
 
-READERS: dict[str, Callable[[InputFile, ReadOptions], FormatReader]] = {
-    "spanlab": jsonl.SpanlabReader,
-    "mushroom": mushroom.MushroomReader,
-    "ragtruth": ragtruth.RagTruthReader,
-    "faithbench": faithbench.FaithBenchReader,
-    "labelstudio": labelstudio_reader.LabelStudioReader,
-    "claims": claims.ClaimsReader,
-    "averitec": averitec.AveritecReader,
-    "multihop": multihop.MultihopReader,
-    "graphrag": graphrag.GraphRagReader,
-    "summaries": summaries.SummariesReader,
-    "traces": traces.TraceReader,
-    "csv": CsvReader,
-    "parquet": ParquetReader,
-    "arrow": ArrowReader,
-    "json": JsonReader,
+# Only the format that a file has is imported.
+READERS = {
+    "spanlab": "spanlab.datasets.formats.jsonl:SpanlabReader",
+    "mushroom": "spanlab.datasets.formats.mushroom:MushroomReader",
+    "ragtruth": "spanlab.datasets.formats.ragtruth:RagTruthReader",
+    "faithbench": "spanlab.datasets.formats.faithbench:FaithBenchReader",
+    "labelstudio": "spanlab.datasets.formats.labelstudio_reader:LabelStudioReader",
+    "claims": "spanlab.datasets.formats.claims:ClaimsReader",
+    "averitec": "spanlab.datasets.formats.averitec:AveritecReader",
+    "multihop": "spanlab.datasets.formats.multihop:MultihopReader",
+    "graphrag": "spanlab.datasets.formats.graphrag:GraphRagReader",
+    "summaries": "spanlab.datasets.formats.summaries:SummariesReader",
+    "traces": "spanlab.datasets.formats.traces:TraceReader",
+    "csv": "spanlab.datasets.formats.csv_table:CsvReader",
+    "parquet": "spanlab.datasets.parquet:ParquetReader",
+    "arrow": "spanlab.datasets.arrow:ArrowReader",
+    "json": "spanlab.datasets.formats.json_table:JsonReader",
 }
 FORMATS = tuple(READERS)
-_OF_FOLDERS = (graphrag.GraphRagReader, ParquetReader, ArrowReader)
 
 
 def formats() -> tuple[str, ...]:
@@ -92,7 +78,7 @@ def read_placed(path: Path, options: ReadOptions | None = None) -> Iterator[Plac
     read_options = options or ReadOptions()
     file = InputFile(path, read_options.name or str(path))
     reader = _make_reader(file, read_options)
-    if not (path.is_dir() and isinstance(reader, _OF_FOLDERS)):
+    if not (path.is_dir() and reader.reads_folders):
         file.head()
     contexts = ContextFiles(read_options.contexts) if read_options.contexts is not None else None
     return _records(reader, file, read_options, contexts)
@@ -109,6 +95,8 @@ def table_layout(path: Path, options: ReadOptions | None = None) -> RecordLayout
         InputError: the file is missing, empty, broken or of no known format.
         UsageError: there is no format of the name asked for.
     """
+    from spanlab.datasets.formats.tabular import MappedReader, RecordLayout
+
     read_options = options or ReadOptions()
     reader = _make_reader(InputFile(path, read_options.name or str(path)), read_options)
     return reader.layout() if isinstance(reader, MappedReader) else RecordLayout()
@@ -128,9 +116,9 @@ def _make_reader(file: InputFile, options: ReadOptions) -> FormatReader:
         raise UsageError(
             f"{file.name} is {name}, which has no columns to map; {', '.join(MAPPED)} have"
         )
-    if name in READERS:
-        return READERS[name](file, options)
-    make: type[FormatReader] | None = brought(GROUP, name, "format").reader
+    make: type[FormatReader] | None = (
+        resolve_name(READERS[name]) if name in READERS else brought(GROUP, name, "format").reader
+    )
     if make is None:
         raise UsageError(f"format {name!r} of {offered(GROUP)[name].value} cannot be read")
     return make(file, options)

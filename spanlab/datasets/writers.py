@@ -9,13 +9,8 @@ from types import MappingProxyType
 from typing import BinaryIO, NamedTuple
 
 from spanlab.datasets.files import replacing
-from spanlab.datasets.formats import averitec, claims, jsonl, labelstudio_writer, mushroom
-from spanlab.datasets.formats.analysis_table import (
-    csv_chunks,
-    write_parquet,
-)
+from spanlab.datasets.formats import jsonl
 from spanlab.datasets.formats.node_lines import node_lines
-from spanlab.datasets.hub import write_hub
 from spanlab.datasets.reader import GROUP
 from spanlab.datasets.scoring import AnnotatorChooser
 from spanlab.errors import UsageError
@@ -162,6 +157,8 @@ def _spanlab(
 def _mushroom(
     records: Iterable[Record], annotator: str | None, _: DatasetSettings
 ) -> Iterator[bytes]:
+    from spanlab.datasets.formats import mushroom
+
     chooser = AnnotatorChooser(annotator, role="prediction")
     for record in records:
         annotation = chooser.done(record)
@@ -172,6 +169,8 @@ def _mushroom(
 def _averitec(
     records: Iterable[Record], annotator: str | None, _: DatasetSettings
 ) -> Iterator[bytes]:
+    from spanlab.datasets.formats import averitec
+
     chooser = AnnotatorChooser(annotator, role="prediction")
     for record in records:
         annotation = chooser.done(record)
@@ -182,30 +181,41 @@ def _averitec(
 def _labelstudio(
     records: Iterable[Record], annotator: str | None, settings: DatasetSettings
 ) -> Iterator[bytes]:
+    from spanlab.datasets.formats import labelstudio_writer
+
     return labelstudio_writer.tasks(_only(records, annotator), settings)
 
 
 def _claims(
     records: Iterable[Record], annotator: str | None, _: DatasetSettings
 ) -> Iterator[bytes]:
-    return claims.rows(_only(records, annotator))
+    from spanlab.datasets.formats import claims
+
+    yield _Preamble(claims.header())
+    yield from claims.rows(_only(records, annotator))
 
 
 def _csv(
     records: Iterable[Record], annotator: str | None, settings: DatasetSettings
 ) -> Iterator[bytes]:
+    from spanlab.datasets.formats.analysis_table import csv_chunks
+
     return csv_chunks(_only(records, annotator), settings.questions)
 
 
 def _parquet(
     records: Iterable[Record], annotator: str | None, stream: BinaryIO, dataset: _Dataset
 ) -> int:
+    from spanlab.datasets.formats.analysis_table import write_parquet
+
     return write_parquet(_only(records, annotator), stream, dataset.settings.questions)
 
 
 def _hub(
     records: Iterable[Record], annotator: str | None, stream: BinaryIO, dataset: _Dataset
 ) -> int:
+    from spanlab.datasets.hub import write_hub
+
     return write_hub(_only(records, annotator), stream, dataset.title)
 
 
@@ -214,7 +224,7 @@ _WRITERS: dict[str, Callable[[Iterable[Record], str | None, BinaryIO, _Dataset],
     "mushroom": _TextWriter(_mushroom),
     "labelstudio": _TextWriter(_labelstudio, before=b"[\n", between=b",\n", after=b"\n]\n"),
     "averitec": _TextWriter(_averitec, before=b"[\n", between=b",\n", after=b"\n]\n"),
-    "claims": _TextWriter(_claims, before=claims.header()),
+    "claims": _TextWriter(_claims),
     "csv": _TextWriter(_csv),
     "parquet": _parquet,
     "huggingface": _hub,

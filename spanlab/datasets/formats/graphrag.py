@@ -101,6 +101,8 @@ class _JudgedClaim(GivenRow):
 class GraphRagReader(reader.FormatReader):
     """Reads a folder; an item is a query with its answer."""
 
+    reads_folders = True
+
     def rows(self) -> Iterator[FileRow]:
         """Yield the queries, once the whole process is known.
 

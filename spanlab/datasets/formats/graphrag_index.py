@@ -26,7 +26,6 @@ from typing import Final, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.datasets.files import FileRow, InputFile
-from spanlab.datasets.parquet import table
 from spanlab.datasets.reader import input_error
 from spanlab.errors import InputError
 from spanlab.schema import ProcessNode
@@ -223,6 +222,8 @@ class _RowPlace(NamedTuple):
 
 
 def _rows(folder: InputFile, name: str, kind: type[_M]) -> Iterator[tuple[_M, _RowPlace]]:
+    from spanlab.datasets.parquet import table
+
     file = part(folder, f"{name}.parquet")
     columns = list(kind.model_fields)
     for row in table(file, columns):
