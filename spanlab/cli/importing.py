@@ -67,20 +67,24 @@ def import_command(
         return
     from spanlab.cli import console, inputs
     from spanlab.storage import Store
-    from spanlab.workflows.datasets import questions_of
     from spanlab.workflows.import_files import in_folders
-    from spanlab.workflows.import_preview import preview_import
     from spanlab.workflows.importing import RejectsFile, import_files
 
     paths = in_folders(inputs.find_files(files))
     if options.asked and (len(paths) != 1 or not paths[0].is_dir()):
         raise UsageError("--query and --answer go with one folder: the output of GraphRAG")
     if dry_run:
+        from spanlab.workflows.import_preview import preview_import
+
         preview = preview_import(paths, options)
         console.write_tables(preview.tables())
         _warn(preview.warning)
         return
-    question_settings = None if questions is None else questions_of(inputs.read_text(questions))
+    question_settings = None
+    if questions is not None:
+        from spanlab.workflows.datasets import questions_of
+
+        question_settings = questions_of(inputs.read_text(questions))
     target = rejects or Path(f"{dataset.replace('/', '_')}.rejects.jsonl")
     with RejectsFile(target) as left_out:
         reading = options.model_copy(update={"on_reject": left_out.add})

@@ -187,8 +187,8 @@ def find_files(patterns: Sequence[str]) -> list[Path]:
     Raises:
         UsageError, InputError: see ``files_named`` and ``hub.fetch_dataset``.
     """
+    from spanlab.datasets.files import files_named
     from spanlab.datasets.hub import PREFIX, fetch_dataset  # help is not to wait for it
-    from spanlab.workflows.import_files import files_named
 
     return [
         path

@@ -13,7 +13,7 @@ import secrets
 import shutil
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +36,24 @@ _LONE_SURROGATE = re.compile(
 )
 _BUFFER = 1 << 16
 _SHOWN = 1 << 10  # bytes of a record that is too large
+
+
+def files_named(patterns: Iterable[str]) -> list[Path]:
+    """Return the files that paths and globs name, globs in sorted order.
+
+    Raises:
+        InputError: a path does not exist, or a glob matches nothing.
+    """
+    files: list[Path] = []
+    for pattern in patterns:
+        if Path(pattern).exists():
+            files.append(Path(pattern))
+            continue
+        matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - absolute globs too
+        if not matches:
+            raise InputError("there is no such file", file=pattern)
+        files.extend(map(Path, matches))
+    return files
 
 
 class FileRow(NamedTuple):

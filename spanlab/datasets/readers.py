@@ -106,7 +106,7 @@ def _make_reader(file: InputFile, options: ReadOptions) -> FormatReader:
     name = detect(file.path, options.name) if options.format == "auto" else options.format
     if options.columns and options.format == "auto" and name == "claims":
         name = "csv"  # whoever maps its columns knows it for another table
-    if name not in formats():
+    if name not in READERS and name not in formats():
         raise UsageError(f"no format {name!r}; known are auto, {', '.join(formats())}")
     if options.records is not None and name != "json":
         raise UsageError(

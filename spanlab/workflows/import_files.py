@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import lzma
 import shutil
 import zipfile
@@ -13,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 from urllib.parse import urlsplit
 
+from spanlab.datasets.files import files_named
 from spanlab.datasets.formats.graphrag import QUERIES, is_output
 from spanlab.datasets.limits import UNPACKED, longest, most_unpacked, record_limit, too_large
 from spanlab.errors import InputError
@@ -113,24 +113,6 @@ class ImportFiles:
 
     files: tuple[Path, ...]
     source_info: Path | None = None
-
-
-def files_named(patterns: Iterable[str]) -> list[Path]:
-    """Return the files that paths and globs name, globs in sorted order.
-
-    Raises:
-        InputError: a path does not exist, or a glob matches nothing.
-    """
-    files: list[Path] = []
-    for pattern in patterns:
-        if Path(pattern).exists():
-            files.append(Path(pattern))
-            continue
-        matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - absolute globs too
-        if not matches:
-            raise InputError("there is no such file", file=pattern)
-        files.extend(map(Path, matches))
-    return files
 
 
 def in_folders(files: Iterable[Path]) -> list[Path]:

@@ -12,19 +12,17 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
 from spanlab.datasets import ReadOptions, RejectedRecord, dumps, read_placed
-from spanlab.datasets.formats.labelstudio_writer import ControlTally
 from spanlab.datasets.limits import longest, record_limit, too_large
-from spanlab.detectors import spec_of
+from spanlab.datasets.read_options import ControlTally
 from spanlab.errors import InputError
 from spanlab.figures import counted
 from spanlab.options import option
 from spanlab.runtime import rarely_collected
 from spanlab.schema import DatasetSettings, Item, Question, Record
-from spanlab.workflows.detection.request import RunRequest, request_of
-from spanlab.workflows.voting import vote_dataset
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
+    from spanlab.workflows.detection.request import RunRequest
 
 
 DATASET = "samples"
@@ -40,6 +38,8 @@ def prepare_samples(store: Store, on_progress: Callable[[int], None] | None = No
         store: the annotation database.
         on_progress: called now and then with the number of items done in the current step.
     """
+    from spanlab.workflows.voting import vote_dataset
+
     summary = next((d for d in store.datasets() if d.name == DATASET), None)
     if summary is None:
         import_files(store, [_SAMPLES], DATASET, on_progress=on_progress)
@@ -49,6 +49,9 @@ def prepare_samples(store: Store, on_progress: Callable[[int], None] | None = No
 
 def detection_of_samples() -> RunRequest:
     """Return the run that marks spans in the samples, for a job."""
+    from spanlab.detectors import spec_of
+    from spanlab.workflows.detection.request import request_of
+
     return request_of(DATASET, [spec_of("offline")])
 
 

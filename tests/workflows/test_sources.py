@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from spanlab.datasets.files import files_named
 from spanlab.errors import InputError
 from spanlab.workflows.import_files import (
     ImportFiles,
     ServerFiles,
     estimate_items,
-    files_named,
     save_upload,
     split_sources,
     unpack_contexts,

@@ -30,7 +30,6 @@ from xml.etree import ElementTree as ET
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
-from spanlab.datasets.read_options import ControlResponse
 from spanlab.datasets.reader import check_meta
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import (
@@ -227,47 +226,6 @@ def questions_in_config(config: str) -> dict[str, tuple[Question, ...]]:
             by_scope[where].append(_question(element, title))
             title = ""
     return {where: tuple(questions) for where, questions in by_scope.items()}
-
-
-class ControlTally:
-    """Questions told from the responses of an export that comes without a configuration."""
-
-    def __init__(self) -> None:
-        self._shown: dict[str, tuple[ControlResponse, dict[Response, None]]] = {}
-
-    def add(self, response: ControlResponse) -> None:
-        """Count a response; a name stays the kind of control that it was first seen as."""
-        first_response, values = self._shown.setdefault(response.name, (response, {}))
-        if response.control == first_response.control != "textarea":
-            values[response.response] = None
-
-    def questions(self) -> tuple[dict[str, tuple[Question, ...]], tuple[str, ...]]:
-        """Return the questions by scope, and the names of controls whose responses tell too little.
-
-        Options are those that somebody chose, a rating goes to 5 at least, and another scale from
-        the least to the greatest value. One option is no choice, and one value no scale.
-        """
-        by_scope: dict[str, list[Question]] = {"attributes": [], "questions": []}
-        unclear = []
-        for name, (first_response, values) in self._shown.items():
-            numbers = [value for value in values if isinstance(value, int)]
-            kinds: dict[str, dict[str, Any]] = {
-                "choices": {"options": tuple(values)},
-                "rating": {"kind": "scale", "high": max((5, *numbers))},
-                "number": {
-                    "kind": "scale",
-                    "low": min(numbers, default=0),
-                    "high": max(numbers, default=0),
-                },
-                "textarea": {"kind": "text"},
-            }
-            try:
-                question = Question(name=name, **kinds[first_response.control])
-            except ValidationError:
-                unclear.append(name)
-            else:
-                by_scope["attributes" if first_response.of_span else "questions"].append(question)
-        return {where: tuple(questions) for where, questions in by_scope.items()}, tuple(unclear)
 
 
 def _control(question: Question) -> tuple[str, Mapping[str, str]]:

@@ -52,8 +52,10 @@ def specifications(
         names = " and ".join(map(repr, choice.detectors))
         raise UsageError(f"{names} asks no model: it takes no model, program or retriever")
     _check_options(choice.options, detectors)
-    _check_addresses(choice.model_options, detectors)
-    retriever = _retriever(choice, environ) if asking else None
+    retriever = None
+    if asking:
+        _check_addresses(choice.model_options, detectors)
+        retriever = _retriever(choice, environ)
     completed = tuple(_complete(spec, choice, retriever, environ) for spec in specs)
     for spec in completed:
         for detector in specs_in(spec):
