@@ -20,7 +20,6 @@ from spanlab.detectors.entry import DetectorEntry, entries, entry_of, installed
 from spanlab.errors import DeprecatedWarning, UsageError
 from spanlab.lm import ModelChoice
 from spanlab.lm.choice import Options, options_for, options_of_environment
-from spanlab.lm.refusals import learnt_of
 from spanlab.retrievers import RetrieverSpec
 from spanlab.schema import FrozenModel, Name, unique
 from spanlab.settings import read_json
@@ -130,6 +129,8 @@ class DetectorSpec(FrozenModel):
         Raises:
             UsageError: an option or an address is unusable.
         """
+        from spanlab.lm.refusals import learnt_of
+
         addresses = self.addresses(role)
         layers = (
             entry_of(self.detector).asked,
