@@ -1,4 +1,4 @@
-"""`spanlab score`, `agreement`, `rates` and `stages`: what labels amount to."""
+"""`spanlab score`, `agreement`, `rates` and `stages`: figures computed from labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands write: results on standard output, progress and remarks on standard error."""
+"""Output of commands: results on standard output, progress and remarks on standard error."""
 
 from __future__ import annotations
 

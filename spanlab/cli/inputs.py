@@ -1,4 +1,4 @@
-"""What commands take: options made from option models, shared ones, and names of files."""
+"""Inputs of commands: options made from option models, shared ones, and names of files."""
 
 from __future__ import annotations
 

@@ -252,7 +252,7 @@ def calibrate(
         ),
     ] = None,
 ) -> None:
-    """Learn what the probabilities of the detector encoder are worth, on labelled items.
+    """Calibrate the probabilities of the detector encoder on labelled items.
 
     It says the expected calibration error and the IoU before and after, each on the half of the
     items that was not learnt from. Detectors use it with --option calibration=FILE.

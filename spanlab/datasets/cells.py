@@ -1,4 +1,4 @@
-"""What stands in a record's mapped fields: answers, questions, passages, labels, and chats."""
+"""Reading a record's mapped fields: answers, questions, passages, labels, and chats."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def map_columns(
     needed: str | None = "answer",
     samples: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, str]:
-    """Return our field → their column.
+    """Return for each of our fields the column that holds it.
 
     Args:
         paths_found: the columns that are there.

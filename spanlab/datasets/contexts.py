@@ -23,7 +23,7 @@ _NAMED = 5  # so many ids without a context are named
 
 
 class ContextSource(Protocol):
-    """Where passages are looked up by item id."""
+    """A source of passages, which are looked up by item id."""
 
     def passages(self, item_id: str) -> tuple[Passage, ...]:
         """Return the passages of an item; empty when there are none."""

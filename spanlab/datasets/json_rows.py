@@ -1,4 +1,4 @@
-"""Where the records of a JSON file are: on lines, in one array, printed, or in a list further in.
+"""Finding the records of a JSON file: on lines, in one array, printed, or in a list further in.
 
 | the file | its records |
 | --- | --- |

@@ -32,7 +32,7 @@ class OffsetUnit(Enum):
 
 
 class RegionPlace(NamedTuple):
-    """Where a region says it is; ``field`` names it in errors."""
+    """The place that a region of another tool names; ``field`` names it in errors."""
 
     start: int
     end: int

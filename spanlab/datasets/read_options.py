@@ -32,7 +32,7 @@ class RejectedRecord:
 
 
 class ControlResponse(NamedTuple):
-    """What somebody responded in a control of another tool's form, and of what kind that is."""
+    """A response in a control of another tool's form, with the kind of that control."""
 
     name: str
     control: str  # "choices", "rating", "number" or "textarea"

@@ -1,4 +1,4 @@
-"""What a format is: its reader, fields that may be given, and errors by line."""
+"""The base class of format readers, and what they share: texts, passages, errors by line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may do what with which dataset: roles are checked, keys are found, what is done is noted.
+"""Access to datasets by the rules of roles: checking them, finding keys, logging actions.
 
 Of a key, of an invitation's link and of the cookie that it becomes the database has a hash alone:
 they are random, so that nobody can make one up, and a row that is revoked or too old opens nothing.
@@ -39,7 +39,7 @@ _GONE: Final = "there is no dataset {!r} that you may work with"
 
 @dataclass(frozen=True)
 class CheckedDataset:
-    """What of a dataset decides who may see what of it; of a version, its dataset's number."""
+    """The facts about a dataset that decide who may see it; a version has its dataset's number."""
 
     number: int
     name: str
@@ -48,7 +48,7 @@ class CheckedDataset:
     is_version: bool
 
     def is_seen_by(self, actor: Actor) -> bool:
-        """Return whether ``actor`` may know of it; a version has what all people said."""
+        """Return whether ``actor`` may see the dataset; a version shows everybody's annotations."""
         return actor.may(Permission.READ if self.is_version else Permission.SEE, self.number)
 
 
@@ -104,9 +104,10 @@ def _hide_people(summary: DatasetSummary, checked: CheckedDataset, actor: Actor)
         return summary
     own = (actor.name_in(checked.number), AnnotatorKind.PERSON)
     shown = tuple(
-        who
-        for who in summary.annotators
-        if who.kind in {AnnotatorKind.DETECTOR, AnnotatorKind.VOTE} or (who.name, who.kind) == own
+        annotator
+        for annotator in summary.annotators
+        if annotator.kind in {AnnotatorKind.DETECTOR, AnnotatorKind.VOTE}
+        or (annotator.name, annotator.kind) == own
     )
     return replace(summary, annotators=shown)
 
@@ -152,7 +153,7 @@ def follow_name(connection: Connection, dataset: int, name: str, new: str) -> No
         connection.execute(insert(reviewer_names).values(row))
 
 
-def open_token(connection: Connection, token: str) -> Any:
+def find_open_token(connection: Connection, token: str) -> Any:
     """Return the row of a token that is neither revoked nor too old."""
     now = datetime.now(UTC).timestamp()
     return connection.execute(
@@ -164,9 +165,9 @@ def open_token(connection: Connection, token: str) -> Any:
     ).one_or_none()
 
 
-def unused_invitation(connection: Connection, link: str) -> Any:
+def find_unused_invitation(connection: Connection, link: str) -> Any:
     """Return the row of an invitation that can still be accepted; None for any other link."""
-    row = open_token(connection, link)
+    row = find_open_token(connection, link)
     return None if row is None or row.kind != "invitation" or row.used is not None else row
 
 
@@ -179,12 +180,12 @@ def read_tokens(connection: Connection, rows: Iterable[Any]) -> Iterator[AccessT
 
 
 def names_of(connection: Connection) -> dict[int | None, str | None]:
-    """Return what datasets are called that are not in the bin; None, for all, is called None."""
+    """Return the datasets' names by number, without those in the bin; None stands for all."""
     query = select(datasets.c.id, datasets.c.name).where(datasets.c.state == READY)
     return {None: None} | {row.id: row.name for row in connection.execute(query)}
 
 
 def digest(token: str) -> str:
-    """Return what is stored of a token."""
+    """Return the hash of a token; the token itself is not stored."""
     # Random and long: there is nothing to guess that a slow hash would protect.
     return sha256(token.encode()).hexdigest()

@@ -17,12 +17,12 @@ from spanlab.schema import AccessToken, Actor, GrantedRole, LogEntry, Permission
 from spanlab.storage import catalog
 from spanlab.storage.access import (
     digest,
+    find_open_token,
+    find_unused_invitation,
     names_of,
     note,
-    open_token,
     read_tokens,
     require,
-    unused_invitation,
 )
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import (
@@ -68,14 +68,14 @@ class AccessRegister:
         """
         with self._database.writing() as connection:
             is_person = people.c.subject == subject
-            seen = connection.execute(select(people.c.seen).where(is_person)).scalar_one_or_none()
+            last_login = connection.scalar(select(people.c.seen).where(is_person))
             row: dict[str, Any] = {"email": email, "seen": _now()}
             changed = connection.execute(update(people).where(is_person).values(row))
             if not changed.rowcount:
                 free = _free_name(connection, name)
                 connection.execute(insert(people).values({"subject": subject, "name": free} | row))
             actor = _actor(connection, subject, email)
-            if since is None or seen is None or datetime.fromisoformat(seen) < since:
+            if since is None or last_login is None or datetime.fromisoformat(last_login) < since:
                 note(connection, actor, "login")
         return actor
 
@@ -96,7 +96,7 @@ class AccessRegister:
             that nobody has accepted yet.
         """
         with self._database.reading() as connection:
-            row = open_token(connection, token)
+            row = find_open_token(connection, token)
             if row is None or row.kind != kind or (kind == "invitation" and row.used is None):
                 return None
             subject = f"{row.kind}:{row.id}"
@@ -117,7 +117,7 @@ class AccessRegister:
         """
         token = secrets.token_urlsafe(32)
         with self._database.writing() as connection:
-            row = unused_invitation(connection, link)
+            row = find_unused_invitation(connection, link)
             if row is None:
                 return None
             values = {"hash": digest(token), "used": _now(), "worker": worker}
@@ -135,7 +135,7 @@ class AccessRegister:
     def invitation(self, link: str) -> AccessToken | None:
         """Return the invitation of a link that can still be accepted."""
         with self._database.reading() as connection:
-            return next(read_tokens(connection, [unused_invitation(connection, link)]), None)
+            return next(read_tokens(connection, [find_unused_invitation(connection, link)]), None)
 
     def own_invitation(self) -> AccessToken | None:
         """Return the invitation that the actor came by; None for others."""

@@ -251,11 +251,11 @@ def rename_mentions(connection: Connection, dataset: DatasetRow, name: str, new:
     campaigns.rename_person(connection, dataset, name, new)
 
     def rename_all(names: Iterable[str]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(new if who == name else who for who in names))
+        return tuple(dict.fromkeys(new if old == name else old for old in names))
 
     def rename_in_settings(settings: DatasetSettings) -> DatasetSettings:
         stays = new in settings.assigned_to and new not in settings.away
-        away = [new if who == name else who for who in settings.away if who != name or not stays]
+        kept_away = (person for person in settings.away if person != name or not stays)
         plan = settings.measurement
         if plan is not None:
             (annotator,), reviewers = rename_all([plan.annotator]), rename_all(plan.reviewers)
@@ -266,7 +266,7 @@ def rename_mentions(connection: Connection, dataset: DatasetRow, name: str, new:
         ]
         update = {
             "assigned_to": rename_all(settings.assigned_to),
-            "away": tuple(dict.fromkeys(away)),
+            "away": rename_all(kept_away),
             "measurement": plan,
             "setups": tuple(setups),
         }
@@ -277,14 +277,15 @@ def rename_mentions(connection: Connection, dataset: DatasetRow, name: str, new:
 
 def _rename_in_logs(connection: Connection, dataset: DatasetRow, names: tuple[str, str]) -> None:
     """Write operations anew that mention the first of two names: they cannot be updated."""
-    here = annotators.c.dataset_id == dataset.id
-    kinds = connection.execute(select(annotators.c.id.label("who"), annotators.c.kind).where(here))
+    in_dataset = annotators.c.dataset_id == dataset.id
+    columns = (annotators.c.id.label("who"), annotators.c.kind)
+    kinds = connection.execute(select(*columns).where(in_dataset))
     kinds_before = [{"who": row.who, "was": row.kind} for row in kinds]
-    connection.execute(update(annotators).where(here).values(kind=LEAVING))
+    connection.execute(update(annotators).where(in_dataset).values(kind=LEAVING))
     for rows in _mentions(connection, dataset, operations, names):
         connection.execute(delete(operations).where(*_is_row(operations)), _keys(operations, rows))
         connection.execute(insert(operations), rows)
-    restore = update(annotators).where(here, annotators.c.id == bindparam("who"))
+    restore = update(annotators).where(in_dataset, annotators.c.id == bindparam("who"))
     connection.execute(restore.values(kind=bindparam("was")), kinds_before)
 
 

@@ -79,7 +79,7 @@ def progress(
     if not settings.overlap:
         return None
     annotators = annotators_of(connection, dataset.id)
-    reviewed = (name for name, who in annotators.items() if who.kind is AnnotatorKind.PERSON)
+    reviewed = (name for name, row in annotators.items() if row.kind is AnnotatorKind.PERSON)
     people = dict.fromkeys((*settings.assigned_to, *reviewed))
     reached = tuple(part_of(connection, dataset, settings, name) for name in people)
     per_item = settings.overlap

@@ -56,7 +56,7 @@ class KnownItems:
 
     @property
     def hidden(self) -> tuple[GivenItem, ...]:
-        """Those among others, in no test."""
+        """The known items that stand among a person's other items, in no test."""
         return tuple(item for item in self.given if not item.attempt)
 
     def test(self, attempt: int) -> tuple[GivenItem, ...]:
@@ -65,7 +65,7 @@ class KnownItems:
 
 
 class Entrance(NamedTuple):
-    """That a person has done a test (``attempt`` from 1), or was let in (0), and when (UTC)."""
+    """A test that a person has done (``attempt`` from 1), or being let in (0); its time (UTC)."""
 
     reviewer: str
     attempt: int
@@ -75,7 +75,7 @@ class Entrance(NamedTuple):
 
 
 class ReadGuidelines(NamedTuple):
-    """That a person has confirmed having read a version of the guidelines, and when (UTC)."""
+    """A person's confirmation of having read a version of the guidelines, and its time (UTC)."""
 
     reviewer: str
     version: int
@@ -173,7 +173,7 @@ def give_after(
 
 
 def due(dataset: DatasetRow, reviewer: str, n_others: int, share: float) -> int:
-    """Return how many known items belong among so many others of a person."""
+    """Return how many known items a person should get among ``n_others`` other items."""
     blocks, remainder = divmod(n_others * share / (1 - share), 1)
     drawn = _draw(dataset, reviewer, f"block {blocks:.0f}") / 2**64
     return int(blocks) + (drawn < remainder)

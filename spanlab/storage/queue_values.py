@@ -56,7 +56,9 @@ def annotation_values(annotation: Annotation) -> AnnotationValues:
     if status is Status.DONE:
         highest = max([span.prob for span in spans]) if spans else 0.0
     n_labels = len({span.label for span in spans} - {None}) if spans else 0
-    return AnnotationValues(annotation.kind, status, highest, n_labels, len(annotation.claims))
+    return AnnotationValues(
+        annotation.kind, status, prob=highest, n_labels=n_labels, n_claims=len(annotation.claims)
+    )
 
 
 def position_values(
@@ -131,7 +133,7 @@ class StoredAnnotation:
 def update_values(
     connection: Connection,
     dataset: int,
-    there: Mapping[int, Mapping[int, StoredAnnotation]],
+    annotations: Mapping[int, Mapping[int, StoredAnnotation]],
     disputed: Collection[int],
 ) -> None:
     """Write the values of items anew that follow from all their annotations.
@@ -139,11 +141,11 @@ def update_values(
     Args:
         connection: in a transaction that may write; the items' rows must be locked.
         dataset: its number.
-        there: the items' annotations by position and annotator.
+        annotations: the items' annotations by position and annotator.
         disputed: the positions where the disagreement may have changed: they take longer.
     """
     counted, decided = [], []
-    for position, by_annotator in there.items():
+    for position, by_annotator in annotations.items():
         at = {"at": position}
         counted.append(at | counted_values(stored.values for stored in by_annotator.values()))
         if position in disputed:
@@ -151,13 +153,13 @@ def update_values(
                 stored.annotation() for stored in by_annotator.values() if stored.values.decides
             ]
             decided.append(at | disputed_values(deciding))
-    here = update(queue_values).where(
+    updating = update(queue_values).where(
         queue_values.c.dataset_id == dataset, queue_values.c.position == bindparam("at")
     )
     for rows in (counted, decided):
         if rows:
             connection.execute(
-                here.values({name: bindparam(name) for name in rows[0].keys() - {"at"}}), rows
+                updating.values({name: bindparam(name) for name in rows[0].keys() - {"at"}}), rows
             )
 
 
@@ -173,6 +175,8 @@ def stored_at(
     )
     for row in rows:
         kind, status = AnnotatorKind(row.kind), Status(row.status)
-        values = AnnotationValues(kind, status, row.prob, row.n_labels, row.n_claims)
+        values = AnnotationValues(
+            kind, status, prob=row.prob, n_labels=row.n_labels, n_claims=row.n_claims
+        )
         by_position[row.position][row.annotator_id] = StoredAnnotation(row.place, values, row.json)
     return by_position

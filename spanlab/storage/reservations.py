@@ -62,7 +62,7 @@ def reserve(
 
 
 def has_reserved(connection: Connection, dataset: DatasetRow, position: int, reviewer: str) -> bool:
-    """Return whether an item is a reviewer's for long enough, so that ``reserve`` has no part."""
+    """Return whether a reviewer holds an item for so long that ``reserve`` need not be called."""
     own = select(literal(1)).where(
         reservations.c.dataset_id == dataset.id,
         reservations.c.position == position,

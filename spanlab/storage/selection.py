@@ -50,7 +50,7 @@ _position = queue_values.c.position
 
 @dataclass(frozen=True)
 class QueueSegment:
-    """Items that come one after the other: by ``value``, or by their places where that is None.
+    """A part of a queue, ordered by ``value``, or by import order where that is None.
 
     ``excluded`` lists positions that are left out, as for what an annotator has not annotated.
     """

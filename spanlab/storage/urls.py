@@ -47,8 +47,8 @@ def database_url(text: str) -> URL:
         raise UsageError(f"{shown_text} is not a database URL: {_KINDS}") from None
     except ValueError:  # repeats what stands where the port would be
         raise UsageError(f"the port in the database URL is not a number; {_HOSTS}") from None
-    if (given := url.query.get("password")) is not None:
-        password = given if isinstance(given, str) else given[-1]
+    if (passwords := url.query.get("password")) is not None:
+        password = passwords if isinstance(passwords, str) else passwords[-1]
         url = url.difference_update_query(["password"]).set(password=password)
     _check(url)
     return url if url.drivername in _SQLITE else url.set(drivername="postgresql+psycopg")

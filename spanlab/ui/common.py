@@ -61,7 +61,7 @@ ABOUT: Mapping[str, tuple[str, str]] = {
 
 
 class WidgetKey(TypedDict):
-    """What makes Streamlit keep a widget's value while other pages are open."""
+    """Arguments of a widget whose value Streamlit is to keep while other pages are open."""
 
     key: str
     persist_state: Literal["session"]
@@ -285,7 +285,7 @@ def remember_dataset(name: str) -> None:
 
 
 def kept(name: str) -> WidgetKey:
-    """Return a widget's key, and that its value outlives its page, by a name of its own."""
+    """Return the arguments that give a widget a key and keep its value on other pages."""
     return {"key": f"spanlab.{name}", "persist_state": "session"}
 
 

@@ -103,7 +103,7 @@ def _name(address: str) -> str:
 
 
 def guards() -> list[Middleware]:
-    """Return what stands before Streamlit, however the app is started, and bound its logs."""
+    """Return the middleware in front of Streamlit, however the app is started; bound its logs."""
     bound_logs()
     guard = Middleware(RequestGuard, hosts=allowed_hosts(), has_login=has_login())
     back = [Middleware(BaseHTTPMiddleware, dispatch=return_after_login)] if has_login() else []
@@ -111,7 +111,7 @@ def guards() -> list[Middleware]:
 
 
 def login_options() -> dict[str, Any]:
-    """Return what a server with a login gets beside its guards; empty without."""
+    """Return the options of a server with a login, beside its guards; empty without a login."""
     secrets = login_secrets()
     return {"secrets": secrets, "routes": routes(cache(open_store))} if secrets else {}
 

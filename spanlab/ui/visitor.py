@@ -106,7 +106,7 @@ def log_out() -> None:
 
 
 def routes(open_store: Callable[[], Store]) -> list[Route]:
-    """Return what answers the links of invitations.
+    """Return the routes that answer the links of invitations.
 
     A link is opened by a look and used by a button: programs that look at links in messages
     would use it up.

@@ -190,7 +190,7 @@ class MappedReader(reader.FormatReader):
 
 
 class TableReader(MappedReader):
-    """What the kinds of tables have in common."""
+    """The base of the readers of tables."""
 
     _unit = "row"
 

@@ -160,7 +160,7 @@ def chart_frame(table: ResultTable) -> pd.DataFrame:
 
 
 def interval_ends(data: pd.DataFrame) -> list[float]:
-    """Return what an axis must have room for."""
+    """Return all means and ends of intervals, which an axis must have room for."""
     ends = data[["mean", "low", "high"]].astype(float).to_numpy().ravel()
     return [end for end in ends.tolist() if not math.isnan(end)]
 

@@ -83,7 +83,7 @@ class ReviewQueue:
 
 @dataclass(frozen=True)
 class EditorReply:
-    """What Python says back; ``open`` is the item that the editor shows from here on."""
+    """Python's answer to the editor; ``open`` is the item that the editor shows from here on."""
 
     open: str | None
     json: dict[str, JsonValue]

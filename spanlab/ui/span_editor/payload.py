@@ -26,7 +26,7 @@ from spanlab.workflows.traces import TracedAnnotation, revision_pieces, suggesti
 
 
 class TraceWanted(BaseModel):
-    """Whose trace of which item the editor asks for."""
+    """The trace that the editor asks for, by its annotator and item."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", str_min_length=0)  # no half an emoji
 
@@ -82,7 +82,7 @@ class EditorMessage(BaseModel):
 
     @property
     def decided(self) -> set[str]:
-        """The items that are finished, skipped or reopened by this."""
+        """The ids of the items that this message finishes, skips or reopens."""
         return {str(write.get("item")) for write in self.writes if is_status(write)}
 
     @classmethod

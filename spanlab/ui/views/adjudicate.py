@@ -100,7 +100,7 @@ _TIMES = "spanlab.agreed.times"
 
 
 def decided_at_once() -> int:
-    """Return how often many items were decided, or that was taken back: the editor's are old."""
+    """Return how often items were decided at once, or that was undone; the editor reloads then."""
     times: int = st.session_state.get(_TIMES, 0)
     return times
 

@@ -110,7 +110,7 @@ class TestLine:
         self._summary, self._reviewer, self._place = summary, reviewer, place
 
     def note(self, decided: Iterable[str]) -> None:
-        """Keep nothing: what is decided is looked up."""
+        """Do nothing: this line reads from the database what was decided."""
 
     def draw(self, dataset: str) -> None:
         """Write the line; at the end of the test the page is drawn anew and says how it went."""
@@ -152,7 +152,7 @@ class LiveLine:
         self._text = measured.line
 
     def note(self, decided: Iterable[str]) -> None:
-        """Keep what was decided: the editor's next message may end this run before it is drawn."""
+        """Keep decided items: the editor's next message may end this run before ``draw``."""
         self._decided.update(decided)
 
     def draw(self, dataset: str) -> None:
