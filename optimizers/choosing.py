@@ -10,12 +10,20 @@ from pydantic import ValidationError
 from optimizers.metrics import METRICS
 from optimizers.preparing import DRAWING, resolve
 from optimizers.request import Optimisation, PromptSearch, SearchSettings
-from spanlab.detectors import DetectorSpec, check_tunable, entries, entry_of, spec_of, tunable
+from spanlab.detectors import (
+    DetectorSpec,
+    check_tunable,
+    entries,
+    entry_of,
+    spec_of,
+    specs_in,
+    tunable,
+)
 from spanlab.errors import UsageError
 from spanlab.lm import CallLimits, ModelChoice, TokenPrice
 from spanlab.lm.choice import options_for, options_of_environment
 from spanlab.options import option, problem
-from spanlab.workflows.detection.selection import DetectorSelection, is_ensemble, specs_in
+from spanlab.workflows.detection.selection import DetectorSelection, is_ensemble
 from spanlab.workflows.detection.specifications import specifications
 from spanlab.workflows.programs import registry
 

@@ -61,8 +61,7 @@ def annotate(
     spanlab annotate outputs.csv --column answer=reply --detector offline -o pred.csv
     """
     from spanlab.cli import console, inputs
-    from spanlab.workflows.detection.selection import remarks_on
-    from spanlab.workflows.detection.specifications import specifications
+    from spanlab.workflows.detection.specifications import remarks_on, specifications
 
     specs = specifications(options)
     for remark in remarks_on(specs):

@@ -36,7 +36,7 @@ from spanlab.detectors.entry import (
     tunable,
 )
 from spanlab.detectors.local import BatchCollector, as_detector
-from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec, members, spec_of
+from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec, members, spec_of, specs_in
 
 __all__ = [
     "INSTRUCTION",
@@ -65,5 +65,6 @@ __all__ = [
     "installed",
     "members",
     "spec_of",
+    "specs_in",
     "tunable",
 ]

@@ -222,3 +222,8 @@ def members() -> dict[str, DetectorSpec]:
     paths = (entry.members for entry in entries() if entry.members is not None)
     specs = (EnsembleSpec.read(path) for path in paths)
     return {member.signs: member for spec in specs for member in spec.members}
+
+
+def specs_in(spec: Spec) -> tuple[DetectorSpec, ...]:
+    """Return the detectors of a specification: an ensemble's members, or itself."""
+    return spec.members if isinstance(spec, EnsembleSpec) else (spec,)

@@ -39,7 +39,7 @@ from spanlab.workflows import review
 from spanlab.workflows.detection.estimate import RunEstimate, estimate
 from spanlab.workflows.detection.models import ModelEnvironment, model_environment
 from spanlab.workflows.detection.request import RunOptions, request_with_options
-from spanlab.workflows.detection.selection import remarks_on
+from spanlab.workflows.detection.specifications import remarks_on
 
 _ESTIMATE = "spanlab.detect.estimate"
 _STARTED = "spanlab.detect.started"  # how many runs, in this session

@@ -19,7 +19,7 @@ from spanlab.datasets import read, read_labels
 from spanlab.datasets.files import replacing
 from spanlab.datasets.formats import averitec
 from spanlab.datasets.scoring import AnnotatorChooser
-from spanlab.detectors.spec import Spec
+from spanlab.detectors.spec import Spec, specs_in
 from spanlab.errors import BudgetError, InputError
 from spanlab.labels import ItemLabels
 from spanlab.lm import Meter
@@ -30,7 +30,6 @@ from spanlab.workflows.bench.plan import BenchCell, BenchPlan, alter_items, cell
 from spanlab.workflows.bench.scoring import best_annotators, score_predictions, write_predictions
 from spanlab.workflows.detection.file_run import FileRun
 from spanlab.workflows.detection.request import request_of
-from spanlab.workflows.detection.selection import specs_in
 from spanlab.workflows.detection.setup import prompt_hash, settings_of, setup_changes
 from spanlab.workflows.measuring.certificates import read_certificate
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from spanlab.detectors import Spec, asks_models
+from spanlab.detectors import Spec, asks_models, specs_in
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import UsageError
 from spanlab.lm import Budget
@@ -20,7 +20,7 @@ from spanlab.schema import FrozenModel, Item, Name
 from spanlab.workflows.bench.cards import BenchItem, DatasetCard, FoundDataset, cards, find
 from spanlab.workflows.detection.estimate import RunEstimate, estimate_items
 from spanlab.workflows.detection.request import usual_concurrency
-from spanlab.workflows.detection.selection import DetectorSelection, specs_in, with_seed
+from spanlab.workflows.detection.selection import DetectorSelection, with_seed
 from spanlab.workflows.detection.specifications import specifications
 
 Control = Literal["everything", "nothing", "shuffled", "no-passages", "annotator"]

@@ -19,6 +19,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from spanlab.detectors import specs_in
 from spanlab.errors import ModelError, UsageError
 from spanlab.lm import Meter, ModelChoice
 from spanlab.lm.building import endpoint_client
@@ -31,7 +32,7 @@ from spanlab.schema import OWNER, Actor, Permission
 from spanlab.settings import EndpointSettings, ModelSettings, Settings, WebSearchSettings
 from spanlab.tools.mcp_servers import ServerState, server_states
 from spanlab.tools.toolbox import chosen_servers, tool_servers
-from spanlab.workflows.detection.selection import DetectorSelection, specs_in
+from spanlab.workflows.detection.selection import DetectorSelection
 from spanlab.workflows.detection.specifications import specifications
 
 if TYPE_CHECKING:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from spanlab.detectors import asks_models, entry_of
+from spanlab.detectors import asks_models, entry_of, specs_in
 from spanlab.detectors.ensemble import Ensemble, EnsembleVote
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.errors import UsageError
@@ -93,7 +93,7 @@ class RunRequest(RunLimits):
     @property
     def specs(self) -> tuple[DetectorSpec, ...]:
         """The detectors, ensembles taken apart."""
-        return tuple(_members(self.detectors))
+        return tuple(detector for spec in self.detectors for detector in specs_in(spec))
 
     @property
     def votes(self) -> tuple[EnsembleVote, ...]:
@@ -166,14 +166,6 @@ class RunProgress:
     remaining: float | None = None
     stopped: str | None = None
     last_failures: tuple[FailedItem, ...] = ()
-
-
-def _members(specs: tuple[Spec, ...]) -> Iterator[DetectorSpec]:
-    for spec in specs:
-        if isinstance(spec, EnsembleSpec):
-            yield from spec.members
-        else:
-            yield spec
 
 
 _PAGE = 1000  # ids read at once

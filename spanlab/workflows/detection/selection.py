@@ -13,7 +13,7 @@ from spanlab.errors import UsageError
 from spanlab.lm import DetectorModelOptions, ModelChoice
 from spanlab.lm.choice import parse_pairs
 from spanlab.options import OptionModel, option
-from spanlab.retrievers import GivenSpec, PassageSource, RetrieverSpec
+from spanlab.retrievers import PassageSource, RetrieverSpec
 
 
 def _option_pairs(options: object) -> object:
@@ -112,26 +112,9 @@ class DetectorSelection(OptionModel):
     )
 
 
-def remarks_on(specs: Iterable[Spec]) -> tuple[str, ...]:
-    """Return a remark on each detector that could search for evidence, and is given no search."""
-    detectors = (detector for spec in specs for detector in specs_in(spec))
-    return tuple(
-        f"{spec.signs} has no search: it judges by the passages that items have"
-        for spec in detectors
-        if entry_of(spec.detector).reads_pages
-        and isinstance(spec.retriever, GivenSpec | None)
-        and not spec.options.get("tools")  # which search, too
-    )
-
-
 def is_ensemble(name: str) -> bool:
     """Say whether a name stands for several detectors and their vote."""
     return entry_of(name).members is not None
-
-
-def specs_in(spec: Spec) -> tuple[DetectorSpec, ...]:
-    """Return the detectors of a specification: an ensemble's members, or itself."""
-    return spec.members if isinstance(spec, EnsembleSpec) else (spec,)
 
 
 def with_seed(spec: DetectorSpec, seed: int) -> DetectorSpec:

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import JsonValue
 
-from spanlab.detectors import DetectorSpec, EnsembleSpec, Spec, asks_models, entry_of, spec_of
+from spanlab.detectors import (
+    DetectorSpec,
+    EnsembleSpec,
+    Spec,
+    asks_models,
+    entry_of,
+    spec_of,
+    specs_in,
+)
 from spanlab.detectors.entry import options_of
 from spanlab.errors import UnnamedModelError, UsageError
 from spanlab.lm import DetectorModelOptions, ModelChoice, ModelOptions, TokenPrice
@@ -17,7 +25,7 @@ from spanlab.options import Option, options_in
 from spanlab.retrievers import GivenSpec, PassageSource, RetrieverSpec, WebSpec, specified
 from spanlab.retrievers.search_model import search_choice
 from spanlab.retrievers.spec import SEARCHER, WRITER
-from spanlab.workflows.detection.selection import DetectorSelection, is_ensemble, specs_in
+from spanlab.workflows.detection.selection import DetectorSelection, is_ensemble
 
 # How a member of an ensemble asks its model: it keeps that with another model, too.
 _MANNER = set(ModelOptions.model_fields) - {"structured", "window"}
@@ -61,6 +69,18 @@ def specifications(
         for detector in specs_in(spec):
             _check_required(detector)
     return completed
+
+
+def remarks_on(specs: Iterable[Spec]) -> tuple[str, ...]:
+    """Return a remark on each detector that could search for evidence, and is given no search."""
+    detectors = (detector for spec in specs for detector in specs_in(spec))
+    return tuple(
+        f"{spec.signs} has no search: it judges by the passages that items have"
+        for spec in detectors
+        if entry_of(spec.detector).reads_pages
+        and isinstance(spec.retriever, GivenSpec | None)
+        and not spec.options.get("tools")  # which search, too
+    )
 
 
 def models_of(name: str) -> tuple[str, ...]:
