@@ -71,9 +71,8 @@ from spanlab.detectors.offline.features import AnswerFeatures, describe, questio
 from spanlab.detectors.offline.lexicon import base
 from spanlab.detectors.offline.model import SHIPPED, OfflineModel, load
 from spanlab.detectors.offline.passages import CopiedRuns, PassageTexts, read_passages
-from spanlab.detectors.offline.rivals import RivalFinder
+from spanlab.detectors.offline.rivals import NOUN_CAPITALS, RivalFinder
 from spanlab.detectors.offline.spans import WordStretch, decided, stretches, together
-from spanlab.detectors.offline.word_side import NOUN_CAPITALS
 from spanlab.detectors.offline.words import WordKind, blocks, read
 from spanlab.schema import (
     Annotation,
