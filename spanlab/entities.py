@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from rapidfuzz import fuzz, process, utils
 
 from spanlab.lm.values import ReplyModel, Text
-from spanlab.schema.evidence import StoredEntry
+from spanlab.schema.memory import StoredEntry
 from spanlab.text import terms
 
 NEAR: Final = 88.0  # of 100: likeness of each word below which two names are not taken for one

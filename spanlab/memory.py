@@ -26,7 +26,7 @@ from spanlab.errors import UsageError
 from spanlab.retrievers import SearchQuery
 from spanlab.runtime import SingleFlight
 from spanlab.schema import FrozenModel, Passage
-from spanlab.schema.evidence import MemoryEntry
+from spanlab.schema.memory import MemoryEntry
 from spanlab.settings import Settings
 from spanlab.storage.memories import MemoryStore
 

@@ -29,7 +29,6 @@ from spanlab.schema.datasets import (
     SpanLabel,
     UndecidedRule,
 )
-from spanlab.schema.evidence import Evidence, Passage, Stance
 from spanlab.schema.fields import (
     Count,
     FrozenModel,
@@ -43,7 +42,7 @@ from spanlab.schema.fields import (
     storable_json,
     unique,
 )
-from spanlab.schema.item import UNDETERMINED, Item, Retrieval
+from spanlab.schema.item import UNDETERMINED, Item, Passage, Retrieval
 from spanlab.schema.passages import BY_HAND, joined, merged, passage_id, process_of, renumbered
 from spanlab.schema.process import (
     BadNodeError,
@@ -77,7 +76,17 @@ from spanlab.schema.queue import (
     QueueQuery,
     QueueRow,
 )
-from spanlab.schema.record import Annotation, AnnotatorKind, Claim, Interval, Record, Span, Status
+from spanlab.schema.record import (
+    Annotation,
+    AnnotatorKind,
+    Claim,
+    Evidence,
+    Interval,
+    Record,
+    Span,
+    Stance,
+    Status,
+)
 from spanlab.schema.shared_process import NodesInMemory, NodeSource, SharedProcess, StoredProcess
 from spanlab.schema.trace import (
     HALLUCINATED,

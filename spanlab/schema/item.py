@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Discriminator, Field, JsonValue, Tag, model_validator
 
-from spanlab.schema.evidence import Passage
 from spanlab.schema.fields import FrozenModel, Language, Name, Offset
 from spanlab.schema.process import Process
 from spanlab.schema.shared_process import SharedProcess
 
 UNDETERMINED = "und"  # BCP 47 for a text whose language nobody stated
+
+
+class Passage(FrozenModel):
+    """A piece of evidence text; ``title``, ``url`` and ``date`` (as its source has it) if known."""
+
+    text: str
+    title: str | None = None
+    url: str | None = None
+    date: str | None = None
 
 
 class Retrieval(FrozenModel):

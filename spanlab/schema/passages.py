@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
-from spanlab.schema.evidence import Evidence, Passage
-from spanlab.schema.item import Item, Retrieval
+from spanlab.schema.item import Item, Passage, Retrieval
 from spanlab.schema.process import Process, ProcessGraph, ProcessNode
-from spanlab.schema.record import Annotation, Claim, Span
+from spanlab.schema.record import Annotation, Claim, Evidence, Span
 from spanlab.schema.shared_process import SharedProcess
 from spanlab.schema.trace import (
     PairStep,

@@ -8,11 +8,47 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from spanlab.schema.evidence import Evidence, _Quote
 from spanlab.schema.fields import FrozenModel, Name, Offset, Probability, unique
 from spanlab.schema.item import Item
 from spanlab.schema.questions import Responses
 from spanlab.schema.trace import PassageQuote, Step, Verdict
+
+Stance = Literal["supports", "refutes", "closest"]
+
+
+class _Quote(FrozenModel):
+    """Characters ``[start, end)`` of some text, with the text itself."""
+
+    start: Offset
+    end: Offset
+    text: str
+
+    @model_validator(mode="after")
+    def _length_is_right(self) -> Self:
+        if self.end <= self.start:
+            raise ValueError(f"end {self.end} must be greater than start {self.start}")
+        if len(self.text) != self.end - self.start:
+            raise ValueError(
+                f"text {self.text[:40]!r} has {len(self.text)} characters, "
+                f"offsets [{self.start}, {self.end}) have {self.end - self.start}"
+            )
+        return self
+
+    def fits(self, whole: str) -> bool:
+        """Say whether ``whole`` has exactly this text at these offsets."""
+        return whole[self.start : self.end] == self.text
+
+
+class Evidence(_Quote):
+    """A quoted part of one of the item's passages.
+
+    ``passage`` is the 0-based index of the passage. ``stance`` says what the quote does to the
+    span or claim it is tied to; ``closest`` means only that nothing in the passages comes closer.
+    """
+
+    passage: Offset
+    stance: Stance = "closest"
+    note: str | None = None
 
 
 class Span(_Quote):

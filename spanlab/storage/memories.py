@@ -14,7 +14,7 @@ from typing import Any, Self
 from sqlalchemy import Connection, Row, bindparam, delete, text, update
 
 from spanlab.errors import NotFoundError
-from spanlab.schema.evidence import MemoryEntry, StoredEntry
+from spanlab.schema.memory import MemoryEntry, StoredEntry
 from spanlab.settings import Settings
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import memories, memory_grams, memory_keys, tool_calls

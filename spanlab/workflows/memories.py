@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from spanlab.entities import grams, key_of, near
 from spanlab.errors import InputError
 from spanlab.schema import OWNER, Actor, Permission
-from spanlab.schema.evidence import MemoryEntry
+from spanlab.schema.memory import MemoryEntry
 from spanlab.storage.memories import MemoryStore
 
 _AT_ONCE: Final = 500  # entries that are written in one transaction

@@ -23,7 +23,7 @@ from postgres import postgres
 
 from spanlab.entities import grams, key_of
 from spanlab.memory import EvidenceMemory, MemoryChoice
-from spanlab.schema.evidence import MemoryEntry
+from spanlab.schema.memory import MemoryEntry
 from spanlab.settings import Settings
 from spanlab.storage.memories import MemoryStore
 

@@ -16,7 +16,7 @@ from spanlab.errors import InputError, StoreError
 from spanlab.oplog import SetStatus
 from spanlab.oplog.operations import SentOperation
 from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Role, Status
-from spanlab.schema.evidence import MemoryEntry
+from spanlab.schema.memory import MemoryEntry
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.storage.campaigns import Entrance

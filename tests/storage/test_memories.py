@@ -18,7 +18,7 @@ from spanlab.entities import grams
 from spanlab.errors import NotFoundError
 from spanlab.memory import EvidenceMemory, MemoryChoice
 from spanlab.schema import Passage
-from spanlab.schema.evidence import MemoryEntry
+from spanlab.schema.memory import MemoryEntry
 from spanlab.settings import Settings
 from spanlab.storage.memories import MemoryStore
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from streamlit.testing.v1 import AppTest
 
 from spanlab.entities import grams
-from spanlab.schema.evidence import MemoryEntry
+from spanlab.schema.memory import MemoryEntry
 from spanlab.storage import Store
 from spanlab.storage.memories import MemoryStore
 

@@ -29,7 +29,7 @@ from spanlab.schema import (
     joined,
     merged,
 )
-from spanlab.schema.evidence import MemoryEntry
+from spanlab.schema.memory import MemoryEntry
 from spanlab.text import terms
 
 CLOSE = 0.3  # similarity below which a sentence has nothing to do with the span

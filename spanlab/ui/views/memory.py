@@ -10,7 +10,7 @@ import streamlit as st
 
 from spanlab.figures import counted
 from spanlab.schema import Permission
-from spanlab.schema.evidence import MemoryEntry, StoredEntry
+from spanlab.schema.memory import MemoryEntry, StoredEntry
 from spanlab.storage.memories import MemoryStore
 from spanlab.ui.common import actor, kept, page_link, plain, title
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
