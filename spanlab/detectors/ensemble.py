@@ -42,11 +42,14 @@ class ItemOutcome:
         item = record.item
         latest = {annotation.annotator: annotation for annotation in record.annotations}
         for finding in self.findings:
-            # Detectors with different retrievers have each found passages of their own.
-            item, moved = merged(item, finding.item)
-            for annotation in finding.annotations:
+            annotations = finding.annotations
+            if finding.item is not record.item:
+                # Detectors with different retrievers have each found passages of their own.
+                item, moved = merged(item, finding.item)
+                annotations = tuple(renumbered(annotation, moved) for annotation in annotations)
+            for annotation in annotations:
                 latest.pop(annotation.annotator, None)
-                latest[annotation.annotator] = renumbered(annotation, moved)
+                latest[annotation.annotator] = annotation
         return Record(item=item, annotations=tuple(latest.values()))
 
 
