@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import signal
@@ -74,6 +75,12 @@ _LONGEST = {
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest tests, so that no worker is left with them in the end."""
     items.sort(key=lambda item: item.path.name not in _LONGEST)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what all tests keep: a tenth of their processor time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
