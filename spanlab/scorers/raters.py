@@ -24,7 +24,6 @@ from spanlab.schema import (
     Record,
     Response,
     Span,
-    Status,
 )
 
 
@@ -123,50 +122,55 @@ class ResponseTally:
 
     def __init__(self, kinds: Mapping[str, AnnotatorKind], settings: DatasetSettings) -> None:
         self._kinds = kinds
-        asked = [(attribute, True) for attribute in settings.attributes]
-        asked += [(question, False) for question in settings.questions]
-        self._asked = [
-            (question, of_spans) for question, of_spans in asked if question.kind != "text"
+        questions = [(attribute, True) for attribute in settings.attributes]
+        questions += [(question, False) for question in settings.questions]
+        self._questions = [
+            (question, of_spans) for question, of_spans in questions if question.kind != "text"
         ]
         self._units: dict[str, list[dict[str, Response]]] = defaultdict(list)
 
     def add(self, record: Record) -> None:
         """Take in an item."""
-        if not self._asked:
+        if not self._questions:
             return
-        done = [one for one in record.annotations if one.status is Status.DONE]
-        whole = {one.annotator: one.responses for one in done}
-        matched = list(matched_spans(done))
-        for asked, of_spans in self._asked:
+        finished = record.finished
+        of_item = {annotation.annotator: annotation.responses for annotation in finished}
+        matched = list(matched_spans(finished))
+        for question, of_spans in self._questions:
             spans = (
                 {name: span.attributes for name, span in group.items()}
                 for group in matched
-                if asked.is_asked_of(next(iter(group.values())).label)
+                if question.is_asked_of(next(iter(group.values())).label)
             )
-            for given in spans if of_spans else [whole]:
+            for by_annotator in spans if of_spans else [of_item]:
                 fitting = {
-                    name: responses[asked.name]
-                    for name, responses in given.items()
-                    if asked.is_answered_in(responses)
+                    name: responses[question.name]
+                    for name, responses in by_annotator.items()
+                    if question.is_answered_in(responses)
                 }
                 if len(fitting) > 1:
-                    self._units[asked.name].append(fitting)
+                    self._units[question.name].append(fitting)
 
     def result(self) -> tuple[QuestionAgreement, ...]:
         """Return the agreement on each question, attributes first."""
         people = (AnnotatorKind.PERSON,)
         both = (AnnotatorKind.PERSON, AnnotatorKind.DETECTOR)
         return tuple(
-            QuestionAgreement(asked, of_spans, self._of(asked, people), self._of(asked, both))
-            for asked, of_spans in self._asked
+            QuestionAgreement(
+                question,
+                of_spans,
+                self._agreement(question, people),
+                self._agreement(question, both),
+            )
+            for question, of_spans in self._questions
         )
 
-    def _of(self, asked: Question, wanted: tuple[AnnotatorKind, ...]) -> ResponseAgreement:
+    def _agreement(self, question: Question, kinds: tuple[AnnotatorKind, ...]) -> ResponseAgreement:
         units = (
-            [response for name, response in unit.items() if self._kinds.get(name) in wanted]
-            for unit in self._units[asked.name]
+            [response for name, response in unit.items() if self._kinds.get(name) in kinds]
+            for unit in self._units[question.name]
         )
-        return response_agreement(units, ordinal=asked.kind == "scale")
+        return response_agreement(units, ordinal=question.kind == "scale")
 
 
 Array = NDArray[np.float64]

@@ -284,20 +284,20 @@ def _labels(config: dict[str, Any], folder: Path) -> tuple[str, ...]:
 
 
 def _positions(config: dict[str, Any], folder: Path) -> int:
-    found = config.get("max_position_embeddings", _POSITIONS)
-    if not isinstance(found, int) or isinstance(found, bool):
-        found = 0
+    positions = config.get("max_position_embeddings", _POSITIONS)
+    if not isinstance(positions, int) or isinstance(positions, bool):
+        positions = 0
     if config.get("model_type") in _OFFSET:  # their positions begin after that of the padding
         pad = config.get("pad_token_id")
-        found -= (pad if isinstance(pad, int) else 1) + 1
-    if found < 1:
+        positions -= (pad if isinstance(pad, int) else 1) + 1
+    if positions < 1:
         raise InputError(
             "the number of positions is no number above 0",
             file=folder / "config.json",
             field="max_position_embeddings",
             found=config.get("max_position_embeddings"),
         )
-    return found
+    return positions
 
 
 def _check_external(path: Path, location: str, root: Path) -> None:

@@ -186,7 +186,7 @@ def _has_ending(row: TokenRow, place: int) -> bool:
 
 def _parts(row: TokenRow, at: int, months: MonthNames) -> Iterator[tuple[str, int, int]]:
     """Yield part, number and place of up to three neighbouring words that can be of a date."""
-    links = found = 0
+    links = parts = 0
     for place in range(at, len(row.forms)):
         gap = row.gap(place - 1) if place > at else ""
         if gap is None or "\n" in gap or len(gap.strip()) > 1:
@@ -194,13 +194,13 @@ def _parts(row: TokenRow, at: int, months: MonthNames) -> Iterator[tuple[str, in
         part, value = _part(row, place, months)
         if part:
             yield part, value, place
-            found, links = found + 1, 0
+            parts, links = parts + 1, 0
         else:
             links += 1
             short = row.kinds[place] == WordKind.LETTERS and len(row.forms[place]) <= _LONGEST_LINK
             if not short or links > _MOST_LINKS:
                 return
-        if found == len(_RANGE):
+        if parts == len(_RANGE):
             return
 
 

@@ -74,14 +74,16 @@ class DateLinks(NamedTuple):
 
 
 def with_dates(
-    links: WordLinks, said: Sequence[ParsedDate], given: Sequence[ParsedDate]
+    links: WordLinks, stated: Sequence[ParsedDate], dates: Sequence[ParsedDate]
 ) -> tuple[WordLinks, DateLinks]:
     """Link the parts of dates, in whatever way they are written, and unlink contradicted ones.
 
-    ``said`` are the answer's dates, ``given`` those of the texts.
+    ``stated`` are the answer's dates, ``dates`` those of the texts.
     """
     matches = [
-        date_match for date_match in (match(date, given) for date in said) if date_match is not None
+        date_match
+        for date_match in (match(date, dates) for date in stated)
+        if date_match is not None
     ]
     if not matches:
         return links, DateLinks({}, frozenset())
@@ -214,9 +216,9 @@ def _all_places(forms: list[str], texts: PassageWords) -> tuple[int, ...]:
     return tuple(sorted(place for form in forms for place in texts.places[form]))
 
 
-def _common(one: str, other: str) -> float:
+def _common(word: str, other: str) -> float:
     """Share of the longer word that both have in common from their start."""
-    return Prefix.similarity(one, other) / max(len(one), len(other))
+    return Prefix.similarity(word, other) / max(len(word), len(other))
 
 
 def _distance(form: str, values: Column) -> float:

@@ -316,11 +316,11 @@ def canonical(names: Iterable[str], groups: Iterable[Sequence[str]] = ()) -> Map
         clusters_named = [clusters.get(key(name), ()) for name in group if is_nameable(name)]
         members = [of[cluster[0]] for cluster in clusters_named if cluster]
         for other in members[1:]:
-            one = of[members[0][0]]
-            if other is one or _apart(one, other):
+            cluster = of[members[0][0]]
+            if other is cluster or _apart(cluster, other):
                 continue
-            one += other
-            of.update((name, one) for name in other)
+            cluster += other
+            of.update((name, cluster) for name in other)
     return {name: min(cluster, key=order.__getitem__) for name, cluster in of.items()}
 
 
@@ -329,9 +329,11 @@ def is_nameable(name: str) -> bool:
     return not (is_value(name) or is_generic(name))
 
 
-def _apart(one: Sequence[str], other: Sequence[str]) -> bool:
+def _apart(names: Sequence[str], other_names: Sequence[str]) -> bool:
     """Say whether two groups of names differ in a number or a generation."""
-    left, right = (set(chain.from_iterable(map(_marks, names))) for names in (one, other))
+    left, right = (
+        set(chain.from_iterable(map(_marks, cluster))) for cluster in (names, other_names)
+    )
     return bool(left and right and left != right)
 
 

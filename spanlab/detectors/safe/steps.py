@@ -135,11 +135,11 @@ def final_answer(text: str) -> str | None:
 
 def _marks(answer: str) -> list[re.Match[str]]:
     """Return what begins the steps, for the first way of writing that the answer has."""
-    found = list(_STEP.finditer(answer))
+    marks = list(_STEP.finditer(answer))
     for way in (_NUMBER, _BULLET):
-        if not found and len(listed := list(way.finditer(answer))) > 1:
-            found = listed
-    return found
+        if not marks and len(listed := list(way.finditer(answer))) > 1:
+            marks = listed
+    return marks
 
 
 def _tagged(answer: str, start: int, end: int) -> Iterator[ReasoningStep]:

@@ -287,9 +287,10 @@ def numbered(shown: Sequence[NodeSentence]) -> str:
 def chosen(shown: Sequence[NodeSentence], prediction: dspy.Prediction) -> SelectedEvidence:
     """Read what a predictor of `SelectEvidence` returned for these sentences."""
     numbers = {_number(mark) for mark in prediction.chosen or ()}
-    known = [sentence for index, sentence in enumerate(shown, start=1) if index in numbers]
+    sentences = [sentence for index, sentence in enumerate(shown, start=1) if index in numbers]
     summary = (prediction.summary or "").strip()
-    return SelectedEvidence(tuple(known), summary if known else "", len(numbers) - len(known))
+    unknown = len(numbers) - len(sentences)
+    return SelectedEvidence(tuple(sentences), summary if sentences else "", unknown)
 
 
 def agreed(
