@@ -37,7 +37,7 @@ from spanlab.ui.views.job_views import (
 )
 from spanlab.workflows import review
 from spanlab.workflows.detection.estimate import RunEstimate, estimate
-from spanlab.workflows.detection.models import ModelEnvironment, model_environment
+from spanlab.workflows.detection.models import model_environment
 from spanlab.workflows.detection.request import RunOptions, request_with_options
 from spanlab.workflows.detection.specifications import remarks_on
 
@@ -59,11 +59,10 @@ def page() -> None:
     started = latest if latest is not None and is_started_here(latest.id) else None
     if latest is not None and started is None:
         _draw_latest_job(latest, summary.name)
-    environment = model_environment(set_up=is_set_up())
-    filled = run_form(summary, environment)
+    filled = run_form()
     item = _ask_only_item(summary)
     with st.container(border=True):
-        _draw_start(summary, {**filled, "items": (item,) if item else ()}, environment, started)
+        _draw_start(summary, {**filled, "items": (item,) if item else ()}, started)
 
 
 def _ask_only_item(summary: DatasetSummary) -> str | None:
@@ -113,14 +112,15 @@ def _draw_job(job_id: str, dataset: str, was_over: bool) -> None:
 def _draw_start(
     summary: DatasetSummary,
     filled: dict[str, Any],
-    environment: ModelEnvironment,
     started: JobView | None,
 ) -> None:
     """Draw the run's estimate, what was started here, and the button that starts a run."""
     request = expected = None
     if not filled["detectors"]:
         st.markdown("Choose at least one detector to see an estimate.")
-    elif environment.problem and any(map(asks_models, filled["detectors"])):
+    elif (
+        any(map(asks_models, filled["detectors"])) and model_environment(set_up=is_set_up()).problem
+    ):
         st.markdown("These detectors need a model: see above.")
     else:
         with errors_shown():

@@ -23,7 +23,6 @@ from spanlab.jobs.summary import progress_in_words
 from spanlab.options import options_in
 from spanlab.retrievers.provider import SearchService
 from spanlab.retrievers.source import PassageSource, source_kinds
-from spanlab.schema import DatasetSummary
 from spanlab.ui.common import actor, kept, plain, server_files
 from spanlab.ui.forms import ask, model_options_form, options_form
 from spanlab.ui.messages import errors_shown
@@ -31,10 +30,11 @@ from spanlab.ui.model_setup import (
     draw_model_check,
     draw_model_problem,
     draw_model_setup,
+    is_set_up,
     set_up_model,
 )
 from spanlab.workflows.detection.estimate import typical_cost
-from spanlab.workflows.detection.models import ModelEnvironment
+from spanlab.workflows.detection.models import ModelEnvironment, model_environment
 from spanlab.workflows.detection.request import RunOptions, usual_concurrency
 from spanlab.workflows.detection.selection import DetectorSelection, is_ensemble
 from spanlab.workflows.detection.specifications import models_of
@@ -42,12 +42,8 @@ from spanlab.workflows.detection.specifications import models_of
 _CALLS = tuple(option.keyword for option in options_in(RunOptions) if option.group == "Model calls")
 
 
-def run_form(summary: DatasetSummary, environment: ModelEnvironment) -> dict[str, Any]:
+def run_form() -> dict[str, Any]:
     """Ask what is to be done with a dataset.
-
-    Args:
-        summary: the dataset.
-        environment: what the environment says about models.
 
     Returns:
         What is filled in now, complete or not: values of ``RunOptions``.
@@ -66,6 +62,7 @@ def run_form(summary: DatasetSummary, environment: ModelEnvironment) -> dict[str
                 else "Depends on the detectors: choose at least one."
             )
         else:
+            environment = model_environment(set_up=is_set_up())
             models = _ask_model(asking, environment)
             models["model_options"] = model_options_form(asking, "detect")
             if environment.problem is None:

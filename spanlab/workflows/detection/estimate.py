@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from spanlab.detectors.entry import INSTRUCTION, DetectorEntry, PromptSize, entry_of
-from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, spec_of
+from spanlab.detectors.entry import INSTRUCTION, DetectorEntry, PromptSize, asks_models, entry_of
+from spanlab.detectors.spec import DetectorSpec, spec_of, specs_in
 from spanlab.errors import UsageError
 from spanlab.figures import counted
 from spanlab.lm import ModelChoice, count_tokens
@@ -85,7 +85,9 @@ def estimate(store: Store, request: RunRequest) -> RunEstimate:
     """
     todo = unfinished_positions(store, request)
     step = max(len(todo) / _SAMPLE, 1.0)
-    places = [int(todo[int(at * step)]) for at in range(min(len(todo), _SAMPLE))]
+    asking = any(asks_models(spec.detector) for spec in request.specs)
+    n_sampled = min(len(todo), _SAMPLE) if asking else 0
+    places = [int(todo[int(at * step)]) for at in range(n_sampled)]
     items = [record.item for record in store.records_at(request.dataset, places)] if places else []
     return estimate_items(items, len(todo), request.specs)
 
@@ -149,7 +151,7 @@ class ModelDemand(NamedTuple):
 def typical_cost(entry: DetectorEntry) -> str:
     """Say what a detector costs at most for an answer of 110 words with 450 words of passages."""
     spec = spec_of(entry.name)
-    specs = spec.members if isinstance(spec, EnsembleSpec) else (spec,)
+    specs = specs_in(spec)
     calls = [
         call for member in specs for call in entry_of(member.detector).estimate(_TYPICAL, member)
     ]

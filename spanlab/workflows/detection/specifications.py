@@ -23,7 +23,6 @@ from spanlab.lm.building import dspy_has_model
 from spanlab.lm.choice import options_for, options_of_environment
 from spanlab.options import Option, options_in
 from spanlab.retrievers import GivenSpec, PassageSource, RetrieverSpec, WebSpec, specified
-from spanlab.retrievers.search_model import search_choice
 from spanlab.retrievers.spec import SEARCHER, WRITER
 from spanlab.workflows.detection.selection import DetectorSelection, is_ensemble
 
@@ -222,6 +221,8 @@ def _retriever(choice: DetectorSelection, environ: Mapping[str, str]) -> Retriev
 
 def _search_model(name: str, environ: Mapping[str, str]) -> ModelChoice:
     """Return the search model that is named, else that of the environment, with its endpoint."""
+    from spanlab.retrievers.search_model import search_choice
+
     choice = search_choice(environ)
     if not name or name == choice.model:
         return choice
