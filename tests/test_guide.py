@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -13,8 +14,10 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -25,6 +28,7 @@ import tiny_encoders
 from commands import run_here
 from dataset_hub import TOKEN, DatasetHub
 from fake_hub import Hub
+from forks import Fork, run_forked
 from gold_answers import GoldAnswers, better_when_asked
 from guide_parts import made_anew, variables, variables_of_roles
 from ports import free_port
@@ -112,10 +116,28 @@ NEEDING_MORE = {  # than a third of the samples: other tools' files, judged step
     "train-offline",
     "encoder convert",
 }
+
+
+def examples(name: str, text: str) -> list[str]:
+    """Return the examples of a command's help, none if all stand on pages, which run them.
+
+    Of those that start a server only the others: they do not build on each other.
+    """
+    found = EXAMPLE.findall(text)
+    others = [command for command in found if bare(command) not in SHOWN]
+    return others if name in SERVERS or not others else found
+
+
+def bare(command: str) -> str:
+    """Return a command without a remark and the number of a port, which is none of its own."""
+    return re.sub(r" --port \d+|  #.*", "", command)
+
+
+SHOWN = {bare(command) for topic in TOPICS for command in commands(topic)}
 EXAMPLES = {
     name: found
     for name, text in helps()
-    if (found := EXAMPLE.findall(text)) and name not in NEEDING_MORE
+    if (found := examples(name, text)) and name not in NEEDING_MORE
 }
 MEASURED = ["spanlab measure mine --annotator offline --by lang --within .1"]
 PEOPLE = [
@@ -132,11 +154,9 @@ TEST_RUN = [
     "spanlab import submission.jsonl --dataset mine --as test-run",
 ]
 KEPT = ["spanlab snapshot mine v1", "spanlab snapshot mine v2"]
-JOB = ["spanlab jobs retry 3f2a --queue"]
 FETCHED = ["spanlab encoder fetch ORGANISATION/NAME"]
 OFFLINE = "spanlab export mine --annotator offline"
 REVIEWED = "spanlab export mine --annotator anna -o reviewed.jsonl"
-VERIFIED = "spanlab verify-benchmark questions.jsonl -o verified.jsonl"
 BEFORE = {
     "campaign": ["spanlab datasets mine --overlap 2 --assign Ada --assign Ben"],
     "gate": [
@@ -145,7 +165,6 @@ BEFORE = {
         "spanlab annotate last-week --detector offline",
         MEASURED[0].replace("mine", "last-week"),
     ],
-    "ideal-trajectories": [VERIFIED],
     "annotate": ["spanlab import data/claims.jsonl --dataset claims"],
     "calibrate": FETCHED,
     "encoder check": FETCHED,
@@ -161,15 +180,9 @@ BEFORE = {
     "annotators": [*PEOPLE, *TEST_RUN],
     "annotators merge": PEOPLE,
     "annotators rename": PEOPLE,
-    "annotators gold": PEOPLE,
     "annotators remove": TEST_RUN,
     "diff": KEPT,
-    "restore": ["spanlab backup spanlab.zip"],
-    "keys revoke": ["spanlab keys create --role viewer"],
-    "jobs pause": JOB,
-    "jobs resume": [*JOB, "spanlab jobs pause 3f2a"],
-    "jobs cancel": JOB,
-    **{f"programs {verb}".strip(): TUNED for verb in ("", "show", "compare", "use", "export")},
+    **{f"programs {verb}": TUNED for verb in ("compare", "use")},
     "programs import": [*TUNED[:2], "spanlab programs remove short-spans"],
     "programs remove": TUNED,
     "stages": ["spanlab annotate mine --detector veritrail --detector veritrail-vt-rag --limit 2"],
@@ -328,24 +341,20 @@ def run(
 @contextmanager
 def serving(arguments: list[str], folder: Path, around: dict[str, str]) -> Iterator[None]:
     """Start a command that runs until Ctrl+C, wait for its first words, and end it afterwards."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "spanlab", *arguments],
-        cwd=folder,
-        env=around,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with TemporaryDirectory() as kept:
+        out, err = Path(kept, "out"), Path(kept, "err")
+        err.touch()
+        process = Fork(["spanlab", *arguments], around, err, folder=folder, out=out)
         try:
-            assert process.stderr is not None
             words = SERVERS[arguments[0]]
             if words or "--port" in arguments:
-                first = next((line for line in process.stderr if words in line), None)
-                assert first is not None, arguments
+                while not re.search(f"{words}.*\n", err.read_text()):
+                    assert process.poll() is None, f"{arguments}\n{err.read_text()}"
+                    time.sleep(0.05)
             yield
         finally:
             process.terminate()
+            process.wait(60)
 
 
 def check_other(command: str) -> None:
@@ -363,7 +372,8 @@ def run_python(block: str, folder: Path, around: dict[str, str], ports: dict[str
         block = block.replace(port, other)
     script = folder / "block.py"
     script.write_text(block, "utf-8")
-    done = run_alone([sys.executable, script], folder, around)
+    act = partial(runpy.run_path, str(script), run_name="__main__")
+    done = run_forked([str(script)], around, folder, act)
     assert done.returncode == 0, f"{block}\n{done.stderr}"
 
 

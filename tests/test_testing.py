@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import gc
 import json
+import os
 import re
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import urllib.request
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -21,6 +23,7 @@ from xml.etree import ElementTree
 
 import pytest
 from cable import Cable
+from forks import run_forked
 
 import spanlab.testing
 from spanlab.schema import Annotation
@@ -217,8 +220,9 @@ def pipeline(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     (tmp_path / "test_pipeline.py").write_text(PIPELINE, encoding="utf-8")
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "pytest", "-q", "--rootdir", str(tmp_path), *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        options = ["-q", "--rootdir", str(tmp_path), *arguments]
+        act = partial(pytest.main, options)
+        return run_forked(["pytest", *options], os.environ, tmp_path, act)
 
     return run
 

@@ -38,7 +38,7 @@ class Fork:
         log: the file to which its output is added.
         folder: the working directory; by default that of the tests.
         out: the file for its standard output alone; by default the log.
-        act: what it does; by default the command.
+        act: what it does, returning its exit status if that is not 0; by default the command.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Fork:
         *,
         folder: Path | None = None,
         out: Path | None = None,
-        act: Callable[[], None] = main,
+        act: Callable[[], object] = main,
     ) -> None:
         given = (command, dict(environ), folder or Path.cwd(), out or log, log, act)
         self._process = _FORKING.Process(target=_run, args=given)
@@ -81,12 +81,15 @@ class Fork:
 
 
 def run_forked(
-    command: list[str], environ: Mapping[str, str], folder: Path
+    command: list[str],
+    environ: Mapping[str, str],
+    folder: Path,
+    act: Callable[[], object] = main,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a `spanlab` command to its end, used like ``subprocess.run``."""
+    """Run a `spanlab` command, or ``act``, to its end, used like ``subprocess.run``."""
     with TemporaryDirectory() as kept:
         out, err = Path(kept, "out"), Path(kept, "err")
-        process = Fork(command, environ, err, folder=folder, out=out)
+        process = Fork(command, environ, err, folder=folder, out=out, act=act)
         try:
             status = process.wait(timeout=300)
         finally:
@@ -100,7 +103,7 @@ def _run(
     folder: Path,
     out: Path,
     err: Path,
-    act: Callable[[], None],
+    act: Callable[[], object],
 ) -> None:
     gc.freeze()  # what was imported: a look at all of it would copy its memory
     os.environ.clear()
@@ -111,4 +114,5 @@ def _run(
     for number, file in ((1, out), (2, err)):
         with file.open("ab") as opened:
             os.dup2(opened.fileno(), number)
-    act()
+    status = act()
+    sys.exit(status if isinstance(status, int) else 0)
