@@ -20,6 +20,7 @@ from spanlab.schema import storable
 from spanlab.settings import Settings
 
 _PIECE: Final = 2**16  # bytes that are unpacked at a time: a packed one can be a thousand
+_RAISE_LIMIT: Final = "; set SPANLAB_REPLY_LIMIT (MiB) if replies may be longer"
 _VALUES: Final = 1_000_000  # lists and objects of a reply: each takes up to 250 bytes of memory
 ABOUT: Final = 500  # characters of a name, title or address in a prompt
 _REASON: Final = 300  # characters of a library's words
@@ -39,10 +40,15 @@ def reply_limit() -> int:
 
 
 async def collected(
-    pieces: AsyncIterator[bytes], limit: int, host: str, packed: str | None = None
+    pieces: AsyncIterator[bytes],
+    limit: int,
+    host: str,
+    packed: str | None = None,
+    advice: str = _RAISE_LIMIT,
 ) -> bytes:
     """Return a whole body, unpacked; see ``unpacked``."""
-    return b"".join([piece async for piece in unpacked(pieces, limit, host, packed)])
+    body = unpacked(pieces, limit, host, packed, advice=advice)
+    return b"".join([piece async for piece in body])
 
 
 async def unpacked(
@@ -51,6 +57,7 @@ async def unpacked(
     host: str,
     packed: str | None = None,
     values: int = _VALUES,
+    advice: str = _RAISE_LIMIT,
 ) -> AsyncIterator[bytes]:
     """Give a body as it comes, unpacked in small pieces, up to a limit.
 
@@ -60,6 +67,7 @@ async def unpacked(
         host: who sends it, for the message.
         packed: the header Content-Encoding.
         values: the most lists and objects that JSON in it may have.
+        advice: the end of the message for a body that is too long.
 
     Raises:
         UnparsableAnswerError: it is longer, or packed in a way that was not asked for; no more
@@ -67,11 +75,11 @@ async def unpacked(
     """
     coding = checked_coding(packed, host)
     given = opened = 0
-    async for piece in pieces if coding == "identity" else _inflated(pieces, limit, host):
+    async for piece in pieces if coding == "identity" else _inflated(pieces, limit, host, advice):
         given += len(piece)
         opened += piece.count(b"[") + piece.count(b"{")
         if given > limit:
-            raise _too_long(limit, host)
+            raise _too_long(limit, host, advice)
         if opened > values and limit < math.inf:
             raise UnparsableAnswerError(f"{host} sent more than {values:,} lists and objects")
         yield piece
@@ -87,13 +95,15 @@ def checked_coding(packed: str | None, host: str) -> str:
     return coding
 
 
-async def _inflated(pieces: AsyncIterator[bytes], limit: float, host: str) -> AsyncIterator[bytes]:
+async def _inflated(
+    pieces: AsyncIterator[bytes], limit: float, host: str, advice: str
+) -> AsyncIterator[bytes]:
     unpack: Any = None
     taken = 0
     async for piece in pieces:
         taken += len(piece)
         if taken > limit:
-            raise _too_long(limit, host)
+            raise _too_long(limit, host, advice)
         if unpack is None and piece:
             unpack = zlib.decompressobj(_ZLIB if piece[0] in _HEADS else _BARE)
         rest = piece
@@ -105,10 +115,9 @@ async def _inflated(pieces: AsyncIterator[bytes], limit: float, host: str) -> As
             rest = unpack.unconsumed_tail
 
 
-def _too_long(limit: float, host: str) -> UnparsableAnswerError:
+def _too_long(limit: float, host: str, advice: str) -> UnparsableAnswerError:
     return UnparsableAnswerError(
-        f"{host} sent more than {limit / 2**20:g} MiB, and the rest was not read; "
-        "set SPANLAB_REPLY_LIMIT (MiB) if replies may be longer"
+        f"{host} sent more than {limit / 2**20:g} MiB, and the rest was not read{advice}"
     )
 
 
@@ -128,7 +137,9 @@ def bounding(library: Any, limit: int, values: int = _VALUES) -> Callable[[Any],
         kind = response.headers.get("content-type", "").lower()
         events = kind.startswith("text/event-stream") and response.status_code == 200
         most = math.inf if events and response.request.method != "DELETE" else limit
-        pieces = unpacked(aiter(response.stream), most, response.url.host, packed, values)
+        pieces = unpacked(
+            aiter(response.stream), most, response.url.host, packed=packed, values=values
+        )
         body = type("Body", (_BoundedBody, library.AsyncByteStream), {})
         response.stream = body(response.stream, pieces)
 

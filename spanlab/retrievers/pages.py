@@ -234,10 +234,10 @@ class PageReader:
                     for name, value in response.headers
                 }
                 pieces, packed = response.aiter_stream(), headers.get("content-encoding")
-                body = await collected(pieces, _BYTES, _host(url), packed)
+                body = await collected(pieces, _BYTES, _host(url), packed, advice="")
                 return _PageReply(response.status, headers, body)
         except UnparsableAnswerError as error:
-            raise RefusedPageError(str(error).partition(", and")[0]) from None
+            raise RefusedPageError(str(error)) from None
         except (httpcore.NetworkError, httpcore.ProtocolError, ValueError) as error:
             raise _UnreachableError(
                 f"{_host(url)} could not be read: {type(error).__name__}"
