@@ -24,7 +24,7 @@ from spanlab.schema import (
     Permission,
 )
 from spanlab.storage import catalog
-from spanlab.storage.engine import once
+from spanlab.storage.engine import look_up_once
 from spanlab.storage.tables import (
     READY,
     access_log,
@@ -113,8 +113,10 @@ def _hide_people(summary: DatasetSummary, checked: CheckedDataset, actor: Actor)
 
 
 def _read_checked(connection: Connection, name: str) -> CheckedDataset | None:
-    row = catalog.ready(connection, name)
-    return None if row is None else once(connection, ("checked", name), lambda: _from_row(row))
+    row = catalog.find_row(connection, name)
+    return (
+        None if row is None else look_up_once(connection, ("checked", name), lambda: _from_row(row))
+    )
 
 
 def _from_row(row: Any) -> CheckedDataset:

@@ -15,7 +15,7 @@ from spanlab.schema import Annotation, Item, merged, renumbered
 from spanlab.storage import catalog, search
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, StatusTally, register
 from spanlab.storage.engine import Database, insert_new, insert_or_replace
-from spanlab.storage.items import locked, to_json
+from spanlab.storage.items import lock_items, to_json
 from spanlab.storage.queue_values import (
     AnnotationValues,
     StoredAnnotation,
@@ -56,20 +56,20 @@ def save_annotations(
             another kind here. Earlier batches stay written.
     """
     if not whole:
-        return save_batches(database, name, pairs, _entries)
-    written = 0
+        return save_batches(database, name, pairs, _check_batch)
+    n_written = 0
     with database.writing() as connection:
         dataset = catalog.find(connection, name)
         for batch in _batches(pairs):
-            put(connection, dataset, _entries(connection, dataset, batch))
-            written += len(batch)
-    return written
+            put(connection, dataset, _check_batch(connection, dataset, batch))
+            n_written += len(batch)
+    return n_written
 
 
 def save_batches(
     database: Database,
     name: str,
-    things: Iterable[_T],
+    results: Iterable[_T],
     entries_of: Callable[[Connection, DatasetRow, Sequence[_T]], Sequence[AnnotationRow]],
 ) -> int:
     """Write the rows that ``entries_of`` makes of each batch; raises as ``save_annotations`` does.
@@ -77,91 +77,89 @@ def save_batches(
     It locks the items whose annotations these are.
 
     Returns:
-        The number of ``things`` written, 0 for none.
+        The number of ``results`` written, 0 for none.
     """
     with database.reading() as connection:
         catalog.find(connection, name)
-    written = 0
-    for batch in _batches(things):
+    n_written = 0
+    for batch in _batches(results):
         with database.writing() as connection:
             dataset = catalog.find(connection, name)
             put(connection, dataset, entries_of(connection, dataset, batch))
-        written += len(batch)
-    return written
+        n_written += len(batch)
+    return n_written
 
 
 def put(connection: Connection, dataset: DatasetRow, entries: Sequence[AnnotationRow]) -> None:
     """Write ``entries`` with counts, labels and values; the items' rows must be locked."""
-    there = stored_at(connection, dataset.id, [entry.position for entry in entries])
+    stored = stored_at(connection, dataset.id, [entry.position for entry in entries])
     tally, used = StatusTally(), dict[str, None]()
     rows, found_by = [], []
     disputed: set[int] = set()
     for entry in entries:
         position, annotation, annotator = entry.position, entry.annotation, entry.annotator
-        others = there[position]
-        before = others.get(annotator.id)
-        place = before.place if before else 1 + max((o.place for o in others.values()), default=-1)
+        by_annotator = stored[position]
+        previous = by_annotator.get(annotator.id)
+        places = (annotation.place for annotation in by_annotator.values())
+        place = previous.place if previous else 1 + max(places, default=-1)
         values = annotation_values(annotation)
-        row = annotation_row(dataset.id, position, annotator.id, place, annotation, values)
+        row = annotation_row(dataset.id, entry, place, values)
         rows.append(row)
-        others[annotator.id] = StoredAnnotation(place, values, row["json"])
-        tally.move(annotator.id, before.values.status if before else None, annotation.status)
+        by_annotator[annotator.id] = StoredAnnotation(place, values, row["json"])
+        tally.move(annotator.id, previous.values.status if previous else None, annotation.status)
         used |= dict.fromkeys(labels_of(annotation))
-        search_entry = search.of_annotation(position, annotator.id, annotation)
-        if search_entry.terms or (before and search.may_find(before.json)):
+        search_entry = search.entry_of_annotation(position, annotator.id, annotation)
+        if search_entry.terms or (previous and search.may_find(previous.json)):
             found_by.append(search_entry)
-        if values.decides or (before and before.values.decides):
+        if values.decides or (previous and previous.values.decides):
             disputed.add(position)
     if rows:
         connection.execute(insert_or_replace(connection, annotated), rows)
     add_labels(connection, dataset.id, used)
-    update_values(connection, dataset.id, there, disputed)
+    update_values(connection, dataset.id, stored, disputed)
     search.put(connection, dataset.id, found_by)
     # Last, as all who write for this annotator wait for these rows until the transaction ends.
     tally.write(connection, dataset.id)
 
 
 def annotation_row(
-    dataset: int,
-    position: int,
-    annotator: int,
-    place: int,
-    annotation: Annotation,
-    values: AnnotationValues,
+    dataset: int, entry: AnnotationRow, place: int, values: AnnotationValues
 ) -> dict[str, Any]:
-    """Return the row of the table ``annotated`` that holds ``annotation``."""
+    """Return the columns of the table ``annotated`` for an annotation of the item."""
     return {
         "dataset_id": dataset,
-        "position": position,
-        "annotator_id": annotator,
+        "position": entry.position,
+        "annotator_id": entry.annotator.id,
         "place": place,
         **values.columns(),
-        "json": to_json(annotation),
+        "json": to_json(entry.annotation),
     }
 
 
-def _entries(connection: Connection, dataset: DatasetRow, batch: Pairs) -> list[AnnotationRow]:
+def _check_batch(connection: Connection, dataset: DatasetRow, batch: Pairs) -> list[AnnotationRow]:
     """Lock the items that a batch names and check that the annotations may be written."""
     names = {annotation.annotator: annotation.kind for _, annotation in batch}
-    who = {name: register(connection, dataset, name, kind) for name, kind in names.items()}
-    return checked_rows(connection, dataset, batch, locked(connection, dataset, dict(batch)), who)
+    annotators = {name: register(connection, dataset, name, kind) for name, kind in names.items()}
+    stored = lock_items(connection, dataset, dict(batch))
+    return check_rows(connection, dataset, batch, stored=stored, annotators=annotators)
 
 
-def checked_rows(
+def check_rows(
     connection: Connection,
     dataset: DatasetRow,
     batch: Pairs,
+    *,
     stored: Mapping[str, tuple[int, Item]],
-    who: Mapping[str, AnnotatorRow],
+    annotators: Mapping[str, AnnotatorRow],
 ) -> list[AnnotationRow]:
-    """Return the rows of annotations, checked that they may be written.
+    """Check that annotations may be written, and return their rows.
 
     Args:
         connection: in a transaction that may write.
         dataset: where they belong.
         batch: the annotations by item id; of several by one annotator of an item the last counts.
         stored: each item's position and content by id, locked.
-        who: the annotators by name.
+        annotators: the annotators by name.
 
     Raises:
         InputError: an annotation quotes what its item does not have there.
@@ -169,9 +167,9 @@ def checked_rows(
             another kind here.
     """
     reviewed = _reviewed(connection, dataset.id, [position for position, _ in stored.values()])
-    now: dict[tuple[int, int], AnnotationRow] = {}
+    rows: dict[tuple[int, int], AnnotationRow] = {}
     for item_id, annotation in batch:
-        (position, item), annotator = stored[item_id], who[annotation.annotator]
+        (position, item), annotator = stored[item_id], annotators[annotation.annotator]
         if annotation.kind is not annotator.kind:
             register(connection, dataset, annotation.annotator, annotation.kind)
         if (position, annotator.id) in reviewed:
@@ -179,14 +177,14 @@ def checked_rows(
                 f"{annotation.annotator!r} has reviewed item {item_id!r} of {dataset.name!r}: "
                 "what a person did is not overwritten"
             )
-        with fitting(annotation, item_id):
+        with naming_annotation(annotation, item_id):
             annotation.check(item)
-        now[position, annotator.id] = AnnotationRow(position, annotator, annotation)
-    return list(now.values())
+        rows[position, annotator.id] = AnnotationRow(position, annotator, annotation)
+    return list(rows.values())
 
 
 @contextmanager
-def fitting(annotation: Annotation, item_id: str) -> Iterator[None]:
+def naming_annotation(annotation: Annotation, item_id: str) -> Iterator[None]:
     """Turn a ValueError of the block into an InputError that names the item and annotator."""
     try:
         yield
@@ -207,12 +205,12 @@ def _reviewed(
     return {(position, annotator) for position, annotator in rows}
 
 
-def _batches(things: Iterable[_T]) -> Iterator[list[_T]]:
-    """Yield ``things`` in batches of one transaction: full ones, or what came within its time."""
+def _batches(results: Iterable[_T]) -> Iterator[list[_T]]:
+    """Yield ``results`` in batches of one transaction: full ones, or what came within its time."""
     batch: list[_T] = []
     began = time.monotonic()
-    for thing in things:
-        batch.append(thing)
+    for result in results:
+        batch.append(result)
         if len(batch) >= _BATCH or time.monotonic() - began >= _SECONDS:
             yield batch
             batch, began = [], time.monotonic()
@@ -261,22 +259,22 @@ def _grow(
         for finding in batch
         for annotation in finding.annotations
     }
-    who = {name: register(connection, dataset, name, kind) for name, kind in kinds.items()}
-    stored = locked(connection, dataset, dict.fromkeys(finding.item.id for finding in batch))
+    annotators = {name: register(connection, dataset, name, kind) for name, kind in kinds.items()}
+    stored = lock_items(connection, dataset, dict.fromkeys(finding.item.id for finding in batch))
     grown: dict[str, Item] = {}
     pairs: list[tuple[str, Annotation]] = []
     for finding in batch:
         item_id = finding.item.id
-        position, before = stored[item_id]
-        if before.answer != finding.item.answer:
+        position, stored_item = stored[item_id]
+        if stored_item.answer != finding.item.answer:
             raise InputError(
                 f"item {item_id!r} has another answer now than the one that was judged"
             )
-        now, moved = merged(before, finding.item)
-        if now is not before:
-            stored[item_id], grown[item_id] = (position, now), now
+        item, moved = merged(stored_item, finding.item)
+        if item is not stored_item:
+            stored[item_id], grown[item_id] = (position, item), item
         for annotation in finding.annotations:
-            with fitting(annotation, item_id):
+            with naming_annotation(annotation, item_id):
                 pairs.append((item_id, renumbered(annotation, moved)))
     if grown:
         rows = [
@@ -284,9 +282,10 @@ def _grow(
             for item_id, item in grown.items()
         ]
         for table, column, value in ((items, "json", "text"), (queue_values, "n_passages", "n")):
-            here = (table.c.dataset_id == dataset.id, table.c.position == bindparam("at"))
-            connection.execute(update(table).where(*here).values({column: bindparam(value)}), rows)
-    return checked_rows(connection, dataset, pairs, stored, who)
+            is_row = (table.c.dataset_id == dataset.id, table.c.position == bindparam("at"))
+            updating = update(table).where(*is_row).values({column: bindparam(value)})
+            connection.execute(updating, rows)
+    return check_rows(connection, dataset, pairs, stored=stored, annotators=annotators)
 
 
 def labels_of(annotation: Annotation) -> list[str]:
@@ -301,8 +300,10 @@ def add_labels(connection: Connection, dataset: int, names: Iterable[str]) -> No
     used = labels.c.dataset_id == dataset
     entered = set(connection.execute(select(labels.c.label).where(used)).scalars())
     rows = [
-        {"dataset_id": dataset, "label": name, "place": len(entered) + more}
-        for more, name in enumerate(name for name in dict.fromkeys(names) if name not in entered)
+        {"dataset_id": dataset, "label": name, "place": place}
+        for place, name in enumerate(
+            (name for name in dict.fromkeys(names) if name not in entered), len(entered)
+        )
     ]
     if rows:
         connection.execute(insert_new(connection, labels), rows)

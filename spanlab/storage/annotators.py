@@ -93,7 +93,7 @@ def merge(connection: Connection, dataset: DatasetRow, name: str, into: str) -> 
         for row in rows_by_table[annotated]:
             annotation = Annotation.model_validate_json(row["json"])
             tally.move(target.id, None, annotation.status)
-            entry = search.of_annotation(row["position"], target.id, annotation)
+            entry = search.entry_of_annotation(row["position"], target.id, annotation)
             search.put(connection, dataset.id, [entry])
         for table, rows in rows_by_table.items():
             if rows:

@@ -20,7 +20,7 @@ from sqlalchemy import (
 from spanlab.errors import UsageError
 from spanlab.schema import AnnotatorKind, Status
 from spanlab.storage.catalog import DatasetRow, counts
-from spanlab.storage.engine import insert_new, once
+from spanlab.storage.engine import insert_new, look_up_once
 from spanlab.storage.tables import (
     annotated,
     annotators,
@@ -118,7 +118,7 @@ def _rows_of(table: Table, dataset: DatasetRow, reviewer: str) -> list[ColumnEle
 def known_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> KnownItems:
     """Return which known items a person was given, in the order of the dataset."""
     key = ("known", dataset.id, reviewer)
-    return once(connection, key, lambda: _known_items(connection, dataset, reviewer))
+    return look_up_once(connection, key, lambda: _known_items(connection, dataset, reviewer))
 
 
 def _known_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> KnownItems:

@@ -20,7 +20,7 @@ from spanlab.schema import (
     Name,
     Status,
 )
-from spanlab.storage.engine import once, writes
+from spanlab.storage.engine import is_writing, look_up_once
 from spanlab.storage.tables import READY, annotators, datasets, labels, languages, operations
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
@@ -56,29 +56,29 @@ def find(connection: Connection, name: str, *, delete: bool = False) -> DatasetR
         NotFoundError: there is none, or its import has not finished; names those that there are.
         UsageError: it is a version, and would be changed.
     """
-    row = ready(connection, name)
+    row = find_row(connection, name)
     if row is None:
         query = select(datasets.c.name).where(datasets.c.state == READY)
-        others = connection.execute(query.order_by(datasets.c.id).limit(20)).all()
-        there = ", ".join(repr(dataset.name) for dataset in others) or "none yet"
-        raise NotFoundError(f"there is no dataset {name!r}; there are: {there}")
-    if row.digest is not None and not delete and writes(connection):
-        raise version_stays(name)
+        rows = connection.execute(query.order_by(datasets.c.id).limit(20)).all()
+        names = ", ".join(repr(row.name) for row in rows) or "none yet"
+        raise NotFoundError(f"there is no dataset {name!r}; there are: {names}")
+    if row.digest is not None and not delete and is_writing(connection):
+        raise frozen_version_error(name)
     return DatasetRow(row.id, row.name, row.n_items)
 
 
-def ready(connection: Connection, name: str) -> Any:
-    """Return the whole row of a dataset that is there, with its settings; None for no such one."""
+def find_row(connection: Connection, name: str) -> Any:
+    """Return all columns of the dataset ``name``, also its settings; None if there is none."""
 
     def read() -> Any:
         query = select(datasets).where(datasets.c.state == READY, datasets.c.name == name)
         return connection.execute(query).one_or_none()
 
-    return once(connection, ("dataset", name), read)
+    return look_up_once(connection, ("dataset", name), read)
 
 
-def version_stays(name: str) -> UsageError:
-    """Return the error that a version would be changed."""
+def frozen_version_error(name: str) -> UsageError:
+    """Return the error for an attempt to change a version."""
     return UsageError(f"{name!r} is a version, which never changes: duplicate it to work on a copy")
 
 
@@ -152,20 +152,20 @@ def annotators_of(connection: Connection, dataset: int) -> dict[str, AnnotatorRo
         )
         return {row.name: AnnotatorRow(row.id, row.name, AnnotatorKind(row.kind)) for row in rows}
 
-    return once(connection, ("annotators", dataset), read)
+    return look_up_once(connection, ("annotators", dataset), read)
 
 
-def add_languages(connection: Connection, dataset: DatasetRow, more: Mapping[str, int]) -> None:
-    """Count ``more`` items per language, entering those languages that are new."""
+def add_languages(connection: Connection, dataset: DatasetRow, added: Mapping[str, int]) -> None:
+    """Count ``added`` items per language, entering those languages that are new."""
     query = select(languages.c.lang).where(languages.c.dataset_id == dataset.id)
     entered = set(connection.execute(query).scalars())
     new = [
         {"dataset_id": dataset.id, "code": code, "lang": lang, "n_items": 0}
-        for code, lang in enumerate((lang for lang in more if lang not in entered), len(entered))
+        for code, lang in enumerate((lang for lang in added if lang not in entered), len(entered))
     ]
     if new:
         connection.execute(insert(languages), new)
-    for lang, n_items in more.items():
+    for lang, n_items in added.items():
         connection.execute(
             update(languages)
             .where(languages.c.dataset_id == dataset.id, languages.c.lang == lang)
@@ -199,30 +199,30 @@ def rename(connection: Connection, name: str, new: str) -> None:
 def versions_of(connection: Connection, dataset: int, state: str) -> list[DatasetRow]:
     """Return the versions of a dataset that are in a state, the oldest first."""
     query = select(datasets.c.id, datasets.c.name, datasets.c.n_items)
-    here = (datasets.c.version_of == dataset, datasets.c.state == state)
-    rows = connection.execute(query.where(*here).order_by(datasets.c.id))
+    query = query.where(datasets.c.version_of == dataset, datasets.c.state == state)
+    rows = connection.execute(query.order_by(datasets.c.id))
     return [DatasetRow(*row) for row in rows]
 
 
 def rename_row(connection: Connection, dataset: int, name: str, **values: str | None) -> None:
     """Give a dataset's row a name that has to be free, and other values; raises as ``create``."""
     check_free(connection, name)
-    here = update(datasets).where(datasets.c.id == dataset)
-    connection.execute(here.values(name=name, **values))
+    updating = update(datasets).where(datasets.c.id == dataset)
+    connection.execute(updating.values(name=name, **values))
 
 
 def seal(connection: Connection, name: str, digest: str) -> None:
     """Store the digest of a version."""
-    here = update(datasets).where(datasets.c.name == name, datasets.c.digest == "")
-    connection.execute(here.values(digest=digest))
+    updating = update(datasets).where(datasets.c.name == name, datasets.c.digest == "")
+    connection.execute(updating.values(digest=digest))
 
 
 def settings_of(connection: Connection, name: str) -> DatasetSettings:
     """Return the settings of the dataset ``name``; raises as ``find`` does."""
     find(connection, name)
-    stored = ready(connection, name).settings
+    stored = find_row(connection, name).settings
     read = DatasetSettings.model_validate_json
-    return once(connection, ("settings", name), lambda: read(stored))
+    return look_up_once(connection, ("settings", name), lambda: read(stored))
 
 
 def change_settings(
@@ -236,15 +236,15 @@ def change_settings(
         NotFoundError: there is no such dataset.
         UsageError: they contradict each other, such as in two labels of one name.
     """
-    here = datasets.c.id == find(connection, name).id
-    stored = connection.execute(select(datasets.c.settings).where(here).with_for_update())
+    is_dataset = datasets.c.id == find(connection, name).id
+    stored = connection.execute(select(datasets.c.settings).where(is_dataset).with_for_update())
     changed = change(DatasetSettings.model_validate_json(stored.scalar_one()))
     text = changed.model_dump_json(exclude_defaults=True)
     try:
         settings = DatasetSettings.model_validate_json(text)
     except ValidationError as error:
         raise UsageError(f"settings of {name!r}: {error.errors()[0]['msg']}") from error
-    connection.execute(update(datasets).where(here).values(settings=text))
+    connection.execute(update(datasets).where(is_dataset).values(settings=text))
     return settings
 
 
@@ -259,8 +259,8 @@ def check_free(connection: Connection, name: str) -> None:
     query = select(datasets.c.state).where(datasets.c.name == name)
     state = connection.execute(query).scalar_one_or_none()
     if state is not None:
-        what = "a dataset" if state == READY else "an unfinished import"
-        raise StoreError(f"the name {name!r} is taken by {what}")
+        holder = "a dataset" if state == READY else "an unfinished import"
+        raise StoreError(f"the name {name!r} is taken by {holder}")
 
 
 def _counts(n_items: int, done: int, failed: int, skipped: int) -> dict[Status, int]:
@@ -300,17 +300,17 @@ class StatusTally:
     def write(self, connection: Connection, dataset: int) -> None:
         """Add the changes to the stored counts."""
         rows = [
-            {"of": dataset, "who": who}
-            | {f"more_{name}": self._changes[who, name] for name in _COUNTS}
-            for who in sorted({who for (who, _), change in self._changes.items() if change})
+            {"of": dataset, "who": annotator}
+            | {f"more_{name}": self._changes[annotator, name] for name in _COUNTS}
+            for annotator in sorted({number for (number, _), n in self._changes.items() if n})
         ]
         if rows:
-            more = {name: annotators.c[name] + bindparam(f"more_{name}") for name in _COUNTS}
-            of, who = (
+            sums = {name: annotators.c[name] + bindparam(f"more_{name}") for name in _COUNTS}
+            is_annotator = (
                 annotators.c.dataset_id == bindparam("of"),
                 annotators.c.id == bindparam("who"),
             )
-            connection.execute(update(annotators).where(of, who).values(more), rows)
+            connection.execute(update(annotators).where(*is_annotator).values(sums), rows)
 
 
 def register(
@@ -324,8 +324,8 @@ def register(
     annotator = annotators_of(connection, dataset.id).get(name)
     if annotator is None:
         # Numbers are given out one at a time: whoever holds the dataset's row gives the next.
-        held = select(datasets.c.id).where(datasets.c.id == dataset.id)
-        connection.execute(held.with_for_update(key_share=True))
+        row_query = select(datasets.c.id).where(datasets.c.id == dataset.id)
+        connection.execute(row_query.with_for_update(key_share=True))
         annotator = annotators_of(connection, dataset.id).get(name)
     if annotator is None:
         query = select(func.coalesce(func.max(annotators.c.id) + 1, 0))

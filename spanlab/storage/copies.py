@@ -113,10 +113,10 @@ def duplicate(database: Database, name: str, new: str, *, version: bool = False)
 def _search_entries(table: Table, rows: Sequence[Row[Any]]) -> Iterator[search.SearchEntry]:
     for row in rows:
         if table is items:
-            yield search.of_item(row.position, Item.model_validate_json(row.json))
+            yield search.entry_of_item(row.position, Item.model_validate_json(row.json))
         elif table is annotated and search.may_find(row.json):
             annotation = Annotation.model_validate_json(row.json)
-            yield search.of_annotation(row.position, row.annotator_id, annotation)
+            yield search.entry_of_annotation(row.position, row.annotator_id, annotation)
 
 
 def write_copy(database: Database, target: Path) -> None:

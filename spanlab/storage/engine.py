@@ -29,10 +29,10 @@ _T = TypeVar("_T")
 _WRITERS: dict[str, Lock] = {}  # one for each file: several stores of a process may share one
 
 
-class _Held(local):
-    """What a thread that is in ``Database.snapshot`` reads from."""
+class _ThreadSnapshot(local):
+    """The connection that a thread in ``Database.snapshot`` reads from."""
 
-    opened: ExitStack | None = None
+    contexts: ExitStack | None = None  # set while the thread is in the block
     connection: Connection | None = None
 
 
@@ -47,11 +47,11 @@ class Database:
     """
 
     def __init__(self, url: str) -> None:
-        self.url = _kept(database_url(url))
+        self.url = _check_stored(database_url(url))
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._writer = _WRITERS.setdefault(str(self.url), Lock())
         self.engine = _sqlite(self.url) if self.is_sqlite else _postgresql(self.url)
-        self._held = _Held()
+        self._snapshot = _ThreadSnapshot()
 
     @property
     def path(self) -> Path | None:
@@ -68,15 +68,15 @@ class Database:
         # SQLite's transactions always see one snapshot, PostgreSQL's have to be told.
         isolation = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         options = {**isolation, _FOUND: {}}
-        held = self._held
-        if held.opened is None:
-            with self._connected(options) as connection:
+        snapshot = self._snapshot
+        if snapshot.contexts is None:
+            with self._connect(options) as connection:
                 yield connection
             return
         with self._refusals_in_words():
-            if held.connection is None:
-                held.connection = held.opened.enter_context(self._connected(options))
-            yield held.connection
+            if snapshot.connection is None:
+                snapshot.connection = snapshot.contexts.enter_context(self._connect(options))
+            yield snapshot.connection
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -85,15 +85,15 @@ class Database:
         Reading in many small steps costs a transaction for each of them, and the same rows are
         looked up again (see ``once``).
         """
-        if self._held.opened is not None:
+        if self._snapshot.contexts is not None:
             yield
             return
-        with ExitStack() as opened:
-            self._held.opened = opened
+        with ExitStack() as contexts:
+            self._snapshot.contexts = contexts
             try:
                 yield
             finally:
-                self._held.opened = self._held.connection = None
+                self._snapshot.contexts = self._snapshot.connection = None
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -104,10 +104,10 @@ class Database:
         Raises:
             StoreError: the database refuses or cannot be reached, or others write for too long.
         """
-        if self._held.opened is not None:
-            self._held.opened.close()
-            self._held.connection = None
-        with self._turn(), self._connected({"spanlab_writes": True}) as connection:
+        if self._snapshot.contexts is not None:
+            self._snapshot.contexts.close()
+            self._snapshot.connection = None
+        with self._wait_for_turn(), self._connect({"spanlab_writes": True}) as connection:
             yield connection
 
     def is_away(self) -> bool:
@@ -126,7 +126,7 @@ class Database:
         self.engine.dispose()
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def _wait_for_turn(self) -> Iterator[None]:
         # Threads of one process wait for each other here: SQLite itself would only look again
         # every now and then, up to 100 ms later. Other processes it does keep apart.
         if not self.is_sqlite:
@@ -140,7 +140,7 @@ class Database:
                 self._writer.release()
 
     @contextmanager
-    def _connected(self, options: dict[str, Any]) -> Iterator[Connection]:
+    def _connect(self, options: dict[str, Any]) -> Iterator[Connection]:
         with self._refusals_in_words(), self.engine.connect() as connection:
             connection.execution_options(**options)
             with connection.begin():
@@ -157,7 +157,7 @@ class Database:
         return shown(self.url)
 
 
-def _kept(url: URL) -> URL:
+def _check_stored(url: URL) -> URL:
     if url.get_backend_name() == "sqlite" and url.database in {None, "", ":memory:"}:
         raise UsageError("an SQLite database in memory forgets everything: name a file")
     return url
@@ -186,16 +186,16 @@ def _prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes(connection) else "BEGIN")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing(connection) else "BEGIN")
 
 
-def writes(connection: Connection) -> bool:
+def is_writing(connection: Connection) -> bool:
     """Say whether a connection is one of ``Database.writing``."""
     return bool(connection.get_execution_options().get("spanlab_writes"))
 
 
-def once(connection: Connection, key: Hashable, look_up: Callable[[], _T]) -> _T:
-    """Return what ``look_up`` finds; of a connection that reads, it is asked once for each key."""
+def look_up_once(connection: Connection, key: Hashable, look_up: Callable[[], _T]) -> _T:
+    """Return what ``look_up`` returns; while a connection reads, it is called once for each key."""
     looked_up = connection.get_execution_options().get(_FOUND)
     if looked_up is None:
         return look_up()
@@ -274,9 +274,9 @@ def insert_or_replace(connection: Connection, table: Table) -> Insert:
 @cache  # what SQLAlchemy makes of it takes longer than to write a row
 def _insert_or_replace(dialect: str, table: Table) -> Insert:
     statement = _INSERT[dialect](table)
-    others = {c.name: statement.excluded[c.name] for c in table.columns if not c.primary_key}
+    new_values = {c.name: statement.excluded[c.name] for c in table.columns if not c.primary_key}
     keys = list(table.primary_key.columns)
-    return cast("Insert", statement.on_conflict_do_update(index_elements=keys, set_=others))
+    return cast("Insert", statement.on_conflict_do_update(index_elements=keys, set_=new_values))
 
 
 def insert_rows(
@@ -299,11 +299,11 @@ def insert_rows(
     if connection.dialect.name == "sqlite":
         # Many rows in a statement: SQLite lets go of Python's lock for each, and others compute.
         place = f"({', '.join('?' * len(columns))})"
-        for first in range(0, len(rows), _AT_ONCE):
-            some = rows[first : first + _AT_ONCE]
-            places = ", ".join([place] * len(some))
+        for start in range(0, len(rows), _AT_ONCE):
+            batch = rows[start : start + _AT_ONCE]
+            places = ", ".join([place] * len(batch))
             sql = f"INSERT INTO {table} ({names}) VALUES {places}"  # noqa: S608 - our own names
-            connection.exec_driver_sql(sql, tuple(chain.from_iterable(some)))
+            connection.exec_driver_sql(sql, tuple(chain.from_iterable(batch)))
         return
     driver: Any = connection.connection.driver_connection
     sql = f"COPY {table} ({names}) FROM STDIN"

@@ -193,7 +193,7 @@ class _RunningImport:
         stored = to_json(item)
         batch.rows[items.name].append((dataset, position, item.id, stored))
         batch.ids.add(item.id)
-        batch.found_by.append(search.of_item(position, item))
+        batch.found_by.append(search.entry_of_item(position, item))
         batch.characters += len(stored)
         numbers: list[AnnotationValues] = []
         for place, annotation in enumerate(record.annotations):
@@ -204,7 +204,7 @@ class _RunningImport:
             batch.rows[annotated.name].append(row)
             numbers.append(values)
             if search.may_find(stored):
-                batch.found_by.append(search.of_annotation(position, number, annotation))
+                batch.found_by.append(search.entry_of_annotation(position, number, annotation))
             batch.characters += len(stored)
             if values.n_labels:
                 self._labels |= dict.fromkeys(labels_of(annotation))

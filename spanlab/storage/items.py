@@ -13,7 +13,7 @@ from sqlalchemy import Column, ColumnElement, Connection, and_, select
 from spanlab.errors import InputError, NotFoundError
 from spanlab.schema import Annotation, Item, Record
 from spanlab.storage.catalog import DatasetRow
-from spanlab.storage.engine import once
+from spanlab.storage.engine import look_up_once
 from spanlab.storage.tables import annotated, annotators, items
 
 _WINDOW = 200  # positions read at once: few enough for long texts, enough for short ones
@@ -63,7 +63,7 @@ def position_of(connection: Connection, dataset: DatasetRow, item_id: str) -> in
         conditions = (items.c.dataset_id == dataset.id, items.c.item_id == item_id)
         return connection.execute(select(items.c.position).where(*conditions)).scalar_one_or_none()
 
-    position = once(connection, ("position", dataset.id, item_id), read)
+    position = look_up_once(connection, ("position", dataset.id, item_id), read)
     if position is None or position >= dataset.n_items:
         raise NotFoundError(f"the dataset {dataset.name!r} has no item {item_id!r}")
     return position
@@ -75,7 +75,7 @@ def read_one(connection: Connection, dataset: DatasetRow, position: int) -> Stor
     return stored
 
 
-def locked(
+def lock_items(
     connection: Connection, dataset: DatasetRow, ids: Collection[str]
 ) -> dict[str, tuple[int, Item]]:
     """Lock items for writing annotations, and return each one's position and content by id.

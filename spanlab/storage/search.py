@@ -60,14 +60,14 @@ class SearchEntry(NamedTuple):
     terms: Collection[str]
 
 
-def of_item(position: int, item: Item) -> SearchEntry:
-    """Return what an item is found by: its id, question and answer."""
+def entry_of_item(position: int, item: Item) -> SearchEntry:
+    """Return the terms by which an item is found: of its id, question and answer."""
     words = beginnings("\n".join((item.id, item.question, item.answer)))
     return SearchEntry(position, THE_ITEM, words)
 
 
-def of_annotation(position: int, author: int, annotation: Annotation) -> SearchEntry:
-    """Return what an annotation is found by: its comments and the labels of its spans."""
+def entry_of_annotation(position: int, author: int, annotation: Annotation) -> SearchEntry:
+    """Return the terms by which an annotation is found: of its notes, and its spans' labels."""
     notes = [annotation.note, *(span.note for span in annotation.spans)]
     words = beginnings("\n".join(filter(None, notes)))
     labels = {_label(span.label) for span in annotation.spans if span.label is not None}

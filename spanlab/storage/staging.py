@@ -131,7 +131,7 @@ def _open(connection: Connection, name: str, *, create: bool) -> DatasetRow:
     if row.state != READY:
         raise busy(name)
     if row.digest is not None:
-        raise catalog.version_stays(name)
+        raise catalog.frozen_version_error(name)
     return DatasetRow(row.id, name, row.n_items)
 
 

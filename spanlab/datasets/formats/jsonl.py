@@ -69,7 +69,7 @@ class SpanlabReader(reader.FormatReader):
 
     def rows(self) -> Iterator[FileRow]:
         """Yield the lines of records; those of nodes are kept until their items come."""
-        return (row for row in self._file.rows() if not self._nodes.takes(row))
+        return (row for row in self._file.rows() if not self._nodes.collect(row))
 
     def finish(self) -> None:
         """Say which processes no item came from."""
@@ -80,7 +80,7 @@ class SpanlabReader(reader.FormatReader):
         record = loads(row.raw)
         if not isinstance(record.item.process, SharedProcess):
             return record
-        process = self._nodes.at_hand(record.item.process)
+        process = self._nodes.with_nodes(record.item.process)
         item = record.item.model_copy(update={"process": process})
         return record.model_copy(update={"item": item})
 
@@ -158,7 +158,7 @@ def _annotation(annotation: Annotation) -> dict[str, Any]:
         "spans": [_span(span) for span in annotation.spans],
     }
     if annotation.hard is not None:
-        out["hard"] = [{"start": part.start, "end": part.end} for part in annotation.hard]
+        out["hard"] = [{"start": extent.start, "end": extent.end} for extent in annotation.hard]
     if annotation.rejected:
         out["rejected"] = [_span(span) for span in annotation.rejected]
     if annotation.claims:

@@ -44,7 +44,7 @@ _RESPONSES: TypeAdapter[Responses] = TypeAdapter(Responses)
 _RESPONSE_TYPES = frozenset({"choices", "rating", "number", "textarea"})
 
 
-class _MarkedTask(NamedTuple):
+class _MarkedRegion(NamedTuple):
     region: TaskRegion
     place: RegionPlace
     attributes: Responses
@@ -56,7 +56,7 @@ class LabelStudioReader(reader.FormatReader):
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
         self._answer = ""  # the field of data that was labelled
-        self._counting = OffsetUnit.CODE_POINTS
+        self._unit = OffsetUnit.CODE_POINTS
         self._other: dict[str, int] = {}
 
     def rows(self) -> Iterator[FileRow]:
@@ -67,16 +67,16 @@ class LabelStudioReader(reader.FormatReader):
         """
         survey = _Survey()
         for row in self._file.rows():
-            survey.look_at(row)
+            survey.add(row)
         if survey.data:
             self._answer = _labelled_field(survey, self._options, self._file)
-            self._counting = survey.counting(self._answer)
+            self._unit = survey.offset_unit(self._answer)
         yield from self._file.rows()
 
     def _record(self, row: FileRow) -> Record:
         task = ExportedTask.model_validate_json(row.raw)
         item = checked(_item(task, self._answer, row, self._options))
-        annotations = [*self._people(task, item.answer), *self._models(task, item.answer)]
+        annotations = [*self._by_people(task, item.answer), *self._by_models(task, item.answer)]
         return Record(item=item, annotations=tuple(_uniquely_named(annotations)))
 
     def finish(self) -> None:
@@ -85,36 +85,36 @@ class LabelStudioReader(reader.FormatReader):
             kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(self._other.items()))
             self._options.on_warning(f"{self._file.name}: left out what marks no span: {kinds}")
 
-    def _people(self, task: ExportedTask, answer: str) -> Iterator[Annotation]:
+    def _by_people(self, task: ExportedTask, answer: str) -> Iterator[Annotation]:
         for index, person in enumerate(task.annotations):
             name = person.name()
             gold = name == GOLD
-            marked, responses = self._marked(task, person, f"annotations.{index}")
+            marked, responses = self._read_regions(task, person, f"annotations.{index}")
             yield Annotation(
                 annotator=name,
                 kind=AnnotatorKind.GOLD if gold else AnnotatorKind.PERSON,
                 status=Status.SKIPPED if person.was_cancelled else Status.DONE,
-                spans=tuple(_spans(answer, marked, self._counting, 1.0 if gold else None)),
+                spans=tuple(_spans(answer, marked, self._unit, 1.0 if gold else None)),
                 responses=responses,
             )
 
-    def _models(self, task: ExportedTask, answer: str) -> Iterator[Annotation]:
+    def _by_models(self, task: ExportedTask, answer: str) -> Iterator[Annotation]:
         for index, model in enumerate(task.predictions):
-            marked, responses = self._marked(task, model, f"predictions.{index}")
+            marked, responses = self._read_regions(task, model, f"predictions.{index}")
             score = 1.0 if model.score is None else model.score
             yield Annotation(
                 annotator=model.model_version or _UNNAMED_MODEL,
                 kind=AnnotatorKind.DETECTOR,
-                spans=tuple(_spans(answer, marked, self._counting, score)),
+                spans=tuple(_spans(answer, marked, self._unit, score)),
                 responses=responses,
             )
 
-    def _marked(
+    def _read_regions(
         self, task: ExportedTask, result: TaskResult, field: str
-    ) -> tuple[list[_MarkedTask], Responses]:
+    ) -> tuple[list[_MarkedRegion], Responses]:
         """Return the regions of the answer, and responses on all of it; the rest is counted."""
-        marked = []
-        responses = self._responses(result)
+        regions = []
+        responses = self._read_responses(result)
         for number, region in enumerate(result.result):
             if region.type in _RESPONSE_TYPES:
                 continue
@@ -122,14 +122,14 @@ class LabelStudioReader(reader.FormatReader):
             # A text's name is free, so another text is meant only where it names its field.
             elsewhere = region.to_name != self._answer and region.to_name in task.data
             if place is not None and not elsewhere:
-                mine = responses.get(region.id, {}) if region.id is not None else {}
-                marked.append(_MarkedTask(region, place, _RESPONSES.validate_python(mine)))
+                attributes = responses.get(region.id, {}) if region.id is not None else {}
+                regions.append(_MarkedRegion(region, place, _RESPONSES.validate_python(attributes)))
             else:
-                what = f"labels of {region.to_name}" if elsewhere else region.type
-                self._other[what] = self._other.get(what, 0) + 1
-        return marked, _RESPONSES.validate_python(responses[None])
+                kind = f"labels of {region.to_name}" if elsewhere else region.type
+                self._other[kind] = self._other.get(kind, 0) + 1
+        return regions, _RESPONSES.validate_python(responses[None])
 
-    def _responses(self, result: TaskResult) -> dict[str | int | None, dict[str, Response]]:
+    def _read_responses(self, result: TaskResult) -> dict[str | int | None, dict[str, Response]]:
         """Return what was responded by the region, None for the whole answer."""
         regions = {region.id for region in result.result if region.type not in _RESPONSE_TYPES}
         responses: dict[str | int | None, dict[str, Response]] = {None: {}}
@@ -137,29 +137,35 @@ class LabelStudioReader(reader.FormatReader):
             if region.type not in _RESPONSE_TYPES:
                 continue
             response = region.response() if region.from_name else None
-            whole = "start" not in region.value
-            if response is None or region.from_name is None or not (whole or region.id in regions):
+            is_general = "start" not in region.value
+            if (
+                response is None
+                or region.from_name is None
+                or not (is_general or region.id in regions)
+            ):
                 self._other[region.type] = self._other.get(region.type, 0) + 1
                 continue
-            responses.setdefault(None if whole else region.id, {})[region.from_name] = response
+            responses.setdefault(None if is_general else region.id, {})[region.from_name] = response
             if self._options.on_response is not None:
-                shown = ControlResponse(region.from_name, region.type, not whole, response)
-                self._options.on_response(shown)
+                kind = region.type
+                self._options.on_response(
+                    ControlResponse(region.from_name, kind, not is_general, response)
+                )
         return responses
 
 
 def _spans(
-    answer: str, marked: list[_MarkedTask], counting: OffsetUnit, score: float | None
+    answer: str, marked: list[_MarkedRegion], counting: OffsetUnit, score: float | None
 ) -> Iterator[Span]:
     """Yield a span per region and label; ``score`` is for those without, None for no scores."""
     extents = OffsetReader(answer).extents([mark.place for mark in marked], counting)
-    for (region, place, attributes), extent in zip(marked, extents, strict=True):
+    for (region, place, attributes), (start, end) in zip(marked, extents, strict=True):
         prob = 1.0
         if score is not None:
             prob = score if region.score is None else region.score
         for label in region.labels():
             note = region.note()
-            span = span_at(answer, *extent, place.field, prob=prob, label=label, note=note)
+            span = span_at(answer, start, end, place.field, prob=prob, label=label, note=note)
             yield span.model_copy(update={"attributes": attributes}) if attributes else span
 
 
@@ -169,23 +175,23 @@ def _item(task: ExportedTask, field: str, row: FileRow, options: ReadOptions) ->
         raise InputError(
             "there is no text to label", field=f"data.{field}", found=answer, expected="a text"
         )
-    others = [key for key in task.data if key != field]
-    wanted = {name: key for name, key in (options.columns or {}).items() if name != "answer"}
-    names = map_columns(others, wanted, needed=None)
+    other_fields = [key for key in task.data if key != field]
+    mapping = {name: key for name, key in (options.columns or {}).items() if name != "answer"}
+    names = map_columns(other_fields, mapping, needed=None)
     names.pop("answer", None)
     names.pop("spans", None)
     names.pop("messages", None)
     data = {name: task.data[column] for name, column in names.items()}
     meta = data_meta if isinstance(data_meta := task.data.get("meta"), dict) else {}
     used = {field, *names.values(), *(["meta"] if meta else [])}
-    rest = {key: value for key, value in task.data.items() if key not in used}
+    other_data = {key: value for key, value in task.data.items() if key not in used}
     return Item(
         id=text_of(data.get("id")) or f"task-{_extra(task).get('id', row.line)}",
         lang=language(text_of(data.get("lang"))),
         question=text_of(data.get("question")) or "",
         answer=answer,
         passages=passages_of(data.get("passages"), f"data.{names.get('passages')}"),
-        meta={**meta, **rest, **({"task": _extra(task)} if task.model_extra else {})},
+        meta={**meta, **other_data, **({"task": _extra(task)} if task.model_extra else {})},
     )
 
 
@@ -195,18 +201,18 @@ def _extra(task: ExportedTask) -> dict[str, JsonValue]:
 
 def _uniquely_named(annotations: list[Annotation]) -> Iterator[Annotation]:
     """Yield the annotations, an annotator's second one of a task as "name 2"."""
-    seen: Counter[str] = Counter()
+    n_seen: Counter[str] = Counter()
     for annotation in annotations:
-        seen[annotation.annotator] += 1
-        if seen[annotation.annotator] == 1:
+        n_seen[annotation.annotator] += 1
+        if n_seen[annotation.annotator] == 1:
             yield annotation
         else:
-            name = f"{annotation.annotator} {seen[annotation.annotator]}"
+            name = f"{annotation.annotator} {n_seen[annotation.annotator]}"
             yield annotation.model_copy(update={"annotator": name})
 
 
 class _Survey:
-    """What all tasks together say of the text that was labelled."""
+    """What all tasks of an export together say about the text that was labelled."""
 
     def __init__(self) -> None:
         self.data: dict[str, JsonValue] = {}  # of the first task
@@ -216,8 +222,8 @@ class _Survey:
         self._unfit: set[str] = set()  # fields in which a quote is not where it should be
         self._evidence: dict[str, set[OffsetUnit]] = {}  # how offsets in a field may count
 
-    def look_at(self, row: FileRow) -> None:
-        """Take a task into account; a wrong one is for the reader to tell."""
+    def add(self, row: FileRow) -> None:
+        """Take a task into account; one that cannot be read is left to the reader to report."""
         try:
             task = ExportedTask.model_validate_json(row.raw)
         except (ValidationError, InputError):
@@ -238,8 +244,8 @@ class _Survey:
                 evidence = ruler.evidence(place for _, place in places)
                 self._evidence.setdefault(field, set()).update(evidence)
 
-    def counting(self, field: str) -> OffsetUnit:
-        """Say what offsets in a field count."""
+    def offset_unit(self, field: str) -> OffsetUnit:
+        """Return what offsets in a field count."""
         only_utf16 = self._evidence.get(field) == {OffsetUnit.UTF16}
         return OffsetUnit.UTF16 if only_utf16 else OffsetUnit.CODE_POINTS
 
@@ -252,11 +258,11 @@ class _Survey:
 
 def _labelled_field(survey: _Survey, options: ReadOptions, file: InputFile) -> str:
     """Return the field of ``data`` that holds the labelled text."""
-    wanted = (options.columns or {}).get("answer")
-    if wanted is not None:
-        if wanted not in survey.data:
-            raise _no_text(file, survey.data, f"a field {wanted!r} of data")
-        return wanted
+    field = (options.columns or {}).get("answer")
+    if field is not None:
+        if field not in survey.data:
+            raise _no_text(file, survey.data, f"a field {field!r} of data")
+        return field
     for candidates in survey.candidates():
         if len(candidates) == 1:
             return candidates[0]

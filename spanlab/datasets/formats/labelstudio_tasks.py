@@ -17,7 +17,7 @@ class _OpenModel(BaseModel):
 
 
 class TaskRegion(_OpenModel):
-    """A labelled part of something."""
+    """A labelled part of a text, or of something else; or a response in a control."""
 
     id: str | int | None = None
     value: dict[str, JsonValue] = {}
@@ -40,16 +40,17 @@ class TaskRegion(_OpenModel):
         return tuple(map(str, labels)) if isinstance(labels, list) and labels else (None,)
 
     def response(self) -> Response | None:
-        """Return what was responded, None for nothing or for what is no single response."""
-        given = self.value.get("text" if self.type == "textarea" else self.type)
+        """Return the response; None for none, and for several at once."""
+        content = self.value.get("text" if self.type == "textarea" else self.type)
         if self.type == "textarea":
-            lines = given if isinstance(given, list) else [given or ""]
+            lines = content if isinstance(content, list) else [content or ""]
             return "\n".join(map(str, lines)) or None
         if self.type == "choices":
-            value = given[0] if isinstance(given, list) and len(given) == 1 else None
+            value = content[0] if isinstance(content, list) and len(content) == 1 else None
             return value if isinstance(value, str) else None
-        whole = isinstance(given, int) or (isinstance(given, float) and given.is_integer())
-        return int(given) if isinstance(given, int | float) and whole else None
+        if isinstance(content, float) and content.is_integer():
+            return int(content)
+        return int(content) if isinstance(content, int) else None
 
     def note(self) -> str | None:
         """Return what was written beside the region."""
@@ -58,13 +59,13 @@ class TaskRegion(_OpenModel):
 
 
 class TaskResult(_OpenModel):
-    """What one person or model marked."""
+    """The regions and responses of one person or model."""
 
     result: tuple[TaskRegion, ...] = ()
 
 
 class TaskAnnotation(TaskResult):
-    """An annotation."""
+    """What a person marked in a task."""
 
     completed_by: int | str | dict[str, JsonValue] | None = None
     created_username: str | None = None
@@ -72,22 +73,23 @@ class TaskAnnotation(TaskResult):
 
     def name(self) -> str:
         """Return the e-mail address, the name or else the number of the person."""
-        who = self.completed_by
-        if isinstance(who, dict):
-            full = " ".join(str(who.get(key) or "") for key in ("first_name", "last_name")).strip()
-            who = str(who.get("email") or full or who.get("id") or "")
-        return str(who or self.created_username or _UNNAMED)
+        person = self.completed_by
+        if isinstance(person, dict):
+            names = (str(person.get(key) or "") for key in ("first_name", "last_name"))
+            full_name = " ".join(names).strip()
+            person = str(person.get("email") or full_name or person.get("id") or "")
+        return str(person or self.created_username or _UNNAMED)
 
 
 class PredictionResult(TaskResult):
-    """A prediction."""
+    """What a model marked in a task."""
 
     model_version: str | None = None
     score: Probability | None = None
 
 
 class ExportedTask(_OpenModel):
-    """A task."""
+    """An exported task: its texts, and what people and models marked in them."""
 
     data: dict[str, JsonValue]
     annotations: tuple[TaskAnnotation, ...] = ()

@@ -45,20 +45,20 @@ class _CollectedProcess:
     def __init__(self) -> None:
         self.nodes: list[ProcessNode] = []
         self.lines: list[int] = []
-        self.whole: NodesInMemory | InputError | None = None  # or why it is none
+        self.checked: NodesInMemory | InputError | None = None  # or why it is none
 
     def close(self, file: str) -> NodesInMemory | InputError:
         """Check the nodes, once the first item comes that names them."""
-        if self.whole is None:
+        if self.checked is None:
             try:
-                self.whole = NodesInMemory(NodeTable(self.nodes))
+                self.checked = NodesInMemory(NodeTable(self.nodes))
             except BadNodeError as error:
                 # Of two lines with one id, the second is one too many.
                 lines = zip(self.nodes, self.lines, strict=True)
                 line = max(line for node, line in lines if node.id == error.node)
-                self.whole = InputError(str(error), file=file, line=line)
+                self.checked = InputError(str(error), file=file, line=line)
             self.nodes, self.lines = [], []
-        return self.whole
+        return self.checked
 
 
 class NodeLines:
@@ -74,8 +74,8 @@ class NodeLines:
         self._processes: dict[str, _CollectedProcess] = {}
         self._named: set[str] = set()
 
-    def takes(self, row: FileRow) -> bool:
-        """Take a line if it holds a node.
+    def collect(self, row: FileRow) -> bool:
+        """Keep the node that a line holds, if it holds one, and say whether it does.
 
         Raises:
             InputError: it is a node that cannot be read, or comes too late; names the line.
@@ -87,7 +87,7 @@ class NodeLines:
         except ValidationError as error:
             raise input_error(error).at(file=self._file, line=row.line) from None
         collected = self._processes.setdefault(line.process, _CollectedProcess())
-        if collected.whole is not None:
+        if collected.checked is not None:
             raise InputError(
                 f"a node of the process {line.process!r} after an item that came from it",
                 file=self._file,
@@ -102,28 +102,28 @@ class NodeLines:
         collected.lines.append(row.line)
         return True
 
-    def at_hand(self, named: SharedProcess) -> SharedProcess:
+    def with_nodes(self, reference: SharedProcess) -> SharedProcess:
         """Return a process that an item names, with its nodes.
 
         Raises:
             InputError: the file has no such process or terminal node, or the process is none;
                 names the line of the node where that shows.
         """
-        self._named.add(named.id)
-        nodes = self._whole(named.id)
-        if not nodes.find([named.terminal]):
+        self._named.add(reference.id)
+        nodes = self._checked_nodes(reference.id)
+        if not nodes.find([reference.terminal]):
             raise InputError(
-                f"the process {named.id!r} has no such node",
+                f"the process {reference.id!r} has no such node",
                 field="process.terminal",
-                found=named.terminal,
+                found=reference.terminal,
             )
-        return named.among(nodes)
+        return reference.among(nodes)
 
     def unused(self) -> list[str]:
         """Return the ids of processes that no item came from."""
         return [name for name in self._processes if name not in self._named]
 
-    def _whole(self, name: str) -> NodesInMemory:
+    def _checked_nodes(self, name: str) -> NodesInMemory:
         collected = self._processes.get(name)
         if collected is None:
             raise InputError(
@@ -132,10 +132,10 @@ class NodeLines:
                 found=name,
                 expected='lines such as {"process": …, "node": {…}}',
             )
-        whole = collected.close(self._file)
-        if isinstance(whole, InputError):
-            raise whole
-        return whole
+        nodes = collected.close(self._file)
+        if isinstance(nodes, InputError):
+            raise nodes
+        return nodes
 
 
 def node_lines(process: SharedProcess) -> Iterator[bytes]:
