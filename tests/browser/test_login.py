@@ -55,22 +55,25 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def enter(server: Server, browser: Browser) -> Iterator[Enter]:
-    """Log somebody in, in a browser of their own."""
-    opened = []
+    """Log somebody in, in a browser of their own, and lead them to the first page."""
+    pages: dict[tuple[str, int], Page] = {}
 
     def log_in(sub: str, at: Server = server) -> Page:
-        context = browser.new_context(viewport={"width": 1280, "height": 800})
-        opened.append(context)
-        page = patient(context.new_page())
-        page.goto(at.url())
-        sign_in(page, at, sub)
+        page = pages.get((sub, at.port))
+        if page is None:
+            context = browser.new_context(viewport={"width": 1280, "height": 800})
+            page = pages[sub, at.port] = patient(context.new_page())
+            page.goto(at.url())
+            sign_in(page, at, sub)
+        else:
+            page.goto(at.url())
         return page
 
     yield log_in
-    for context in opened:
-        context.close()
+    for page in pages.values():
+        page.context.close()
 
 
 def _editor(page: Page) -> None:
