@@ -11,12 +11,15 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
 import spanlab
 from spanlab.datasets import FORMATS, WRITABLE, ReadOptions, detect, read, write
 from spanlab.datasets.files import replacing
+from spanlab.datasets.reader import FormatReader
+from spanlab.datasets.readers import READERS
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import Item, Record
 
@@ -85,6 +88,11 @@ def test_an_unknown_format_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="'arrow' cannot be written; these can: spanlab, mushroom"):
         write([], tmp_path / "x", format="arrow")
     assert {"spanlab", "mushroom", "labelstudio", "claims"} <= set(WRITABLE) & set(FORMATS)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_names_its_reader(name: str) -> None:
+    assert issubclass(resolve_name(READERS[name]), FormatReader)
 
 
 def records(n: int) -> Iterator[Record]:
