@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forks import run_forked
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from receiver import Receiver, receiving
 
@@ -31,18 +32,12 @@ def collector() -> Iterator[Receiver]:
 
 @pytest.fixture
 def run(tmp_path: Path, collector: Receiver) -> Run:
-    """Run `spanlab` as somebody starts it: when it ends, it sends what is left."""
+    """Run `spanlab` in a process of its own: when it ends, it sends what is left."""
     ours = {"SPANLAB_HOME": str(tmp_path / "home"), "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
 
     def run(*arguments: str | Path, **changes: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(Path(sys.executable).with_name("spanlab")), *map(str, arguments)],
-            cwd=tmp_path,
-            env={**os.environ, **ours, **changes},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = ["spanlab", *map(str, arguments)]
+        return run_forked(command, {**os.environ, **ours, **changes}, tmp_path)
 
     return run
 

@@ -6,6 +6,7 @@ workers. The process that is forked is multiprocessing's fork server, one for ea
 
 from __future__ import annotations
 
+import atexit
 import gc
 import multiprocessing
 import os
@@ -114,5 +115,8 @@ def _run(
     for number, file in ((1, out), (2, err)):
         with file.open("ab") as opened:
             os.dup2(opened.fileno(), number)
-    status = act()
+    try:
+        status = act()
+    finally:
+        atexit._run_exitfuncs()  # multiprocessing leaves them out
     sys.exit(status if isinstance(status, int) else 0)
