@@ -73,9 +73,9 @@ def page(tab: Page) -> Iterator[Page]:
 
 @pytest.fixture
 def desk(server: Server, store: Store, page: Page) -> Callable[..., Desk]:
-    """Import records under a name of their own and sit down at the first of them."""
+    """Import records under a name of their own and sit down at the first of them, or not yet."""
 
-    def sit(records: Sequence[Record], **settings: object) -> Desk:
+    def sit(records: Sequence[Record], *, opened: bool = True, **settings: object) -> Desk:
         dataset = f"test-{next(_counter)}"
         store.import_records(dataset, records)
         if settings:
@@ -83,7 +83,8 @@ def desk(server: Server, store: Store, page: Page) -> Callable[..., Desk]:
                 dataset, lambda now: DatasetSettings.model_validate({**dict(now), **settings})
             )
         desk = Desk(server, store, page, dataset)
-        desk.visit()
+        if opened:
+            desk.visit()
         return desk
 
     return sit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 from driving import REVIEWER, Desk, HeldLine, idle, suggested
@@ -15,7 +15,7 @@ from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span,
 
 pytestmark = pytest.mark.browser
 
-Sit = Callable[[Sequence[Record]], Desk]
+Sit = Callable[..., Desk]
 CURIE = "She was born in Paris. 🎉She won two Nobel Prizes."
 ANSWER = "🎉 The tower in Paris has 330 floors and 5 lifts."
 TARGET = "adjudicated"
@@ -52,7 +52,7 @@ def _records() -> list[Record]:
 @pytest.fixture
 def bench(desk: Sit) -> Desk:
     """Ada at the Adjudicate page, the most disagreed item open."""
-    here = desk(_records())
+    here = desk(_records(), opened=False)
     here.page.goto(_address(here))
     here.wait_for("split")
     return here
@@ -184,7 +184,7 @@ def test_names_are_hidden_on_request_in_an_order_that_tells_nothing(desk: Sit) -
 
 
 def test_what_all_agree_on_is_taken_at_once_and_taken_back_as_one(desk: Sit) -> None:
-    here = desk(_records())
+    here = desk(_records(), opened=False)
     here.page.goto(_address(here))
     here.wait_for("split")
     here.page.get_by_role("button", name="Take what all agree on").click()
@@ -259,7 +259,9 @@ def test_verdicts_on_claims_are_taken_from_one_the_majority_or_all_of_more_than_
         *(_judged(name, "supported", "refuted") for name in PEOPLE[6:9]),
         *(_judged(name, "conflicting", None) for name in PEOPLE[9:]),
     )
-    here = desk([Record(item=Item(id="curie", answer=CURIE), annotations=annotations)])
+    here = desk(
+        [Record(item=Item(id="curie", answer=CURIE), annotations=annotations)], opened=False
+    )
     here.page.goto(_address(here))
     here.wait_for("curie")
 

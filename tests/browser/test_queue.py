@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 from driving import DETECTOR, REVIEWER, Desk, HeldLine, idle, suggested
@@ -15,7 +15,7 @@ from spanlab.workflows.measuring.sample import measurement_queue, plan_measureme
 
 pytestmark = pytest.mark.browser
 
-Sit = Callable[[Sequence[Record]], Desk]
+Sit = Callable[..., Desk]
 
 # Collects every item that is shown together with the one that the address names.
 _WATCH = """() => {
@@ -80,7 +80,7 @@ def test_the_time_of_an_item_is_measured_until_done_with_pauses_cut(desk: Sit) -
 def test_the_measurement_s_sample_hides_suggestions_and_tells_the_rate_after_each_done(
     desk: Sit,
 ) -> None:
-    here = desk(_records())
+    here = desk(_records(), opened=False)
     plan_measurement(here.store, here.dataset, MeasurementPlan(annotator=DETECTOR))
     first, second, *_ = measurement_queue(here.store, here.dataset)
     here.page.goto(here.server.url(dataset=here.dataset, reviewer=REVIEWER, queue="measurement"))
@@ -121,7 +121,7 @@ def test_an_empty_queue_says_what_to_do(desk: Sit) -> None:
 
 
 def test_a_link_to_an_item_opens_it_and_an_unknown_one_is_named_with_a_way_on(desk: Sit) -> None:
-    here = desk(_records())
+    here = desk(_records(), opened=False)
     here.visit("en-2")
     here.press("PageUp")
     here.wait_for("de-1")
@@ -222,7 +222,7 @@ def test_an_excursion_before_python_heard_of_the_item_leads_back_to_it(desk: Sit
 
 
 def test_another_queue_begins_with_its_own_first_item(desk: Sit) -> None:
-    here = desk(_records())
+    here = desk(_records(), opened=False)
     here.visit("en-2")
     _choose(here, "Language", "de")
     here.wait_for("de-1")

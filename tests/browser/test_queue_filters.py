@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 from driving import REVIEWER, Desk, suggested
@@ -15,7 +15,7 @@ from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, 
 
 pytestmark = pytest.mark.browser
 
-Sit = Callable[[Sequence[Record]], Desk]
+Sit = Callable[..., Desk]
 
 ANSWER = "one two three"
 STEP = 0.05  # of the sliders
@@ -155,7 +155,7 @@ def test_a_plan_offers_what_too_few_have_done_and_the_reviewer_has_not(desk: Sit
     for name, people in (("one", ("Grace",)), ("two", ("Grace", "Alan")), ("last", ())):
         done = [Annotation(annotator=who, kind=AnnotatorKind.PERSON) for who in people]
         records.append(Record(item=Item(id=name, answer=ANSWER), annotations=tuple(done)))
-    here = desk(records)
+    here = desk(records, opened=False)
     here.store.change_settings(here.dataset, lambda now: now.model_copy(update={"overlap": 2}))
     here.visit()
     here.page.wait_for_selector("text=needed from you")

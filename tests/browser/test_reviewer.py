@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 from driving import REVIEWER, Desk, suggested
@@ -12,7 +12,7 @@ from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 
 pytestmark = pytest.mark.browser
 
-Sit = Callable[[Sequence[Record]], Desk]
+Sit = Callable[..., Desk]
 
 
 def _records(*more: Annotation) -> list[Record]:
@@ -76,7 +76,7 @@ def test_writes_that_were_under_way_wait_in_the_browser_for_their_own_name(desk:
 
 def test_an_existing_person_continues_after_a_question_and_is_not_asked_again(desk: Sit) -> None:
     ben = Annotation(annotator="Ben", kind=AnnotatorKind.PERSON, status=Status.DONE)
-    here = desk(_records(ben))
+    here = desk(_records(ben), opened=False)
     here.page.goto(here.server.url(dataset=here.dataset, reviewer="Ben"))
     question = here.page.get_by_role("button", name="Continue as Ben")
     question.press("Enter")
