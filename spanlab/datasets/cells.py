@@ -214,7 +214,7 @@ def turn_of(value: Any, field: str, number: int | None = None) -> ChatTurn:
         raise InputError(
             "the model says nothing in this chat",
             field=field,
-            found=f"the roles {', '.join(map(_written_role, value))}",
+            found=f"the roles {', '.join(map(_role_of, value))}",
             expected="a message of the role assistant",
         )
     at = answers[-1 if number is None else number]
@@ -257,8 +257,8 @@ def _chat_messages(message: Mapping[str, Any]) -> Iterator[_ChatMessage]:
 
 
 def _role(message: Mapping[str, Any]) -> str:
-    return _ROLES.get(_written_role(message).lower(), "")
+    return _ROLES.get(_role_of(message).lower(), "")
 
 
-def _written_role(message: Mapping[str, Any]) -> str:
+def _role_of(message: Mapping[str, Any]) -> str:
     return str(next((message[name] for name in _SAYS if message.get(name)), None))

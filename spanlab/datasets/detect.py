@@ -111,7 +111,7 @@ def detect(path: Path, name: str | None = None) -> str:
         books = [book for book in inner[:1] if summaries.LEVELS in book]
         return _json_format(books or values, file)
     _check_text(head, file)
-    if any(_has_fields_of(line, "traces") for line in _printed(file)):
+    if any(_has_fields_of(line, "traces") for line in _read_printed(file)):
         return "traces"  # between lines of a log
     if file.name.lower().endswith(_CSV_SUFFIXES) or _looks_like_table(head):
         columns = frozenset(re.split(r'[,;\t|"]+', head.decode(errors="replace").splitlines()[0]))
@@ -158,7 +158,7 @@ def _first_value(file: InputFile) -> list[dict[str, object]]:
             value = from_json(first_row.raw)
         except ValueError as error:
             raise InputError(f"not valid JSON: {error}", file=file.name) from None
-    elif printed_object := next(_printed(file), None):
+    elif printed_object := next(_read_printed(file), None):
         value = printed_object
     elif file.path.stat().st_size > _LOADED and is_single(file):
         value = names_in(file)
@@ -167,7 +167,7 @@ def _first_value(file: InputFile) -> list[dict[str, object]]:
     return [value] if isinstance(value, dict) else []
 
 
-def _printed(file: InputFile) -> Iterator[dict[str, object]]:
+def _read_printed(file: InputFile) -> Iterator[dict[str, object]]:
     """Yield the first objects of a file that has several of them, each over several lines."""
     for row in islice(() if is_single(file) else printed_objects(file), _PRINTED):
         with suppress(ValueError, InputError):

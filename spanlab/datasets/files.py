@@ -273,7 +273,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         with temporary.open("xb") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)  # as long as this process lives, it is in use
             try:
-                with _packed(stream, target) as writer:
+                with _open_packed(stream, target) as writer:
                     yield writer
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -295,7 +295,7 @@ def _remove_left_over(target: Path) -> None:
 
 
 @contextmanager
-def _packed(stream: BinaryIO, target: Path) -> Iterator[BinaryIO]:
+def _open_packed(stream: BinaryIO, target: Path) -> Iterator[BinaryIO]:
     if target.suffix != ".gz":
         yield stream
         return

@@ -103,10 +103,10 @@ def _plugin_writer(format: str) -> _TextWriter:
     if chunks is None:
         raise UsageError(f"format {format!r} cannot be written; these can: {', '.join(WRITABLE)}")
 
-    def written(records: Iterable[Record], annotator: str | None, _: object) -> Iterator[bytes]:
-        return iter(chunks(_only(records, annotator)))
+    def split(records: Iterable[Record], annotator: str | None, _: object) -> Iterator[bytes]:
+        return iter(chunks(_select_annotator(records, annotator)))
 
-    return _TextWriter(written)
+    return _TextWriter(split)
 
 
 def format_of(
@@ -132,7 +132,7 @@ def format_of(
     return formats[ending]
 
 
-def _only(records: Iterable[Record], annotator: str | None) -> Iterator[Record]:
+def _select_annotator(records: Iterable[Record], annotator: str | None) -> Iterator[Record]:
     """Yield the records with the annotation of ``annotator`` alone, or as they are for None."""
     for record in records:
         if annotator is None:
@@ -146,7 +146,7 @@ def _spanlab(
     records: Iterable[Record], annotator: str | None, _: DatasetSettings
 ) -> Iterator[bytes]:
     written_ids: set[str] = set()
-    for record in _only(records, annotator):
+    for record in _select_annotator(records, annotator):
         process = record.item.process
         if isinstance(process, SharedProcess) and process.id not in written_ids:
             written_ids.add(process.id)
@@ -183,7 +183,7 @@ def _labelstudio(
 ) -> Iterator[bytes]:
     from spanlab.datasets.formats import labelstudio_writer
 
-    return labelstudio_writer.tasks(_only(records, annotator), settings)
+    return labelstudio_writer.tasks(_select_annotator(records, annotator), settings)
 
 
 def _claims(
@@ -192,7 +192,7 @@ def _claims(
     from spanlab.datasets.formats import claims
 
     yield _Preamble(claims.header())
-    yield from claims.rows(_only(records, annotator))
+    yield from claims.rows(_select_annotator(records, annotator))
 
 
 def _csv(
@@ -200,7 +200,7 @@ def _csv(
 ) -> Iterator[bytes]:
     from spanlab.datasets.formats.analysis_table import csv_chunks
 
-    return csv_chunks(_only(records, annotator), settings.questions)
+    return csv_chunks(_select_annotator(records, annotator), settings.questions)
 
 
 def _parquet(
@@ -208,7 +208,7 @@ def _parquet(
 ) -> int:
     from spanlab.datasets.formats.analysis_table import write_parquet
 
-    return write_parquet(_only(records, annotator), stream, dataset.settings.questions)
+    return write_parquet(_select_annotator(records, annotator), stream, dataset.settings.questions)
 
 
 def _hub(
@@ -216,7 +216,7 @@ def _hub(
 ) -> int:
     from spanlab.datasets.hub import write_hub
 
-    return write_hub(_only(records, annotator), stream, dataset.title)
+    return write_hub(_select_annotator(records, annotator), stream, dataset.title)
 
 
 _WRITERS: dict[str, Callable[[Iterable[Record], str | None, BinaryIO, _Dataset], int]] = {

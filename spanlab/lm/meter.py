@@ -124,7 +124,7 @@ class Meter:
                     self._ended.clear()
                     await self._ended.wait()
                 elif await self._change_share(name, self._expected(name)) < _LEAST:
-                    raise self._used_up(name, kind)
+                    raise self._budget_error(name, kind)
 
     async def give_back(self) -> None:
         """Give back what is reserved and not needed for calls under way.
@@ -229,7 +229,7 @@ class Meter:
         used = self._usage + self._spent
         return max((getattr(used, name) or 0.0) / max(used.calls + used.searches, 1), _UNKNOWN)
 
-    def _used_up(self, name: str, kind: CallKind) -> BudgetError:
+    def _budget_error(self, name: str, kind: CallKind) -> BudgetError:
         limit = getattr(self.budget, name)
         unknown = getattr(self._usage + self._spent, name) is None
         return BudgetError(

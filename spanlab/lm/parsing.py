@@ -67,7 +67,7 @@ def read_fields(signature: type[Signature], forms: Forms, answer: str) -> dict[s
     """
     sections = _sections(forms, answer)
     fields = {
-        name: _only(_in_section(form, texts))
+        name: _only(_read_sections(form, texts))
         for name, form in forms.items()
         if (texts := sections.get(name))
     }
@@ -82,14 +82,16 @@ def _without_sections(
     signature: type[Signature], forms: Forms, answer: str, *, bare: bool
 ) -> dict[str, Any]:
     """Return the fields of an answer that is JSON or the like, or bare text."""
-    text = _unfenced(answer)
+    text = _strip_fence(answer)
     values = _values_in(text)
     names = [name for name in forms if name != THOUGHT]
     for value in values:
-        named = _named(value, forms)
+        named = _named_fields(value, forms)
         if all(name in named for name in names):
             read = {name: _read(forms[name], field) for name, field in named.items()}
-            readings = [_named(candidate, forms) for candidate in values if candidate is not value]
+            readings = [
+                _named_fields(candidate, forms) for candidate in values if candidate is not value
+            ]
             clash = any(set(names) <= set(reading) and reading != named for reading in readings)
             return {} if clash else read
     if len(names) != 1:
@@ -98,7 +100,7 @@ def _without_sections(
     form = forms[name]
     if form is not None:
         alone = len(values) == 1 and _is_all(text)
-        return {name: _only(_shaped(form, values, alone=alone))}
+        return {name: _only(_read_shaped(form, values, alone=alone))}
     if PROSE not in signature.output_fields[name].metadata:
         return {}
     texts = [inner for value in values for inner in _texts(value)]
@@ -137,20 +139,20 @@ def _plain_marker(names: tuple[str, ...]) -> re.Pattern[str]:
     )
 
 
-def _in_section(form: TypeAdapter[Any] | None, texts: Iterable[str]) -> Iterator[Any]:
+def _read_sections(form: TypeAdapter[Any] | None, texts: Iterable[str]) -> Iterator[Any]:
     """Yield the values of a field; None for a section that cannot be read."""
     for text in texts:
         if form is None:
             yield text.strip()
             continue
-        bare = _unfenced(text).strip()
+        bare = _strip_fence(text).strip()
         try:
             values = [json.loads(bare)]  # as nearly always
         except (ValueError, RecursionError):
             values = _values_in(bare)
         data = [value for value in values if isinstance(value, dict | list)]
         alone = len(values) == 1 and (_is_all(bare) or _is_texts(values[0]))
-        yield _only(_shaped(form, data, alone=alone))
+        yield _only(_read_shaped(form, data, alone=alone))
 
 
 def _only(values: Iterable[Any]) -> Any:
@@ -163,7 +165,7 @@ def _only(values: Iterable[Any]) -> Any:
     return only
 
 
-def _shaped(form: TypeAdapter[Any], values: Iterable[Any], *, alone: bool) -> Iterator[Any]:
+def _read_shaped(form: TypeAdapter[Any], values: Iterable[Any], *, alone: bool) -> Iterator[Any]:
     """Yield what of some values is of a field's form, whatever it is called.
 
     Objects one after the other are a list's elements. Bare texts are trusted only where they are
@@ -209,7 +211,7 @@ def _texts(value: Any) -> list[str]:
     return [text for text in texts if isinstance(text, str) and text.strip()]
 
 
-def _named(value: Any, forms: Forms) -> dict[str, Any]:
+def _named_fields(value: Any, forms: Forms) -> dict[str, Any]:
     """Return what an object holds under the fields' names."""
     if not isinstance(value, dict):
         return {}
@@ -221,9 +223,9 @@ def _read(form: TypeAdapter[Any] | None, value: Any) -> Any:
     if form is None or value is None or value == {}:
         return value if form is None and isinstance(value, str) else None
     if isinstance(value, str):  # JSON within a text
-        return _only(_in_section(form, [value]))
+        return _only(_read_sections(form, [value]))
     if isinstance(value, dict) and _is_list(form):
-        return _only(_shaped(form, [value], alone=False))
+        return _only(_read_shaped(form, [value], alone=False))
     try:
         return form.validate_python(value)
     except ValidationError:
@@ -237,7 +239,7 @@ def _values_in(text: str) -> list[Any]:
         return []
 
 
-def _unfenced(text: str) -> str:
+def _strip_fence(text: str) -> str:
     bare = text.strip()
     if not (bare.startswith(_FENCE) and bare.endswith(_FENCE) and bare.count(_FENCE) == 2):
         return text

@@ -64,7 +64,7 @@ def _value(text: str, start: int) -> tuple[Any, int]:
             pass
         if not re.search("[\"'“”=]", text[start:end]):  # "[1]", "{a, b}"
             return _NONE, end
-    return _repaired(text, start), len(text)
+    return _read_repaired(text, start), len(text)
 
 
 def _closing(text: str, start: int) -> int | None:
@@ -111,7 +111,7 @@ def _python(node: ast.expr) -> Any:
             raise ValueError(f"no data: {ast.unparse(node)[:50]}")
 
 
-def _repaired(text: str, start: int) -> Any:
+def _read_repaired(text: str, start: int) -> Any:
     """Read JSON with small mistakes, such as quotes in a text or no bracket at the end.
 
     Only objects are trusted: a list of texts may be made of what was never one.

@@ -40,7 +40,7 @@ _SPECIAL: Final = tuple(
 )
 
 
-def checked_url(url: str) -> SplitResult:
+def check_url(url: str) -> SplitResult:
     """Return the parts of a page's address.
 
     Raises:

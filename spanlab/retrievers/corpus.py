@@ -30,7 +30,7 @@ class CorpusDocument:
     date: str | None = None
 
 
-def _joined(text: object) -> object:
+def _join_sentences(text: object) -> object:
     """Return the sentences of a document as one text, as AVeriTeC's knowledge store has them."""
     if isinstance(text, list) and all(isinstance(part, str) for part in text):
         return "\n".join(text)
@@ -45,7 +45,7 @@ class _CorpusLine(BaseModel):
     text: Annotated[
         str,
         Field(strict=True, validation_alias=AliasChoices("text", "url2text")),
-        BeforeValidator(_joined),
+        BeforeValidator(_join_sentences),
     ]
     title: str | None = None
     url: str | None = None
@@ -102,7 +102,7 @@ def _files(folder: Path) -> Iterator[CorpusDocument]:
 
 
 def _text(path: Path, name: Path) -> CorpusDocument:
-    return CorpusDocument(_decoded(path), str(name), title=name.stem)
+    return CorpusDocument(_read_text(path), str(name), title=name.stem)
 
 
 def _html(path: Path, name: Path) -> CorpusDocument:
@@ -122,7 +122,7 @@ _READERS: dict[str, Callable[[Path, Path], CorpusDocument]] = {
 }
 
 
-def _decoded(path: Path) -> str:
+def _read_text(path: Path) -> str:
     data = _bytes(path)
     if data.startswith(_UTF16):
         return data.decode("utf-16", errors="replace")
@@ -164,9 +164,9 @@ def split(text: str, longest: int = LONGEST) -> Iterator[str]:
     start = 0
     while len(text) - start > longest:
         stop = _stop(text, start, longest)
-        yield from _trimmed(text[start:stop])
+        yield from _strip(text[start:stop])
         start = _space_after(text, stop)
-    yield from _trimmed(text[start:])
+    yield from _strip(text[start:])
 
 
 def _stop(text: str, start: int, longest: int) -> int:
@@ -190,7 +190,7 @@ def _space_after(text: str, place: int) -> int:
     return match.end() if match else place
 
 
-def _trimmed(text: str) -> Iterator[str]:
+def _strip(text: str) -> Iterator[str]:
     inner = text.strip()
     if inner:
         yield inner

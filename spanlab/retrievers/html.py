@@ -173,18 +173,18 @@ class _PageReading:
     def add_text(self, text: str) -> None:
         """Add text between two marks; line ends of the source mean nothing."""
         if text and not self._hidden:
-            self._block.write(_unescaped(text))
+            self._block.write(_unescape(text))
 
     def open(self, name: str, attributes: str) -> None:
         """Note the start of an element."""
         self._part_words(name)
         if name == "link" and self.url is None:
-            self.url = _canonical(_named(attributes))
+            self.url = _canonical(_parse_attributes(attributes))
         # What is left out, such as navigation, may have the date of another article.
         elif not self._hidden and (
             name in _DATED or "datepublished" in attributes[:_ATTRIBUTES].lower()
         ):
-            self.date.read_element(name, _named(attributes))
+            self.date.read_element(name, _parse_attributes(attributes))
         self._is_linked_data = name == "script" and "ld+json" in attributes[:_ATTRIBUTES].lower()
         if name not in _EMPTY:
             self._open.append(name)
@@ -207,7 +207,7 @@ class _PageReading:
     def add_raw_text(self, name: str, text: str) -> None:
         """Add what stands in an element that holds no markup."""
         if name == "title" and not self.title and self._hidden == len(self._open):
-            self.title = " ".join(_unescaped(text).split())
+            self.title = " ".join(_unescape(text).split())
         if self._is_linked_data:
             self.date.read_linked_data(text)
 
@@ -227,11 +227,11 @@ class _PageReading:
                 self._words.write(f"\n\n{words}" if self._words.tell() else words)
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return html.unescape(_LONG_NUMBER.sub("\ufffd", text)) if "&" in text else text
 
 
-def _named(attributes: str) -> dict[str, str]:
+def _parse_attributes(attributes: str) -> dict[str, str]:
     """Return the attributes of an element by their names in lower case."""
     return {
         name.lower(): html.unescape(double or single or bare)

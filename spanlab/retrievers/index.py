@@ -109,7 +109,7 @@ class PassageIndex:
             if len(self._starts) != self.manifest.passages + 1:
                 raise ValueError(f"{len(self._starts)} offsets")
         except _DAMAGE as error:
-            raise self._damaged(error) from error
+            raise self._damage_error(error) from error
 
     def search(self, query: str, k: int) -> list[IndexHit]:
         """Return the best passages for a query.
@@ -132,7 +132,7 @@ class PassageIndex:
             scores = self._bm25.get_scores_from_ids(term_ids)
             return [IndexHit(self._passage(int(at)), float(scores[at])) for at in _best(scores, k)]
         except _DAMAGE as error:
-            raise self._damaged(error) from error
+            raise self._damage_error(error) from error
 
     def _rarest_terms(self, query: str) -> list[int]:
         vocabulary = self._bm25.vocab_dict
@@ -148,7 +148,7 @@ class PassageIndex:
     def _passage(self, at: int) -> Passage:
         return Passage.model_validate_json(self._lines[self._starts[at] : self._starts[at + 1]])
 
-    def _damaged(self, error: Exception) -> InputError:
+    def _damage_error(self, error: Exception) -> InputError:
         return InputError(
             f"the index is damaged ({type(error).__name__}: {str(error)[:120]})",
             file=self._folder,

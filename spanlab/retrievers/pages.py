@@ -23,7 +23,7 @@ from spanlab.lm.cache import AnswerCache, answer_cache
 from spanlab.retrievers.addresses import (
     AGENT,
     certificates,
-    checked_url,
+    check_url,
     public_address,
 )
 from spanlab.retrievers.page_text import read_apart
@@ -112,7 +112,7 @@ class PageReader:
                 or is no text. A site that gave no answer is not asked for that page again within
                 ten minutes.
         """
-        checked_url(url)
+        check_url(url)
         key = "dated page " + hashlib.sha256(url.encode()).hexdigest()
         if self._cache is None:
             return await self._fetch(url)
@@ -157,7 +157,7 @@ class PageReader:
 
     async def _follow(self, url: str) -> tuple[_PageReply, str]:
         for _ in range(_REDIRECTS + 1):
-            parts = checked_url(url)
+            parts = check_url(url)
             origin = f"{parts.scheme}://{parts.netloc}"
             async with self._wait_for_turn(parts.netloc):
                 if not (await self._rules(origin)).can_fetch(AGENT, url):
@@ -168,7 +168,7 @@ class PageReader:
             place = answer.headers.get("location")
             if answer.status not in _MOVED or not place:
                 break
-            url = _joined(url, place)
+            url = _join_url(url, place)
         else:
             raise PageError(f"{_host(url)} redirects more than {_REDIRECTS} times")
         if not 200 <= answer.status < 300:
@@ -200,7 +200,7 @@ class PageReader:
             moved = answer.headers.get("location")
             if answer.status not in _MOVED or not moved:
                 break
-            place = _joined(place, moved)
+            place = _join_url(place, moved)
         if answer.status >= 500:
             raise _UnreachableError(f"{_host(origin)} answered with status {answer.status}")
         text = answer.data[:_RULES].decode("utf-8", "replace") if answer.status < 300 else ""
@@ -264,13 +264,13 @@ def web_pages(settings: Settings) -> PageReader:
     return PageReader(answer_cache(settings, "retrieval"))
 
 
-def _joined(url: str, place: str) -> str:
+def _join_url(url: str, place: str) -> str:
     """Return where a redirect leads; raises PageError if that is no address."""
     try:
         place = urljoin(url, place)
     except ValueError:
         raise PageError(f"{_host(url)} redirects to {place[:200]!r}, no web address") from None
-    return checked_url(place).geturl()
+    return check_url(place).geturl()
 
 
 def _backend(allowed: frozenset[str]) -> httpcore.AsyncNetworkBackend:

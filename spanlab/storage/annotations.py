@@ -166,7 +166,7 @@ def check_rows(
         StoreError: it would overwrite a person's reviewed annotation, or its annotator is of
             another kind here.
     """
-    reviewed = _reviewed(connection, dataset.id, [position for position, _ in stored.values()])
+    reviewed = _find_reviewed(connection, dataset.id, [position for position, _ in stored.values()])
     rows: dict[tuple[int, int], AnnotationRow] = {}
     for item_id, annotation in batch:
         (position, item), annotator = stored[item_id], annotators[annotation.annotator]
@@ -194,7 +194,7 @@ def naming_annotation(annotation: Annotation, item_id: str) -> Iterator[None]:
         ) from error
 
 
-def _reviewed(
+def _find_reviewed(
     connection: Connection, dataset: int, positions: Sequence[int]
 ) -> set[tuple[int, int]]:
     rows = connection.execute(

@@ -98,11 +98,11 @@ def _place(selection: Selection, position: int) -> QueueCursor:
 
 def _rows(selection: Selection, positions: list[int]) -> list[QueueRow]:
     labels = _labels(selection, positions)
-    stored = {row["position"]: row for row in _stored(selection, positions)}
+    stored = {row["position"]: row for row in _read_stored(selection, positions)}
     return [_row(selection.query, stored[position], labels[position]) for position in positions]
 
 
-def _stored(selection: Selection, positions: Sequence[int]) -> Sequence[RowMapping]:
+def _read_stored(selection: Selection, positions: Sequence[int]) -> Sequence[RowMapping]:
     """Return items with their values, and what the reviewer and the named detector have."""
     own, detector = annotated.alias("own"), annotated.alias("detector")
     query, dataset = selection.query, selection.dataset.id

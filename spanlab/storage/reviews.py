@@ -115,7 +115,7 @@ def apply(
     )
     lock(connection, dataset.id, position, position + 1)
     log = ReviewLog(connection, dataset, position, annotator)
-    stored = _stored(connection, writes)
+    stored = _read_stored(connection, writes)
     key = (dataset.id, position, annotator.id)
     refused: list[RefusedOperation] = []
     for write in writes:
@@ -134,7 +134,7 @@ def apply(
     return WriteReply(_highest_seq(connection, writes), log.version, tuple(refused))
 
 
-def _stored(
+def _read_stored(
     connection: Connection, writes: Sequence[SentOperation]
 ) -> dict[int, tuple[int, int, int, Operation]]:
     if not writes:

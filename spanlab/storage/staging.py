@@ -261,7 +261,7 @@ def _claim_file(path: Path) -> Iterator[bool]:
                 connection.execute("BEGIN EXCLUSIVE")
             except sqlite3.Error as error:
                 if not is_lock(error):
-                    raise _refused(path, error) from error
+                    raise _lock_error(path, error) from error
                 yield False
                 return
             if identity is not None and _identity(path) == identity:
@@ -278,9 +278,9 @@ def _identity(path: Path) -> int | None:
     try:
         path.touch()
     except OSError as error:
-        raise _refused(path, error) from error
+        raise _lock_error(path, error) from error
     return path.stat().st_ino
 
 
-def _refused(path: Path, error: Exception) -> StoreError:
+def _lock_error(path: Path, error: Exception) -> StoreError:
     return StoreError(f"the lock {path} cannot be taken: {in_words(error, path)}")

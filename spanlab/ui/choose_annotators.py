@@ -9,7 +9,7 @@ import streamlit as st
 
 from spanlab.schema import AnnotatorKind, AnnotatorSummary, Status
 from spanlab.ui.common import plain
-from spanlab.ui.counts import FEW, GROUPS, by_items, in_groups, kind_beside
+from spanlab.ui.counts import FEW, GROUPS, by_items, kind_beside, sort_by_kind
 
 _SCROLLED = 30  # names of a group from which on they scroll in a box of their own
 _BOX = 260  # pixels, the height of that box
@@ -40,12 +40,12 @@ def choose_annotators(
     Returns:
         The names chosen, in the order of ``annotators``; empty for none.
     """
-    names = [who.name for who in annotators]
+    names = [annotator.name for annotator in annotators]
     choice = _AnnotatorChoice(
         f"spanlab.chosen.{key}", frozenset(names if default is None else default)
     )
-    chosen = choice.chosen_names()
-    count = sum(name in chosen for name in names)
+    chosen_names = choice.chosen_names()
+    count = sum(name in chosen_names for name in names)
     how_many = "all" if count == len(names) else f"{count:,} of"
     with st.popover(
         f"{plain(label)}: {how_many} {len(names):,}",
@@ -54,16 +54,20 @@ def choose_annotators(
     ):
         search, order = _ask_search(choice) if len(names) > FEW else ("", "Most items")
         matching = sorted(
-            (who for who in annotators if search.casefold() in who.name.casefold()),
+            (
+                annotator
+                for annotator in annotators
+                if search.casefold() in annotator.name.casefold()
+            ),
             key=_SORTS[order],
         )
         if not matching:
             st.caption(f"No annotator has “{plain(search)}” in the name.")
         for kind in GROUPS:
-            members = [who for who in matching if who.kind is kind]
+            members = [annotator for annotator in matching if annotator.kind is kind]
             if members:
                 _draw_group(choice, kind, members, search)
-    return tuple(name for name in names if name in chosen)
+    return tuple(name for name in names if name in chosen_names)
 
 
 def choose_annotator(
@@ -88,10 +92,10 @@ def choose_annotator(
     Returns:
         The name; None for nobody.
     """
-    by_name = {annotator.name: annotator for annotator in in_groups(annotators)}
+    by_name = {annotator.name: annotator for annotator in sort_by_kind(annotators)}
     options = [*([] if none is None else [None]), *by_name]
 
-    def named(name: str | None) -> str:
+    def format_name(name: str | None) -> str:
         if name is None:
             return none or ""
         beside = kind_beside(name, by_name[name].kind)
@@ -101,7 +105,7 @@ def choose_annotator(
         label,
         options,
         index=options.index(default) if default in options else 0,
-        format_func=named,
+        format_func=format_name,
         key=key,
         help=meaning,
     )
@@ -154,10 +158,10 @@ def _draw_group(
     choice: _AnnotatorChoice, kind: AnnotatorKind, members: Sequence[AnnotatorSummary], search: str
 ) -> None:
     """Draw one group: how many of it are chosen, all or none, and its names."""
-    names, chosen = [who.name for who in members], choice.chosen_names()
+    names, chosen_names = [annotator.name for annotator in members], choice.chosen_names()
     title, widget = GROUPS[kind], f"{choice.key}.{kind.value}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        count = sum(name in chosen for name in names)
+        count = sum(name in chosen_names for name in names)
         st.markdown(f"**{title}** {count:,} of {len(names):,}", width="content")
         for label, into in (("All", names), ("None", [])):
             st.button(
@@ -189,10 +193,13 @@ def _ask_unfolded(key: str, count: int) -> bool:
 def _draw_names(
     choice: _AnnotatorChoice, group: str, title: str, shown: Sequence[AnnotatorSummary]
 ) -> None:
-    names, chosen = [who.name for who in shown], choice.chosen_names()
-    labels = {who.name: f"{plain(who.name)} · {who.counts.get(Status.DONE, 0):,}" for who in shown}
+    names, chosen_names = [annotator.name for annotator in shown], choice.chosen_names()
+    labels = {
+        annotator.name: f"{plain(annotator.name)} · {annotator.counts.get(Status.DONE, 0):,}"
+        for annotator in shown
+    }
     widget = choice.pills_key(group)
-    st.session_state[widget] = [name for name in names if name in chosen]
+    st.session_state[widget] = [name for name in names if name in chosen_names]
     with st.container(height=_BOX if len(names) > _SCROLLED else "content", border=False):
         st.pills(
             title,

@@ -197,7 +197,7 @@ def datasets_for(
         untitled: the title of a page that has one only where there is no dataset.
     """
     summaries = {summary.name: summary for summary in datasets_with(needs, versions=versions)}
-    wanted = _wanted()
+    wanted = _read_wanted_dataset()
     if untitled is not None and (wanted not in summaries if wanted is not None else not summaries):
         title(untitled)
     if wanted is not None and wanted not in summaries:
@@ -223,7 +223,7 @@ def choose_dataset(summaries: Mapping[str, DatasetSummary]) -> DatasetSummary:
     """
     names = list(summaries)
     # The box follows the URL, which a link from another page or the callback has set.
-    st.session_state[_CHOICE] = _wanted() or names[0]
+    st.session_state[_CHOICE] = _read_wanted_dataset() or names[0]
     dataset_name = st.selectbox("Dataset", names, key=_CHOICE, on_change=_follow_choice)
     remember_dataset(dataset_name)
     shown_datasets = st.session_state.get(_SEEN, {})
@@ -231,7 +231,7 @@ def choose_dataset(summaries: Mapping[str, DatasetSummary]) -> DatasetSummary:
     return summaries[dataset_name]
 
 
-def _wanted() -> str | None:
+def _read_wanted_dataset() -> str | None:
     """Return the dataset of the URL, else the one last worked with; None for none yet."""
     return st.query_params.get(_DATASET) or st.session_state.get(_CURRENT)
 

@@ -33,7 +33,7 @@ class _RememberedResult(Generic[_Result]):
     at: datetime
 
 
-def compared(summary: DatasetSummary, reference: str | None) -> DatasetComparison | None:
+def comparison_of(summary: DatasetSummary, reference: str | None) -> DatasetComparison | None:
     """Return how annotators compare with a reference and each other; None until it is asked for."""
     return _result(summary, reference, _compare)
 

@@ -62,10 +62,12 @@ _STYLE = (
 )
 
 
-def in_groups(annotators: Iterable[AnnotatorSummary]) -> list[AnnotatorSummary]:
+def sort_by_kind(annotators: Iterable[AnnotatorSummary]) -> list[AnnotatorSummary]:
     """Return gold labels, votes, detectors, people; in each group who has done most items first."""
     kinds = list(reversed(GROUPS))
-    return sorted(annotators, key=lambda who: (kinds.index(who.kind), *by_items(who)))
+    return sorted(
+        annotators, key=lambda annotator: (kinds.index(annotator.kind), *by_items(annotator))
+    )
 
 
 def by_items(annotator: AnnotatorSummary) -> tuple[int, str]:
@@ -84,7 +86,7 @@ def counts_html(
     whom a ``plan`` knows are as far as they are with their part of it, the others with all items.
     """
     parts = []
-    for kind, members in groupby(in_groups(annotators), key=lambda annotator: annotator.kind):
+    for kind, members in groupby(sort_by_kind(annotators), key=lambda annotator: annotator.kind):
         bars = [_make_bar(annotator, summary, plan) for annotator in members]
         rows = [_row_html(bar) for bar in bars]
         n_shown = len(rows) if len(rows) <= FEW + 1 else FEW  # a sum of one is no shorter
@@ -94,14 +96,14 @@ def counts_html(
     return f"{_STYLE}<div class='counts bounded' role='list' tabindex='0'>{''.join(parts)}</div>"
 
 
-def with_assigned(
+def add_assigned(
     annotators: Sequence[AnnotatorSummary], plan: PlanProgress | None
 ) -> list[AnnotatorSummary]:
     """Return the annotators, and those people of a plan who have not begun yet."""
-    begun_names = {who.name for who in annotators}
+    begun_names = {annotator.name for annotator in annotators}
     people = () if plan is None else plan.people
-    new = [AnnotatorSummary(who.annotator, AnnotatorKind.PERSON, {}) for who in people]
-    return [*annotators, *(who for who in new if who.name not in begun_names)]
+    new = [AnnotatorSummary(person.annotator, AnnotatorKind.PERSON, {}) for person in people]
+    return [*annotators, *(annotator for annotator in new if annotator.name not in begun_names)]
 
 
 @dataclass(frozen=True)

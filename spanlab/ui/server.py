@@ -152,7 +152,7 @@ def serve(port: int | None = None, host: str = "127.0.0.1", *, as_json: bool = F
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
     @asynccontextmanager
-    async def announced(_app: st.App) -> AsyncIterator[None]:
+    async def announce_address(_app: st.App) -> AsyncIterator[None]:
         served_port = config.get_option("server.port")
         if as_json:
             take_over_logs()
@@ -164,7 +164,7 @@ def serve(port: int | None = None, host: str = "127.0.0.1", *, as_json: bool = F
                 logging.disable(logging.ERROR)  # a second Ctrl+C cuts the end short, in many lines
 
     page = Path(__file__).with_name("navigation.py")
-    app = st.App(page, **login_options(), middleware=guards(), lifespan=announced)
+    app = st.App(page, **login_options(), middleware=guards(), lifespan=announce_address)
     with suppress(KeyboardInterrupt):
         app.run(config=options)
     say("stopped")

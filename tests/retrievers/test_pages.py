@@ -17,7 +17,7 @@ from wire import MIB, endless, head, wire
 
 from spanlab.errors import PageError
 from spanlab.lm.cache import answer_file
-from spanlab.retrievers.addresses import checked_url, is_public, public_address
+from spanlab.retrievers.addresses import check_url, is_public, public_address
 from spanlab.retrievers.pages import PageReader
 from spanlab.testing import ModelServer, ScriptedReply, fail
 
@@ -193,7 +193,7 @@ def test_nothing_about_the_reader_is_sent(model_server: ModelServer) -> None:
 )
 def test_addresses_that_are_no_pages_are_refused_unasked(url: str) -> None:
     with pytest.raises(PageError):
-        checked_url(url)
+        check_url(url)
 
 
 @pytest.mark.parametrize(

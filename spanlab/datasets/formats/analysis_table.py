@@ -154,21 +154,21 @@ def record_of(cells: Mapping[str, Any]) -> Record:
     Raises:
         InputError: one of them holds something that it cannot; names it.
     """
-    item = {name: _nested(name, cells[name]) for name in COLUMNS if name not in _SAID}
+    item = {name: _parse_nested(name, cells[name]) for name in COLUMNS if name not in _SAID}
     rows = [
-        {name: _nested(name, annotation.get(name)) for name in (*_SAID, "responses")}
+        {name: _parse_nested(name, annotation.get(name)) for name in (*_SAID, "responses")}
         for annotation in cells["annotations"]
     ]
     for annotation in rows:
         for span in annotation["spans"] if isinstance(annotation["spans"], list) else ():
             if isinstance(span, dict):
-                span["attributes"] = _nested("attributes", span.get("attributes"))
+                span["attributes"] = _parse_nested("attributes", span.get("attributes"))
         if isinstance(annotation["claims"], list):
             annotation["claims"] = [_claim(claim, item["answer"]) for claim in annotation["claims"]]
     return jsonl.loads(to_json({**_without_nones(item), "annotations": _without_nones(rows)}))
 
 
-def _nested(name: str, value: Any) -> Any:
+def _parse_nested(name: str, value: Any) -> Any:
     """Return a cell's value, from JSON where that is a list or object and the cell a text."""
     if name == "note":
         return value or None  # in CSV the two are the same

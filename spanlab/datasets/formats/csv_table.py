@@ -44,7 +44,7 @@ class CsvReader(TableReader):
             for cells, line in rows:
                 if len(cells) > len(columns):
                     width = f"{len(cells)} cells, the header {len(columns)}"
-                    raise self._broken(f"this row has {width}", line)
+                    raise self._error(f"this row has {width}", line)
                 filled = [*cells, *[""] * (len(columns) - len(cells))]
                 yield CellsRow(line, dict(zip(columns, filled, strict=True)))
 
@@ -60,14 +60,14 @@ class CsvReader(TableReader):
             for cells in reader:
                 if cells and cells[-1].endswith(_END):
                     if cells != [_END]:
-                        raise self._broken("a quote is opened here and never closed", lines.begin)
+                        raise self._error("a quote is opened here and never closed", lines.begin)
                     return
                 blank = reader.line_num == lines.begin and not lines.latest.strip(" \t\r\n")
                 if not (blank and len(cells) < 2):
                     yield _CsvRow(cells, lines.begin)
                 lines.begin, lines.taken = reader.line_num + 1, 0
 
-    def _broken(self, problem: str, line: int) -> InputError:
+    def _error(self, problem: str, line: int) -> InputError:
         return InputError(
             f"the table is broken: {problem}",
             file=self._file.name,

@@ -34,7 +34,7 @@ from spanlab.datasets.formats.graphrag_index import (
     TABLES,
     GivenRow,
     index_of,
-    parsed,
+    parse_row,
     part,
     unknown,
 )
@@ -119,7 +119,7 @@ class GraphRagReader(reader.FormatReader):
         self._problems: dict[int, InputError] = {}
         for row in rows:
             try:
-                nodes |= {node.id: node for node in _query_nodes(parsed(_Query, row), nodes)}
+                nodes |= {node.id: node for node in _query_nodes(parse_row(_Query, row), nodes)}
             except InputError as error:
                 self._problems[row.line] = error.at(file=queries.name, line=row.line)
         self._source = NodesInMemory(NodeTable(nodes.values()))
@@ -129,7 +129,7 @@ class GraphRagReader(reader.FormatReader):
     def _record(self, row: FileRow) -> Record:
         if row.line in self._problems:
             raise self._problems[row.line]
-        query = parsed(_Query, row)
+        query = parse_row(_Query, row)
         shared = SharedProcess(id=_name(self._file), terminal=_answer(query))
         item = Item(
             id=query.id,
@@ -173,7 +173,7 @@ def _query_nodes(query: _Query, nodes: Mapping[str, ProcessNode]) -> Iterator[Pr
         zip(query.map_contexts, query.map_answers, strict=True), start=1
     ):
         field = f"map_contexts.{batch - 1}"
-        read = [_node(f"report {report}", nodes, field) for report in _listed(context, field)]
+        read = [_node(f"report {report}", nodes, field) for report in _read_ids(context, field)]
         for number, point in enumerate(points, start=1):
             if point.score > 0:  # the others are not handed on
                 name = f"{_answer(query)} map {batch}.{number}"
@@ -199,7 +199,7 @@ def _query_nodes(query: _Query, nodes: Mapping[str, ProcessNode]) -> Iterator[Pr
     )
 
 
-def _listed(context: str, field: str) -> list[str]:
+def _read_ids(context: str, field: str) -> list[str]:
     """Return the ids that a table of reports lists."""
     try:
         rows = list(csv.reader(io.StringIO(context), delimiter="|"))
@@ -222,7 +222,7 @@ def _read_judged_claims(folder: InputFile) -> Iterator[_JudgedClaim]:
         file = part(folder, _JUDGED)
         for row in file.rows():
             try:
-                yield parsed(_JudgedClaim, row)
+                yield parse_row(_JudgedClaim, row)
             except InputError as error:
                 raise error.at(file=file.name, line=row.line) from None
 

@@ -122,7 +122,9 @@ def index_of(folder: InputFile) -> dict[str, ProcessNode]:
     for unit, _ in _rows(folder, "text_units", _TextUnit):
         names[unit.id] = f"text unit {unit.human_readable_id}"
         add(names[unit.id], unit.text, "text unit")
-    extracted = _extracted(folder, {unit.text.strip(): name for name, unit in nodes.items()}, names)
+    extracted = _read_extracted(
+        folder, {unit.text.strip(): name for name, unit in nodes.items()}, names
+    )
     summarised: list[ProcessNode] = []
     tables: tuple[tuple[type[_DescribedEntity], str, str], ...] = (
         (_Entity, "entities", "entity"),
@@ -158,7 +160,7 @@ def index_of(folder: InputFile) -> dict[str, ProcessNode]:
     return nodes
 
 
-def _extracted(
+def _read_extracted(
     folder: InputFile, units: Mapping[str, str], names: Mapping[str, str]
 ) -> Mapping[_Key, Mapping[str, Sequence[str]]]:
     """Return what was extracted from each text unit, by entity or relationship.
@@ -184,7 +186,7 @@ def _extracted(
                     descriptions[_key(row)][node].append(text)
     if not descriptions and (folder.path / _LOG).exists():
         for line in part(folder, _LOG).rows():
-            call = parsed(_ModelCall, line)
+            call = parse_row(_ModelCall, line)
             node_read = _unit_read(call, units)
             for key, text in _records(call.response) if node_read else ():
                 descriptions[key][node_read].append(text)
@@ -233,7 +235,7 @@ def _rows(folder: InputFile, name: str, kind: type[_M]) -> Iterator[tuple[_M, _R
             raise input_error(error).at(file=file.name, line=row.line, unit="row") from None
 
 
-def parsed(kind: type[_M], row: FileRow) -> _M:
+def parse_row(kind: type[_M], row: FileRow) -> _M:
     """Read a line; raises InputError, naming the field, for a wrong one."""
     try:
         return kind.model_validate_json(row.raw)

@@ -97,10 +97,10 @@ def _passages(line: _QuestionLine, gold: set[str]) -> list[tuple[Passage, bool]]
         (Passage(title=paragraph.title, text=paragraph.paragraph_text), paragraph.is_supporting)
         for paragraph in line.paragraphs
     ]
-    return passages + [(passage, False) for passage in _retrieved(line, gold)]
+    return passages + [(passage, False) for passage in _read_retrieved(line, gold)]
 
 
-def _retrieved(line: _QuestionLine, gold: set[str]) -> list[Passage]:
+def _read_retrieved(line: _QuestionLine, gold: set[str]) -> list[Passage]:
     """Return SAFE's passages; titles have colons of their own ("Alien: Covenant").
 
     Raises:

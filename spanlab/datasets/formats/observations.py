@@ -73,8 +73,8 @@ def _attributes(observation: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield what an observation says as OpenInference would say it."""
     kind = str(observation.get("type", "")).upper()
     input_value, output_value = (
-        _parsed_content(observation.get("input")),
-        _parsed_content(observation.get("output")),
+        _parse_content(observation.get("input")),
+        _parse_content(observation.get("output")),
     )
     yield "metadata", observation.get("metadata")
     yield "input.value", text_of(input_value) or ""
@@ -107,7 +107,7 @@ def _texts(value: Any) -> list[str]:
         return [text_of(value) or ""]
 
 
-def parsed(value: Any) -> Any:
+def parse_json(value: Any) -> Any:
     """Return what a text is in JSON, None if it is none; another value as it is."""
     if not isinstance(value, str):
         return value
@@ -117,7 +117,7 @@ def parsed(value: Any) -> Any:
         return None
 
 
-def _parsed_content(value: Any) -> Any:
+def _parse_content(value: Any) -> Any:
     """Return a value, or the object, list or text that its text is in JSON."""
-    inner = parsed(value)
+    inner = parse_json(value)
     return inner if isinstance(inner, dict | list | str) else value

@@ -27,7 +27,7 @@ from spanlab.datasets.files import FileRow
 from spanlab.datasets.formats.observations import (
     holds_observations,
     is_observation,
-    parsed,
+    parse_json,
     spans_of,
 )
 from spanlab.datasets.json_rows import is_single, printed_objects
@@ -205,7 +205,7 @@ def stage_of(span: Mapping[str, Any], by_id: Mapping[str, Mapping[str, Any]]) ->
 def _stage_name(attributes: Mapping[str, Any]) -> str:
     metadata = dict(attributes)
     for name in _METADATA:
-        inner = parsed(attributes.get(name))
+        inner = parse_json(attributes.get(name))
         metadata |= inner if isinstance(inner, dict) else {}
     return next((str(metadata[name]) for name in _STAGES if metadata.get(name)), "")
 
@@ -234,7 +234,7 @@ def _messages(attributes: Mapping[str, Any], *, read: bool) -> Sequence[_TracedM
         _TracedMessage(str(message.get("role") or ""), str(message.get("content") or ""))
         for message in _list(attributes, "gen_ai.prompt" if read else "gen_ai.completion")
     ]
-    messages = messages or list(_structured(attributes.get(f"gen_ai.{side}.messages")))
+    messages = messages or list(_read_structured(attributes.get(f"gen_ai.{side}.messages")))
     if not any(message.text.strip() for message in messages):
         messages = [_TracedMessage("", str(attributes.get(f"{side}.value") or ""))]
     return [message for message in messages if message.text.strip()]
@@ -250,9 +250,9 @@ def _content(message: Mapping[str, Any]) -> str:
     return text or "\n".join(parts)
 
 
-def _structured(value: Any) -> Iterator[_TracedMessage]:
+def _read_structured(value: Any) -> Iterator[_TracedMessage]:
     """Yield the messages of ``gen_ai.input.messages`` and its like: a chat, or JSON with parts."""
-    messages = parsed(value)
+    messages = parse_json(value)
     for message in messages if isinstance(messages, list) else ():
         parts = message.get("parts") or ()
         texts = [str(part.get("content") or "") for part in parts if part.get("type") == "text"]
@@ -275,7 +275,7 @@ def _question(spans: Sequence[Mapping[str, Any]]) -> str:
     for span in spans:
         value = span["attributes"].get("input.value")
         if isinstance(value, str) and value.strip():
-            return _question_in(parsed(value)) or value
+            return _question_in(parse_json(value)) or value
         messages = [
             message
             for message in _messages(span["attributes"], read=True)

@@ -40,15 +40,13 @@ _MOST_GROUPS = 40  # values in a chart of rates
 _MOST_JUDGES = 6  # that a chart can tell apart
 
 
-def show_claims(
-    comparison: ClaimComparison, reference: str | None, chosen: Collection[str]
-) -> None:
+def show_claims(comparison: ClaimComparison, reference: str | None, names: Collection[str]) -> None:
     """Draw the scores of verdicts and the agreement on them.
 
     Args:
         comparison: the verdicts compared.
         reference: whose verdicts count as right; None gives agreement alone.
-        chosen: the annotators to draw.
+        names: the annotators to draw.
     """
     if not comparison.n:
         st.info(
@@ -58,7 +56,7 @@ def show_claims(
         )
         return
     _show_verdict_agreement(comparison)
-    scores = [scored for scored in comparison.scores if scored.name in chosen]
+    scores = [scored for scored in comparison.scores if scored.name in names]
     if reference is None or not scores:
         st.caption(
             "Scores need a reference with verdicts on the claims of others: choose it above."
@@ -233,7 +231,7 @@ def show_stages(summary: DatasetSummary) -> None:
         show_table(table)
 
 
-def show_reasoning(summary: DatasetSummary, chosen: Collection[str]) -> None:
+def show_reasoning(summary: DatasetSummary, names: Collection[str]) -> None:
     """Draw what ways of verifying came to on the same questions, and where errors were found."""
     results = _count_reasonings(summary.name, _fingerprint(summary), seen_store(summary))
     if not results.methods and not results.judges:
@@ -245,7 +243,7 @@ def show_reasoning(summary: DatasetSummary, chosen: Collection[str]) -> None:
         return
     for table in results.tables():
         show_table(table)
-    chosen_judges = {name: judge for name, judge in results.judges.items() if name in chosen}
+    chosen_judges = {name: judge for name, judge in results.judges.items() if name in names}
     if chosen_judges:
         _show_errors(chosen_judges)
     elif results.judges:

@@ -33,12 +33,12 @@ class _CampaignChoice(NamedTuple):
     finished: tuple[FinishedItem, ...]
 
 
-def show_campaign(summary: DatasetSummary, chosen: Collection[str]) -> None:
-    """Draw what those people among ``chosen`` have done, one view at a time."""
+def show_campaign(summary: DatasetSummary, names: Collection[str]) -> None:
+    """Draw what those people among ``names`` have done, one view at a time."""
     finished = tuple(
-        item for item in seen_store(summary).finished(summary.name) if item.annotator in chosen
+        item for item in seen_store(summary).finished(summary.name) if item.annotator in names
     )
-    people = tuple(who.name for who in summary.annotators if who.name in chosen)
+    people = tuple(annotator.name for annotator in summary.annotators if annotator.name in names)
     view = st.segmented_control(
         "Show", list(_VIEWS), default="Items by day", required=True, key="spanlab.campaign"
     )

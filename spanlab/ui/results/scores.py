@@ -58,9 +58,9 @@ _STYLE = (
 )
 
 
-def show_scores(comparison: DatasetComparison, chosen: Collection[str]) -> None:
+def show_scores(comparison: DatasetComparison, names: Collection[str]) -> None:
     """Draw the macro scores of the annotators chosen, the best first, and one metric as a chart."""
-    scores = [score for score in comparison.scores if score.kind is None or score.name in chosen]
+    scores = [score for score in comparison.scores if score.kind is None or score.name in names]
     if not any(score.kind for score in scores):
         st.info(
             "There is nobody to score: none of the others chosen under Annotators has finished an "
@@ -78,8 +78,8 @@ def show_scores(comparison: DatasetComparison, chosen: Collection[str]) -> None:
     drawn = language_table(scores, metric) if per_language else table
     _draw(drawn, metric, per_language=per_language)
     if comparison.calibrations and _is_opened("Calibration of detectors", ":material/show_chart:"):
-        _show_calibration(comparison, chosen)
-    labels = {name: confusion for name, confusion in comparison.labels.items() if name in chosen}
+        _show_calibration(comparison, names)
+    labels = {name: confusion for name, confusion in comparison.labels.items() if name in names}
     if labels and _is_opened("Labels against the reference", ":material/label:"):
         _show_labels(comparison.reference or "", labels)
 
@@ -124,8 +124,8 @@ def _draw(table: ResultTable, metric: str, *, per_language: bool) -> None:
     csv_button(table, "The chart's toolbar, at its upper right, downloads the picture.")
 
 
-def _show_calibration(comparison: DatasetComparison, chosen: Collection[str]) -> None:
-    calibrations = [curve for curve in comparison.calibrations if curve.name in chosen][
+def _show_calibration(comparison: DatasetComparison, names: Collection[str]) -> None:
+    calibrations = [curve for curve in comparison.calibrations if curve.name in names][
         :_MOST_CURVES
     ]
     if not calibrations:
@@ -155,17 +155,17 @@ def _show_labels(reference: str, labels: Mapping[str, Confusion]) -> None:
     csv_button(table)
 
 
-def show_agreement(comparison: DatasetComparison, chosen: Collection[str]) -> None:
+def show_agreement(comparison: DatasetComparison, names: Collection[str]) -> None:
     """Draw alpha per language and group, and the matrix of those chosen, detectors first."""
     (table,) = comparison.tables()
     show_table(table, icon=":material/group:")
     if table.rows:
         people = {name for name, kind in comparison.kinds.items() if kind is AnnotatorKind.PERSON}
-        _show_pairs(comparison, chosen, people)
+        _show_pairs(comparison, names, people)
 
 
 def _show_pairs(
-    comparison: DatasetComparison, chosen: Collection[str], people: Collection[str]
+    comparison: DatasetComparison, names: Collection[str], people: Collection[str]
 ) -> None:
     """Draw the matrix of pairs, those who agree beside each other, people after the others."""
     which = st.segmented_control(
@@ -177,7 +177,7 @@ def _show_pairs(
         help="Mean over the items that both have finished; an item on which both marked nothing "
         "counts 1.",
     )
-    drawn = [pair for pair in comparison.everybody.pairs if {pair.a, pair.b} <= set(chosen)]
+    drawn = [pair for pair in comparison.everybody.pairs if {pair.a, pair.b} <= set(names)]
     if not drawn:
         st.caption("No two of those chosen under Annotators have finished the same item.")
         return

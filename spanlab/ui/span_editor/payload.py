@@ -195,7 +195,7 @@ def _annotator(annotation: Annotation, answer: str) -> dict[str, JsonValue]:
                 **_span(suggestion.span),
                 "likely": suggestion.likely,
                 **(
-                    {"graded": [_graded(span) for span in suggestion.graded]}
+                    {"graded": [_extent_payload(span) for span in suggestion.graded]}
                     if suggestion.graded
                     else {}
                 ),
@@ -207,7 +207,7 @@ def _annotator(annotation: Annotation, answer: str) -> dict[str, JsonValue]:
     }
 
 
-def _graded(span: Span) -> JsonValue:
+def _extent_payload(span: Span) -> JsonValue:
     return {"start": span.start, "end": span.end, "prob": span.prob}
 
 

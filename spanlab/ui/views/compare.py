@@ -13,8 +13,8 @@ from spanlab.labels import disagreement
 from spanlab.schema import AnnotatorKind, DatasetSummary, Item, Permission, Record, Status
 from spanlab.ui.choose_annotators import choose_annotator, choose_annotators
 from spanlab.ui.common import actor, choose_dataset, datasets_for, link, plain, title
-from spanlab.ui.comparisons import compared
-from spanlab.ui.counts import in_groups
+from spanlab.ui.comparisons import comparison_of
+from spanlab.ui.counts import sort_by_kind
 from spanlab.ui.item_views import (
     ITEM,
     item_html,
@@ -170,7 +170,11 @@ def _draw_side_by_side(choice: ComparisonChoice, record: Record) -> None:
         for annotation in record.annotations
         if annotation.spans or annotation.status is not Status.NOT_ANNOTATED
     }
-    present = [who.name for who in in_groups(choice.summary.annotators) if who.name in annotated_by]
+    present = [
+        annotator.name
+        for annotator in sort_by_kind(choice.summary.annotators)
+        if annotator.name in annotated_by
+    ]
     names = [name for name in present if name in choice.chosen]
     if not names:
         nobody = "those chosen under Annotators" if present else "the annotators"
@@ -203,7 +207,7 @@ def _draw_scores(choice: ComparisonChoice) -> None:
             icon=":material/target:",
         )
         return
-    comparison = compared(summary, reference)
+    comparison = comparison_of(summary, reference)
     if comparison is None:
         return
     if not comparison.n_reference:
@@ -217,13 +221,13 @@ def _draw_scores(choice: ComparisonChoice) -> None:
 
 
 def _draw_agreement(choice: ComparisonChoice) -> None:
-    comparison = compared(choice.summary, choice.reference)
+    comparison = comparison_of(choice.summary, choice.reference)
     if comparison is not None:
         show_agreement(comparison, choice.chosen)
 
 
 def _draw_claims(choice: ComparisonChoice) -> None:
-    comparison = compared(choice.summary, choice.reference)
+    comparison = comparison_of(choice.summary, choice.reference)
     if comparison is not None:
         show_claims(comparison.claims, choice.reference, choice.chosen)
 

@@ -94,11 +94,13 @@ def _detect(summary: DatasetSummary) -> None:
 
 
 def _vote(summary: DatasetSummary) -> None:
-    able = [who for who in summary.annotators if who.kind is not AnnotatorKind.VOTE]
+    able = [
+        annotator for annotator in summary.annotators if annotator.kind is not AnnotatorKind.VOTE
+    ]
     voters = choose_annotators(
         able,
         key=f"vote-{summary.name}",
-        default=[who.name for who in able if who.kind is AnnotatorKind.PERSON],
+        default=[annotator.name for annotator in able if annotator.kind is AnnotatorKind.PERSON],
         label="Annotators",
     )
     st.caption("Each has one vote per character. Only finished annotations count.")
@@ -168,7 +170,7 @@ def _snapshot(summary: DatasetSummary) -> None:
 
 
 def _delete(summary: DatasetSummary) -> None:
-    lost = "\n".join(f"- {plain(part)}" for part in _list_lost(summary))
+    lost = "\n".join(f"- {plain(loss)}" for loss in _list_lost(summary))
     text = f"**This deletes, for everybody:**\n{lost}\n\nFor 30 days the bin can bring it back."
     st.error(text, icon=":material/delete_forever:")
     link("export", "Export it first", icon=":material/download:", dataset=summary.name)

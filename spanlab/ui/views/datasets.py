@@ -12,7 +12,7 @@ from spanlab.jobs import JobState, JobView
 from spanlab.schema import UNDETERMINED, DatasetSummary, Permission
 from spanlab.storage.assignment import PlanProgress
 from spanlab.ui.common import actor, datasets_with, link, page_link, plain, store, title
-from spanlab.ui.counts import counts_html, with_assigned
+from spanlab.ui.counts import add_assigned, counts_html
 from spanlab.ui.messages import errors_shown, progress, show_news, tell_after_rerun
 from spanlab.ui.views.dataset_dialogs import ACTIONS, ask, show_dialog
 from spanlab.ui.views.import_panel import import_panel, starts_open
@@ -162,7 +162,7 @@ def _draw_card(
         st.caption(
             "  \n".join(filter(None, [_describe_items(summary), _describe_rules(summary, plan)]))
         )
-        annotators = with_assigned(summary.annotators, plan)
+        annotators = add_assigned(summary.annotators, plan)
         if annotators:
             st.html(counts_html(summary, annotators, plan))
         else:

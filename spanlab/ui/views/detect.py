@@ -81,8 +81,13 @@ def _ask_only_item(summary: DatasetSummary) -> str | None:
 
 
 def _describe_progress(summary: DatasetSummary) -> str:
-    detectors = [who for who in summary.annotators if who.kind in {"detector", "vote"}]
-    parts = [f"{who.name}: {counts_in_words(who.counts, summary.n_items)}" for who in detectors]
+    detectors = [
+        annotator for annotator in summary.annotators if annotator.kind in {"detector", "vote"}
+    ]
+    parts = [
+        f"{annotator.name}: {counts_in_words(annotator.counts, summary.n_items)}"
+        for annotator in detectors
+    ]
     return ";  ".join([counted(summary.n_items, "item"), *parts])
 
 

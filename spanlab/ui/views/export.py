@@ -78,15 +78,15 @@ def page() -> None:
     with left:
         summary = seen_summary(choose_dataset(summaries))
     with right:
-        chosen = choose_annotators(
+        names = choose_annotators(
             summary.annotators, key=f"export-{summary.name}", label="Annotators"
         )
-    everybody = len(chosen) == len(summary.annotators)
+    everybody = len(names) == len(summary.annotators)
     filled = _ask_filters(summary) | _ask_format()
-    filled["annotators"] = () if everybody else tuple(chosen)
+    filled["annotators"] = () if everybody else tuple(names)
     choice = ExportChoice.checked(filled)
-    _say_contents(summary, chosen)
-    if not chosen and not everybody:
+    _say_contents(summary, names)
+    if not names and not everybody:
         st.info("Choose whose annotations go into the file.", icon=":material/group:")
         return
     beginning = preview_of(summary, choice)
@@ -95,7 +95,7 @@ def page() -> None:
         _ExportRequest(summary.name, choice, seen_store(summary).reader),
         ready=beginning is not None,
     )
-    _draw_progress(summary, chosen)
+    _draw_progress(summary, names)
     if beginning is not None:
         show_preview(summary, choice, beginning)
 
@@ -146,29 +146,31 @@ def _ask_format() -> dict[str, Any]:
     return {"format": format, **format_options}
 
 
-def _say_contents(summary: DatasetSummary, chosen: Sequence[str]) -> None:
+def _say_contents(summary: DatasetSummary, names: Sequence[str]) -> None:
     """Say how many items there are, and what those chosen have not annotated yet."""
-    whose = [who for who in summary.annotators if who.name in chosen]
+    whose = [annotator for annotator in summary.annotators if annotator.name in names]
     items = f"**{counted(summary.n_items, 'item')}.**"
     if not summary.annotators:
         st.markdown(f"{items} Nobody has annotated them yet: the file has the items alone.")
         return
     plan = plan_of(seen_store(summary), summary)
-    missing = [text for who in whose if (text := _describe_missing(who, summary.n_items, plan))]
+    missing = [
+        text for annotator in whose if (text := _describe_missing(annotator, summary.n_items, plan))
+    ]
     if len(missing) > _NAMED:
         missing = [f"{len(missing):,} of {len(whose):,} annotators have not annotated all of them."]
     if plan is not None and plan.done < plan.needed:
         missing.append(
             f"The plan lacks {plan.needed - plan.done:,} of {plan.needed:,} annotations."
         )
-    named = ", ".join(plain(who.name) for who in whose[:_NAMED])
+    named = ", ".join(plain(annotator.name) for annotator in whose[:_NAMED])
     more = f" and {len(whose) - _NAMED:,} more" if len(whose) > _NAMED else ""
     st.markdown(" ".join([items, f"The file has the labels of {named}{more}.", *missing]))
 
 
-def _draw_progress(summary: DatasetSummary, chosen: Sequence[str]) -> None:
+def _draw_progress(summary: DatasetSummary, names: Sequence[str]) -> None:
     """Draw how far those chosen are."""
-    whose = [who for who in summary.annotators if who.name in chosen]
+    whose = [annotator for annotator in summary.annotators if annotator.name in names]
     if whose:
         st.html(counts_html(summary, whose, plan_of(seen_store(summary), summary)))
 

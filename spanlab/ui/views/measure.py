@@ -58,9 +58,10 @@ def page() -> None:
         return
     summary = choose_dataset(summaries)
     detectors = [
-        who.name
-        for who in summary.annotators
-        if who.kind in {AnnotatorKind.DETECTOR, AnnotatorKind.VOTE} and who.counts.get(Status.DONE)
+        annotator.name
+        for annotator in summary.annotators
+        if annotator.kind in {AnnotatorKind.DETECTOR, AnnotatorKind.VOTE}
+        and annotator.counts.get(Status.DONE)
     ]
     if not detectors:
         st.info(

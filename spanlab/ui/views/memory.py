@@ -58,18 +58,18 @@ def page() -> None:
 
 
 def _ask_scope(sizes: Mapping[str, int]) -> str:
-    def called(name: str) -> str:
+    def format_scope(name: str) -> str:
         return f"{name or 'Everybody'} ({counted(sizes[name], 'passage')})"
 
     if len(sizes) == 1:
         (scope,) = sizes
-        st.caption(plain(f"Scope: {called(scope)}"))
+        st.caption(plain(f"Scope: {format_scope(scope)}"))
         return scope
     return str(
         st.selectbox(
             "Scope",
             list(sizes),
-            format_func=called,
+            format_func=format_scope,
             on_change=_forget_page,
             help="Runs with the same option memory_scope share one memory.",
             **kept("memory.scope"),
@@ -231,10 +231,10 @@ def _forget_page() -> None:
 
 
 @st.cache_resource(show_spinner="Opening the memory …", on_release=MemoryStore.close)
-def _opened() -> MemoryStore:
+def _open_memory() -> MemoryStore:
     return open_memory(actor())
 
 
 def _memory() -> MemoryStore:
     actor().require(Permission.ADMINISTER)
-    return _opened()
+    return _open_memory()

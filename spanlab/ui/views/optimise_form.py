@@ -86,14 +86,18 @@ def _ask_labels(summary: DatasetSummary) -> dict[str, Any]:
     filled: dict[str, Any] = ask(LabelSource, "optimise", "labels")
     labels = filled["labels"]
     if labels != "gold":
-        able = [who for who in summary.annotators if labels == "vote" or who.kind == "person"]
-        chosen = choose_annotators(
-            able,
+        candidates = [
+            annotator
+            for annotator in summary.annotators
+            if labels == "vote" or annotator.kind == "person"
+        ]
+        names = choose_annotators(
+            candidates,
             key=f"optimise-{labels}-{summary.name}",
             default=[] if labels == "vote" else None,
         )
-        everybody = labels == "reviewed" and len(chosen) == len(able)
-        filled["annotators"] = () if everybody else tuple(chosen)
+        everybody = labels == "reviewed" and len(names) == len(candidates)
+        filled["annotators"] = () if everybody else tuple(names)
     filled["languages"] = st.multiselect(
         "Languages",
         sorted(summary.languages),

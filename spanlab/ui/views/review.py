@@ -183,7 +183,7 @@ def answer_editor(
         span_editor.mount_wire({})
         return
     # The editor alone writes the item into the URL: from here it would come after its next moves.
-    st.session_state[_at(page_name)] = answer.open
+    st.session_state[_item_key(page_name)] = answer.open
     if live is not None:
         live.note(sent.decided)
     span_editor.mount_wire(answer.json)
@@ -199,7 +199,7 @@ def entry_of(dataset: str, query: QueueQuery, page_name: str) -> str | None:
     begins anew whatever the URL says: Streamlit does not hear of what the editor writes there.
     Reviewing blind or not leaves the item as it is.
     """
-    at, entry = st.session_state.get(_at(page_name)), f"spanlab.{page_name}.entry"
+    at, entry = st.session_state.get(_item_key(page_name)), f"spanlab.{page_name}.entry"
     asked_item = st.query_params.get(_ITEM)
     previous = st.session_state.get(entry, _QueueEntry(dataset, query, None, at))
     if previous.dataset != dataset:
@@ -214,6 +214,6 @@ def entry_of(dataset: str, query: QueueQuery, page_name: str) -> str | None:
     return item
 
 
-def _at(page_name: str) -> str:
+def _item_key(page_name: str) -> str:
     """Return where the item is kept that the editor of a page stood at last."""
     return f"spanlab.{page_name}.at"

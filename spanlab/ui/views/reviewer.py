@@ -94,7 +94,7 @@ def may_review(summary: DatasetSummary, name: str) -> bool:
         return False
     if store().own_name(summary.name) is not None:
         return True
-    if has_reviewed(summary, name) and name not in _confirmed():
+    if has_reviewed(summary, name) and name not in _confirmed_names():
         st.info(
             f"“{plain(name)}” has annotated “{plain(summary.name)}” before. If this is you, "
             "continue; if not, type another name under Queue.",
@@ -109,10 +109,10 @@ def may_review(summary: DatasetSummary, name: str) -> bool:
 
 
 def _confirm(name: str) -> None:
-    st.session_state[_CONFIRMED] = _confirmed() | {name}
+    st.session_state[_CONFIRMED] = _confirmed_names() | {name}
 
 
-def _confirmed() -> frozenset[str]:
+def _confirmed_names() -> frozenset[str]:
     """Return the names of this session: a reload forgets the state and keeps the cookie."""
     if _CONFIRMED not in st.session_state:
         try:
