@@ -30,8 +30,8 @@ THREADS = 4
 
 @pytest.fixture(scope="module")
 def records(samples: Path) -> list[Record]:
-    """A dozen samples with gold labels."""
-    return [record for record in read(samples) if record.item.lang in {"en", "es"}]
+    """Ten samples with gold labels."""
+    return [record for record in read(samples) if record.item.lang == "en"]
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def test_a_search_is_paused_and_resumed_and_its_curve_tells_the_way(
     assert "hallucinations" in done.search.untuned["extract"].instruction
     assert done.progress.usage.calls > 0
     remarks = [line.text for line in done.log]
-    assert "searching on all 15 items" not in remarks[:1]
+    assert "searching on all 10 items" not in remarks[:1]
     assert any(text.startswith("fold 2: searching on") for text in remarks)
 
     calls = gold.count

@@ -16,7 +16,9 @@ from threading import Timer
 
 import httpx2
 import pytest
+from commands import run_here
 from detector_cases import ANSWER as CLAIMED
+from forks import Fork
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from ports import free_port
@@ -190,9 +192,8 @@ def test_it_serves_streamable_http_at_a_port_to_who_has_the_key(tmp_path: Path) 
     url = f"http://127.0.0.1:{port}/mcp"
     corpus.write_text(json.dumps({"id": "tower", "text": PASSAGE}), encoding="utf-8")
     environment = {**os.environ, "SPANLAB_HOME": str(tmp_path), "SPANLAB_API_KEY": KEY}
-    subprocess.run(
-        [COMMAND, "index", corpus, "-o", index], env=environment, check=True, capture_output=True
-    )
+    made = run_here(["index", str(corpus), "-o", str(index)], tmp_path, environment)
+    assert made.returncode == 0, made.stderr
 
     async def ask() -> str:
         mine = httpx2.AsyncClient(headers={"Authorization": f"Bearer {KEY}"})
@@ -200,11 +201,8 @@ def test_it_serves_streamable_http_at_a_port_to_who_has_the_key(tmp_path: Path) 
             found = await client.call_tool("search_passages", {"query": "Who built the tower?"})
             return str(found.structured_content)
 
-    serving = subprocess.Popen(
-        [COMMAND, "mcp", "--corpus", index, "--port", str(port)],
-        env=environment,
-        stderr=subprocess.DEVNULL,
-    )
+    command = ["spanlab", "mcp", "--corpus", str(index), "--port", str(port)]
+    serving = Fork(command, environment, tmp_path / "log")
     try:
         asyncio.run(until(lambda: _answers(port)))
         assert PASSAGE in asyncio.run(ask())
