@@ -108,8 +108,14 @@ def test_files_are_annotated_without_a_database(
     ],
 )
 def test_a_wrong_key_model_or_address_ends_the_work_as_failed_and_leaves_items_open(
-    model_server: ModelServer, spanlab: Run, items: Path, reply: ScriptedReply | None, reason: str
+    model_server: ModelServer,
+    spanlab: Run,
+    items: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reply: ScriptedReply | None,
+    reason: str,
 ) -> None:
+    monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.05)  # seconds before each try
     model_server.script(lambda ask: reply or fail(500))
     address = {} if reply else {"OPENAI_BASE_URL": f"http://127.0.0.1:{free_port()}/v1"}
     one_by_one = ("--detector", "ucsc-extract", "--model", "m", "--concurrency", "1")
