@@ -169,7 +169,7 @@ def _in_one_go(port: int, over: Event) -> None:
     """Join a server and leave it at once, again and again."""
     while not over.is_set():
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            socket.create_connection(("127.0.0.1", port), timeout=0.1).close()
         except OSError:
             time.sleep(0.001)
 
