@@ -297,15 +297,6 @@ def hub_of(asked: str, folder: Path, servers: ExitStack) -> dict[str, str]:
     return {"HF_ENDPOINT": url, "HF_HOME": str(folder / "hf"), "HF_TOKEN": TOKEN}
 
 
-def run_alone(
-    command: list[str | Path], folder: Path, around: dict[str, str]
-) -> subprocess.CompletedProcess[str]:
-    """Run a command in a process of its own."""
-    return subprocess.run(
-        command, cwd=folder, env=around, capture_output=True, text=True, timeout=300, check=False
-    )
-
-
 def run(
     command: str, folder: Path, around: dict[str, str], ports: dict[str, str], servers: ExitStack
 ) -> None:
@@ -330,7 +321,7 @@ def run(
         servers.enter_context(serving(arguments, folder, around | given))
         return
     if re.search(r"hf://| (push|fetch) ", command):  # the hub's client reads variables once
-        done = run_alone([sys.executable, "-m", "spanlab", *arguments], folder, around | given)
+        done = run_forked(["spanlab", *arguments], around | given, folder)
     else:
         done = run_here(arguments, folder, around | given)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
