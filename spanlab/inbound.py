@@ -20,7 +20,9 @@ from spanlab.schema import storable
 from spanlab.settings import Settings
 
 _PIECE: Final = 2**16  # bytes that are unpacked at a time: a packed one can be a thousand
-_RAISE_LIMIT: Final = "; set SPANLAB_REPLY_LIMIT (MiB) if replies may be longer"
+_RAISE_LIMIT: Final = (
+    ", and the rest was not read; set SPANLAB_REPLY_LIMIT (MiB) if replies may be longer"
+)
 _VALUES: Final = 1_000_000  # lists and objects of a reply: each takes up to 250 bytes of memory
 ABOUT: Final = 500  # characters of a name, title or address in a prompt
 _REASON: Final = 300  # characters of a library's words
@@ -116,9 +118,7 @@ async def _inflated(
 
 
 def _too_long(limit: float, host: str, advice: str) -> UnparsableAnswerError:
-    return UnparsableAnswerError(
-        f"{host} sent more than {limit / 2**20:g} MiB, and the rest was not read{advice}"
-    )
+    return UnparsableAnswerError(f"{host} sent more than {limit / 2**20:g} MiB{advice}")
 
 
 def bounding(library: Any, limit: int, values: int = _VALUES) -> Callable[[Any], Awaitable[None]]:
