@@ -1,6 +1,7 @@
 """The store at size: import, export, every kind of queue query, and one very long item.
 
-100,000 items by default, 1,000,000 with SPANLAB_BENCH_FULL=1; SQLite, in a temporary directory.
+100,000 items by default, 1,000,000 with SPANLAB_BENCH_FULL=1; SQLite, in a temporary directory,
+and once into PostgreSQL.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import random
 import resource
 import statistics
+import sys
 import tempfile
 import threading
 import time
@@ -19,6 +21,10 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from postgres import postgres
 
 from spanlab.datasets import read, write
 from spanlab.oplog import AddSpan, CommentSpan, Redo, ResizeSpan, SetStatus, Undo
@@ -66,6 +72,9 @@ def main() -> None:
         size = source.stat().st_size / 1e6
         print(f"store: {_ITEMS:,} items, {size:,.0f} MB of JSONL, SQLite")
         _print_cost("import, validated", _in_own_process(_import, home, source))
+        with postgres() as new_database:
+            into = partial(_import_into, new_database())
+            _print_cost("import, validated, into PostgreSQL", _in_own_process(into, home, source))
         _print_cost("export to JSONL", _in_own_process(_export, home, target))
         same = filecmp.cmp(source, target, shallow=False)
         print(f"  export is the import, byte for byte: {same}")
@@ -201,7 +210,11 @@ def _settings(home: Path) -> Settings:
 
 
 def _import(home: Path, source: Path) -> None:
-    with Store.open(_settings(home)) as store:
+    _import_into(_settings(home).database_url, home, source)
+
+
+def _import_into(url: str, home: Path, source: Path) -> None:
+    with Store.open(Settings(home=home, database_url=url)) as store:
         import_files(store, [source], "bench")
 
 
