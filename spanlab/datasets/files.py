@@ -225,11 +225,16 @@ class InputFile:
 
 
 def _storable(data: bytes) -> bytes:
-    """Return JSON without lone surrogates: half emojis, where an answer was cut off."""
-    if b"\\u" not in data or not _LONE_SURROGATE.search(data):
+    """Return JSON without lone surrogates (half emojis, where an answer was cut off) and NaN.
+
+    What is not a number or infinite, which Python writes although JSON has no word for it, is a
+    missing value.
+    """
+    is_cut = b"\\u" in data and _LONE_SURROGATE.search(data)
+    if not is_cut and b"NaN" not in data and b"Infinity" not in data:
         return data
     try:
-        return to_json(storable(json.loads(data)))
+        return to_json(storable(json.loads(data)), inf_nan_mode="null")
     except (ValueError, RecursionError):
         return data  # no JSON: the reader says what is wrong
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import io
 import math
 import re
+import tokenize
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -54,6 +56,8 @@ class FormatReader(ABC):
         except ValidationError as error:
             raise self._problem(error) from None
 
+    repeats_ids = False  # whether one id for two records is usual in its files
+
     def finish(self) -> None:  # noqa: B027 - most formats leave nothing out
         """Say what was read otherwise than it stands, once the file is read."""
 
@@ -81,55 +85,112 @@ class FormatEntry:
     chunks: Callable[[Iterable[Record]], Iterator[bytes]] | None = None
 
 
+class NoAnswer(InputError):  # noqa: N818 - not a mistake in the file: a call of it failed
+    """A record of a model's call that gave no answer: it is left out and counted, not refused."""
+
+
 # Where a passage has its text, and what it is called, in other people's words.
 _TEXTS = (
-    "text",
-    "content",
-    "page_content",
-    "pageContent",
-    "passage",
-    "document",
-    "chunk",
-    "snippet",
+    *("text", "content", "page_content", "pageContent", "passage", "document", "chunk", "snippet"),
+    *("body", "chunk_text", "node"),
 )
 
 _TITLES = ("title", "name", "source", "file_name")
 _LONGEST = 1 << 20  # characters of a list as Python prints it
+_NOTHING = frozenset(("", "none", "nan", "null", "nat", "<na>", "n/a"))  # a cell that is missing
 
 
-def _object(value: object) -> object:
+def is_missing(value: object) -> bool:
+    """Say whether a value is none: null, an empty text, or what programs write in its place."""
+    return value is None or (isinstance(value, str) and value.strip().lower() in _NOTHING)
+
+
+def as_passage(value: object) -> object:
+    """Return what a passage is in other people's words as ``{"text", "title", "url", "date"}``.
+
+    That is a text, an object that has one (also inside, as LlamaIndex's nodes), or a text with its
+    score; anything else is returned as it is, for the validator to refuse.
+    """
     if isinstance(value, str):
         return {"text": value}
-    if not isinstance(value, dict) or "text" in value or not has_text(value):
+    if isinstance(value, list) and len(value) == 2 and isinstance(value[1], int | float):
+        return as_passage(value[0])
+    if not isinstance(value, dict) or isinstance(value.get("text"), str) or not has_text(value):
         return value
     inner = value.get("metadata")
     about = {**(inner if isinstance(inner, dict) else {}), **value}
     titles = (about[name] for name in _TITLES if isinstance(about.get(name), str))
     details = {name: about[name] for name in ("url", "date") if isinstance(about.get(name), str)}
-    text = next(value[name] for name in _TEXTS if isinstance(value.get(name), str))
-    return {"text": text, "title": next(titles, None), **details}
+    text = next(value[name] for name in _TEXTS if has_text(value.get(name)))
+    inside = as_passage(text)
+    return {"title": next(titles, None), **details, **(inside if isinstance(inside, dict) else {})}
 
 
 def has_text(value: object) -> bool:
     """Say whether a JSON value is a text, or an object with one where passages have theirs."""
     if isinstance(value, dict):
-        return any(isinstance(value.get(name), str) for name in _TEXTS)
+        return any(has_text(value[name]) for name in _TEXTS if name in value)
     return isinstance(value, str)
 
 
+def _says_nothing(value: object) -> bool:
+    """Say whether a passage has a place for its text and none in it."""
+    if isinstance(value, dict):
+        texts = [value[name] for name in _TEXTS if name in value]
+        return bool(texts) and all(text is None for text in texts)
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
 def parse_list(value: Any) -> Any:
-    """Return the list that a text is in JSON or as Python prints it; other values as they are."""
-    if not (isinstance(value, str) and value.lstrip().startswith("[")):
+    """Return the list that a text is, in JSON or as Python or numpy print it; others as they are.
+
+    Python's own form may hold ``nan``, ``array([…])`` and objects with a text, such as LangChain's
+    ``Document(page_content='…')``, which become JSON's objects.
+    """
+    if not (isinstance(value, str) and value.lstrip().startswith(("[", "array(["))):
         return value
     try:
         return from_json(value)
     except ValueError:
         pass
     try:
-        parsed = ast.literal_eval(value.strip()) if len(value) <= _LONGEST else value
+        tree = ast.parse(value.strip(), mode="eval") if len(value) <= _LONGEST else None
+        parsed = value if tree is None else _printed(tree.body, value.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return value
     return parsed if isinstance(parsed, list) else value
+
+
+def _printed(node: ast.expr, source: str) -> Any:
+    """Return the value that an expression prints; ValueError for one that is no plain value."""
+    match node:
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+            return [text for part in parts for text in _side_by_side(part, source)]
+        case ast.Dict(keys=keys, values=values):
+            pairs = zip(keys, values, strict=True)
+            return {
+                str(_printed(key, source)): _printed(value, source) for key, value in pairs if key
+            }
+        case ast.Name(id="nan" | "inf" | "NaN" | "null" | "None"):
+            return None
+        case ast.Name(id="true" | "false"):
+            return node.id == "true"
+        case ast.Call(func=ast.Name(id="array"), args=[inner, *_]):
+            return _printed(inner, source)
+        case ast.Call(args=[], keywords=named) if named:
+            return {word.arg: _printed(word.value, source) for word in named if word.arg}
+    return ast.literal_eval(node)
+
+
+def _side_by_side(node: ast.expr, source: str) -> Iterator[Any]:
+    """Yield the elements that an element is: numpy prints no commas, so texts join in Python."""
+    printed = ast.get_source_segment(source, node) or ""
+    is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    if not is_text or not re.search(r"""['"]\s+['"]""", printed):
+        yield _printed(node, source)
+        return
+    tokens = tokenize.generate_tokens(io.StringIO(f"({printed})").readline)
+    yield from (ast.literal_eval(part.string) for part in tokens if part.type == tokenize.STRING)
 
 
 class _GivenPassage(BaseModel):
@@ -143,7 +204,7 @@ class _GivenPassage(BaseModel):
     date: str | None = None
 
 
-GivenPassages = tuple[Annotated[_GivenPassage, BeforeValidator(_object)], ...]
+GivenPassages = tuple[Annotated[_GivenPassage, BeforeValidator(as_passage)], ...]
 _PASSAGES: TypeAdapter[GivenPassages] = TypeAdapter(GivenPassages)
 
 
@@ -155,15 +216,17 @@ def ours(passages: GivenPassages) -> tuple[Passage, ...]:
 def passages_of(value: Any, field: str) -> tuple[Passage, ...]:
     """Return the passages in a JSON value: a text, an object or a list of these.
 
-    None and a blank text have none.
+    None and a blank text have none, and a passage without a text says nothing. The one list in a
+    list, as vector databases answer one query, is that list.
 
     Raises:
         InputError: it is something else; names the part of ``field``.
     """
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return ()
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        value = value[0]
+    parts = value if isinstance(value, list) else [value]
     try:
-        passages = _PASSAGES.validate_python(value if isinstance(value, list) else [value])
+        passages = _PASSAGES.validate_python([part for part in parts if not _says_nothing(part)])
     except ValidationError as error:
         raise within(input_error(error), field) from None
     return ours(passages)

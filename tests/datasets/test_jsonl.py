@@ -196,7 +196,6 @@ SPAN = '{"id":"a","answer":"xyz","annotations":[{"annotator":"p","kind":"person"
         pytest.param('{"id":"a","answer":"x"', None, "not valid JSON: EOF", id="cut off"),
         pytest.param('{"id":"a","answer":"x"} {}', None, "trailing characters", id="two values"),
         pytest.param('["a"]', None, "found: \\['a'\\]; expected: an object", id="a list"),
-        pytest.param('{"id":"a","answer":"x","meta":{"k":[NaN]}}', "meta.k.0", "nan", id="NaN"),
         pytest.param('{"id":"a","answer":"x","meta":{"k":1e999}}', "meta.k", "inf", id="1e999"),
         pytest.param(
             SPAN % '{"start":0,"end":2,"text":"yz"}',
@@ -256,3 +255,30 @@ def test_the_rest_is_read_when_rejects_are_asked_for(tmp_path: Path) -> None:
         ("mixed upload", 3, '{"id":"c","answer":"\\xff"}'),
     ]
     assert rejects[0].reason.startswith("mixed upload:2: the field is missing; field: answer")
+
+
+@pytest.mark.parametrize(
+    ("fields", "passages"),
+    [
+        ('"id": 7, "passages": ["one", {"page_content": "two"}]', ["one", "two"]),
+        ('"id": 7, "question": null, "lang": "EN", "passages": null', []),
+        ('"id": "7", "question": NaN, "passages": "one"', ["one"]),
+        ('"id": 7, "passages": [{"text": null}, {"content": "two", "score": NaN}]', ["two"]),
+    ],
+)
+def test_what_people_type_is_read_as_they_mean_it(
+    tmp_path: Path, fields: str, passages: list[str]
+) -> None:
+    path = tmp_path / "typed.jsonl"
+    path.write_text('{"answer": "fine", ' + fields + "}\n")
+    (record,) = read(path)
+    assert record.item.id == "7"
+    assert record.item.lang in ("en", "und")
+    assert [passage.text for passage in record.item.passages] == passages
+
+
+def test_what_is_no_number_is_missing_in_meta_too(tmp_path: Path) -> None:
+    path = tmp_path / "nan.jsonl"
+    path.write_text('{"id":"a","answer":"x","meta":{"k":[NaN, -Infinity, 1]}}\n')
+    (record,) = read(path)
+    assert record.item.meta == {"k": [None, None, 1]}

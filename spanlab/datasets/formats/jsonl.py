@@ -23,6 +23,9 @@ One record per line. The item's fields stand at the top, its annotations in ``an
 A process that is large, or that several items came from, stands before them, node by node: see
 ``node_lines``.
 
+Written are ``passages`` as objects; texts and objects of other names for the text are read, too,
+as are whole numbers as ids, languages in capitals, and null for what is absent.
+
 ``id``, ``lang``, ``question``, ``answer``, ``annotator``, ``kind``, ``status``, ``spans`` and a
 span's ``start``, ``end``, ``text`` and ``prob`` are always written, the rest where it says
 something. ``hard`` absent and ``hard`` empty differ: "those above 0.5" and "none".
@@ -34,13 +37,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from spanlab.datasets import reader
 from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.formats.node_lines import NodeLines
 from spanlab.datasets.read_options import ReadOptions
-from spanlab.datasets.reader import check_meta, input_error
+from spanlab.datasets.reader import (
+    check_meta,
+    input_error,
+    language,
+    parse_list,
+    passages_of,
+)
 from spanlab.errors import InputError
 from spanlab.schema import (
     Annotation,
@@ -77,12 +86,48 @@ class SpanlabReader(reader.FormatReader):
             self._options.on_warning(f"no item came from the process {name!r}: it is left out")
 
     def _record(self, row: FileRow) -> Record:
-        record = loads(row.raw)
+        record = self._read(row)
         if not isinstance(record.item.process, SharedProcess):
             return record
         process = self._nodes.with_nodes(record.item.process)
         item = record.item.model_copy(update={"process": process})
         return record.model_copy(update={"item": item})
+
+
+    def _read(self, row: FileRow) -> Record:
+        """Return a row's record; one that people typed is read as they mean it.
+
+        Nothing is looked at twice in a file of ours, which is valid as it stands.
+        """
+        try:
+            return loads(row.raw)
+        except InputError as error:
+            if (typed := _as_meant(row.raw)) is None:
+                raise error from None
+            return loads(typed)
+
+
+def _as_meant(line: bytes) -> bytes | None:
+    """Return a line with its item's fields in our form; None if it is no object.
+
+    Passages may be texts, an id a whole number, a language in capitals, and null says nothing. What
+    marks an answer (``annotations``, ``process``, ``retrievals``) stays as it stands.
+    """
+    try:
+        fields = from_json(line)
+    except ValueError:
+        return None
+    if not isinstance(fields, dict):
+        return None
+    fields = {name: value for name, value in fields.items() if value is not None}
+    if isinstance(fields.get("id"), int) and not isinstance(fields["id"], bool):
+        fields["id"] = str(fields["id"])
+    if isinstance(fields.get("lang"), str):
+        fields["lang"] = language(fields["lang"])
+    if "passages" in fields:
+        passages = passages_of(parse_list(fields["passages"]), "passages")
+        fields["passages"] = [passage.model_dump(exclude_none=True) for passage in passages]
+    return to_json(fields)
 
 
 def loads(line: bytes | str) -> Record:
