@@ -93,7 +93,6 @@ class SpanlabReader(reader.FormatReader):
         item = record.item.model_copy(update={"process": process})
         return record.model_copy(update={"item": item})
 
-
     def _read(self, row: FileRow) -> Record:
         """Return a row's record; one that people typed is read as they mean it.
 
