@@ -161,6 +161,9 @@ def parse_list(value: Any) -> Any:
     return parsed if isinstance(parsed, list) else value
 
 
+_WORDS = {"nan": None, "inf": None, "NaN": None, "null": None, "true": True, "false": False}
+
+
 def _printed(node: ast.expr, source: str) -> Any:
     """Return the value that an expression prints; ValueError for one that is no plain value."""
     match node:
@@ -171,10 +174,8 @@ def _printed(node: ast.expr, source: str) -> Any:
             return {
                 str(_printed(key, source)): _printed(value, source) for key, value in pairs if key
             }
-        case ast.Name(id="nan" | "inf" | "NaN" | "null" | "None"):
-            return None
-        case ast.Name(id="true" | "false"):
-            return node.id == "true"
+        case ast.Name(id=word) if word in _WORDS:
+            return _WORDS[word]
         case ast.Call(func=ast.Name(id="array"), args=[inner, *_]):
             return _printed(inner, source)
         case ast.Call(args=[], keywords=named) if named:
