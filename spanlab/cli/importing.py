@@ -68,7 +68,7 @@ def import_command(
     from spanlab.cli import console, inputs
     from spanlab.storage import Store
     from spanlab.workflows.import_files import in_folders
-    from spanlab.workflows.importing import RejectsFile, import_files
+    from spanlab.workflows.importing import RejectsFile, describe_fields, import_files
 
     paths = in_folders(inputs.find_files(files))
     if options.asked and (len(paths) != 1 or not paths[0].is_dir()):
@@ -96,6 +96,8 @@ def import_command(
         finally:
             if left_out.count:
                 console.say(f"left out {counted(left_out.count, 'bad record')}; see {target}")
+    if told := describe_fields(done.fields):
+        console.say(f"fields: {told}")
     for warning in done.warnings:
         console.say(warning)
     console.say(f"imported {counted(done.items, 'item')} into {dataset!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -11,7 +12,7 @@ from pydantic_core import from_json
 from spanlab.datasets.quotes import find_quote, span_at
 from spanlab.datasets.reader import input_error, parse_list, passages_of, text_of, within
 from spanlab.errors import InputError
-from spanlab.schema import Annotation, AnnotatorKind, Passage, Probability, Span
+from spanlab.schema import Annotation, AnnotatorKind, Claim, Passage, Probability, Span
 
 
 class _GivenSpan(BaseModel):
@@ -25,10 +26,25 @@ class _GivenSpan(BaseModel):
     note: str | None = None
 
 
+def is_extent(value: object) -> bool:
+    """Say whether a value is ``[start, end]`` or, as doccano writes it, with a label behind."""
+    if not isinstance(value, list) or len(value) not in (2, 3):
+        return False
+    return all(isinstance(n, int) for n in value[:2]) and all(
+        isinstance(label, str) for label in value[2:]
+    )
+
+
 def _as_extent(value: object) -> object:
-    if isinstance(value, list) and len(value) == 2:
-        return {"start": value[0], "end": value[1]}
+    if isinstance(value, list) and len(value) in (2, 3):
+        return dict(zip(("start", "end", "label"), value, strict=False))
+    if isinstance(value, dict) and "label" not in value:
+        label = next((value[name] for name in _LABELS if isinstance(value.get(name), str)), None)
+        return {**value, "label": label}
     return value
+
+
+_LABELS: Final = ("label_type", "type", "category", "entity")  # what others call a span's label
 
 
 _Spans = tuple[Annotated[_GivenSpan, BeforeValidator(_as_extent)], ...]
@@ -67,6 +83,7 @@ def answer_in(value: Any, column: str) -> str | None:
     Raises:
         InputError: it is a list of several values.
     """
+    value = _parse_object(value)
     if is_chat(value):
         return turn_of(value, column).answer
     if isinstance(value, list) and len(value) > 1:
@@ -80,11 +97,62 @@ def answer_in(value: Any, column: str) -> str | None:
         return answer_in(value[0], column) if value else None
     if is_message(value):
         return text_of_message(value)
-    return text_of(value)
+    return text_of_reply(value) or text_of(value)
+
+
+def _parse_object(value: Any) -> Any:
+    """Return the message or reply that a text is in JSON; any other value as it is."""
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        try:
+            parsed = from_json(value)
+        except ValueError:
+            return value
+        if is_message(parsed) or is_chat(parsed) or is_reply(parsed):
+            return parsed
+    return value
+
+
+# Where a reply of a model's API, or of a program around one, has its text: OpenAI, Anthropic,
+# Google, LangChain, and what wraps their replies in files of batches.
+_REPLIES: Final = (
+    *("choices", "message", "content", "candidates", "generations", "delta", "body", "response"),
+    *("result", "output", "text", "completion", "parts"),
+)
+_OF_REPLIES: Final = frozenset(
+    ("choices", "candidates", "generations", "body", "message", "finish_reason", "completion")
+)
+
+
+def is_reply(value: Any) -> bool:
+    """Say whether a value is the object that a model's API answers with, and has a text."""
+    if isinstance(value, list):
+        return bool(value) and is_reply(value[0])
+    if not isinstance(value, Mapping) or not (_OF_REPLIES & value.keys()):
+        return False
+    return bool(text_of_reply(value))
+
+
+def text_of_reply(value: Any) -> str:
+    """Return the text in a reply of a model's API, of its first choice; "" for none."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        texts = [text for part in value if (text := text_of_reply(part))]
+        parts = all(isinstance(part, Mapping) and part.keys() & _OF_PARTS for part in value)
+        return "".join(texts) if parts else next(iter(texts), "")
+    if not isinstance(value, Mapping) or value.get("type") in _ASIDE_PARTS:
+        return ""
+    texts = [text_of_reply(value[name]) for name in _REPLIES if name in value]
+    return next(filter(None, texts), "")
+
+
+_OF_PARTS: Final = frozenset(("type", "text"))  # the fields of a part of a message
+_ASIDE_PARTS: Final = frozenset(("tool_use", "tool_call", "reasoning", "thinking", "function_call"))
 
 
 def question_in(value: Any) -> str:
     """Return a value as a question, a message by its text; "" for none."""
+    value = _parse_object(value)
     if isinstance(value, list) and len(value) == 1:
         return question_in(value[0])
     return (text_of_message(value) if is_message(value) else text_of(value)) or ""
@@ -93,20 +161,31 @@ def question_in(value: Any) -> str:
 def passages_in(value: Any, column: str) -> tuple[Passage, ...]:
     """Return the passages in a value: a text, an object, or a list of these, also as a text.
 
+    A text with bars between words and no other sign of a sentence's end beside them is a list, as
+    DeepEval writes one into a table.
+
     Raises:
         InputError: it is something else; names the part of ``column``.
     """
     texts = parse_list(value)
     if isinstance(texts, str) and texts.lstrip().startswith("["):
         return (Passage(text=texts),)  # a text that begins with a bracket, such as [1]
+    if isinstance(texts, str) and _JOINED.search(texts) and "\n" not in texts:
+        texts = [text.strip() for text in texts.split("|")]
     return passages_of(texts, column)
+
+
+_JOINED: Final = re.compile(r"[.!?。]\s?\|\s?\w")  # a bar between sentences
 
 
 def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
     """Return the gold labels in a value: extents, or texts of the answer.
 
+    A text that does not stand in the answer, or more than once, has no place; that something is
+    wrong there is kept as a claim that is not supported.
+
     Returns:
-        The labels; None for texts that do not stand in the answer, or more than once.
+        The labels; None for a value that holds no labels (such as classes of the whole text).
 
     Raises:
         InputError: it is something else, or an extent is not where it says; names its part.
@@ -114,17 +193,21 @@ def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
     labels = parse_list(value)
     if isinstance(labels, str):
         labels = _json(labels, column)
+    claims: tuple[Claim, ...] = ()
     if isinstance(labels, list) and labels and all(isinstance(text, str) for text in labels):
-        if any(not text or answer.count(text) != 1 for text in labels):
-            return None
-        begins = [(answer.index(text), text) for text in labels]
-        labels = [[begin, begin + len(text)] for begin, text in begins]
+        placed = [text for text in labels if text and answer.count(text) == 1]
+        claims = tuple(
+            Claim(text=text, verdict="not-supported")
+            for text in labels
+            if text.strip() and text not in placed
+        )
+        labels = [[answer.index(text), answer.index(text) + len(text)] for text in placed]
     try:
         parts = _SPANS.validate_python(labels)
     except ValidationError as error:
         raise within(input_error(error), column) from None
     spans = tuple(_span(answer, part, f"{column}.{index}") for index, part in enumerate(parts))
-    return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=spans)
+    return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=spans, claims=claims)
 
 
 def _span(answer: str, labelled: _GivenSpan, field: str) -> Span:
@@ -154,7 +237,7 @@ _ROLES: Final = {
 }
 
 _SAYS: Final = ("role", "from", "type", "sender", "speaker")  # the fields that may hold the role
-_HOLDS: Final = ("content", "value", "text", "message")  # … and the text
+_HOLDS: Final = ("content", "value", "text", "message", "parts")  # … and the text
 
 
 class ChatTurn(NamedTuple):

@@ -13,26 +13,28 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from spanlab.datasets.cells import answers_in, is_chat, is_message
-from spanlab.datasets.reader import has_text, parse_list
+from spanlab.datasets.cells import answers_in, is_chat, is_extent, is_message, is_reply
+from spanlab.datasets.reader import as_passage, has_text, is_missing, parse_list, says_nothing
 from spanlab.errors import InputError, UsageError
 
 _MODEL: Final = (
     *("llm", "model", "ai", "assistant", "bot", "agent", "generated", "actual", "predicted"),
-    *("hallucinated", "chatgpt", "gpt"),
+    *("hallucinated", "chatgpt", "gpt", "system"),
 )
 
 _ANSWERS: Final = ("answer", "response", "output", "completion", "reply", "summary", "text")
 _PERSON: Final = ("user", "human", "customer")
 _QUESTIONS: Final = ("question", "query", "prompt", "request", "instruction", "input", "message")
+_RIGHT: Final = ("reference", "expected", "gold", "golden", "right", "correct", "best", "ideal")
 
 _FOUND: Final = (
     *("retrieved", "retrieval", "source", "context", "wiki", "search", "supporting", "evidence"),
+    *("grounding", "relevant"),
 )
 
 _PASSAGES: Final = (
     *("passages", "passage", "contexts", "context", "documents", "document", "docs", "doc"),
-    *("chunks", "chunk", "nodes", "texts", "text", "results", "snippets"),
+    *("chunks", "chunk", "nodes", "texts", "text", "results", "snippets", "sources"),
 )
 
 
@@ -41,13 +43,18 @@ def _cross(owners: Sequence[str], nouns: Sequence[str]) -> tuple[str, ...]:
 
 
 # Names by their words, the likeliest first: one that says whose it is before one that does not,
-# as what stands beside "llm answer" as "answer" is the right one.
+# as what stands beside "llm answer" as "answer" is the right one. A model's words go before a bare
+# "answer", which in questions with answers is the right one; what is left of that name is kept as
+# the reference.
 COMMON: Final[dict[str, tuple[str, ...]]] = {
-    "id": ("id", "item id", "example id", "sample id", "question id", "uid", "index", "idx"),
+    "id": (
+        *("custom id", "id", "item id", "example id", "sample id", "question id", "uid", "uuid"),
+        *("qid", "doc id", "index", "idx"),
+    ),
     "lang": ("lang", "language"),
     "messages": (
         *("messages", "conversations", "conversation", "chat", "dialogue", "dialog", "turns"),
-        *("user input", "input"),
+        *("contents", "user input", "input"),
     ),
     "question": (
         *_cross(_PERSON, _QUESTIONS),
@@ -57,30 +64,45 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
     "answer": (
         "model output text",
         *_cross(_MODEL, _ANSWERS),
-        *("answer", "response", "output", "reply", "hypothesis", "generation", "completion"),
-        *("summary", "prediction", "choices message content", "text"),
+        *("filtered resps", "resps", "prediction", "predicted", "response", "output", "completion"),
+        *("generation", "generated", "reply", "hypothesis", "answer", "result", "summary"),
+        *("choices message content", "text"),
+    ),
+    "reference": (
+        *_cross(_RIGHT, ("answer", "output", "response", "text", "summary")),
+        *("ground truth", "ground truths", "reference", "expected", "golden", "gold", "target"),
+        *("correct answers", "answers", "answer"),
     ),
     "passages": (
         *_cross(_FOUND, _PASSAGES),
-        *("passages", "passage", "contexts", "context", "documents", "document", "docs"),
-        *("source", "sources", "evidence", "knowledge", "article", "reference contexts"),
+        *("passages", "passage", "contexts", "context", "documents", "document", "docs", "doc"),
+        *("chunks", "chunk", "nodes", "snippets", "source", "sources", "evidence", "knowledge"),
+        *("article", "facts", "reference contexts"),
     ),
     "spans": (
-        *("spans", "soft labels", "hallucinations", "hallucination spans", "labels"),
-        *("hard labels", "label"),
+        *("spans", "soft labels", "hallucinations", "hallucination spans", "hallucination labels"),
+        *("labels", "hard labels", "label"),
     ),
+    "model": ("model", "model name", "model id", "llm", "provider id", "provider", "generator"),
 }
 
 _KNOWN: Final = {"answer": "answer or response or output or LLM output"}  # as an error names them
-FIELDS: Final = ("id", "lang", "question", "answer", "passages", "spans", "messages")
+FIELDS: Final = (
+    *("id", "lang", "question", "answer", "passages", "spans", "messages", "reference", "model"),
+)
 
 # What stands in these is said of an answer, and is not one.
 _ASIDE: Final = frozenset(
-    ("expected", "reference", "gold", "golden", "grading", "score", "scores", "metric", "metrics")
+    (
+        *("expected", "reference", "gold", "golden", "grading", "score", "scores"),
+        *("metric", "metrics", "test", "error", "usage"),
+    )
 )
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BETWEEN = re.compile(r"[\W_]+")
+_PROVIDER = re.compile(r"\[([^\]]+)\] ")
+_LONGEST_NAME: Final = 200  # characters of a model's name
 _TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 
 
@@ -114,7 +136,8 @@ def map_columns(
             raise UsageError(
                 f"no field {field!r} to map a column to; known are {', '.join(FIELDS)}"
             )
-        if column not in paths_found and any_element(column) not in paths_found:
+        inside_sample = any(value_at(sample, column) is not None for sample in samples)
+        if not inside_sample and not {column, any_element(column)} & set(paths_found):
             raise InputError(
                 f"there is no column {column!r} for {field}",
                 found=_list_columns(paths_found),
@@ -134,9 +157,15 @@ def map_columns(
         raise InputError(
             f"no column for {needed}",
             found=_list_columns(paths_found),
-            expected=f"one named {_KNOWN[needed]}, or a mapping {needed}=COLUMN",
+            expected=f"one named {_KNOWN[needed]}, or a mapping {needed}=COLUMN (--column)",
         )
     return mapping
+
+
+def model_in(column: str) -> str | None:
+    """Return the model that a column is named by, as promptfoo does: "[openai:gpt-x] prompt"."""
+    named = _PROVIDER.match(column)
+    return named[1] if named else None
 
 
 def _list_columns(columns: Sequence[str]) -> str:
@@ -147,29 +176,30 @@ def _guess(
     field: str, paths_found: Sequence[str], samples: Sequence[Mapping[str, Any]]
 ) -> str | None:
     """Return the column that is likeliest a field's; None if none is likely."""
-    names = list(_names(paths_found, inside=field not in {"id", "lang"}))
+    names = list(_names(paths_found, field))
     for name in COMMON[field]:
         for words, column in names:
             if words == name and _can_hold(field, column, samples):
                 return column
+    if field == "answer":  # promptfoo's tables name a column of answers by its model and prompt
+        return next((column for column in paths_found if _PROVIDER.match(column)), None)
     return None
 
 
-def _names(columns: Sequence[str], *, inside: bool) -> Iterator[tuple[str, str]]:
+def _names(columns: Sequence[str], field: str) -> Iterator[tuple[str, str]]:
     """Yield columns by the words of their paths, then of the ends of these, outermost first.
 
-    Args:
-        columns: dotted paths.
-        inside: whether the end of a path may name it; an id inside something is that thing's.
+    An id or a language inside something is that thing's; what stands under "expected" or "scores"
+    is no answer, but may be the reference.
     """
     for column in columns:
         yield words_of(column), column
-    if not inside:
+    if field in {"id", "lang"}:
         return
     inner = [(column.split("."), column) for column in columns if "." in column]
     for path, column in sorted(inner, key=lambda pair: len(pair[0])):
         outer_words = {word for part in path[:-1] for word in words_of(part).split()}
-        if not outer_words & _ASIDE:
+        if field == "reference" or not outer_words & _ASIDE:
             for count in range(1, len(path)):
                 yield words_of(" ".join(path[count:])), column
 
@@ -179,10 +209,10 @@ def _can_hold(field: str, column: str, samples: Sequence[Mapping[str, Any]]) -> 
     if not samples:
         return True
     values = [value_at(sample, column) for sample in samples]
-    values = [value for value in values if value not in (None, "")]
+    values = [value for value in values if not is_missing(value)]
     if not values:
         # An empty column is one, unless it lies inside others.
-        return "." not in column and field not in {"messages", "passages", "spans"}
+        return "." not in column and field in {"id", "lang", "question", "answer"}
     if field == "id" and words_of(column) != "id" and len(set(map(str, values))) < len(values):
         return False
     if words_of(column) == "labels" and not any(map(parse_list, values)):
@@ -192,22 +222,33 @@ def _can_hold(field: str, column: str, samples: Sequence[Mapping[str, Any]]) -> 
 
 
 def _is_text(value: Any, column: str) -> bool:
-    """Say whether a value is a text, a message that has one, or the only one of a list."""
+    """Say whether a value is a text, a message or reply that has one, or the only one of a list."""
     if isinstance(value, list):
         return len(value) == 1 and _is_text(value[0], column)
-    return isinstance(value, str | int | float) or is_message(value)
+    return isinstance(value, str | int | float) or is_message(value) or is_reply(value)
 
 
 def _is_question(value: Any, column: str) -> bool:
+    value = parse_list(value)
     return _is_text(value, column) or is_chat(value)
+
+
+def _is_reference(value: Any, column: str) -> bool:
+    """Say whether a value is one or several texts; a number is a place or a score elsewhere."""
+    parts = value if isinstance(value, list) else [value]
+    return all(isinstance(part, str | int | float) for part in parts)
 
 
 def _is_evidence(value: Any, column: str) -> bool:
     """Say whether a value is texts or objects; a word alone is the name of a source."""
+    value = parse_list(value)
     if isinstance(value, str) and words_of(column) in {"source", "sources"}:
         return len(value.split()) > 1
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        value = value[0]
     parts = value if isinstance(value, list) else [value]
-    return all(map(has_text, parts))
+    texts = [has_text(as_passage(part)) for part in parts if not says_nothing(part)]
+    return all(texts)
 
 
 def _is_marked(value: Any, column: str) -> bool:
@@ -217,22 +258,28 @@ def _is_marked(value: Any, column: str) -> bool:
     return isinstance(parts, list) and all(
         (quoted and isinstance(part, str))
         or (isinstance(part, dict) and {"start", "end"} <= part.keys())
-        or (isinstance(part, list) and len(part) == 2 and all(isinstance(n, int) for n in part))
+        or is_extent(part)
         for part in parts
     )
+
+
+def _is_model(value: Any, column: str) -> bool:
+    return isinstance(value, str) and len(value) <= _LONGEST_NAME and "\n" not in value
 
 
 _FITS: Final[dict[str, Callable[[Any, str], bool]]] = {
     "id": lambda value, _: isinstance(value, str | int),
     "lang": lambda value, _: isinstance(value, str) and _TAG.fullmatch(value) is not None,
-    "messages": lambda value, _: is_chat(value) and bool(answers_in(value)),
+    "messages": lambda value, _: bool(is_chat(chat := parse_list(value)) and answers_in(chat)),
     "question": _is_question,
     "answer": _is_text,
+    "reference": _is_reference,
     "passages": _is_evidence,
     "spans": _is_marked,
+    "model": _is_model,
 }
 
-_DEEPEST = 4  # levels that are offered; a path that is written out may go deeper
+_DEEPEST = 6  # levels that are offered; a path that is written out may go deeper
 
 
 def paths(record: Mapping[str, Any], prefix: str = "", depth: int = 1) -> Iterator[str]:

@@ -132,6 +132,8 @@ class ReadOptions(OptionModel):
         on_reject: called with each record that is wrong, and reading goes on; None is strict, the
             first wrong record raises ``InputError``.
         on_response: called with each response to something that a dataset may ask.
+        on_fields: called once a file with its name and what each field of it became (the answer,
+            passages, meta, …, or "left out"), by their names or paths.
         name: what to call the file in messages, such as the name of an upload.
     """
 
@@ -188,6 +190,9 @@ class ReadOptions(OptionModel):
     on_reject: SkipJsonSchema[Callable[[RejectedRecord], None] | None] = Field(None, exclude=True)
     on_response: SkipJsonSchema[Callable[[ControlResponse], None] | None] = Field(
         None, exclude=True
+    )
+    on_fields: SkipJsonSchema[Callable[[str, Mapping[str, str]], None]] = Field(
+        lambda *_: None, exclude=True
     )
     name: SkipJsonSchema[str | None] = Field(None, exclude=True)
 

@@ -8,7 +8,7 @@ import math
 import re
 import tokenize
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -61,6 +61,14 @@ class FormatReader(ABC):
     def finish(self) -> None:  # noqa: B027 - most formats leave nothing out
         """Say what was read otherwise than it stands, once the file is read."""
 
+    @property
+    def fields(self) -> Mapping[str, str]:
+        """Which field of ours each of the file's was read as, by its path, as far as it is known.
+
+        What is not said here is told from the records; see ``field_report``.
+        """
+        return {}
+
     @abstractmethod
     def _record(self, row: FileRow) -> Record:
         """Return the record of a row; what the validator refuses is told by ``_problem``."""
@@ -97,7 +105,7 @@ _TEXTS = (
 
 _TITLES = ("title", "name", "source", "file_name")
 _LONGEST = 1 << 20  # characters of a list as Python prints it
-_NOTHING = frozenset(("", "none", "nan", "null", "nat", "<na>", "n/a"))  # a cell that is missing
+_NOTHING = frozenset(("", "none", "nan", "null", "nat", "<na>"))  # a cell that is missing
 
 
 def is_missing(value: object) -> bool:
@@ -133,7 +141,7 @@ def has_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _says_nothing(value: object) -> bool:
+def says_nothing(value: object) -> bool:
     """Say whether a passage has a place for its text and none in it."""
     if isinstance(value, dict):
         texts = [value[name] for name in _TEXTS if name in value]
@@ -227,7 +235,7 @@ def passages_of(value: Any, field: str) -> tuple[Passage, ...]:
         value = value[0]
     parts = value if isinstance(value, list) else [value]
     try:
-        passages = _PASSAGES.validate_python([part for part in parts if not _says_nothing(part)])
+        passages = _PASSAGES.validate_python([part for part in parts if not says_nothing(part)])
     except ValidationError as error:
         raise within(input_error(error), field) from None
     return ours(passages)

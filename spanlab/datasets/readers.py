@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple
 
 from spanlab.datasets.contexts import ContextFiles
 from spanlab.datasets.detect import MAPPED, detect
+from spanlab.datasets.field_report import FieldReport
 from spanlab.datasets.files import InputFile
 from spanlab.datasets.read_options import ReadOptions, RejectedRecord
-from spanlab.datasets.reader import GROUP, FormatReader
+from spanlab.datasets.reader import GROUP, FormatReader, NoAnswer
 from spanlab.errors import InputError, UsageError
+from spanlab.figures import counted
 from spanlab.inbound import brought, offered
 from spanlab.schema import Record
 
@@ -73,7 +75,9 @@ def read(path: Path, options: ReadOptions | None = None) -> Iterator[Record]:
     return (placed_record.record for placed_record in placed)
 
 
-def read_placed(path: Path, options: ReadOptions | None = None) -> Iterator[PlacedRecord]:
+def read_placed(
+    path: Path, options: ReadOptions | None = None
+) -> Generator[PlacedRecord, None, None]:
     """Return what ``read`` returns, each record with its place in the file."""
     read_options = options or ReadOptions()
     file = InputFile(path, read_options.name or str(path))
@@ -126,21 +130,67 @@ def _make_reader(file: InputFile, options: ReadOptions) -> FormatReader:
 
 def _records(
     reader: FormatReader, file: InputFile, options: ReadOptions, contexts: ContextFiles | None
-) -> Iterator[PlacedRecord]:
-    for row in reader.rows():
-        try:
-            record = reader.record(row)
-            if contexts is not None:
-                record = contexts.add(record)
-        except InputError as error:
-            # An error in a context names that file already.
-            placed = error if error.file else error.at(file=file.name, line=row.line, unit=row.unit)
-            if options.on_reject is None:
-                raise placed from error.__cause__
-            raw = row.beginning.decode(errors="backslashreplace").rstrip("\r\n")
-            options.on_reject(RejectedRecord(file.name, row.line, str(placed), raw))
-            continue
-        yield PlacedRecord(record, row.line, row.unit)
+) -> Generator[PlacedRecord, None, None]:
+    report, failed = FieldReport(), _FailedCalls(file.name)
+    try:
+        for row in reader.rows():
+            try:
+                record = reader.record(row)
+                if contexts is not None:
+                    record = contexts.add(record)
+            except InputError as error:
+                # An error in a context names that file already.
+                has_file = error.file is not None
+                placed = (
+                    error if has_file else error.at(file=file.name, line=row.line, unit=row.unit)
+                )
+                if isinstance(error, NoAnswer) and options.on_reject is None:
+                    failed.add(placed)
+                elif options.on_reject is None:
+                    raise placed from error.__cause__
+                else:
+                    raw = row.beginning.decode(errors="backslashreplace").rstrip("\r\n")
+                    options.on_reject(RejectedRecord(file.name, row.line, str(placed), raw))
+                continue
+            report.add(row, record, reader.fields)
+            failed.n_read += 1
+            yield PlacedRecord(record, row.line, row.unit)
+    finally:
+        if fields := report.fields():
+            options.on_fields(file.name, fields)
     reader.finish()
+    failed.finish(options)
     if contexts is not None:
         contexts.finish(options.on_warning)
+
+
+class _FailedCalls:
+    """The records of a file without an answer, because the model's call failed."""
+
+    def __init__(self, file: str) -> None:
+        self.n_read = 0
+        self._file = file
+        self._n = 0
+        self._first: InputError | None = None
+
+    def add(self, error: InputError) -> None:
+        """Count a record that is left out."""
+        self._n += 1
+        self._first = self._first or error
+
+    def finish(self, options: ReadOptions) -> None:
+        """Say how many were left out and why.
+
+        Raises:
+            InputError: nothing else is in the file.
+        """
+        if self._first is None:
+            return
+        if not self.n_read:
+            raise InputError(
+                f"no record of {self._n:,} has an answer", file=self._file, found=str(self._first)
+            )
+        options.on_warning(
+            f"{self._file}: {self._n:,} of {counted(self._n + self.n_read, 'record')} have no "
+            f"answer and are left out, the first because {self._first}"
+        )

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from spanlab.datasets import ReadOptions, RejectedRecord, detect, read
+from spanlab.datasets import ReadOptions, RejectedRecord, detect, read_placed
 from spanlab.figures import counted
 from spanlab.results import ResultTable, fact_table
 from spanlab.schema import AnnotatorKind, Item, Record
 from spanlab.workflows.analysis.stages import stages_of
-from spanlab.workflows.importing import ImportOptions, has_no_evidence, without_passages
+from spanlab.workflows.importing import (
+    ImportOptions,
+    describe_fields,
+    has_no_evidence,
+    without_passages,
+)
 
 _SHOWN = 3
 _PASSAGES = 3  # of an item that are shown
@@ -34,6 +40,8 @@ class ImportPreview:
         with_passages: how many of them have passages.
         annotators: whose annotations are among them, by name, with how many.
         rejects: records that are wrong, where these are left out.
+        fields: what each field of the files became.
+        remarks: what the readers said of the files.
     """
 
     formats: tuple[str, ...]
@@ -43,6 +51,8 @@ class ImportPreview:
     with_passages: int
     annotators: tuple[tuple[str, AnnotatorKind, int], ...]
     rejects: tuple[RejectedRecord, ...] = ()
+    fields: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     @property
     def warning(self) -> str:
@@ -58,6 +68,10 @@ class ImportPreview:
             "annotators": annotators or "none",
             "passages": f"in {self.with_passages:,} of {among}{counted(self.read, 'item')}",
         }
+        if self.fields:
+            facts["fields"] = describe_fields(self.fields)
+        if self.remarks:
+            facts["remarks"] = "; ".join(self.remarks)
         if self.rejects:
             bad = counted(len(self.rejects), "bad record")
             facts["left out"] = f"{bad}, the first because {self.rejects[0].reason}"
@@ -102,12 +116,21 @@ def preview_import(files: Sequence[Path], options: ImportOptions | None = None) 
     chosen = options or ImportOptions()
     counts = _PreviewCounts()
     on_reject = counts.reject if chosen.skip_bad else None
-    chosen = chosen.model_copy(update={"on_warning": lambda _: None, "on_reject": on_reject})
+    fields: dict[str, str] = {}
+    remarks: list[str] = []
+    callbacks = {
+        "on_warning": remarks.append,
+        "on_reject": on_reject,
+        "on_fields": lambda _, of_file: fields.update(of_file),
+    }
+    chosen = chosen.model_copy(update=callbacks)
     formats = tuple(dict.fromkeys(_format_of(file, chosen) for file in files))
     try:
         for file in files:
-            for record in read(file, chosen):
-                counts.add(record)
+            # Closed also where a preview has seen enough, as a reader says then what it read.
+            with closing(read_placed(file, chosen)) as placed_records:
+                for placed in placed_records:
+                    counts.add(placed.record)
         is_all = True
     except _PreviewEnd:
         is_all = False
@@ -119,6 +142,8 @@ def preview_import(files: Sequence[Path], options: ImportOptions | None = None) 
         with_passages=counts.read - counts.without_passages,
         annotators=tuple((name, kind, n) for (name, kind), n in counts.annotators.items()),
         rejects=tuple(counts.rejects),
+        fields=fields,
+        remarks=tuple(remarks),
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
 from spanlab.datasets import ReadOptions, RejectedRecord, dumps, read_placed
+from spanlab.datasets.field_report import LEFT_OUT
 from spanlab.datasets.limits import longest, record_limit, too_large
 from spanlab.datasets.read_options import ControlTally
 from spanlab.errors import InputError
@@ -84,13 +85,24 @@ Progress = Callable[[int], None]  # called with the number of items done so far
 class ImportResult:
     """The result of an import: items stored, remarks of the reader, records that were left out.
 
-    ``missing`` says how many items have no passages; empty if all have some.
+    ``missing`` says how many items have no passages; empty if all have some. ``fields`` says for
+    each field of the files what it became.
     """
 
     items: int
     warnings: tuple[str, ...]
     rejects: tuple[RejectedRecord, ...]
     missing: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+def describe_fields(fields: Mapping[str, str]) -> str:
+    """Return in one line what the fields of files became; empty if that is not known."""
+    kept = [f"{name} → {kind}" for name, kind in fields.items() if kind not in ("meta", LEFT_OUT)]
+    for kind in ("meta", LEFT_OUT):
+        names = [name for name, became in fields.items() if became == kind]
+        kept += [f"{', '.join(names)} → {kind}"] if names else []
+    return "; ".join(kept)
 
 
 @dataclass
@@ -100,6 +112,14 @@ class _ImportLog:
     size: int = 0  # characters of the rejects
     n_rejects: int = 0
     first: str = ""  # reason of a reject
+    fields: dict[str, str] = field(default_factory=dict)
+
+    def keep_fields(self, _: str, fields: Mapping[str, str]) -> None:
+        """Keep what the fields of a file became; files of one import are mostly alike."""
+        for name, kind in fields.items():
+            known = self.fields.setdefault(name, kind)
+            if kind not in known:
+                self.fields[name] = f"{known} or {kind}"
 
     def keep(self, left_out: RejectedRecord) -> None:
         """Keep a reject; all of them together may take as much memory as one record."""
@@ -155,6 +175,7 @@ def import_files(
         "on_warning": log.warnings.append,
         "on_reject": on_reject,
         "on_response": tally.add,
+        "on_fields": log.keep_fields,
     }
     chosen = import_options.model_copy(update=callbacks)
     places = _RecordPositions(files, chosen)
@@ -182,7 +203,7 @@ def import_files(
             f"configuration does: spanlab datasets {dataset} --questions FILE"
         )
     missing = without_passages(min(places.without_passages, count), count)
-    return ImportResult(count, tuple(log.warnings), tuple(log.rejects), missing)
+    return ImportResult(count, tuple(log.warnings), tuple(log.rejects), missing, log.fields)
 
 
 def _set_questions(

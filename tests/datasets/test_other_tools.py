@@ -316,7 +316,7 @@ def test_names_are_compared_by_their_words(tmp_path: Path, column: str) -> None:
     check(only_record(path), Case(None))
 
 
-def test_marked_texts_that_the_answer_has_twice_are_no_gold(tmp_path: Path) -> None:
+def test_marked_texts_without_one_place_are_claims_that_are_not_supported(tmp_path: Path) -> None:
     path = tmp_path / "file.jsonl"
     spans = [["in 1904"], ["was"], ["nowhere"]]
     said = "It was built in 1904, it was."
@@ -330,5 +330,10 @@ def test_marked_texts_that_the_answer_has_twice_are_no_gold(tmp_path: Path) -> N
     remarks: list[str] = []
     first, *others = read(path, ReadOptions(on_warning=remarks.append))
     assert [span.text for span in first.annotations[0].spans] == ["in 1904"]
-    assert [record.annotations for record in others] == [(), ()]
-    assert "2 items are without their gold spans" in remarks[0] and "q1, q2" in remarks[0]
+    gold = [record.annotations[0] for record in others]
+    assert [(annotation.spans, annotation.claims[0].text) for annotation in gold] == [
+        ((), "was"),
+        ((), "nowhere"),
+    ]
+    assert {annotation.claims[0].verdict for annotation in gold} == {"not-supported"}
+    assert "marked texts of 2 items do not stand" in remarks[0] and "q1, q2" in remarks[0]

@@ -70,13 +70,21 @@ def test_cells_keep_their_text(tmp_path: Path) -> None:
     assert [(s.start, s.end, s.text) for s in gold.spans] == [(7, 8, "😀")]
 
 
-def test_an_empty_cell_says_nothing_and_words_stay_words(tmp_path: Path) -> None:
-    path = table(tmp_path, "id,answer,question,country,n\n1,None,,NA,\n2,NaN,null,,0\n")
+def test_a_cell_says_nothing_if_it_is_empty_or_a_program_wrote_none(tmp_path: Path) -> None:
+    cells = "1,Yes,,NA,,None\n2,No,null,,0,nan\n"
+    path = table(tmp_path, f"id,answer,question,country,n,contexts\n{cells}")
     first, second = records(path)
-    assert (first.item.answer, first.item.question) == ("None", "")
+    assert (first.item.question, first.item.passages) == ("", ())
     assert first.item.meta == {"country": "NA"}
-    assert (second.item.answer, second.item.question) == ("NaN", "null")
+    assert (second.item.question, second.item.passages) == ("", ())
     assert second.item.meta == {"n": "0"}
+
+
+@pytest.mark.parametrize("cell", ["", "None", "nan", "NaN"])
+def test_a_row_whose_answer_is_missing_is_refused(tmp_path: Path, cell: str) -> None:
+    path = table(tmp_path, f"id,answer\n1,Yes\n2,{cell}\n")
+    with pytest.raises(InputError, match=r":3: there is no answer.*--skip-bad"):
+        records(path)
 
 
 def test_a_mapping_names_their_columns(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ something. ``hard`` absent and ``hard`` empty differ: "those above 0.5" and "non
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -121,7 +122,7 @@ def _as_meant(line: bytes) -> bytes | None:
     fields = {name: value for name, value in fields.items() if value is not None}
     if isinstance(fields.get("id"), int) and not isinstance(fields["id"], bool):
         fields["id"] = str(fields["id"])
-    if isinstance(fields.get("lang"), str):
+    if isinstance(fields.get("lang"), str) and re.fullmatch(r"[\w-]+", fields["lang"]):
         fields["lang"] = language(fields["lang"])
     if "passages" in fields:
         passages = passages_of(parse_list(fields["passages"]), "passages")

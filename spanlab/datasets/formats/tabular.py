@@ -31,7 +31,7 @@ from spanlab.datasets.cells import (
     question_in,
     turn_in,
 )
-from spanlab.datasets.columns import map_columns, value_at, without
+from spanlab.datasets.columns import map_columns, model_in, value_at, without
 from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.formats.analysis_table import (
     CellsRow,
@@ -42,8 +42,17 @@ from spanlab.datasets.formats.analysis_table import (
 )
 from spanlab.datasets.formats.ragtruth import split_prompt
 from spanlab.datasets.read_options import ReadOptions
-from spanlab.datasets.reader import checked, language, parse_list, text_of, within
+from spanlab.datasets.reader import (
+    NoAnswer,
+    checked,
+    is_missing,
+    language,
+    parse_list,
+    text_of,
+    within,
+)
 from spanlab.errors import InputError
+from spanlab.figures import counted
 from spanlab.schema import Item, Passage, Record
 
 SAMPLES: Final = 50  # records that are looked at to tell what their columns hold
@@ -86,6 +95,11 @@ class MappedReader(reader.FormatReader):
     def records(self) -> Iterator[FileRow]:
         """Yield the records as they stand, as JSON objects, numbered from 1."""
 
+    @property
+    def fields(self) -> Mapping[str, str]:
+        """Which field of ours is read from each column."""
+        return {column: field for field, column in self._mapping.items()}
+
     def layout(self) -> RecordLayout:
         """Return what the records look like; without columns if there are none."""
         columns, samples = self.columns(), tuple(self._samples())
@@ -109,8 +123,9 @@ class MappedReader(reader.FormatReader):
         if self._unplaced:
             named = ", ".join(self._unplaced[:_NAMED]) + (", …" * (len(self._unplaced) > _NAMED))
             self._options.on_warning(
-                f"{self._file.name}: {len(self._unplaced):,} items are without their gold spans, "
-                f"which do not stand in their answers, or more than once: {named}"
+                f"{self._file.name}: marked texts of {counted(len(self._unplaced), 'item')} do not "
+                "stand in their answers, or more than once; they are kept as claims that are not "
+                f"supported: {named}"
             )
 
     def _samples(self) -> Iterator[dict[str, Any]]:
@@ -151,8 +166,7 @@ class MappedReader(reader.FormatReader):
             used -= set() if turn.is_whole else {names.get("messages", names.get("question", ""))}
         answer = answer_in(theirs.get("answer"), names.get("answer", "")) or (turn and turn.answer)
         if not answer:
-            column = names.get("answer", names.get("messages"))
-            raise InputError("there is no answer", field=column, expected="a text")
+            raise _without_answer(cells, names.get("answer", names.get("messages")))
         question = turn.question if turn is not None else question_in(theirs.get("question"))
         passages = passages_in(theirs.get("passages"), names.get("passages", ""))
         if turn is not None:
@@ -168,12 +182,12 @@ class MappedReader(reader.FormatReader):
                 question=question,
                 answer=answer,
                 passages=passages,
-                meta=_meta(without(cells, used)),
+                meta=_meta(without(cells, used)) | _about(theirs, names),
             )
         )
         spans = theirs.get("spans")
         gold = None if spans is None else gold_in(spans, names["spans"], item.answer)
-        self._unplaced += [item.id] if spans is not None and gold is None else []
+        self._unplaced += [item.id] if gold is not None and gold.claims else []
         return Record(item=item, annotations=() if gold is None else (gold,))
 
     def _problem(self, error: ValidationError) -> InputError:
@@ -216,7 +230,8 @@ class TableReader(MappedReader):
 
     def _json(self, row: CellsRow) -> bytes:
         try:
-            return to_json({key: _value(cell) for key, cell in row.cells.items()})
+            value = _number if is_own(row.cells) else _value
+            return to_json({key: value(cell) for key, cell in row.cells.items()})
         except (PydanticSerializationError, UnicodeDecodeError) as error:
             wrong = InputError(f"a cell cannot be read as text: {error}", expected="UTF-8")
             raise self._at(wrong, row.line) from None
@@ -247,12 +262,53 @@ def _cells_of(row: FileRow) -> dict[str, Any]:
     return cells
 
 
-def _value(cell: Any) -> Any:
+def _number(cell: Any) -> Any:
     """Return a cell as JSON knows it; a number that is not one is missing."""
     if isinstance(cell, float) and not math.isfinite(cell):
         return None
     return cell
 
 
+def _value(cell: Any) -> Any:
+    """Return a cell of somebody else's, in which programs write "None" or "nan" for nothing."""
+    return None if isinstance(cell, str) and is_missing(cell) else _number(cell)
+
+
 def _present(value: Any) -> Any:
     return None if value == "" else value
+
+
+def _about(theirs: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return what is kept in meta under our name: the reference answer, and the model."""
+    model = theirs.get("model") or model_in(names.get("answer", ""))
+    about = {"reference": theirs.get("reference"), "model": model}
+    return {name: value for name, value in about.items() if value is not None}
+
+
+def _without_answer(cells: Mapping[str, Any], column: str | None) -> InputError:
+    """Return why a record has no answer: its call failed, or there is no text in its column."""
+    if failure := _failure_in(cells):
+        return NoAnswer(f"its call failed: {failure}", field=column)
+    return InputError(
+        "there is no answer",
+        field=column,
+        expected="a text; --skip-bad leaves such records out",
+    )
+
+
+_FAILED: Final = frozenset(("error", "failed", "errored", "expired", "canceled", "cancelled"))
+
+
+def _failure_in(value: Any) -> str:
+    """Return what programs say of a call that failed, in the record or a reply in it; "" if not."""
+    if not isinstance(value, Mapping):
+        return ""
+    for name in ("error", "failureReason", "exception"):
+        if said := value.get(name):
+            words = said.get("message", said) if isinstance(said, Mapping) else said
+            return str(words)
+    for name in ("status", "type"):
+        if str(value.get(name)).lower() in _FAILED:
+            return str(value[name])
+    inner = (value.get(name) for name in ("response", "result", "body", "output"))
+    return next(filter(None, map(_failure_in, inner)), "")
