@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic_core import from_json
 
+from spanlab.datasets.containers import check_utf8, is_workbook
 from spanlab.datasets.files import InputFile
 from spanlab.datasets.formats import summaries
 from spanlab.datasets.json_rows import first_objects, is_single, names_in, printed_objects
@@ -54,7 +55,7 @@ SIGNATURES: dict[str, tuple[frozenset[str], ...]] = {
         frozenset({"id", "input", "output", "observations"}),
     ),
 }
-TABLES = ("csv", "parquet", "arrow")
+TABLES = ("csv", "workbook", "parquet", "arrow")
 MAPPED = ("json", *TABLES, "labelstudio")  # their columns, or data fields, have no fixed names
 _OURS = frozenset({"id", "lang", "question", "answer", "passages", "process", "retrievals", "meta"})
 _OURS_ALONE = frozenset({"annotations", "process", "retrievals"})
@@ -79,26 +80,27 @@ _LOADED = 1 << 24  # bytes of a file from which on only the names in its object 
 _CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
-def detect(path: Path, name: str | None = None) -> str:
+def detect(path: Path, name: str | None = None, encoding: str | None = None) -> str:
     """Return the name of the format that the file at ``path`` has.
 
     Args:
         path: the file, possibly packed with gzip.
         name: what to call it in messages and whose ending counts; by default its path.
+        encoding: that of its text; None for UTF-8.
 
     Raises:
         InputError: it is missing, empty, not text, or of no or more than one known format.
     """
-    file = InputFile(path, name or str(path))
+    file = InputFile(path, name or str(path), encoding=encoding)
     if path.is_dir():
         return _detect_folder(file)
+    if name_found := _binary_format(file):
+        return name_found
     head = file.head()
-    if head.startswith(_PARQUET):
-        return "parquet"
-    if file.name.endswith(_ARROW_SUFFIX):
-        return "arrow"
     # A single line may be wrong, which is for the reader to say.
     records = first_objects(file)
+    if not records:
+        check_utf8(head, file.name)
     if head.lstrip()[:1] in (b"{", b"[") or any(records):
         values = records or _first_value(file)
         # BooookScore's files have an entry for every book.
@@ -110,7 +112,6 @@ def detect(path: Path, name: str | None = None) -> str:
         ]
         books = [book for book in inner[:1] if summaries.LEVELS in book]
         return _json_format(books or values, file)
-    _check_text(head, file)
     if any(_has_fields_of(line, "traces") for line in _read_printed(file)):
         return "traces"  # between lines of a log
     if file.name.lower().endswith(_CSV_SUFFIXES) or _looks_like_table(head):
@@ -119,6 +120,15 @@ def detect(path: Path, name: str | None = None) -> str:
             "claims" if any(signature <= columns for signature in SIGNATURES["claims"]) else "csv"
         )
     raise _unknown(file, f"it begins {head[:60].decode(errors='replace')!r}")
+
+
+def _binary_format(file: InputFile) -> str | None:
+    """Return the format of a file that is no text; None for a text."""
+    if file.path.is_file() and is_workbook(file.path):
+        return "workbook"
+    if file.head().startswith(_PARQUET):
+        return "parquet"
+    return "arrow" if file.name.endswith(_ARROW_SUFFIX) else None
 
 
 def _detect_folder(folder: InputFile) -> str:
@@ -132,20 +142,6 @@ def _detect_folder(folder: InputFile) -> str:
         file=folder.name,
         expected=f"a file, or GraphRAG's output: {', '.join(names)}, {graphrag.QUERIES}",
     )
-
-
-def _check_text(head: bytes, file: InputFile) -> None:
-    # The head may end inside a character; up to three bytes of it are then missing.
-    for cut in range(4):
-        try:
-            text = head[: len(head) - cut].decode()
-            break
-        except UnicodeDecodeError:
-            continue
-    else:
-        raise InputError("the file is not UTF-8 text", file=file.name, expected="UTF-8")
-    if "\x00" in text:
-        raise InputError("the file is binary", file=file.name, expected="UTF-8 text or parquet")
 
 
 def _first_value(file: InputFile) -> list[dict[str, object]]:

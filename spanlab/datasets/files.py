@@ -22,13 +22,12 @@ from typing import BinaryIO, NamedTuple, cast
 from pydantic_core import from_json, to_json
 
 from spanlab.datasets.arrays import elements
+from spanlab.datasets.containers import GZIP, plain_path
 from spanlab.datasets.limits import DENSEST, BoundedStream, longest, record_limit, too_large, weight
 from spanlab.errors import InputError
 from spanlab.schema import storable
 
 BOM = b"\xef\xbb\xbf"
-_GZIP = b"\x1f\x8b"
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 # An escape of the first half of a pair without the second one, or the other way round.
 _LONE_SURROGATE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
@@ -86,29 +85,34 @@ class FileRow(NamedTuple):
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file to read; ``name`` is what messages call it, ``limit`` the largest record's memory."""
+    """A file to read; ``name`` is what messages call it, ``limit`` the largest record's memory.
+
+    ``encoding`` is that of its text; None for UTF-8, or what its byte order mark says.
+    """
 
     path: Path
     name: str
     limit: int = field(default_factory=record_limit)
+    encoding: str | None = None
 
     def packed(self) -> bool:
         """Say whether the file is packed with gzip; it must be there."""
         with self.path.open("rb") as stream:
-            return stream.read(len(_GZIP)) == _GZIP
+            return stream.read(len(GZIP)) == GZIP
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open the file for reading, unpacking gzip.
+        """Open the file for reading, unpacked and in UTF-8.
 
         Raises:
-            InputError: it is missing, a directory, unreadable, or broken gzip.
+            InputError: it is missing, a directory, unreadable, or what it is packed in is broken.
         """
         if self.path.is_dir():
             raise InputError("this is a directory", file=self.name, expected="a file")
         try:
-            packed = self.packed()
-            with self.path.open("rb") as plain:
+            path = plain_path(self.path, self.name, self.limit, self.encoding)
+            packed = path == self.path and self.packed()
+            with path.open("rb") as plain:
                 if not packed:
                     yield plain
                     return
@@ -119,7 +123,7 @@ class InputFile:
         except FileNotFoundError:
             raise InputError("there is no such file", file=self.name) from None
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise InputError(f"the gzip data is broken: {error}", file=self.name) from error
+            raise InputError(f"the packed data is broken: {error}", file=self.name) from error
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", file=self.name) from error
 
@@ -127,12 +131,10 @@ class InputFile:
         """Return the first ``size`` bytes (fewer if the file is shorter), without a BOM.
 
         Raises:
-            InputError: the file is empty, not UTF-8 text, or cannot be read.
+            InputError: the file is empty, or cannot be read.
         """
         with self.open() as stream:
             head = stream.read(size)
-        if head.startswith(_UTF16):
-            raise InputError("the file is UTF-16", file=self.name, expected="UTF-8")
         head = head.removeprefix(BOM)
         if not head.strip():
             raise InputError("the file is empty", file=self.name, expected="at least one record")
@@ -194,7 +196,8 @@ class InputFile:
             data = stream.read(longest(self.limit) + 1)
         if weight(data, values=values) > self.limit:
             raise too_large("the file", self.limit, file=self.name)
-        return data.removeprefix(BOM)
+        data = data.removeprefix(BOM)
+        return _storable(data) if values else data
 
     def load(self) -> object:
         """Return the whole file as one JSON value.
@@ -203,7 +206,7 @@ class InputFile:
             InputError: it is not JSON, or too large to be read at once.
         """
         try:
-            return from_json(_storable(self.whole(values=True)), allow_inf_nan=False)
+            return from_json(self.whole(values=True), allow_inf_nan=False)
         except ValueError as error:
             raise InputError(f"not valid JSON: {error}", file=self.name) from None
 

@@ -100,6 +100,7 @@ FORMAT_TITLES = {
     "traces": "OpenTelemetry traces",
     "json": "JSON or JSON Lines of other fields",
     "csv": "CSV",
+    "workbook": "Excel workbook",
     "parquet": "Parquet",
     "arrow": "Arrow (Hugging Face datasets)",
 }
@@ -170,6 +171,13 @@ class ReadOptions(OptionModel):
         help="Which answers of a chat become items: the last one, or all. What came before is the "
         "question, what tools returned are passages.",
         titles={"last": "The last answer", "all": "Each answer"},
+    )
+    encoding: str | None = option(
+        None,
+        title="Encoding",
+        help="Of a text that is not UTF-8: windows-1252, latin-1, utf-16 or another that Python "
+        "knows.",
+        placeholder="utf-8",
     )
     sources: Path | None = option(
         None,

@@ -266,6 +266,7 @@ def checked(item: Item) -> Item:
 _PLACED = re.compile(r"([a-z_]+(?:\.\w+)+): (.+)", re.DOTALL)
 _BRANCH = re.compile(r"^process\.(?:own|shared)\b")  # the kind of process is in no file
 _SHOULD = re.compile(r"^(?:Input|String|Value|Tuple|List|Dictionary) should (?:be )?")
+_OTHER_ENCODING = "UTF-8; --encoding windows-1252 or latin-1 reads what is written otherwise"
 _NOT_FINITE = (b"NaN", b"Infinity")
 
 
@@ -278,7 +279,8 @@ def input_error(error: ValidationError) -> InputError:
     field = _BRANCH.sub("process", ".".join(str(key) for key in problem["loc"])) or None
     match problem["type"]:
         case "json_invalid":
-            return InputError(problem["msg"].replace("Invalid JSON", "not valid JSON"))
+            words = problem["msg"].replace("Invalid JSON", "not valid JSON")
+            return InputError(words, expected=_OTHER_ENCODING if "unicode" in words else None)
         case "missing":
             return InputError("the field is missing", field=field, found=_keys(problem["input"]))
         case "extra_forbidden":

@@ -44,6 +44,7 @@ READERS = {
     "summaries": "spanlab.datasets.formats.summaries:SummariesReader",
     "traces": "spanlab.datasets.formats.traces:TraceReader",
     "csv": "spanlab.datasets.formats.csv_table:CsvReader",
+    "workbook": "spanlab.datasets.formats.workbook:WorkbookReader",
     "parquet": "spanlab.datasets.parquet:ParquetReader",
     "arrow": "spanlab.datasets.arrow:ArrowReader",
     "json": "spanlab.datasets.formats.json_table:JsonReader",
@@ -80,7 +81,7 @@ def read_placed(
 ) -> Generator[PlacedRecord, None, None]:
     """Return what ``read`` returns, each record with its place in the file."""
     read_options = options or ReadOptions()
-    file = InputFile(path, read_options.name or str(path))
+    file = _input_file(path, read_options)
     reader = _make_reader(file, read_options)
     if not (path.is_dir() and reader.reads_folders):
         file.head()
@@ -102,12 +103,18 @@ def table_layout(path: Path, options: ReadOptions | None = None) -> RecordLayout
     from spanlab.datasets.formats.tabular import MappedReader, RecordLayout
 
     read_options = options or ReadOptions()
-    reader = _make_reader(InputFile(path, read_options.name or str(path)), read_options)
+    reader = _make_reader(_input_file(path, read_options), read_options)
     return reader.layout() if isinstance(reader, MappedReader) else RecordLayout()
 
 
+def _input_file(path: Path, options: ReadOptions) -> InputFile:
+    return InputFile(path, options.name or str(path), encoding=options.encoding)
+
+
 def _make_reader(file: InputFile, options: ReadOptions) -> FormatReader:
-    name = detect(file.path, options.name) if options.format == "auto" else options.format
+    name = options.format
+    if name == "auto":
+        name = detect(file.path, options.name, options.encoding)
     if options.columns and options.format == "auto" and name == "claims":
         name = "csv"  # whoever maps its columns knows it for another table
     if name not in READERS and name not in formats():

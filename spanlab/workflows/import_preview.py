@@ -181,4 +181,4 @@ class _PreviewCounts:
 def _format_of(file: Path, options: ReadOptions) -> str:
     if options.format != "auto":
         return options.format
-    return detect(file, options.name)
+    return detect(file, options.name, options.encoding)

@@ -28,6 +28,7 @@ from spanlab.workflows.detection.request import (
 )
 from spanlab.workflows.detection.selection import DetectorSelection
 from spanlab.workflows.detection.specifications import specifications
+from spanlab.workflows.import_files import in_folders
 from spanlab.workflows.report import fragment_html, marked_text
 from spanlab.workflows.voting import Cleanup, vote_records
 
@@ -94,14 +95,20 @@ def load(
 def _read(source: str | Path | Iterable[Any], options: ReadOptions) -> Iterable[Record]:
     if not isinstance(source, str | Path):
         return _read_rows(source, options)
-    paths = fetch_dataset(str(source)) if str(source).startswith(PREFIX) else [Path(source)]
+    if str(source).startswith(PREFIX):
+        paths = fetch_dataset(str(source))
+    else:
+        paths = in_folders([Path(source)])
     return chain.from_iterable(read(path, options) for path in paths)
 
 
 def _read_rows(source: Iterable[Any], options: ReadOptions) -> Iterator[Record]:
     """Read rows as if they were lines of a file: whatever is known of files is known of them."""
-    to_dict = getattr(source, "to_dict", None) if hasattr(source, "columns") else None
-    rows = source if to_dict is None else to_dict("records")
+    rows: Iterable[Any] = source
+    if hasattr(source, "to_dicts"):  # a frame of polars
+        rows = source.to_dicts()
+    elif hasattr(source, "columns") and hasattr(source, "to_dict"):  # one of pandas
+        rows = source.to_dict("records")
     with TemporaryDirectory() as folder:
         file = Path(folder, f"{_ROWS}.jsonl")
         with file.open("wb") as stream:
@@ -113,9 +120,8 @@ def _read_rows(source: Iterable[Any], options: ReadOptions) -> Iterator[Record]:
                         expected="a list of dicts, such as {'question': …, 'answer': …}; a path as "
                         "a text of its own",
                     ).at(file=_ROWS, line=number, unit="row")
-                stream.write(
-                    to_json(dict(row), inf_nan_mode="null", fallback=_to_json_value) + b"\n"
-                )
+                plain = _plain(dict(row))
+                stream.write(to_json(plain, inf_nan_mode="null", fallback=_to_json_value) + b"\n")
         if not file.stat().st_size:
             return
         try:
@@ -126,11 +132,24 @@ def _read_rows(source: Iterable[Any], options: ReadOptions) -> Iterator[Record]:
             raise
 
 
+def _plain(value: Any) -> Any:
+    """Return a value with its missing dates as None, which pydantic takes for dates, and fails."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if type(value).__name__ in ("NaTType", "NAType") else value
+
+
 def _to_json_value(value: Any) -> Any:
-    """Return a value of a frame as JSON: arrays as lists, missing values as null."""
+    """Return a value of a frame, or an object, as JSON: arrays as lists, documents as passages."""
     if hasattr(value, "tolist"):
-        return value.tolist()
-    return None if str(value) in {"<NA>", "NaT"} else str(value)
+        return _plain(value.tolist())
+    for name in ("page_content", "text", "content"):  # LangChain's, LlamaIndex's, Haystack's
+        if isinstance(text := getattr(value, name, None), str):
+            about = getattr(value, "metadata", None)
+            return {"text": text, "metadata": about if isinstance(about, Mapping) else None}
+    return str(value)
 
 
 def detect(
@@ -179,7 +198,7 @@ def detect(
 
 
 def annotate(
-    records: Iterable[Record],
+    records: Iterable[Record | Mapping[str, Any]],
     detector: AnyDetector | Sequence[AnyDetector] = "offline",
     **options: object,
 ) -> list[Record]:
@@ -188,7 +207,7 @@ def annotate(
     It may be called from a notebook, whose event loop already runs.
 
     Args:
-        records: what to annotate.
+        records: what to annotate; dicts, frames and the like are read as ``load`` reads them.
         detector: a detector's or ensemble's name or specification, a `DetectorSelection` of one, a
             function from an item to its spans (or pairs of start and end), an object with `name`
             and `annotate(item)` or `async detect(item)`; or a list of these.
@@ -224,10 +243,20 @@ def annotate(
     runs = [] if request is None else [FileRun.of(request)]
     count = None if specs else limits.concurrency
     runs += [FileRun.own(own_detector, count, events=limits.events) for own_detector in own]
-    annotated = list(islice(records, limits.limit))
+    annotated = _as_records(records, limits.limit)
     for run in runs:
         annotated = list(_annotate_all(run, annotated))
     return annotated
+
+
+def _as_records(rows: Iterable[Any], limit: int | None) -> list[Record]:
+    """Return the first records, read from rows where they are none."""
+    if hasattr(rows, "columns"):  # a frame, whose iterator gives names of columns
+        return list(islice(_read_rows(rows, ReadOptions()), limit))
+    first_rows = list(islice(rows, limit))
+    if all(isinstance(row, Record) for row in first_rows):
+        return first_rows
+    return list(_read_rows(first_rows, ReadOptions()))
 
 
 def _limits_and_specs(

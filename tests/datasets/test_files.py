@@ -27,6 +27,14 @@ LINE = b'{"id":"a","answer":"x"}\n'
 RECORD = Record(item=Item(id="b", answer="y"))
 
 
+def zipped(members: dict[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -36,6 +44,8 @@ RECORD = Record(item=Item(id="b", answer="y"))
         pytest.param(LINE.replace(b"\n", b"\r\n"), id="with CRLF line ends"),
         pytest.param(b"\n\n" + LINE + b"\n  \n", id="with blank lines"),
         pytest.param(gzip.compress(LINE), id="packed"),
+        pytest.param(zipped({"data/file.jsonl": LINE, "README.md": b"#"}), id="in an archive"),
+        pytest.param(LINE.decode().encode("utf-16"), id="utf-16 that says so"),
         pytest.param(b"[" + LINE + b"]", id="a JSON array"),
         pytest.param(b'\n[\n  {\n  "id": "a",\n "answer": "x"}\n]', id="a pretty JSON array"),
     ],
@@ -48,16 +58,40 @@ def test_a_file_is_read_however_it_is_wrapped(tmp_path: Path, content: bytes, na
     assert record.item == Item(id="a", answer="x")
 
 
+def test_a_file_in_another_encoding_is_read_if_it_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "file.csv"
+    path.write_bytes("id;answer\r\na;„Fünf €“\r\n".encode("windows-1252"))
+    (record,) = read(path, ReadOptions(encoding="cp1252"))
+    assert record.item == Item(id="a", answer="„Fünf €“")
+    with pytest.raises(UsageError, match="no encoding 'klingon'"):
+        list(read(path, ReadOptions(encoding="klingon")))
+    with pytest.raises(InputError, match="not ascii"):
+        list(read(path, ReadOptions(encoding="ascii")))
+
+
+def test_an_archive_of_several_files_is_refused_with_their_names(tmp_path: Path) -> None:
+    path = tmp_path / "files.zip"
+    path.write_bytes(zipped({"a.jsonl": LINE, "b.jsonl": LINE}))
+    with pytest.raises(InputError, match=r"one file of data.*a\.jsonl, b\.jsonl"):
+        list(read(path))
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
         pytest.param(b"", "the file is empty", id="empty"),
         pytest.param(b"\xef\xbb\xbf \n\n", "the file is empty", id="blank"),
-        pytest.param(LINE.decode().encode("utf-16"), "UTF-16; expected: UTF-8", id="utf-16"),
-        pytest.param("id,answer\n1,caf\xe9\n".encode("latin-1"), "not UTF-8", id="latin-1"),
+        pytest.param(
+            LINE.decode().encode("utf-16-le"), "--encoding utf-16-le reads it as '{", id="utf-16"
+        ),
+        pytest.param(
+            "id,answer\n1,caf\xe9\n".encode("latin-1"),
+            "not UTF-8.*--encoding windows-1252 reads it as 'id,answer",
+            id="latin-1",
+        ),
         pytest.param(bytes(range(256)) * 9, "not UTF-8 text", id="garbage"),
         pytest.param(b"abc\x00def\n", "the file is binary", id="zero bytes"),
-        pytest.param(gzip.compress(LINE * 9)[:-9], "gzip data is broken", id="half a gzip"),
+        pytest.param(gzip.compress(LINE * 9)[:-9], "packed data is broken", id="half a gzip"),
         pytest.param(b"once upon a time", "not recognised.*once upon a time", id="prose"),
         pytest.param(b"[]", "empty array; expected: a record", id="no records"),
         pytest.param(b'{"a": 1', "not valid JSON: EOF", id="cut off"),

@@ -103,7 +103,6 @@ def test_a_test_file_without_labels_is_an_item_without_annotations(tmp_path: Pat
         pytest.param(
             {"hard_labels": [[1, 2, 3]]}, "hard_labels.0", "at most 2 items", id="three offsets"
         ),
-        pytest.param({"id": 7}, "id", "valid string", id="a number as id"),
     ],
 )
 def test_a_wrong_label_is_named(

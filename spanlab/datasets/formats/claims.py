@@ -5,13 +5,14 @@
     {"prompt": …, "response": …, "claims": [text, …], "claim_labels": […]}    FactCheck-Bench
     {"claim": …, "id": …, "evidence": {document: [{"label": …}]}, "cited_doc_ids": […]}    SciFact
 
-``label`` says what the claim is (see ``VERDICTS``; true and false, too); null or absent is no gold
-label. The claim becomes the answer of an item and its one gold claim; as nothing says which of its
-words are wrong, all of a claim that counts as hallucinated is marked. ``context`` or ``question``
-is the question; all other fields stay in ``meta``, such as AVeriTeC's speaker and date, and its
-questions with answers, which a detector is to find by itself. Of a line with several claims each is
-an item. HoVer's and FEVEROUS's files are read as they are; where ``label`` is null, as in the
-four-way set of BingCheck, ``raw_label`` counts.
+``label`` says what the claim is (see ``VERDICTS``; true and false, 1 and 0, too); null or absent is
+no gold label. The claim becomes the answer of an item and its one gold claim; as nothing says which
+of its words are wrong, all of a claim that counts as hallucinated is marked. ``question``,
+``prompt``, or a ``context`` that asks, is the question; ``evidence``, ``doc``, ``document``, ``context`` and the like are
+passages, if they are texts. All other fields stay in ``meta``, such as AVeriTeC's speaker and date,
+and its questions with answers, which a detector is to find by itself. Of a line with several claims
+each is an item. HoVer's and FEVEROUS's files are read as they are; where ``label`` is null, as in
+the four-way set of BingCheck, ``raw_label`` counts.
 
 In CSV ``label`` is the verdict and empty where there is none; ``rejected`` is a verdict that a
 person refused. ``start`` and ``end`` are code points of the answer, quoted in ``words``.
@@ -28,9 +29,17 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
+from spanlab.datasets.cells import passages_in
 from spanlab.datasets.files import FileRow
 from spanlab.datasets.formats.csv_table import CsvReader
-from spanlab.datasets.reader import FormatReader, checked, language
+from spanlab.datasets.reader import (
+    FormatReader,
+    as_passage,
+    checked,
+    has_text,
+    language,
+    parse_list,
+)
 from spanlab.errors import InputError
 from spanlab.schema import (
     HALLUCINATED,
@@ -44,22 +53,31 @@ from spanlab.schema import (
 )
 
 VERDICTS: Final[dict[str, Verdict]] = {
-    **dict.fromkeys(("supported", "supports", "support", "true"), "supported"),
     **dict.fromkeys(
-        ("refuted", "refutes", "refute", "false", "contradict", "contradicts", "contradicted"),
-        "refuted",
+        ("supported", "supports", "support", "true", "entailment", "entailed", "yes", "s"),
+        "supported",
     ),
+    **dict.fromkeys(("refuted", "refutes", "refute", "false", "contradict"), "refuted"),
+    **dict.fromkeys(("contradicts", "contradicted", "contradiction"), "refuted"),
     **dict.fromkeys(
-        ("not enough evidence", "not enough info", "not enough information", "nei"),
+        ("not enough evidence", "not enough info", "not enough information", "nei", "neutral"),
         "not-enough-evidence",
     ),
     **dict.fromkeys(("conflicting", "conflicting evidence/cherrypicking"), "conflicting"),
     **dict.fromkeys(
-        ("not supported", "unsupported", "not fully supported", "partially supported"),
+        ("not supported", "unsupported", "not fully supported", "partially supported", "ns"),
         "not-supported",
     ),
+    # A number says whether the claim is supported, as in LLM-AggreFact; "no" says as much.
+    "1": "supported",
+    **dict.fromkeys(("0", "no"), "not-supported"),
     "inconclusive": "inconclusive",
 }
+_ASKS: Final = ("?", "？", "؟")  # a context that ends so is what was asked, as in FacTool
+_EVIDENCE: Final = (  # fields with the texts that a claim is judged by, in this order
+    *("evidence", "doc", "docs", "document", "documents", "passages", "passage", "contexts"),
+    *("evidence_text", "context", "source", "premise"),
+)
 COUNTED: Final = "claim-{}"  # the id of a claim that comes without one: its line, from 1
 
 
@@ -67,19 +85,31 @@ class _ClaimLine(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     claim: str = Field(min_length=1)
-    label: str | bool | None = None
-    verdict: str | bool | None = None
-    raw_label: str | bool | None = None
+    label: str | bool | float | None = None
+    verdict: str | bool | float | None = None
+    raw_label: str | bool | float | None = None
     id: str | None = Field(default=None, coerce_numbers_to_str=True)
     claim_id: str | None = Field(default=None, coerce_numbers_to_str=True)
     uid: str | None = None
     lang: str | None = None
     question: str | None = None
-    context: str | None = None
     prompt: str | None = None
 
+    def evidence_field(self) -> str | None:
+        """Return the field with the texts that the claim is to be judged by; None for none.
+
+        Evidence that is an object (SciFact's, FEVER's sentence numbers) is none to read.
+        """
+        extra = self.model_extra or {}
+        for name in _EVIDENCE:
+            value = parse_list(extra.get(name))
+            parts = value if isinstance(value, list) else [value]
+            if value and all(has_text(as_passage(part)) for part in parts):
+                return name
+        return None
+
     @property
-    def written(self) -> str | bool | None:
+    def written(self) -> str | bool | float | None:
         """The label as it stands there, wherever it stands; None for none."""
         evidence = (self.model_extra or {}).get("evidence")
         if isinstance(evidence, dict) and "cited_doc_ids" in (self.model_extra or {}):
@@ -109,14 +139,19 @@ class ClaimsReader(FormatReader):
     def _record(self, row: FileRow) -> Record:
         line = _ClaimLine.model_validate_json(row.raw)
         meta: dict[str, JsonValue] = dict(line.model_extra or {})
+        evidence = line.evidence_field()
+        texts = meta.pop(evidence, None) if evidence else None
+        asked = texts if evidence == "context" and str(texts).rstrip().endswith(_ASKS) else ""
+        texts = None if asked else texts
         if line.id and line.claim_id:
             meta["claim_id"] = line.claim_id
         item = checked(
             Item(
                 id=line.id or line.claim_id or line.uid or COUNTED.format(row.line),
                 lang=language(line.lang),
-                question=line.question or line.context or line.prompt or "",
+                question=line.question or line.prompt or asked,
                 answer=line.claim,
+                passages=passages_in(texts, evidence or ""),
                 meta=meta,
             )
         )
@@ -165,12 +200,14 @@ def _split_claims(row: FileRow) -> Iterator[FileRow]:
         yield row._replace(beginning=json.dumps(shared | {"id": name} | own).encode())
 
 
-def verdict_of(label: str | bool, *, field: str = "label") -> Verdict:
+def verdict_of(label: str | bool | float, *, field: str = "label") -> Verdict:
     """Return the verdict that a label of a dataset means; ``field`` is where it stands.
 
     Raises:
         InputError: it means none that is known.
     """
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
     text = str(label).strip().casefold().replace("_", " ").replace("-", " ")
     verdict = VERDICTS.get(text)
     if verdict is None:

@@ -55,17 +55,22 @@ class CsvReader(TableReader):
             io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text,
         ):
             lines = _BoundedLines(text, self._file)
-            reader = csv.reader(lines, delimiter=_delimiter(self._file.head()))
+            delimiter, is_said = _delimiter(self._file.head())
+            if is_said:
+                text.readline()
+                lines.begin = 2
+            reader = csv.reader(lines, delimiter=delimiter)
             csv.field_size_limit(2**31 - 1)  # the lines of a row are counted, whatever its cells
             for cells in reader:
                 if cells and cells[-1].endswith(_END):
                     if cells != [_END]:
                         raise self._error("a quote is opened here and never closed", lines.begin)
                     return
-                blank = reader.line_num == lines.begin and not lines.latest.strip(" \t\r\n")
+                last_line = reader.line_num + is_said
+                blank = last_line == lines.begin and not lines.latest.strip(" \t\r\n")
                 if not (blank and len(cells) < 2):
                     yield _CsvRow(cells, lines.begin)
-                lines.begin, lines.taken = reader.line_num + 1, 0
+                lines.begin, lines.taken = last_line + 1, 0
 
     def _error(self, problem: str, line: int) -> InputError:
         return InputError(
@@ -107,7 +112,7 @@ class _BoundedLines:
                 f"not UTF-8: {error.reason}",
                 file=self._file.name,
                 line=_undecodable_line(self._file),
-                expected="UTF-8",
+                expected="UTF-8; --encoding windows-1252 or latin-1 reads what Windows wrote",
             ) from None
 
 
@@ -122,6 +127,10 @@ def _undecodable_line(file: InputFile) -> int | None:
     return None
 
 
-def _delimiter(head: bytes) -> str:
+def _delimiter(head: bytes) -> tuple[str, bool]:
+    """Return what separates cells, and whether a first line ``sep=;`` says so, as for Excel."""
     first_line = head.decode("utf-8", errors="replace").splitlines()[0]
-    return max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first_line], delimiter=mark))))
+    if first_line.lower().startswith("sep=") and len(first_line) == len("sep=;"):
+        return first_line[-1], True
+    counts = {mark: len(next(csv.reader([first_line], delimiter=mark))) for mark in _DELIMITERS}
+    return max(_DELIMITERS, key=lambda mark: counts[mark]), False

@@ -103,6 +103,9 @@ class _Community(GivenRow):
     relationship_ids: tuple[str, ...]
 
 
+_NO_COMMUNITY = -1  # whose report is of what belongs to none, which no table lists
+
+
 class _CommunityReport(GivenRow):
     community: int
     full_content: str
@@ -155,8 +158,10 @@ def index_of(folder: InputFile) -> dict[str, ProcessNode]:
         ]
     for report, place in _rows(folder, "community_reports", _CommunityReport):
         number = str(report.community)
-        place.known([number], {member: member for member in members}, "community")
-        add(f"report {number}", report.full_content, "community report", members[number])
+        if report.community != _NO_COMMUNITY:
+            place.known([number], {member: member for member in members}, "community")
+        sources = members.get(number, [])
+        add(f"report {number}", report.full_content, "community report", sources)
     return nodes
 
 

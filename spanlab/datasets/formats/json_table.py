@@ -7,8 +7,9 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Final
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
+from spanlab.datasets.cells import is_chat
 from spanlab.datasets.columns import any_element, map_columns, paths, value_at
 from spanlab.datasets.files import FileRow
 from spanlab.datasets.formats.tabular import MappedReader, RecordLayout
@@ -61,7 +62,10 @@ class JsonReader(MappedReader):
                 f"{ITSELF} for that object",
             )
         if self._is_single:
-            return iter([self._file.row(1, self._file.whole(values=True), "record", 1)])
+            whole = self._file.whole(values=True)
+            inside = () if self._options.columns else records_in(whole)
+            rows = [to_json(record) for record in inside] or [whole]
+            return (self._file.row(n, row, "record", n) for n, row in enumerate(rows, start=1))
         is_lines = self._is_array or first_objects(self._file)
         return self._file.rows() if is_lines else printed_objects(self._file)
 
@@ -112,6 +116,30 @@ class JsonReader(MappedReader):
         named_columns = (any_element(column) for column in (self._options.columns or {}).values())
         all_there = all(column in columns for column in named_columns)
         return all_there, _fields(columns if own is None else own, samples)
+
+
+def records_in(whole: bytes) -> list[Mapping[str, Any]]:
+    """Return the records that one object holds otherwise than in a list; none for another object.
+
+    These are objects by their ids or numbers; lists of equal lengths by column, as pandas writes
+    ``orient="list"``; and ``columns`` with rows in ``data`` (``orient="split"``).
+    """
+    value = from_json(whole)
+    if not isinstance(value, Mapping) or not value:
+        return []
+    columns, rows = value.get("columns"), value.get("data")
+    if isinstance(columns, list) and isinstance(rows, list):
+        return [dict(zip(map(str, columns), row, strict=False)) for row in rows]
+    inner = list(value.values())
+    records: list[Mapping[str, Any]] = []
+    if all(isinstance(part, Mapping) for part in inner):
+        records = [{"id": name, **part} for name, part in value.items()]
+    elif all(isinstance(part, list) and not is_chat(part) for part in inner):
+        is_even = len({len(part) for part in inner}) == 1
+        by_row = zip(*inner, strict=True) if is_even else ()
+        records = [dict(zip(value, row, strict=True)) for row in by_row]
+    same = set[str].intersection(*map(set, records)) if records else set[str]()
+    return records if "answer" in map_columns(sorted(same), None, needed=None) else []
 
 
 def _without_lists(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import to_json
 
 from spanlab.datasets import reader
@@ -25,6 +25,11 @@ _NAMED = 5  # so many ids are named in a remark
 Place = Annotated[int, Field(strict=True, ge=0)]
 
 
+def _rounded(prob: object) -> object:
+    """Return a probability without what adding up shares has made of it, such as 1 + 2e-16."""
+    return round(prob, 9) if isinstance(prob, float) else prob
+
+
 class PublishedLabel(BaseModel):
     """A published soft label."""
 
@@ -32,7 +37,7 @@ class PublishedLabel(BaseModel):
 
     start: Place
     end: Place
-    prob: Probability
+    prob: Annotated[Probability, BeforeValidator(_rounded)]
 
 
 class _PublishedLine(BaseModel):
@@ -40,7 +45,7 @@ class _PublishedLine(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
 
-    id: str
+    id: str = Field(coerce_numbers_to_str=True)
     lang: str | None = None
     model_input: str = ""
     model_output_text: str

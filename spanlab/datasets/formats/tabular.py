@@ -200,6 +200,13 @@ class MappedReader(reader.FormatReader):
         try:
             return map_columns(columns, self._options.columns, samples=samples)
         except InputError as error:
+            failures = [failure for sample in samples if (failure := _failure_in(sample))]
+            if samples and len(failures) == len(samples):
+                raise InputError(
+                    "no record has an answer: the calls failed",
+                    file=self._file.name,
+                    found=failures[0],
+                ) from None
             raise error.at(file=self._file.name) from None
 
 
@@ -271,7 +278,8 @@ def _number(cell: Any) -> Any:
 
 def _value(cell: Any) -> Any:
     """Return a cell of somebody else's, in which programs write "None" or "nan" for nothing."""
-    return None if isinstance(cell, str) and is_missing(cell) else _number(cell)
+    is_word = isinstance(cell, str) and bool(cell.strip())
+    return None if is_word and is_missing(cell) else _number(cell)
 
 
 def _present(value: Any) -> Any:
