@@ -8,11 +8,11 @@
 ``label`` says what the claim is (see ``VERDICTS``; true and false, 1 and 0, too); null or absent is
 no gold label. The claim becomes the answer of an item and its one gold claim; as nothing says which
 of its words are wrong, all of a claim that counts as hallucinated is marked. ``question``,
-``prompt``, or a ``context`` that asks, is the question; ``evidence``, ``doc``, ``document``, ``context`` and the like are
-passages, if they are texts. All other fields stay in ``meta``, such as AVeriTeC's speaker and date,
-and its questions with answers, which a detector is to find by itself. Of a line with several claims
-each is an item. HoVer's and FEVEROUS's files are read as they are; where ``label`` is null, as in
-the four-way set of BingCheck, ``raw_label`` counts.
+``prompt``, or a ``context`` that asks, is the question; ``evidence``, ``doc``, ``document``,
+``context`` and the like are passages, if they are texts. All other fields stay in ``meta``, such as
+AVeriTeC's speaker and date, and its questions with answers, which a detector is to find by itself.
+Of a line with several claims each is an item. HoVer's and FEVEROUS's files are read as they are;
+where ``label`` is null, as in the four-way set of BingCheck, ``raw_label`` counts.
 
 In CSV ``label`` is the verdict and empty where there is none; ``rejected`` is a verdict that a
 person refused. ``start`` and ``end`` are code points of the answer, quoted in ``words``.
@@ -141,8 +141,9 @@ class ClaimsReader(FormatReader):
         meta: dict[str, JsonValue] = dict(line.model_extra or {})
         evidence = line.evidence_field()
         texts = meta.pop(evidence, None) if evidence else None
-        asked = texts if evidence == "context" and str(texts).rstrip().endswith(_ASKS) else ""
-        texts = None if asked else texts
+        asked = ""
+        if evidence == "context" and isinstance(texts, str) and texts.rstrip().endswith(_ASKS):
+            asked, texts = texts, None
         if line.id and line.claim_id:
             meta["claim_id"] = line.claim_id
         item = checked(
