@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from spanlab.datasets.containers import check_utf8, is_workbook
 from spanlab.datasets.files import InputFile
-from spanlab.datasets.formats import summaries
+from spanlab.datasets.formats import labelstudio_rows, summaries
 from spanlab.datasets.json_rows import first_objects, is_single, names_in, printed_objects
 from spanlab.errors import InputError
 
@@ -43,6 +43,8 @@ SIGNATURES: dict[str, tuple[frozenset[str], ...]] = {
         frozenset({"data", "annotations"}),
         frozenset({"data", "predictions"}),
         frozenset({"data", "id"}),
+        frozenset({"data", "completions"}),
+        labelstudio_rows.KEYS,
     ),
     "summaries": (frozenset({"summaries_dict", "final_summary"}),),
     "traces": (
@@ -56,6 +58,7 @@ SIGNATURES: dict[str, tuple[frozenset[str], ...]] = {
     ),
 }
 TABLES = ("csv", "workbook", "parquet", "arrow")
+_TABLES_OF = ("claims", "labelstudio")  # formats that are written as CSV, too
 MAPPED = ("json", *TABLES, "labelstudio")  # their columns, or data fields, have no fixed names
 _OURS = frozenset({"id", "lang", "question", "answer", "passages", "process", "retrievals", "meta"})
 _OURS_ALONE = frozenset({"annotations", "process", "retrievals"})
@@ -65,11 +68,6 @@ _HINTS = (
         frozenset({"source_id", "source_info"}),
         "this is RAGTruth's source_info.jsonl",
         "its response.jsonl, with source_info.jsonl beside it",
-    ),
-    (
-        frozenset({"annotation_id", "annotator"}),
-        "this is Label Studio's JSON-MIN export",
-        "its JSON export, which says where the labels belong",
     ),
 )
 _SINGLE = {"labelstudio": ("data",), "traces": ("context", "attributes")}  # no lists in theirs
@@ -116,9 +114,8 @@ def detect(path: Path, name: str | None = None, encoding: str | None = None) -> 
         return "traces"  # between lines of a log
     if file.name.lower().endswith(_CSV_SUFFIXES) or _looks_like_table(head):
         columns = frozenset(re.split(r'[,;\t|"]+', head.decode(errors="replace").splitlines()[0]))
-        return (
-            "claims" if any(signature <= columns for signature in SIGNATURES["claims"]) else "csv"
-        )
+        named = (name for name in _TABLES_OF if any(s <= columns for s in SIGNATURES[name]))
+        return next(named, "csv")
     raise _unknown(file, f"it begins {head[:60].decode(errors='replace')!r}")
 
 

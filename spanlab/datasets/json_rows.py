@@ -83,6 +83,12 @@ def is_single(file: InputFile) -> bool:
         return is_one_object(stream)
 
 
+def names_in_first(file: InputFile) -> set[str]:
+    """Return the names in the first record of JSON Lines or of an array; none for another file."""
+    value = next((_value(row) for row in file.rows()), None)
+    return set(value) if isinstance(value, dict) else set()
+
+
 def names_in(file: InputFile) -> dict[str, Any]:
     """Return the members of the one object that a file is, what is inside them left out."""
     empty: dict[bytes, Any] = {b"[": [], b"{": {}}

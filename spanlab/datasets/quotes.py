@@ -131,8 +131,15 @@ class Utf16:
 
 
 def same_quote(standing: str, quoted: str) -> bool:
-    """Say whether ``quoted`` is ``there``, however its line ends are written."""
-    return standing == quoted or _LINE_ENDS.sub("\n", standing) == _LINE_ENDS.sub("\n", quoted)
+    """Say whether ``quoted`` is what stands there, however its white space is written.
+
+    A page shows several spaces, tabs and line ends as one space, and so it quotes them.
+    """
+    return standing == quoted or _collapsed(standing) == _collapsed(quoted)
+
+
+def _collapsed(text: str) -> str:
+    return " ".join(_LINE_ENDS.sub(" ", text).split())
 
 
 def check_offsets(text: str, start: int, end: int, field: str) -> None:

@@ -218,7 +218,9 @@ def test_an_unclear_text_is_an_error_that_lists_the_fields(tmp_path: Path) -> No
         pytest.param({"data": {"text": 5}}, "data.text", id="no text"),
         pytest.param({"data": "abc"}, "data", id="no data"),
         pytest.param(
-            {"predictions": [{"score": 7, "result": []}]}, "predictions.0.score", id="a score of 7"
+            {"predictions": [{"score": 700, "result": []}]},
+            "predictions.0.score",
+            id="a score of 700",
         ),
     ],
 )
@@ -229,8 +231,33 @@ def test_a_wrong_task_is_named(tmp_path: Path, change: dict[str, Any], field: st
     assert (caught.value.line, caught.value.field) == (2, field)
 
 
-def test_the_short_export_is_recognised(tmp_path: Path) -> None:
+def test_a_short_export_keeps_who_annotated(tmp_path: Path) -> None:
     path = tmp_path / "min.json"
-    path.write_text('[{"text": "abc", "annotator": 1, "annotation_id": 2, "label": []}]')
-    with pytest.raises(InputError, match="JSON-MIN export; expected: its JSON export"):
-        detect(path)
+    labels = [{"start": 1, "end": 3, "text": "bc", "labels": ["wrong"]}]
+    shared = {"id": 5, "text": "abcd", "annotation_id": 2}
+    rows = [
+        {**shared, "annotator": 1, "label": labels, "fluency": [{"rating": 4}], "tone": "dry"},
+        {**shared, "annotator": "bo@example.org", "tone": "warm"},
+    ]
+    path.write_text(json.dumps(rows))
+    assert detect(path) == "labelstudio"
+    (record,) = read(path)
+    assert [(a.annotator, a.kind.value, a.responses) for a in record.annotations] == [
+        ("1", "person", {"fluency": 4, "tone": "dry"}),
+        ("bo@example.org", "person", {"tone": "warm"}),
+    ]
+    assert [(s.start, s.end, s.label) for s in record.annotations[0].spans] == [(1, 3, "wrong")]
+
+
+def test_what_an_export_leaves_open_is_said(tmp_path: Path) -> None:
+    remarks: list[str] = []
+    prediction = {"score": 87.5, "result": [region(0, 3, "abc")]}
+    path = export(tmp_path, {**task("abc", region(0, 4, "abc")), "predictions": [prediction, 286]})
+    (record,) = read(path, ReadOptions(on_warning=remarks.append))
+    assert [span.end for a in record.annotations for span in a.spans] == [3, 3]
+    assert record.annotations[1].spans[0].prob == 0.875
+    told = " ".join(remarks)
+    assert "1 region ended one character past the text" in told
+    assert (
+        "read as percent" in told and "1 annotations or predictions that are only numbers" in told
+    )

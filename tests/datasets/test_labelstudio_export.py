@@ -43,8 +43,20 @@ def test_an_export_is_what_label_studio_imports(tmp_path: Path) -> None:
             "answer": answer,
             "lang": "en",
             "question": "?",
+            "context_shown": "p",
             "passages": [{"text": "p"}],
             "meta": {"m": 1},
+            "spanlab": [
+                {"name": name, "kind": kind, "status": status, **note}
+                for name, kind, status, note in (
+                    ("eva", "person", "done", {}),
+                    ("tom", "person", "skipped", {}),
+                    ("ida", "person", "not-annotated", {}),
+                    ("m", "detector", "done", {}),
+                    ("f", "detector", "failed", {"note": "timeout"}),
+                    ("n", "detector", "done", {}),
+                )
+            ],
         },
         "annotations": [
             {

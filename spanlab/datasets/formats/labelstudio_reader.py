@@ -7,26 +7,43 @@ whose ``id`` they have, else of the whole answer. What else a result holds (rela
 choices at once) is left out, and said.
 
 People become persons under their e-mail address, name or number, models detectors under their
-version. A skipped task is skipped. A person's own mark counts as 1.0, whatever score the
-prediction had that it was taken from.
+version; a ground truth is gold, decided by who made it. What was exported from here keeps the names
+and notes that Label Studio has no place for (``data.spanlab``). The short exports (JSON-MIN, CSV)
+are read as tasks: see ``labelstudio_rows``. A skipped task is skipped. A person's own mark counts
+as 1.0, whatever score the prediction had that it was taken from.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic_core import from_json, to_json
 
 from spanlab.datasets import reader
+from spanlab.datasets.cells import passages_in
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import FileRow, InputFile
-from spanlab.datasets.formats.labelstudio_tasks import ExportedTask, TaskRegion, TaskResult
+from spanlab.datasets.formats.csv_table import CsvReader
+from spanlab.datasets.formats.labelstudio_rows import KEYS, tasks_of
+from spanlab.datasets.formats.labelstudio_tasks import (
+    OWN,
+    SHOWN,
+    ExportedTask,
+    OwnAnnotation,
+    TaskAnnotation,
+    TaskRegion,
+    TaskResult,
+)
+from spanlab.datasets.json_rows import names_in_first
+from spanlab.datasets.limits import TOGETHER, too_many
 from spanlab.datasets.quotes import OffsetReader, OffsetUnit, RegionPlace, span_at
 from spanlab.datasets.read_options import ControlResponse, ReadOptions
-from spanlab.datasets.reader import checked, language, passages_of, text_of
+from spanlab.datasets.reader import checked, language, text_of
 from spanlab.errors import InputError
+from spanlab.figures import counted
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -40,6 +57,7 @@ from spanlab.schema import (
 
 GOLD = "gold"  # whose annotations are gold labels
 _UNNAMED_MODEL = "prediction"
+_PEOPLE = frozenset((AnnotatorKind.PERSON, AnnotatorKind.GOLD))
 _RESPONSES: TypeAdapter[Responses] = TypeAdapter(Responses)
 _RESPONSE_TYPES = frozenset({"choices", "rating", "number", "textarea"})
 
@@ -58,6 +76,8 @@ class LabelStudioReader(reader.FormatReader):
         self._answer = ""  # the field of data that was labelled
         self._unit = OffsetUnit.CODE_POINTS
         self._other: dict[str, int] = {}
+        self._n_percent = 0  # scores that are no probabilities
+        self._n_cut = 0  # regions that ended beyond the text
 
     def rows(self) -> Iterator[FileRow]:
         """Yield the tasks.
@@ -66,48 +86,82 @@ class LabelStudioReader(reader.FormatReader):
             InputError: the file is not JSON, or it is not clear which text was labelled.
         """
         survey = _Survey()
-        for row in self._file.rows():
+        for row in self._tasks():
             survey.add(row)
         if survey.data:
             self._answer = _labelled_field(survey, self._options, self._file)
             self._unit = survey.offset_unit(self._answer)
-        yield from self._file.rows()
+        yield from self._tasks()
+
+    def _tasks(self) -> Iterator[FileRow]:
+        """Yield the tasks of an export; of a short one they are made from all its rows."""
+        is_json = self._file.head().lstrip()[:1] in (b"{", b"[")
+        if is_json and not names_in_first(self._file) >= KEYS:
+            yield from self._file.rows()
+            return
+        rows = self._file.rows() if is_json else _ShortTable(self._file, self._options).rows()
+        records, size = [], 0
+        for row in rows:
+            size += len(row.raw)
+            if size > TOGETHER * self._file.limit:
+                raise too_many("the export", self._file.limit, self._file.name, row.line)
+            records.append(from_json(row.raw))
+        for number, task in enumerate(tasks_of(records), start=1):
+            yield self._file.row(number, to_json(task), "task")
 
     def _record(self, row: FileRow) -> Record:
         task = ExportedTask.model_validate_json(row.raw)
         item = checked(_item(task, self._answer, row, self._options))
+        if task.only_numbered:
+            self._count("annotations or predictions that are only numbers here", task.only_numbered)
         annotations = [*self._by_people(task, item.answer), *self._by_models(task, item.answer)]
         return Record(item=item, annotations=tuple(_uniquely_named(annotations)))
 
     def finish(self) -> None:
         """Say what the export holds that is not about spans."""
+        for n, remark in (
+            (self._n_cut, "ended one character past the text and were cut"),
+            (self._n_percent, "had a score above 1, which was read as percent"),
+        ):
+            if n:
+                self._options.on_warning(f"{self._file.name}: {counted(n, 'region')} {remark}")
         if self._other:
             kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(self._other.items()))
             self._options.on_warning(f"{self._file.name}: left out what marks no span: {kinds}")
 
     def _by_people(self, task: ExportedTask, answer: str) -> Iterator[Annotation]:
+        own = [told for told in task.own() if told.kind in _PEOPLE]
         for index, person in enumerate(task.annotations):
-            name = person.name()
-            gold = name == GOLD
+            told = _take_own(person, own, task.own())
+            is_gold = person.ground_truth or person.name() == GOLD
+            name = told.name if told is not None else person.name()
             marked, responses = self._read_regions(task, person, f"annotations.{index}")
             yield Annotation(
-                annotator=name,
-                kind=AnnotatorKind.GOLD if gold else AnnotatorKind.PERSON,
+                annotator=GOLD if is_gold and told is None else name,
+                kind=AnnotatorKind.GOLD if is_gold else AnnotatorKind.PERSON,
                 status=Status.SKIPPED if person.was_cancelled else Status.DONE,
-                spans=tuple(_spans(answer, marked, self._unit, 1.0 if gold else None)),
+                spans=tuple(self._spans(answer, marked, 1.0 if is_gold else None)),
                 responses=responses,
+                note=told.note if told is not None else None,
+                decided_by=person.name() if is_gold and person.name() not in (GOLD, name) else None,
             )
 
     def _by_models(self, task: ExportedTask, answer: str) -> Iterator[Annotation]:
         for index, model in enumerate(task.predictions):
             marked, responses = self._read_regions(task, model, f"predictions.{index}")
-            score = 1.0 if model.score is None else model.score
+            score = self._share(1.0 if model.score is None else model.score)
+            own, number = task.own(), model.number()
+            is_known = number is not None and number < len(own)
             yield Annotation(
                 annotator=model.model_version or _UNNAMED_MODEL,
                 kind=AnnotatorKind.DETECTOR,
-                spans=tuple(_spans(answer, marked, self._unit, score)),
+                spans=tuple(self._spans(answer, marked, score)),
                 responses=responses,
+                note=own[number or 0].note if is_known else None,
             )
+
+    def _count(self, kind: str, n: int = 1) -> None:
+        self._other[kind] = self._other.get(kind, 0) + n
 
     def _read_regions(
         self, task: ExportedTask, result: TaskResult, field: str
@@ -126,7 +180,7 @@ class LabelStudioReader(reader.FormatReader):
                 regions.append(_MarkedRegion(region, place, _RESPONSES.validate_python(attributes)))
             else:
                 kind = f"labels of {region.to_name}" if elsewhere else region.type
-                self._other[kind] = self._other.get(kind, 0) + 1
+                self._count(kind)
         return regions, _RESPONSES.validate_python(responses[None])
 
     def _read_responses(self, result: TaskResult) -> dict[str | int | None, dict[str, Response]]:
@@ -143,7 +197,7 @@ class LabelStudioReader(reader.FormatReader):
                 or region.from_name is None
                 or not (is_general or region.id in regions)
             ):
-                self._other[region.type] = self._other.get(region.type, 0) + 1
+                self._count(region.type)
                 continue
             responses.setdefault(None if is_general else region.id, {})[region.from_name] = response
             if self._options.on_response is not None:
@@ -153,20 +207,69 @@ class LabelStudioReader(reader.FormatReader):
                 )
         return responses
 
+    def _spans(
+        self, answer: str, marked: list[_MarkedRegion], score: float | None
+    ) -> Iterator[Span]:
+        """Yield a span per region and label; ``score`` is for those without, None for no scores."""
+        places = [self._cut(mark.place, answer) for mark in marked]
+        extents = OffsetReader(answer).extents(places, self._unit)
+        for (region, place, attributes), (start, end) in zip(marked, extents, strict=True):
+            prob = 1.0
+            if score is not None:
+                prob = score if region.score is None else self._share(region.score)
+            for label in region.labels():
+                note = region.note()
+                span = span_at(answer, start, end, place.field, prob=prob, label=label, note=note)
+                yield span.model_copy(update={"attributes": attributes}) if attributes else span
 
-def _spans(
-    answer: str, marked: list[_MarkedRegion], counting: OffsetUnit, score: float | None
-) -> Iterator[Span]:
-    """Yield a span per region and label; ``score`` is for those without, None for no scores."""
-    extents = OffsetReader(answer).extents([mark.place for mark in marked], counting)
-    for (region, place, attributes), (start, end) in zip(marked, extents, strict=True):
-        prob = 1.0
-        if score is not None:
-            prob = score if region.score is None else region.score
-        for label in region.labels():
-            note = region.note()
-            span = span_at(answer, start, end, place.field, prob=prob, label=label, note=note)
-            yield span.model_copy(update={"attributes": attributes}) if attributes else span
+    def _share(self, score: float) -> float:
+        """Return a score as a probability; models that give more than 1 give percent."""
+        self._n_percent += score > 1
+        return score / 100 if score > 1 else score
+
+    def _cut(self, place: RegionPlace, answer: str) -> RegionPlace:
+        """Return a place that ends with the text, where Label Studio's ends one beyond it."""
+        ruler = OffsetReader(answer)
+        shorter = place._replace(end=place.end - 1, quoted=None)
+        last = place._replace(start=place.end - 2, end=place.end - 1, quoted=None)
+        beyond = place._replace(start=place.end - 1, quoted=None)
+        if (
+            ruler.fits(place)
+            or ruler.fits(beyond)
+            or not (ruler.fits(shorter) and ruler.fits(last))
+        ):
+            return place
+        self._n_cut += 1
+        return shorter
+
+
+class _ShortTable(CsvReader):
+    """A CSV export, whose columns are those of the tasks."""
+
+    def _map(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+        return {}
+
+
+def _take_own(
+    person: TaskAnnotation, own: list[OwnAnnotation], all_own: Sequence[OwnAnnotation]
+) -> OwnAnnotation | None:
+    """Return, and take out of ``own``, what our export said of an annotation; None for others.
+
+    Its regions say which it was; one without any is the next of ours that is as empty.
+    """
+    number = person.number()
+    if number is not None:
+        told = all_own[number] if number < len(all_own) else None
+    elif person.result:
+        told = None
+    else:
+        status = Status.SKIPPED if person.was_cancelled else Status.DONE
+        kind = AnnotatorKind.GOLD if person.ground_truth else AnnotatorKind.PERSON
+        told = next((o for o in own if (o.status, o.kind) == (status, kind)), None)
+    if told in own:
+        own.remove(told)
+        return told
+    return None
 
 
 def _item(task: ExportedTask, field: str, row: FileRow, options: ReadOptions) -> Item:
@@ -175,22 +278,24 @@ def _item(task: ExportedTask, field: str, row: FileRow, options: ReadOptions) ->
         raise InputError(
             "there is no text to label", field=f"data.{field}", found=answer, expected="a text"
         )
-    other_fields = [key for key in task.data if key != field]
+    other_fields = [key for key in task.data if key not in (field, OWN, SHOWN)]
     mapping = {name: key for name, key in (options.columns or {}).items() if name != "answer"}
     names = map_columns(other_fields, mapping, needed=None)
     names.pop("answer", None)
     names.pop("spans", None)
     names.pop("messages", None)
+    names.pop("reference", None)
+    names.pop("model", None)
     data = {name: task.data[column] for name, column in names.items()}
     meta = data_meta if isinstance(data_meta := task.data.get("meta"), dict) else {}
-    used = {field, *names.values(), *(["meta"] if meta else [])}
+    used = {field, OWN, SHOWN, *names.values(), *(["meta"] if meta else [])}
     other_data = {key: value for key, value in task.data.items() if key not in used}
     return Item(
         id=text_of(data.get("id")) or f"task-{_extra(task).get('id', row.line)}",
         lang=language(text_of(data.get("lang"))),
         question=text_of(data.get("question")) or "",
         answer=answer,
-        passages=passages_of(data.get("passages"), f"data.{names.get('passages')}"),
+        passages=passages_in(data.get("passages"), f"data.{names.get('passages')}"),
         meta={**meta, **other_data, **({"task": _extra(task)} if task.model_extra else {})},
     )
 
@@ -230,7 +335,9 @@ class _Survey:
             return
         if not self.data:
             self.data = task.data
-            self.texts = [key for key, value in task.data.items() if isinstance(value, str)]
+            self.texts = [
+                key for key, value in task.data.items() if isinstance(value, str) and key != SHOWN
+            ]
         places = list(task.places())
         self._named |= {name for name, _ in places}
         quoting = [place for _, place in places if place.quoted is not None]

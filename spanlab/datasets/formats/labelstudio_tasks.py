@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from spanlab.datasets.quotes import RegionPlace
-from spanlab.schema import Probability, Response
+from spanlab.schema import AnnotatorKind, Response, Status
 
 _UNNAMED = "annotator"
+OWN: Final = "spanlab"  # the field of data that is ours
+SHOWN: Final = "context_shown"  # … and the one with the passages as people see them
+_OWN_ID = re.compile(r"(\d+)-")  # of a region of ours: the annotation's number, then its own
 
 
 class _OpenModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
+
+
+def _listed(value: object) -> object:
+    return () if value is None else value
+
+
+Score = Annotated[float, Field(ge=0, le=100)] | None  # a probability, or percent
 
 
 class TaskRegion(_OpenModel):
@@ -24,7 +45,7 @@ class TaskRegion(_OpenModel):
     from_name: str | None = None
     to_name: str | None = None
     type: str = ""
-    score: Probability | None = None
+    score: Score = None
     meta: dict[str, JsonValue] | None = None
 
     def place(self, field: str) -> RegionPlace | None:
@@ -61,7 +82,12 @@ class TaskRegion(_OpenModel):
 class TaskResult(_OpenModel):
     """The regions and responses of one person or model."""
 
-    result: tuple[TaskRegion, ...] = ()
+    result: Annotated[tuple[TaskRegion, ...], BeforeValidator(_listed)] = ()
+
+    def number(self) -> int | None:
+        """Return which annotation of our own export this was, counted from 0; None for others."""
+        ids = (_OWN_ID.match(str(region.id)) for region in self.result)
+        return next((int(own[1]) for own in ids if own), None)
 
 
 class TaskAnnotation(TaskResult):
@@ -70,6 +96,7 @@ class TaskAnnotation(TaskResult):
     completed_by: int | str | dict[str, JsonValue] | None = None
     created_username: str | None = None
     was_cancelled: bool = False
+    ground_truth: bool = False
 
     def name(self) -> str:
         """Return the e-mail address, the name or else the number of the person."""
@@ -85,7 +112,19 @@ class PredictionResult(TaskResult):
     """What a model marked in a task."""
 
     model_version: str | None = None
-    score: Probability | None = None
+    score: Score = None
+
+
+class OwnAnnotation(_OpenModel):
+    """What our own export says of an annotation that Label Studio has no place for."""
+
+    name: str
+    kind: AnnotatorKind
+    status: Status
+    note: str | None = None
+
+
+_OWN: TypeAdapter[tuple[OwnAnnotation, ...]] = TypeAdapter(tuple[OwnAnnotation, ...])
 
 
 class ExportedTask(_OpenModel):
@@ -94,6 +133,32 @@ class ExportedTask(_OpenModel):
     data: dict[str, JsonValue]
     annotations: tuple[TaskAnnotation, ...] = ()
     predictions: tuple[PredictionResult, ...] = ()
+    only_numbered: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_one_form(cls, task: Any) -> Any:
+        """Read old exports' ``completions``, and count what is only a number in the database."""
+        if not isinstance(task, dict):
+            return task
+        task = {name: value for name, value in task.items() if value is not None}
+        if "completions" in task and not task.get("annotations"):
+            task["annotations"] = task.pop("completions")
+        n_numbers = 0
+        for name in ("annotations", "predictions"):
+            listed = task.get(name)
+            if isinstance(listed, list):
+                task[name] = [each for each in listed if not isinstance(each, int)]
+                n_numbers += len(listed) - len(task[name])
+        return {**task, "only_numbered": n_numbers} if n_numbers else task
+
+    def own(self) -> tuple[OwnAnnotation, ...]:
+        """Return what our own export says of its annotations, in their order; () for others."""
+        told = self.data.get(OWN)
+        try:
+            return _OWN.validate_python(told) if told is not None else ()
+        except ValidationError:
+            return ()
 
     def places(self) -> Iterator[tuple[str | None, RegionPlace]]:
         """Yield the name of the labelled text and the place of each region."""

@@ -6,6 +6,8 @@ answers becomes ``choices``, ``rating`` (scales from 1), ``number`` (other scale
 of the region or of the task. The configuration that these tasks are made for:
 
     <View>
+      <Text name="question" value="$question"/>
+      <Text name="context" value="$context_shown"/>
       <Text name="answer" value="$answer"/>
       <Labels name="label" toName="answer"><Label value="unsupported"/></Labels>
       <Header value="How severe is it?"/>
@@ -14,7 +16,9 @@ of the region or of the task. The configuration that these tasks are made for:
       <Rating name="fluency" toName="answer" maxRating="5"/>
     </View>
 
-A header gives the control after it its title; the titles of a scale's ends have no place there.
+``context_shown`` holds the passages as people see them, ``spanlab`` who an annotation is by and its
+note, which come back with an export. A header gives the control after it its title; the titles of a
+scale's ends have no place there.
 
 Label Studio has no place for rejected suggestions, claims, evidence and hard labels, nor for
 "failed" and "not annotated": those annotations are left out, because an empty one would say that
@@ -30,6 +34,7 @@ from xml.etree import ElementTree as ET
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
+from spanlab.datasets.formats.labelstudio_tasks import OWN, SHOWN
 from spanlab.datasets.reader import check_meta
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import (
@@ -75,15 +80,30 @@ def _task(record: Record, settings: DatasetSettings) -> dict[str, Any]:
             annotations.append(_person(annotation, index, settings))
         elif annotation.status is Status.DONE:
             predictions.append(_model(annotation, index, settings))
-    return {"data": _data(record.item), "annotations": annotations, "predictions": predictions}
+    data = _data(record.item)
+    if record.annotations:
+        data[OWN] = [_own(annotation) for annotation in record.annotations]
+    return {"data": data, "annotations": annotations, "predictions": predictions}
+
+
+def _own(annotation: Annotation) -> dict[str, Any]:
+    """Return what Label Studio has no place for, and forgets: who it is by, and its note."""
+    fields = {"name": annotation.annotator, "kind": annotation.kind, "status": annotation.status}
+    return fields if annotation.note is None else {**fields, "note": annotation.note}
 
 
 def _data(item: Item) -> dict[str, Any]:
-    data: dict[str, Any] = {"id": item.id, "answer": item.answer}
+    data: dict[str, Any] = {
+        "id": item.id,
+        "answer": item.answer,
+        "question": item.question,
+        SHOWN: "\n\n".join(
+            f"{passage.title}\n{passage.text}" if passage.title else passage.text
+            for passage in item.passages
+        ),
+    }
     if item.lang != UNDETERMINED:
         data["lang"] = item.lang
-    if item.question:
-        data["question"] = item.question
     if item.passages:
         data["passages"] = [passage.model_dump(exclude_none=True) for passage in item.passages]
     if item.meta:
@@ -182,6 +202,8 @@ def labeling_config(settings: DatasetSettings, labels: Iterable[str] = ()) -> st
         labels: others that spans of it have.
     """
     view = ET.Element("View")
+    for name, value in (("question", "$question"), ("context", f"${SHOWN}")):
+        ET.SubElement(view, "Text", name=name, value=value)
     ET.SubElement(view, "Text", name="answer", value="$answer")
     marks = ET.SubElement(view, "Labels", name="label", toName="answer")
     for name in dict.fromkeys((*(label.name for label in settings.labels), *labels, LABEL)):
