@@ -238,7 +238,7 @@ def export(
     """
     from spanlab.cli import console
     from spanlab.datasets import format_of
-    from spanlab.datasets.reader import GROUP
+    from spanlab.datasets.registry import GROUP
     from spanlab.inbound import offered
     from spanlab.storage import Store
     from spanlab.workflows.datasets import summary_of

@@ -96,11 +96,11 @@ def import_command(
         finally:
             if left_out.count:
                 console.say(f"left out {counted(left_out.count, 'bad record')}; see {target}")
-    if told := describe_fields(done.fields):
-        console.say(f"fields: {told}")
     for warning in done.warnings:
         console.say(warning)
     console.say(f"imported {counted(done.items, 'item')} into {dataset!r}")
+    if told := describe_fields(done.fields):
+        console.say(f"fields: {told}")
     _warn(done.missing)
 
 

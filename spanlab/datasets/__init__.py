@@ -19,10 +19,10 @@ Readers stream. An error names file, line, field, what was found and what would 
 """
 
 from spanlab.datasets.detect import detect
+from spanlab.datasets.formats import FORMATS
 from spanlab.datasets.formats.jsonl import dumps
 from spanlab.datasets.read_options import ReadOptions, RejectedRecord
 from spanlab.datasets.readers import (
-    FORMATS,
     PlacedRecord,
     read,
     read_placed,

@@ -12,57 +12,12 @@ from pydantic_core import from_json
 
 from spanlab.datasets.containers import check_utf8, is_workbook
 from spanlab.datasets.files import InputFile
-from spanlab.datasets.formats import labelstudio_rows, summaries
+from spanlab.datasets.formats.jsonl import SpanlabReader
 from spanlab.datasets.json_rows import first_objects, is_single, names_in, printed_objects
+from spanlab.datasets.registry import formats, reader_of
 from spanlab.errors import InputError
 
-# A JSON format is recognised by fields that its records have and those of the others lack.
-SIGNATURES: dict[str, tuple[frozenset[str], ...]] = {
-    "spanlab": (frozenset({"id", "answer"}), frozenset({"process", "node"})),
-    "mushroom": (
-        frozenset({"id", "model_output_text"}),
-        frozenset({"id", "soft_labels"}),
-        frozenset({"id", "hard_labels"}),
-    ),
-    "ragtruth": (frozenset({"response", "source_id"}),),
-    "faithbench": (frozenset({"samples"}),),
-    "claims": (
-        frozenset({"claim", "label"}),
-        frozenset({"claim", "verdict"}),
-        frozenset({"claim", "cited_doc_ids"}),
-        frozenset({"prompt", "response", "claims"}),
-    ),
-    "averitec": (frozenset({"claim_id", "claim", "pred_label"}),),
-    "multihop": (
-        frozenset({"question", "context", "supporting_facts"}),
-        frozenset({"question", "paragraphs", "question_decomposition"}),
-        frozenset({"question", "paragraphs", "answerable"}),
-        frozenset({"question", "retrieved_passages"}),
-    ),
-    "labelstudio": (
-        frozenset({"data", "annotations"}),
-        frozenset({"data", "predictions"}),
-        frozenset({"data", "id"}),
-        frozenset({"data", "completions"}),
-        labelstudio_rows.KEYS,
-    ),
-    "summaries": (frozenset({"summaries_dict", "final_summary"}),),
-    "traces": (
-        frozenset({"resourceSpans"}),
-        frozenset({"resource_spans"}),
-        frozenset({"context", "attributes"}),
-        frozenset({"traceId", "type", "input", "output"}),
-        frozenset({"trace_id", "type", "input", "output"}),
-        frozenset({"trace", "observations"}),
-        frozenset({"id", "input", "output", "observations"}),
-    ),
-}
-TABLES = ("csv", "workbook", "parquet", "arrow")
-_TABLES_OF = ("claims", "labelstudio")  # formats that are written as CSV, too
-MAPPED = ("json", *TABLES, "labelstudio")  # their columns, or data fields, have no fixed names
-_OURS = frozenset({"id", "lang", "question", "answer", "passages", "process", "retrievals", "meta"})
-_OURS_ALONE = frozenset({"annotations", "process", "retrievals"})
-
+_OWN = "spanlab"
 _HINTS = (
     (
         frozenset({"source_id", "source_info"}),
@@ -70,7 +25,6 @@ _HINTS = (
         "its response.jsonl, with source_info.jsonl beside it",
     ),
 )
-_SINGLE = {"labelstudio": ("data",), "traces": ("context", "attributes")}  # no lists in theirs
 _PARQUET = b"PAR1"
 _ARROW_SUFFIX = ".arrow"
 _PRINTED = 10_000  # lines and objects among which the first printed one is looked for
@@ -100,21 +54,14 @@ def detect(path: Path, name: str | None = None, encoding: str | None = None) -> 
     if not records:
         check_utf8(head, file.name)
     if head.lstrip()[:1] in (b"{", b"[") or any(records):
-        values = records or _first_value(file)
-        # BooookScore's files have an entry for every book.
-        inner = [
-            inner_value
-            for value in values[:1]
-            for inner_value in value.values()
-            if isinstance(inner_value, dict)
-        ]
-        books = [book for book in inner[:1] if summaries.LEVELS in book]
-        return _json_format(books or values, file)
-    if any(_has_fields_of(line, "traces") for line in _read_printed(file)):
-        return "traces"  # between lines of a log
+        return _json_format(records or _first_value(file), file)
+    for printed in _read_printed(file):  # between lines of a log
+        if names := _formats_of(printed):
+            return names[0]
     if file.name.lower().endswith(_CSV_SUFFIXES) or _looks_like_table(head):
         columns = frozenset(re.split(r'[,;\t|"]+', head.decode(errors="replace").splitlines()[0]))
-        named = (name for name in _TABLES_OF if any(s <= columns for s in SIGNATURES[name]))
+        cells = dict.fromkeys(columns)
+        named = (name for name in _formats_of(cells) if reader_of(name).in_tables)
         return next(named, "csv")
     raise _unknown(file, f"it begins {head[:60].decode(errors='replace')!r}")
 
@@ -172,12 +119,9 @@ def _read_printed(file: InputFile) -> Iterator[dict[str, object]]:
 def _json_format(records: list[dict[str, object]], file: InputFile) -> str:
     for record in records:
         keys = frozenset(record)
-        names = [name for name in SIGNATURES if _has_fields_of(record, name)]
-        foreign = not keys <= _OURS and not keys & _OURS_ALONE
-        if names == ["spanlab"] and (foreign or isinstance(record.get("meta"), str)):
-            return "json"  # fields of somebody else's beside ours; or ours as Hugging Face has them
-        if names == ["spanlab", "multihop"]:
-            return "multihop"  # MuSiQue's questions have an id and an answer
+        names = _formats_of(record)
+        if names == [_OWN] and SpanlabReader.is_somebody_elses(record):
+            return "json"
         if len(names) == 1:
             return names[0]
         if names:
@@ -195,17 +139,11 @@ def _json_format(records: list[dict[str, object]], file: InputFile) -> str:
     return "json"
 
 
-def _has_fields_of(record: Mapping[str, object], name: str) -> bool:
-    """Say whether a record has the fields of a format, and no list of other things in them."""
-    if any(isinstance(record.get(field), list) for field in _SINGLE.get(name, ())):
-        return False
-    samples = record.get("samples")
-    first_sample = (
-        samples[0] if name == "faithbench" and isinstance(samples, list) and samples else None
-    )
-    if isinstance(first_sample, dict) and not first_sample.keys() & {"sample_id", "annotations"}:
-        return False
-    return any(signature <= record.keys() for signature in SIGNATURES[name])
+def _formats_of(record: Mapping[str, object]) -> list[str]:
+    """Return the formats whose fields a record has, without those that others go before."""
+    recognised = [name for name in formats() if reader_of(name).recognises(record)]
+    hidden = frozenset[str]().union(*(reader_of(name).before for name in recognised))
+    return [name for name in recognised if name not in hidden]
 
 
 def _looks_like_table(head: bytes) -> bool:
@@ -216,7 +154,8 @@ def _looks_like_table(head: bytes) -> bool:
 def _unknown(file: InputFile, beginning: str) -> InputError:
     looked_for = "; ".join(
         f"{name}: {' or '.join(' + '.join(sorted(signature)) for signature in signatures)}"
-        for name, signatures in SIGNATURES.items()
+        for name in formats()
+        if (signatures := reader_of(name).signatures)
     )
     return InputError(
         "the format is not recognised",

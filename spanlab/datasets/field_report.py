@@ -43,9 +43,9 @@ class FieldReport:
             raw = from_json(row.beginning)
         except ValueError:
             return
-        if isinstance(raw, dict):
-            traces = _traces_of(record)
-            for path, value in _leaves(raw, ""):
+        traces = _traces_of(record)
+        for source in raw if isinstance(raw, list) else [raw]:  # several make a record in some
+            for path, value in _leaves(source, ""):
                 known = _field_at(path, fields)
                 self._became.setdefault(path, {})[known or _kind_of(path, value, traces)] = None
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
+from spanlab.datasets.formats import FORMATS
 from spanlab.errors import UsageError
 from spanlab.options import OptionModel, option
 from spanlab.schema import Question, Response
@@ -87,22 +88,7 @@ def _warn(message: str) -> None:
 
 FORMAT_TITLES = {
     "auto": "Detect automatically",
-    "spanlab": "spanlab JSONL",
-    "mushroom": "Mu-SHROOM",
-    "ragtruth": "RAGTruth",
-    "faithbench": "FaithBench",
-    "labelstudio": "Label Studio",
-    "claims": "Claims with labels (AVeriTeC)",
-    "averitec": "AVeriTeC predictions",
-    "multihop": "Questions of HotpotQA, 2WikiMultihopQA or MuSiQue",
-    "graphrag": "GraphRAG's output, with queries.jsonl",
-    "summaries": "Hierarchical summaries (BooookScore)",
-    "traces": "OpenTelemetry traces",
-    "json": "JSON or JSON Lines of other fields",
-    "csv": "CSV",
-    "workbook": "Excel workbook",
-    "parquet": "Parquet",
-    "arrow": "Arrow (Hugging Face datasets)",
+    **{name: entry.title for name, entry in FORMATS.items()},
 }
 
 
@@ -133,6 +119,8 @@ class ReadOptions(OptionModel):
         on_reject: called with each record that is wrong, and reading goes on; None is strict, the
             first wrong record raises ``InputError``.
         on_response: called with each response to something that a dataset may ask.
+        on_questions: called with what a file says that its dataset asks: ``attributes`` of spans,
+            ``questions`` on answers.
         on_fields: called once a file with its name and what each field of it became (the answer,
             passages, meta, …, or "left out"), by their names or paths.
         name: what to call the file in messages, such as the name of an upload.
@@ -198,6 +186,9 @@ class ReadOptions(OptionModel):
     on_reject: SkipJsonSchema[Callable[[RejectedRecord], None] | None] = Field(None, exclude=True)
     on_response: SkipJsonSchema[Callable[[ControlResponse], None] | None] = Field(
         None, exclude=True
+    )
+    on_questions: SkipJsonSchema[Callable[[Mapping[str, tuple[Question, ...]]], None]] = Field(
+        lambda _: None, exclude=True
     )
     on_fields: SkipJsonSchema[Callable[[str, Mapping[str, str]], None]] = Field(
         lambda *_: None, exclude=True

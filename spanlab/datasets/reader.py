@@ -10,7 +10,7 @@ import tokenize
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     BaseModel,
@@ -29,13 +29,31 @@ from spanlab.schema import UNDETERMINED, Item, Passage, Record
 
 
 class FormatReader(ABC):
-    """Reads one file of a format; by default a row is a line, and nothing is left out."""
+    """Reads one file of a format; by default a row is a line, and nothing is left out.
 
-    reads_folders = False
+    Attributes:
+        signatures: fields that records of the format have, and those of other formats lack: all of
+            one of these sets.
+        in_tables: whether a table with these columns is of the format, too.
+        before: formats whose records may have these fields among theirs.
+        maps_columns: whether its columns, or data fields, have no fixed names.
+        reads_folders: whether a folder may be read.
+    """
+
+    signatures: ClassVar[tuple[frozenset[str], ...]] = ()
+    in_tables: ClassVar[bool] = False
+    before: ClassVar[frozenset[str]] = frozenset()
+    maps_columns: ClassVar[bool] = False
+    reads_folders: ClassVar[bool] = False
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         self._file = file
         self._options = options
+
+    @classmethod
+    def recognises(cls, record: Mapping[str, object]) -> bool:
+        """Say whether a record, the first of a file, has the fields of the format."""
+        return any(signature <= record.keys() for signature in cls.signatures)
 
     def rows(self) -> Iterator[FileRow]:
         """Yield what the file holds.
@@ -56,8 +74,6 @@ class FormatReader(ABC):
         except ValidationError as error:
             raise self._problem(error) from None
 
-    repeats_ids = False  # whether one id for two records is usual in its files
-
     def finish(self) -> None:  # noqa: B027 - most formats leave nothing out
         """Say what was read otherwise than it stands, once the file is read."""
 
@@ -77,12 +93,9 @@ class FormatReader(ABC):
         return input_error(error)
 
 
-GROUP = "spanlab.formats"  # of entry points; each is a ``FormatEntry``
-
-
 @dataclass(frozen=True)
 class FormatEntry:
-    """A format that a package brings.
+    """A format that a package brings; files are known by what its reader recognises.
 
     Args:
         reader: a ``FormatReader``; None for what is only written.

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple
 
 from spanlab.datasets.contexts import ContextFiles
-from spanlab.datasets.detect import MAPPED, detect
+from spanlab.datasets.detect import detect
 from spanlab.datasets.field_report import FieldReport
 from spanlab.datasets.files import InputFile
 from spanlab.datasets.read_options import ReadOptions, RejectedRecord
-from spanlab.datasets.reader import GROUP, FormatReader, NoAnswer
+from spanlab.datasets.reader import FormatReader, NoAnswer
+from spanlab.datasets.registry import formats, reader_of
 from spanlab.errors import InputError, UsageError
 from spanlab.figures import counted
-from spanlab.inbound import brought, offered
 from spanlab.schema import Record
 
 if TYPE_CHECKING:
@@ -28,33 +27,6 @@ class PlacedRecord(NamedTuple):
     record: Record
     line: int
     unit: str = "line"
-
-
-# Only the format that a file has is imported.
-READERS = {
-    "spanlab": "spanlab.datasets.formats.jsonl:SpanlabReader",
-    "mushroom": "spanlab.datasets.formats.mushroom:MushroomReader",
-    "ragtruth": "spanlab.datasets.formats.ragtruth:RagTruthReader",
-    "faithbench": "spanlab.datasets.formats.faithbench:FaithBenchReader",
-    "labelstudio": "spanlab.datasets.formats.labelstudio_reader:LabelStudioReader",
-    "claims": "spanlab.datasets.formats.claims:ClaimsReader",
-    "averitec": "spanlab.datasets.formats.averitec:AveritecReader",
-    "multihop": "spanlab.datasets.formats.multihop:MultihopReader",
-    "graphrag": "spanlab.datasets.formats.graphrag:GraphRagReader",
-    "summaries": "spanlab.datasets.formats.summaries:SummariesReader",
-    "traces": "spanlab.datasets.formats.traces:TraceReader",
-    "csv": "spanlab.datasets.formats.csv_table:CsvReader",
-    "workbook": "spanlab.datasets.formats.workbook:WorkbookReader",
-    "parquet": "spanlab.datasets.parquet:ParquetReader",
-    "arrow": "spanlab.datasets.arrow:ArrowReader",
-    "json": "spanlab.datasets.formats.json_table:JsonReader",
-}
-FORMATS = tuple(READERS)
-
-
-def formats() -> tuple[str, ...]:
-    """Return the names of all formats that may be read, those of installed packages last."""
-    return (*READERS, *(name for name in offered(GROUP) if name not in READERS))
 
 
 def read(path: Path, options: ReadOptions | None = None) -> Iterator[Record]:
@@ -117,21 +89,16 @@ def _make_reader(file: InputFile, options: ReadOptions) -> FormatReader:
         name = detect(file.path, options.name, options.encoding)
     if options.columns and options.format == "auto" and name == "claims":
         name = "csv"  # whoever maps its columns knows it for another table
-    if name not in READERS and name not in formats():
-        raise UsageError(f"no format {name!r}; known are auto, {', '.join(formats())}")
+    make = reader_of(name)
     if options.records is not None and name != "json":
         raise UsageError(
             f"{file.name} is {name}, which has no lists of records to choose from; json has"
         )
-    if options.columns and name not in MAPPED:
+    if options.columns and not make.maps_columns:
+        mapped = [other for other in formats() if reader_of(other).maps_columns]
         raise UsageError(
-            f"{file.name} is {name}, which has no columns to map; {', '.join(MAPPED)} have"
+            f"{file.name} is {name}, which has no columns to map; {', '.join(mapped)} have"
         )
-    make: type[FormatReader] | None = (
-        resolve_name(READERS[name]) if name in READERS else brought(GROUP, name, "format").reader
-    )
-    if make is None:
-        raise UsageError(f"format {name!r} of {offered(GROUP)[name].value} cannot be read")
     return make(file, options)
 
 

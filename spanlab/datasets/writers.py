@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple
 from spanlab.datasets.files import replacing
 from spanlab.datasets.formats import jsonl
 from spanlab.datasets.formats.node_lines import node_lines
-from spanlab.datasets.reader import GROUP
+from spanlab.datasets.registry import GROUP
 from spanlab.datasets.scoring import AnnotatorChooser
 from spanlab.errors import UsageError
 from spanlab.inbound import brought, offered
@@ -143,8 +143,10 @@ def _select_annotator(records: Iterable[Record], annotator: str | None) -> Itera
 
 
 def _spanlab(
-    records: Iterable[Record], annotator: str | None, _: DatasetSettings
+    records: Iterable[Record], annotator: str | None, settings: DatasetSettings
 ) -> Iterator[bytes]:
+    if settings.attributes or settings.questions:
+        yield _Preamble(jsonl.questions_line(settings))
     written_ids: set[str] = set()
     for record in _select_annotator(records, annotator):
         process = record.item.process

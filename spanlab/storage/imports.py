@@ -27,7 +27,7 @@ from spanlab.storage.queue_values import (
 from spanlab.storage.staging import publish, stage
 from spanlab.storage.tables import annotated, items, queue_values
 
-OnTaken = Callable[[int, Record], None]
+OnTaken = Callable[[int, Record], Record | None]
 
 _ITEMS = 1024  # per transaction: a reviewer's write waits for one at most …
 _CHARACTERS = 8_000_000  # … and fewer if they are long
@@ -60,8 +60,8 @@ def import_records(
         records: in the order that the dataset keeps; read as a stream.
         on_progress: called now and then with the number of records so far.
         on_taken: called with the 0-based number of each record whose id stands before it in the
-            import or in the dataset, and the record; if it returns, the record is left out. None
-            raises.
+            import or in the dataset, and the record; returns it under another id, and is asked
+            again while that is taken, too, or None to leave it out. None raises.
 
     Returns:
         The number of records stored, 0 if there were none (the dataset is there then, and empty).
@@ -137,12 +137,24 @@ class _RunningImport:
             stored = set(connection.execute(query, parameters).scalars())
         for record in records:
             item_id = record.item.id
+            new: Record | None = record
             if item_id in stored or item_id in unwritten[0] or item_id in unwritten[1]:
-                on_taken(self._n_drawn, record)
-            else:
-                yield record
-                stored.add(item_id)
+                new = on_taken(self._n_drawn, record)
+                while new is not None and self._is_taken(new.item.id, stored):
+                    new = on_taken(self._n_drawn, new)
+            if new is not None:
+                yield new
+                stored.add(new.item.id)
             self._n_drawn += 1
+
+    def _is_taken(self, item_id: str, stored: set[str]) -> bool:
+        """Say whether an id that a record got instead of its own is taken, too."""
+        if item_id in stored or item_id in self._before.ids or item_id in self._batch.ids:
+            return True
+        with self._database.reading() as connection:
+            query = _STORED_IDS[connection.dialect.name]
+            parameters = {"dataset": self._dataset.id, "ids": json.dumps([item_id])}
+            return connection.execute(query, parameters).scalars().first() is not None
 
     def add(self, record: Record) -> None:
         """Take ``record`` into the batch."""

@@ -210,7 +210,7 @@ class Store:
         dataset: str,
         records: Iterable[Record],
         on_progress: Callable[[int], None] | None = None,
-        on_taken: Callable[[int, Record], None] | None = None,
+        on_taken: Callable[[int, Record], Record | None] | None = None,
     ) -> int:
         """Append new records to a dataset, all or nothing; see ``imports.import_records``."""
         if not self.actor.may(Permission.ADMINISTER):  # who alone makes new datasets

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from array import array
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from spanlab.datasets import ReadOptions, RejectedRecord, dumps, read_placed
 from spanlab.datasets.field_report import LEFT_OUT
@@ -30,6 +31,7 @@ DATASET = "samples"
 _SAMPLES = Path(__file__).resolve().parents[1] / "samples.jsonl"
 _PERSONS = ("synthetic-annotator-1", "synthetic-annotator-2", "synthetic-annotator-3")
 _VOTE = "vote"
+_SHOWN_IDS = 3  # that are named in a remark
 
 
 def prepare_samples(store: Store, on_progress: Callable[[int], None] | None = None) -> None:
@@ -66,6 +68,13 @@ class ImportOptions(ReadOptions):
         "and written to a file with reasons.",
         flags="--skip-bad/--strict",
         titles={"false": "Import nothing", "true": "Leave it out"},
+    )
+    same_ids: Literal["refuse", "number"] = option(
+        "refuse",
+        title="If two records have one id",
+        help="Nothing is imported, or a number is put behind the id. Answers of several models to "
+        "one question get the model's name behind it in any case.",
+        titles={"refuse": "Import nothing", "number": "Number them"},
     )
     system: str | None = option(
         None,
@@ -113,6 +122,8 @@ class _ImportLog:
     n_rejects: int = 0
     first: str = ""  # reason of a reject
     fields: dict[str, str] = field(default_factory=dict)
+
+    asked: dict[str, Any] = field(default_factory=dict)  # questions that the files bring
 
     def keep_fields(self, _: str, fields: Mapping[str, str]) -> None:
         """Keep what the fields of a file became; files of one import are mostly alike."""
@@ -176,32 +187,40 @@ def import_files(
         "on_reject": on_reject,
         "on_response": tally.add,
         "on_fields": log.keep_fields,
+        "on_questions": log.asked.update,
     }
     chosen = import_options.model_copy(update=callbacks)
     places = _RecordPositions(files, chosen)
 
-    def on_taken(index: int, record: Record) -> None:
+    other_ids = _OtherIds(numbered=import_options.same_ids == "number")
+
+    def on_taken(index: int, record: Record) -> Record | None:
+        if (renamed := other_ids.next(index, record)) is not None:
+            return renamed
         file, line, unit = places.of(index)
         error = InputError(
             "this id occurs twice in the import, or in the dataset already",
             field="id",
-            found=record.item.id,
-            expected=f"ids that are new to the dataset {dataset!r}",
+            found=other_ids.first_id(index, record),
+            expected=f"ids that are new to the dataset {dataset!r}; --same-ids number puts a "
+            "number behind those that are not, --skip-bad leaves their records out",
         ).at(file=file, line=line, unit=unit)
         if on_reject is None:
             raise error
         on_reject(RejectedRecord(file, line, str(error), dumps(record).decode().rstrip("\n")))
+        return None
 
     records = _require_records(places.records(), log)
     with rarely_collected():
         count = store.import_records(dataset, records, on_progress, on_taken)
     shown_questions, unclear = tally.questions()
-    _set_questions(store, dataset, questions or shown_questions, log)
+    _set_questions(store, dataset, questions or log.asked or shown_questions, log)
     if unclear and not questions:
         log.warnings.append(
             f"its responses do not show what these ask: {', '.join(unclear)}; the labelling "
             f"configuration does: spanlab datasets {dataset} --questions FILE"
         )
+    log.warnings += other_ids.remarks()
     missing = without_passages(min(places.without_passages, count), count)
     return ImportResult(count, tuple(log.warnings), tuple(log.rejects), missing, log.fields)
 
@@ -235,6 +254,50 @@ def _require_records(records: Iterator[Record], log: _ImportLog) -> Iterator[Rec
     if first is not None:
         yield first
         yield from records
+
+
+class _OtherIds:
+    """Ids for records whose own is taken: with the model's name, or a number, behind it."""
+
+    def __init__(self, *, numbered: bool) -> None:
+        self._numbered = numbered
+        self._last = (-1, "")  # the record that is being named, and its own id
+        self._counts: Counter[str] = Counter()
+        self._first: list[str] = []  # examples of new ids
+        self._n = 0
+
+    def first_id(self, index: int, record: Record) -> str:
+        """Return the id that a record came with, whatever it is called by now."""
+        return self._last[1] if self._last[0] == index else record.item.id
+
+    def next(self, index: int, record: Record) -> Record | None:
+        """Return a record under the next id that may be free; None if there is none."""
+        is_first = self._last[0] != index
+        own = self.first_id(index, record)
+        self._last = (index, own)
+        model = record.item.meta.get("model")
+        if is_first and isinstance(model, str) and not self._numbered:
+            name = f"{own}-{model}"
+        elif self._numbered:
+            self._counts[own] += 1
+            name = f"{own}-{self._counts[own] + 1}"
+        else:
+            return None
+        if is_first:
+            self._n += 1
+            self._first += [name] if len(self._first) < _SHOWN_IDS else []
+        return record.model_copy(update={"item": record.item.model_copy(update={"id": name})})
+
+    def remarks(self) -> list[str]:
+        """Return what to say of the records that got another id."""
+        if not self._n:
+            return []
+        more = ", …" if self._n > len(self._first) else ""
+        return [
+            f"{counted(self._n, 'item')} had the id of another and got "
+            f"{'a number' if self._numbered else 'the model'} behind it: "
+            f"{', '.join(self._first)}{more}"
+        ]
 
 
 class _RecordPosition(NamedTuple):

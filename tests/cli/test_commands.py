@@ -199,7 +199,7 @@ def test_a_reader_that_has_seen_enough_is_no_failure(
         ),
         pytest.param(
             ["import", "items.jsonl", "--dataset", "d", "--column", "id=key"], 2,
-            "items.jsonl is spanlab, which has no columns to map; json, csv, parquet",
+            "items.jsonl is spanlab, which has no columns to map; labelstudio, json, csv",
             id="column-of-no-table",
         ),
     ],

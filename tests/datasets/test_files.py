@@ -11,7 +11,6 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from pkgutil import resolve_name
 
 import pytest
 
@@ -19,7 +18,7 @@ import spanlab
 from spanlab.datasets import FORMATS, WRITABLE, ReadOptions, detect, read, write
 from spanlab.datasets.files import replacing
 from spanlab.datasets.reader import FormatReader
-from spanlab.datasets.readers import READERS
+from spanlab.datasets.registry import reader_of
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import Item, Record
 
@@ -126,7 +125,7 @@ def test_an_unknown_format_is_a_usage_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_names_its_reader(name: str) -> None:
-    assert issubclass(resolve_name(READERS[name]), FormatReader)
+    assert issubclass(reader_of(name), FormatReader)
 
 
 def records(n: int) -> Iterator[Record]:

@@ -60,6 +60,8 @@ class _PredictedClaim(BaseModel):
 class AveritecReader(FormatReader):
     """Reads predictions: the claim is the answer, its pairs are the trace of the verdict."""
 
+    signatures = (frozenset(("claim_id", "claim", "pred_label")),)
+
     def _record(self, row: FileRow) -> Record:
         line = _PredictedClaim.model_validate_json(row.raw)
         verdict = verdict_of(line.pred_label, field="pred_label")

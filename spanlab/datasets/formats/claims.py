@@ -130,6 +130,14 @@ class _ClaimTable(CsvReader):
 class ClaimsReader(FormatReader):
     """Reads claims, one an item."""
 
+    signatures = (
+        frozenset(("claim", "label")),
+        frozenset(("claim", "verdict")),
+        frozenset(("claim", "cited_doc_ids")),
+        frozenset(("prompt", "response", "claims")),
+    )
+    in_tables = True
+
     def rows(self) -> Iterator[FileRow]:
         """Yield the claims."""
         is_table = self._file.head().lstrip()[:1] not in (b"{", b"[")

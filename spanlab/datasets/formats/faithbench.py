@@ -9,7 +9,7 @@ ones are kept, since they name their parents.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -61,6 +61,19 @@ class _SummarySample(BaseModel):
 
 class FaithBenchReader(reader.FormatReader):
     """Reads one batch. Item ids are "<file name>-<sample id>", as each batch counts from 0."""
+
+    signatures = (frozenset(("samples",)),)
+
+    @classmethod
+    def recognises(cls, record: Mapping[str, object]) -> bool:
+        """Say whether a file has samples that somebody annotated; others' are of other things."""
+        samples = record.get("samples")
+        first_sample = samples[0] if isinstance(samples, list) and samples else None
+        is_other = isinstance(first_sample, dict) and not first_sample.keys() & {
+            "sample_id",
+            "annotations",
+        }
+        return super().recognises(record) and not is_other
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)

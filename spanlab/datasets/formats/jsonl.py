@@ -20,6 +20,9 @@ One record per line. The item's fields stand at the top, its annotations in ``an
                       "trace": [{"kind": …, …}], "guidelines": …,
                       "responses": {name: value, …}}]}
 
+What a dataset asks its annotators stands before all, as {"asks": {"attributes": […], "questions":
+[…]}}, and an import makes it what the new dataset asks.
+
 A process that is large, or that several items came from, stands before them, node by node: see
 ``node_lines``.
 
@@ -34,7 +37,7 @@ something. ``hard`` absent and ``hard`` empty differ: "those above 0.5" and "non
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -55,9 +58,11 @@ from spanlab.errors import InputError
 from spanlab.schema import (
     Annotation,
     Claim,
+    DatasetSettings,
     Evidence,
     Item,
     Process,
+    Question,
     Record,
     SharedProcess,
     Span,
@@ -70,8 +75,25 @@ class _RecordLine(Item):
     annotations: tuple[Annotation, ...] = ()
 
 
+_OURS_ALONE = frozenset(("annotations", "process", "retrievals"))
+_ASKS = "asks"
+_FIELDS = frozenset(Item.model_fields) | _OURS_ALONE | {_ASKS}
+
+
 class SpanlabReader(reader.FormatReader):
     """Reads our own JSON Lines."""
+
+    signatures = (
+        frozenset(("id", "answer")),
+        frozenset(("process", "node")),
+        frozenset((_ASKS,)),
+    )
+
+    @staticmethod
+    def is_somebody_elses(record: Mapping[str, object]) -> bool:
+        """Say whether a record that has our fields is another's: more fields, or meta as a text."""
+        foreign = not record.keys() <= _FIELDS and not record.keys() & _OURS_ALONE
+        return foreign or isinstance(record.get("meta"), str)
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
@@ -79,7 +101,11 @@ class SpanlabReader(reader.FormatReader):
 
     def rows(self) -> Iterator[FileRow]:
         """Yield the lines of records; those of nodes are kept until their items come."""
-        return (row for row in self._file.rows() if not self._nodes.collect(row))
+        for row in self._file.rows():
+            if row.line == 1 and row.beginning.startswith(_ASKS_LINE):
+                self._options.on_questions(_questions(row, self._file.name))
+            elif not self._nodes.collect(row):
+                yield row
 
     def finish(self) -> None:
         """Say which processes no item came from."""
@@ -105,6 +131,32 @@ class SpanlabReader(reader.FormatReader):
             if (typed := _as_meant(row.raw)) is None:
                 raise error from None
             return loads(typed)
+
+
+_ASKS_LINE = b'{"asks":'
+
+
+def questions_line(settings: DatasetSettings) -> bytes:
+    """Return the line that says what a dataset asks of spans and answers."""
+    asked = settings.model_dump(include={"attributes", "questions"}, exclude_defaults=True)
+    return to_json({_ASKS: asked}) + b"\n"
+
+
+def _questions(row: FileRow, file: str) -> dict[str, tuple[Question, ...]]:
+    try:
+        line = _QuestionsLine.model_validate_json(row.raw)
+    except ValidationError as error:
+        raise input_error(error).at(file=file, line=row.line) from None
+    return {"attributes": line.asks.attributes, "questions": line.asks.questions}
+
+
+class _Asked(BaseModel):
+    attributes: tuple[Question, ...] = ()
+    questions: tuple[Question, ...] = ()
+
+
+class _QuestionsLine(BaseModel):
+    asks: _Asked
 
 
 def _as_meant(line: bytes) -> bytes | None:

@@ -71,6 +71,21 @@ class _MarkedRegion(NamedTuple):
 class LabelStudioReader(reader.FormatReader):
     """Reads an export, twice: which text was labelled shows only in all of it."""
 
+    signatures = (
+        frozenset(("data", "annotations")),
+        frozenset(("data", "predictions")),
+        frozenset(("data", "completions")),
+        frozenset(("data", "id")),
+        KEYS,
+    )
+    in_tables = True  # its short export
+    maps_columns = True
+
+    @classmethod
+    def recognises(cls, record: Mapping[str, object]) -> bool:
+        """Say whether a record is a task; a list in ``data`` is of other things."""
+        return super().recognises(record) and not isinstance(record.get("data"), list)
+
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
         self._answer = ""  # the field of data that was labelled

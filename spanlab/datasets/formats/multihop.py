@@ -64,6 +64,14 @@ class _QuestionLine(BaseModel):
 class MultihopReader(FormatReader):
     """Reads multi-hop questions."""
 
+    signatures = (
+        frozenset(("question", "context", "supporting_facts")),
+        frozenset(("question", "paragraphs", "question_decomposition")),
+        frozenset(("question", "paragraphs", "answerable")),
+        frozenset(("question", "retrieved_passages")),
+    )
+    before = frozenset(("spanlab",))  # MuSiQue's questions have an id and an answer
+
     def _record(self, row: FileRow) -> Record:
         line = _QuestionLine.model_validate_json(row.raw)
         name = line.id or line.hotpot_id or f"question-{row.line}"

@@ -61,6 +61,12 @@ class MushroomReader(reader.FormatReader):
     and is clipped; both are said once per file.
     """
 
+    signatures = (
+        frozenset(("id", "model_output_text")),
+        frozenset(("id", "soft_labels")),
+        frozenset(("id", "hard_labels")),
+    )
+
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
         self._empty: list[str] = []

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from pydantic_core import to_json
 
-from spanlab.datasets.cells import is_chat, is_message
+from spanlab.datasets.cells import is_chat, is_message, is_reply, text_of_reply
 from spanlab.datasets.reader import passages_of, text_of
 from spanlab.errors import InputError
 from spanlab.schema import storable
@@ -93,6 +93,8 @@ def _messages(value: Any) -> list[Any]:
     """Return the chat that a value is or holds; empty if there is none."""
     if is_message(value):
         return [value]
+    if is_reply(value):
+        return [{"role": "assistant", "content": text_of_reply(value)}]
     chat = value.get("messages") if isinstance(value, dict) else value
     return chat if isinstance(chat, list) and is_chat(chat) else []
 

@@ -81,6 +81,8 @@ class _SourceRow(BaseModel):
 class RagTruthReader(reader.FormatReader):
     """Reads responses; the sources are looked up on disk."""
 
+    signatures = (frozenset(("response", "source_id")),)
+
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
         path = options.sources or _default_sources(file.path)

@@ -11,7 +11,7 @@ summary counts as made from all of the level before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -36,6 +36,14 @@ class _BookSummary(BaseModel):
 
 class SummariesReader(reader.FormatReader):
     """Reads a file of books; an item is a book with its final summary."""
+
+    signatures = (frozenset((LEVELS, "final_summary")),)
+
+    @classmethod
+    def recognises(cls, record: Mapping[str, object]) -> bool:
+        """Say whether a file is a book, or has an entry for each of several."""
+        entries = (value for value in record.values() if isinstance(value, dict))
+        return super().recognises(record) or LEVELS in next(entries, {})
 
     def rows(self) -> Iterator[FileRow]:
         """Yield the books.

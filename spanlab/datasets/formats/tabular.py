@@ -81,6 +81,8 @@ class RecordLayout(NamedTuple):
 class MappedReader(reader.FormatReader):
     """Reads records whose columns are named by the user, or have common names."""
 
+    maps_columns = True
+
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
         self._stem = PurePath(file.name).name.split(".")[0]
@@ -174,7 +176,9 @@ class MappedReader(reader.FormatReader):
         if not passages and (apart := split_prompt(question)) is not None:
             question, passages = apart
             used -= {names.get("question", "")}
-        name = text_of(theirs.get("id")) or f"{self._stem}-{row.number}"
+        name = text_of(theirs.get("id"))
+        if name is None or name == names["id"]:  # its column's own name, as for want of another
+            name = f"{self._stem}-{row.number}"
         item = checked(
             Item(
                 id=f"{name}-{row.turn}" if row.turn else name,

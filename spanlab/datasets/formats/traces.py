@@ -61,6 +61,22 @@ class _TracedMessage(NamedTuple):
 class TraceReader(reader.FormatReader):
     """Reads the traces of a file, each with the number of the line on which it begins."""
 
+    signatures = (
+        frozenset(("resourceSpans",)),
+        frozenset(("resource_spans",)),
+        frozenset(("context", "attributes")),
+        frozenset(("traceId", "type", "input", "output")),
+        frozenset(("trace_id", "type", "input", "output")),
+        frozenset(("trace", "observations")),
+        frozenset(("id", "input", "output", "observations")),
+    )
+
+    @classmethod
+    def recognises(cls, record: Mapping[str, object]) -> bool:
+        """Say whether a record holds spans or is one; lists in its place are of other things."""
+        lists = (isinstance(record.get(name), list) for name in ("context", "attributes"))
+        return super().recognises(record) and not any(lists)
+
     def rows(self) -> Iterator[FileRow]:
         """Yield the spans of each trace as one row.
 

@@ -13,7 +13,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from spanlab.datasets.columns import FIELDS
 from spanlab.datasets.formats.tabular import RecordLayout
-from spanlab.datasets.readers import formats
+from spanlab.datasets.registry import formats
 from spanlab.errors import SpanlabError
 from spanlab.ui.common import server_files
 from spanlab.ui.forms import ask

@@ -1,0 +1,47 @@
+"""The formats that there are: those that come with spanlab, and those of installed packages."""
+
+from __future__ import annotations
+
+from functools import cache
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING
+
+from spanlab.datasets.formats import FORMATS
+from spanlab.errors import SpanlabError, UsageError
+from spanlab.inbound import brought, offered
+
+if TYPE_CHECKING:
+    from spanlab.datasets.reader import FormatReader
+
+GROUP = "spanlab.formats"  # of entry points; each is a ``FormatEntry``
+
+
+def formats() -> tuple[str, ...]:
+    """Return the names of all formats that may be read, those of installed packages last."""
+    return (*FORMATS, *(name for name in offered(GROUP) if name not in FORMATS and _reads(name)))
+
+
+def reader_of(name: str) -> type[FormatReader]:
+    """Return the reader of a format.
+
+    Raises:
+        UsageError: there is none of this name, or it is only written.
+    """
+    if name in FORMATS:
+        reader: type[FormatReader] = resolve_name(FORMATS[name].reader)
+        return reader
+    if name not in offered(GROUP):
+        raise UsageError(f"no format {name!r}; known are auto, {', '.join(formats())}")
+    made: type[FormatReader] | None = brought(GROUP, name, "format").reader
+    if made is None:
+        raise UsageError(f"format {name!r} of {offered(GROUP)[name].value} cannot be read")
+    return made
+
+
+@cache
+def _reads(name: str) -> bool:
+    """Say whether a package's format can be read; one that is broken is told when it is named."""
+    try:
+        return brought(GROUP, name, "format").reader is not None
+    except SpanlabError:
+        return False
