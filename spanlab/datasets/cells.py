@@ -146,6 +146,21 @@ def text_of_reply(value: Any) -> str:
     return next(filter(None, texts), "")
 
 
+_SAID: Final = ("model", "usage", "finish_reason", "stop_reason")  # of a reply, beside its text
+
+
+def about_reply(value: Any) -> dict[str, Any]:
+    """Return what a reply of a model's API says of itself: the model, tokens, why it ended."""
+    if isinstance(value, list):
+        value = next(iter(value), None)
+    if not isinstance(value, Mapping):
+        return {}
+    about = {name: value[name] for name in _SAID if value.get(name) is not None}
+    for name in ("body", "response", "message", "choices", "result", "output"):
+        about = about_reply(value.get(name)) | about
+    return about
+
+
 _OF_PARTS: Final = frozenset(("type", "text"))  # the fields of a part of a message
 _ASIDE_PARTS: Final = frozenset(("tool_use", "tool_call", "reasoning", "thinking", "function_call"))
 

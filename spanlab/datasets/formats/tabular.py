@@ -23,10 +23,12 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from spanlab.datasets import reader
 from spanlab.datasets.cells import (
+    about_reply,
     answer_in,
     answers_in,
     gold_in,
     is_chat,
+    is_reply,
     passages_in,
     question_in,
     turn_in,
@@ -292,8 +294,9 @@ def _present(value: Any) -> Any:
 
 def _about(theirs: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     """Return what is kept in meta under our name: the reference answer, and the model."""
-    model = theirs.get("model") or model_in(names.get("answer", ""))
-    about = {"reference": theirs.get("reference"), "model": model}
+    reply = about_reply(theirs["answer"]) if is_reply(theirs.get("answer")) else {}
+    model = theirs.get("model") or model_in(names.get("answer", "")) or reply.get("model")
+    about = reply | {"reference": theirs.get("reference"), "model": model}
     return {name: value for name, value in about.items() if value is not None}
 
 
