@@ -7,16 +7,20 @@ once.
 
 from __future__ import annotations
 
+import logging
 from base64 import b64decode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from threading import Lock
 from typing import Any, Final
 
 from pydantic_core import from_json, to_json
 from starlette.exceptions import HTTPException
 
-from spanlab.datasets.formats.traces import record_of, spans_in
+from spanlab.datasets.formats.spans import spans_in
+from spanlab.datasets.formats.traces import record_of
+from spanlab.datasets.reader import NoAnswer
 from spanlab.errors import InputError, UnparsableAnswerError, UsageError, missing_package
+from spanlab.figures import counted
 from spanlab.inbound import collected, reason_of
 from spanlab.schema import Record, storable_escapes
 from spanlab.services.gate import LARGEST
@@ -25,6 +29,7 @@ from spanlab.storage import Store
 PATH: Final = "/v1/traces"  # that exporters add to the endpoint they are told
 PROTOBUF: Final = "application/x-protobuf"
 _WAITING: Final = 64 * 2**20  # bytes of JSON of traces whose root has not come, together
+_LOG = logging.getLogger(__name__)
 _IDS: Final = ("traceId", "spanId", "parentSpanId")  # base64 in protobuf's JSON, hex in OTLP's
 
 
@@ -60,7 +65,8 @@ class TraceInbox:
             request: the request as OTLP's JSON.
 
         Returns:
-            How many spans are rejected, and why; traces without a model's answer are no error.
+            How many spans are rejected, and why; or 0 and what to say of traces that hold no
+            model's answer, which is no error.
 
         Raises:
             UsageError: the request is none of OTLP's.
@@ -72,27 +78,34 @@ class TraceInbox:
         with self._lock:
             for span in spans:
                 self._waiting.setdefault(str(span["trace"]), _Trace()).add(span)
-            complete = dict.fromkeys(str(span["trace"]) for span in spans if not span["parent"])
-            reply = self._store_traces([self._waiting[trace] for trace in complete])
-            for trace in complete:  # only now: where the database is away they are sent again
-                del self._waiting[trace]
+            names = dict.fromkeys(str(span["trace"]) for span in spans if not span["parent"])
+            complete = {name: self._waiting.pop(name) for name in names}
             size = sum(trace.size for trace in self._waiting.values())
             while size > _WAITING:
                 size -= self._waiting.pop(next(iter(self._waiting))).size
-        return reply
+        try:
+            return self._store_traces(complete.values())
+        except BaseException:  # where the database is away they are sent again, and stored whole
+            with self._lock:
+                for name, trace in complete.items():
+                    trace.spans.update(self._waiting.get(name, _Trace()).spans)
+                    self._waiting[name] = trace
+            raise
 
-    def _store_traces(self, traces: list[_Trace]) -> tuple[int, str]:
-        rejected, reason, records = 0, "", list[Record]()
+    def _store_traces(self, traces: Iterable[_Trace]) -> tuple[int, str]:
+        """Store what is complete; reading takes its time, and holds up no other request."""
+        rejected, reason, empty, records = 0, "", 0, list[Record]()
         for trace in traces:
             try:
                 records.append(record_of(list(trace.spans.values())))
-            except InputError:
-                continue  # a health check, or what else a pipeline does
-            except (ValueError, TypeError, AttributeError) as error:
+            except NoAnswer as error:  # a health check, a call that failed, or what else there is
+                empty, reason = empty + 1, reason or f"made no item: {error}"
+                _LOG.info("trace without an answer: %s", error)
+            except (InputError, ValueError, TypeError, AttributeError) as error:
                 rejected, reason = rejected + len(trace.spans), reason_of(error)
         if records:
             self._store.import_records(self._dataset, records, on_taken=lambda *_: None)
-        return rejected, reason
+        return rejected, f"{counted(empty, 'trace')} {reason}" if empty and not rejected else reason
 
 
 async def read_request(body: AsyncIterator[bytes], kind: str, packed: str | None) -> object:
@@ -148,9 +161,8 @@ def reply_to(rejected: int, reason: str, kind: str) -> bytes:
         from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as service
 
         reply = service.ExportTraceServiceResponse()
-        if rejected:
-            reply.partial_success.rejected_spans = rejected
-            reply.partial_success.error_message = reason
+        reply.partial_success.rejected_spans = rejected
+        reply.partial_success.error_message = reason
         return bytes(reply.SerializeToString())
     partial_success = {"rejectedSpans": str(rejected), "errorMessage": reason}
-    return to_json({"partialSuccess": partial_success} if rejected else {})
+    return to_json({"partialSuccess": partial_success} if reason else {})

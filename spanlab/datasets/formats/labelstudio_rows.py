@@ -3,13 +3,13 @@
 A row has the task's data, ``annotator``, ``annotation_id``, and a column for each control: labels
 as ``[{"start", "end", "text", "labels"}]``, ratings and numbers as ``[{"rating": 4}]``, texts as
 ``{"text": […]}``. A single choice is a plain word; that a column is a choice shows where rows of
-one task differ in it. Who skipped a task, and what belongs to which region, is in the long export
-alone.
+one task differ in it, for all tasks. Who skipped a task, and what belongs to which region, is in
+the long export alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from spanlab.datasets.reader import parse_list
@@ -24,14 +24,19 @@ def tasks_of(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     by_task: dict[str, list[Mapping[str, Any]]] = {}
     for number, row in enumerate(rows):
         by_task.setdefault(str(row.get("id", f"row {number}")), []).append(row)
-    return [_task(name, task_rows) for name, task_rows in by_task.items()]
+    controls = {
+        column
+        for task_rows in by_task.values()
+        for column in {name for row in task_rows for name in row} - _OF_ROW
+        if _is_control(column, task_rows)
+    }
+    return [_task(name, task_rows, controls) for name, task_rows in by_task.items()]
 
 
-def _task(name: str, rows: list[Mapping[str, Any]]) -> dict[str, Any]:
+def _task(name: str, rows: list[Mapping[str, Any]], controls: Collection[str]) -> dict[str, Any]:
     columns = dict.fromkeys(column for row in rows for column in row if column not in _OF_ROW)
-    controls = [column for column in columns if _is_control(column, rows)]
     data = {
-        column: next((row[column] for row in rows if row.get(column) not in (None, "")), None)
+        column: _plain(next((row[column] for row in rows if row.get(column)), None))
         for column in columns
         if column not in controls
     }
@@ -43,10 +48,16 @@ def _task(name: str, rows: list[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _is_control(column: str, rows: list[Mapping[str, Any]]) -> bool:
-    values = [row[column] for row in rows if row.get(column) not in (None, "")]
-    if any(_results(value) for value in values):
+    values = [row.get(column) for row in rows]
+    if any(_results(value) for value in values if value not in (None, "")):
         return True
-    return column != "id" and len(set(map(str, values))) > 1
+    return column != "id" and len({str(value or "") for value in values}) > 1
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a task's data; in CSV objects and lists are JSON."""
+    is_json = isinstance(value, str) and value[:2] in ('{"', "[{", '["')
+    return parse_list(f"[{value}]")[0] if is_json else value
 
 
 def _annotation(row: Mapping[str, Any], controls: Iterable[str]) -> dict[str, Any]:
@@ -68,5 +79,7 @@ def _results(cell: Any) -> list[tuple[str, dict[str, Any]]]:
         kind = next((kind for kind in _TYPES if isinstance(part, dict) and kind in part), None)
         if kind is None or ("start" in part) != (kind == "labels"):
             return []
+        if kind == "text" and not isinstance(part["text"], list):
+            return []  # a passage of the task's data
         results.append(("textarea" if kind == "text" else kind, part))
     return results

@@ -1,45 +1,61 @@
-"""OpenTelemetry traces of language models, exported as JSON: what pipelines write by themselves.
+"""Traces of language models, exported as JSON: what pipelines write by themselves; see ``spans``.
 
-Read are OTLP's JSON (``resourceSpans``, a request a line or the whole file), spans as Python's SDK
-prints them (``context`` and ``attributes``: an array, on a line each, or as its console exporter
-does, also between lines of a log) with the attributes of OpenInference or of OpenTelemetry's own
-conventions for generative models (``gen_ai.*``), and Langfuse's observations.
-
-An item is a trace: its answer is what the last model call returned, its question the input of the
-first span that has one, its process what the calls read and wrote. Spans do not say which text was
-made from which; that is told from what they say (see ``recording``): a message that holds retrieved
-documents or earlier answers word for word was made from those. A system message of which nothing
-is known is an instruction and no source. A stage is called what a framework calls its node, task or
-agent, on the call's span or on one around it; otherwise as the span.
+An item is a trace. Its answer is the text that the run gave back, where a model said it; else what
+the last model said that is no guard, judge or title maker. Its question is what the run was given,
+its passages what retrievers and tools found, letter by letter. Its process is what the calls read
+and wrote: spans do not say which text was made from which, so that is told from what they say (see
+``recording``): a message that holds retrieved documents or earlier answers word for word was made
+from those. Earlier turns of a chat are neither evidence nor question, but ``conversation`` in meta.
+A stage is called what a framework calls its node, task or agent, on the call's span or on one
+around it; otherwise as the span.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic_core import from_json, to_json
 
 from spanlab.datasets import reader
-from spanlab.datasets.cells import text_of_message
+from spanlab.datasets.cells import is_chat, is_message, text_of_message, text_of_reply
 from spanlab.datasets.files import FileRow
-from spanlab.datasets.formats.observations import (
-    holds_observations,
-    is_observation,
-    parse_json,
-    spans_of,
+from spanlab.datasets.formats.observations import parse_json
+from spanlab.datasets.formats.spans import (
+    Span,
+    documents_of,
+    has_documents,
+    input_of,
+    kind_of,
+    messages_of,
+    output_of,
+    spans_in,
 )
 from spanlab.datasets.json_rows import is_single, printed_objects
 from spanlab.datasets.limits import TOGETHER, too_many
-from spanlab.errors import InputError, UsageError
-from spanlab.recording import Recorder
-from spanlab.schema import Record
+from spanlab.datasets.reader import NoAnswer, checked
+from spanlab.errors import InputError
+from spanlab.recording import SOURCE, Recorder
+from spanlab.schema import Item, Passage, Process, Record
 
-_MODELS: Final = frozenset(("LLM",))
-_FOUND: Final = ("retrieval.documents", "reranker.output_documents")
-_ASKED: Final = ("question", "query", "input", "prompt", "content", "messages")
-_CALLS: Final = frozenset(("chat", "text_completion", "generate_content", "completion"))
+_ASKED: Final = (
+    *("question", "query", "query_str", "user_input", "user_msg", "message", "input", "inputs"),
+    *("prompt", "q", "content", "text", "query_bundle", "messages"),
+)
+_SAID: Final = (
+    "answer",
+    "output",
+    "response",
+    "result",
+    "text",
+    "content",
+    "generation",
+    "messages",
+)
 
 # Where frameworks say which node, task or agent of theirs a span belongs to: LangGraph,
 # OpenInference (LangChain, LlamaIndex, CrewAI), OpenLLMetry, and OpenTelemetry's own for agents.
@@ -49,13 +65,42 @@ _STAGES: Final = (
     *("graph.node.name", "graph.node.id", "crewai.task.name", "crewai.agent.role"),
     *("llama_index.step.name", "traceloop.entity.name", "gen_ai.task.name", "gen_ai.agent.name"),
 )
-
+_USERS: Final = frozenset(("user", "human"))
+_SPEAKERS: Final = _USERS | {"assistant", "ai"}
 _METADATA: Final = ("metadata", "langfuse.observation.metadata")  # that are objects, or their JSON
 
+# A model's call of such a name checks, routes or titles, and does not answer.
+_ASIDE: Final = re.compile(
+    r"guard|moderat|judge|evaluat|grader|title|rewrite|rephrase|condense|classif|router|intent",
+    re.IGNORECASE,
+)
 
-class _TracedMessage(NamedTuple):
-    role: str
-    text: str
+# What is kept of a trace in meta, by the first attribute that says it.
+_ABOUT: Final = {
+    "model": ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.model.id"),
+    "service": ("service.name",),
+    "session": (
+        *("session.id", "gen_ai.conversation.id", "langfuse.session.id", "mlflow.trace.session"),
+        "traceloop.association.properties.session_id",
+    ),
+    "user": ("user.id", "enduser.id", "langfuse.user.id", "mlflow.trace.user"),
+    "environment": (
+        *("deployment.environment.name", "deployment.environment", "langfuse.environment"),
+    ),
+    "tags": ("tag.tags", "langfuse.trace.tags"),
+}
+_TOKENS: Final = {
+    "input_tokens": (
+        "gen_ai.usage.input_tokens",
+        "llm.token_count.prompt",
+        "ai.usage.promptTokens",
+    ),
+    "output_tokens": (
+        *("gen_ai.usage.output_tokens", "llm.token_count.completion"),
+        "ai.usage.completionTokens",
+    ),
+    "cost": ("llm.cost.total", "gen_ai.usage.cost"),
+}
 
 
 class TraceReader(reader.FormatReader):
@@ -65,16 +110,18 @@ class TraceReader(reader.FormatReader):
         frozenset(("resourceSpans",)),
         frozenset(("resource_spans",)),
         frozenset(("context", "attributes")),
+        frozenset(("context.trace_id", "context.span_id")),
         frozenset(("traceId", "type", "input", "output")),
         frozenset(("trace_id", "type", "input", "output")),
         frozenset(("trace", "observations")),
         frozenset(("id", "input", "output", "observations")),
+        frozenset(("info", "data")),
     )
 
     @classmethod
     def recognises(cls, record: Mapping[str, object]) -> bool:
         """Say whether a record holds spans or is one; lists in its place are of other things."""
-        lists = (isinstance(record.get(name), list) for name in ("context", "attributes"))
+        lists = (isinstance(record.get(name), list) for name in ("context", "attributes", "data"))
         return super().recognises(record) and not any(lists)
 
     def rows(self) -> Iterator[FileRow]:
@@ -116,106 +163,221 @@ class TraceReader(reader.FormatReader):
         return record_of(from_json(row.raw))
 
 
-def record_of(unordered: Sequence[Mapping[str, Any]]) -> Record:
-    """Return the record of a trace: its question, answer and process, told from its spans.
+def record_of(unordered: Sequence[Span]) -> Record:
+    """Return the record of a trace: its question, answer, passages and process.
 
     Raises:
-        InputError: none of them has a model's answer.
+        NoAnswer: no model said anything in it, or the calls failed.
     """
-    spans = sorted(unordered, key=itemgetter("start"))
+    trace = _Trace(unordered)
+    question = trace.question()
     recorder = Recorder()
-    by_id = {str(span["id"]): span for span in spans if span.get("id")}
-    for span in sorted(spans, key=itemgetter("end")):
-        note_span(recorder, span, stage_of(span, by_id))
-    try:
-        item = recorder.item(str(spans[0]["trace"]), _question(spans))
-    except UsageError:
-        raise InputError(
+    for span in trace.heard:
+        note_span(recorder, span, trace.stages[span["id"]], question)
+    answer = trace.answer()
+    if answer is None:
+        raise NoAnswer(
             "no span of this trace has a model's answer",
-            found=f"spans {', '.join(str(span['name']) for span in spans[:5])}",
-            expected="the attributes of OpenInference or gen_ai.*, or Langfuse's generations",
-        ) from None
-    return Record(item=item)
+            found="spans that failed" if trace.has_failed else f"spans {trace.names()}",
+            expected="the attributes of OpenInference, OpenLLMetry or gen_ai.*, MLflow's or "
+            "Langfuse's",
+        )
+    said = [message.text for span in trace.calls for message in _replies(span)]
+    if answer not in said:  # a part of what a model said, or more than that
+        near = [text for text in said if answer in text or text in answer]
+        recorder.step(near[-1:], answer, "answer")
+    item = recorder.item(str(trace.spans[0]["trace"]), question, answer=answer)
+    passages = trace.passages() or _sources(item, question)
+    about = {"passages": tuple(Passage(text=text) for text in passages), "meta": trace.about()}
+    return Record(item=checked(item.model_copy(update=about)))
 
 
-def spans_in(request: Any) -> Iterator[dict[str, Any]]:
-    """Yield the spans of an OTLP request, or the one that was printed, in one form."""
-    if is_observation(request) or holds_observations(request):
-        yield from spans_of(request)
-        return
-    if "attributes" in request and "context" in request:
-        context, attributes = request["context"], request["attributes"]
-        yield {
-            "trace": str(context["trace_id"]).removeprefix("0x"),
-            "id": context.get("span_id"),
-            "parent": request.get("parent_id"),
-            "name": request.get("name", ""),
-            "start": str(request.get("start_time", "")),
-            "end": str(request.get("end_time", "")),
-            "attributes": flat(attributes),
-        }
-        return
-    for resource in request.get("resourceSpans") or request.get("resource_spans") or ():
-        for scope in resource.get("scopeSpans") or resource.get("scope_spans") or ():
-            for span in scope["spans"]:
-                yield {
-                    "trace": span.get("traceId") or span["trace_id"],
-                    "id": span.get("spanId") or span.get("span_id"),
-                    "parent": span.get("parentSpanId") or span.get("parent_span_id"),
-                    "name": span.get("name", ""),
-                    "start": _nanoseconds(span, "startTimeUnixNano", "start_time_unix_nano"),
-                    "end": _nanoseconds(span, "endTimeUnixNano", "end_time_unix_nano"),
-                    "attributes": {
-                        attribute["key"]: _value(attribute["value"])
-                        for attribute in span.get("attributes", ())
-                    },
-                }
+def _sources(item: Item, question: str) -> list[str]:
+    """Return the source texts of a process, for want of documents."""
+    nodes = item.process.nodes if isinstance(item.process, Process) else ()
+    texts = (node.text for node in nodes if node.stage == SOURCE)
+    return [text for text in texts if text.strip() not in (question.strip(), item.answer.strip())]
 
 
-def _nanoseconds(span: Mapping[str, Any], *names: str) -> str:
-    return str(next((span[name] for name in names if name in span), "")).zfill(20)
+class _Trace:
+    """The spans of a trace in the order of time, and what lies above and below each."""
+
+    def __init__(self, unordered: Sequence[Span]) -> None:
+        self.spans = sorted(unordered, key=itemgetter("start"))
+        for number, span in enumerate(self.spans):
+            if not span.get("id"):
+                self.spans[number] = {**span, "id": f"span {number}"}
+        self._by_id = {span["id"]: span for span in self.spans}
+        self._kinds = {span["id"]: kind_of(span) for span in self.spans}
+        self._order = self._from_the_roots()
+        self.stages: dict[Any, str] = {}
+        self._named: dict[Any, str] = {}  # what a framework calls a span's part of the pipeline
+        self._aside: dict[Any, bool] = {}
+        self._documented: dict[Any, bool] = {}  # retrievers with documents, and what lies in them
+        for span in self._order:
+            self._look_up(span)
+        self.has_failed = any(span.get("failed") for span in self.spans)
+
+    def _from_the_roots(self) -> list[Span]:
+        """Return the spans, each behind the one around it; in circles, which are broken, as is."""
+        inside: dict[Any, list[Span]] = {}
+        for span in self.spans:
+            parent = span.get("parent")
+            inside.setdefault(parent if parent in self._by_id else None, []).append(span)
+        order, waiting = list[Span](), list(reversed(inside.get(None, [])))
+        while waiting:
+            span = waiting.pop()
+            order.append(span)
+            waiting += reversed(inside.pop(span["id"], []))
+        placed = {span["id"] for span in order}
+        return order + [span for span in self.spans if span["id"] not in placed]
+
+    def _look_up(self, span: Span) -> None:
+        """Note what a span has from those around it, which were looked at before."""
+        name, parent = span["id"], span.get("parent")
+        self._named[name] = _stage_name(span["attributes"]) or self._named.get(parent, "")
+        self.stages[name] = self._named[name] or _called(span)
+        is_aside = self._kinds[name] == "aside" or _ASIDE.search(str(span["name"])) is not None
+        self._aside[name] = is_aside or self._aside.get(parent, False)
+        documented = self._kinds[name] == "retriever" and has_documents(span)
+        self._documented[name] = documented or self._documented.get(parent, False)
+
+    def names(self) -> str:
+        """Return the names of the first spans."""
+        return ", ".join(str(span["name"]) for span in self.spans[:5])
+
+    @cached_property
+    def heard(self) -> list[Span]:
+        """Return the spans whose texts count, as they ended: of one call heard twice the inner.
+
+        A model's call around another has what that has, and a retriever around or in one with
+        documents only names them.
+        """
+        holding = set[Any]()  # spans with a call in them that has messages
+        documenting = set[Any]()  # … with a retriever in them that has documents
+        for span in reversed(self._order):
+            name, parent = span["id"], span.get("parent")
+            is_call = self._kinds[name] == "model" and bool(_replies(span))
+            if is_call or name in holding:
+                holding.add(parent)
+            is_documented = self._kinds[name] == "retriever" and has_documents(span)
+            if is_documented or name in documenting:
+                documenting.add(parent)
+        kept = []
+        for span in self._order:
+            name, kind = span["id"], self._kinds[span["id"]]
+            doubled = kind == "model" and name in holding
+            only_names = kind == "retriever" and not has_documents(span)
+            only_names = only_names and (name in documenting or self._documented[name])
+            if not (span.get("failed") or doubled or only_names):
+                kept.append(span)
+        return sorted(kept, key=itemgetter("end"))
+
+    @cached_property
+    def calls(self) -> list[Span]:
+        """Return the model's calls that count, as they ended."""
+        return [span for span in self.heard if self._kinds[span["id"]] == "model"]
+
+    def answer(self) -> str | None:
+        """Return the text that the run gave back, or that the last answering model said."""
+        said = [
+            message.text
+            for span in self.calls
+            if not self._aside[span["id"]]
+            for message in _replies(span)
+        ]
+        for root in self._roots():
+            given = _text_said(output_of(root))
+            if given and any(given == text or given in text or text in given for text in said):
+                return given
+        return said[-1] if said else None
+
+    def question(self) -> str:
+        """Return what the run was given; a prompt only where nothing better is there."""
+        asked = self._asked_by("") or self._asked_by("model", self.passages())
+        return asked or self._asked_by("retriever") or self._asked_by("model")
+
+    def _asked_by(self, kind: str, documents: Sequence[str] = ()) -> str:
+        """Return the question in the first span of a kind, without one that holds documents."""
+        for span in self._order:
+            name = span["id"]
+            if self._kinds[name] != kind or self._aside[name]:
+                continue
+            asked = _text_asked(input_of(span))
+            if kind == "model":
+                read = messages_of(span, read=True)
+                asked = next((m.text for m in reversed(read) if m.role in {*_USERS, ""}), asked)
+            if asked and not any(document in asked for document in documents):
+                return asked
+        return ""
+
+    def passages(self) -> list[str]:
+        """Return what retrievers and tools found, each text once."""
+        texts: dict[str, None] = {}
+        for span in sorted(self.heard, key=itemgetter("start")):
+            texts |= dict.fromkeys(documents_of(span))
+            if self._kinds[span["id"]] == "model":
+                read = messages_of(span, read=True)
+                texts |= {m.text: None for m in read if m.role in ("tool", "function")}
+        return [text for text in texts if text.strip()]
+
+    def about(self) -> dict[str, Any]:
+        """Return what a trace says of itself, as fields to filter and group by."""
+        root = next(iter(self._roots()), self.spans[0])
+        about: dict[str, Any] = {}
+        # A later call is likelier the one that answered, and the root knows of user and session.
+        for span in (*reversed(self.spans), root):
+            for name, sources in _ABOUT.items():
+                found = _first_of(span["attributes"], sources)
+                if found is not None and (name not in about or span is root):
+                    about[name] = found
+        for name, sources in _TOKENS.items():
+            counts = [_number(_first_of(span["attributes"], sources)) for span in self.calls]
+            if any(counts):
+                about[name] = sum(counts)
+        if root["start"] > _RECENT:
+            about["time"] = datetime.fromtimestamp(root["start"] / 1e9, UTC).isoformat()
+        turns = self._conversation()
+        about |= {"conversation": turns} if turns else {}
+        return about | {"trace_id": root["trace"], "span_id": root["id"]}
+
+    def _conversation(self) -> list[dict[str, str]]:
+        """Return the turns before the question in the call that read it last."""
+        for span in reversed(self.spans):
+            read = messages_of(span, read=True) if self._kinds[span["id"]] == "model" else []
+            turns = [message for message in read if message.role in _SPEAKERS]
+            if len(turns) > 1:
+                return [{"role": turn.role, "content": turn.text} for turn in turns[:-1]]
+        return []
+
+    def _roots(self) -> list[Span]:
+        return [span for span in self.spans if span.get("parent") not in self._by_id]
 
 
-def _value(value: Mapping[str, Any]) -> Any:
-    """Return what an OTLP value holds."""
-    for kind, content in value.items():
-        if kind in ("arrayValue", "array_value"):
-            return [_value(inner) for inner in content.get("values", ())]
-        if kind in ("kvlistValue", "kvlist_value"):
-            return {
-                attribute["key"]: _value(attribute["value"])
-                for attribute in content.get("values", ())
-            }
-        return content
-    return None
+_UNNAMED: Final = "unknown_service"  # what OpenTelemetry calls a service that has no name
+_RECENT: Final = 10**18  # nanoseconds: the year 2001; clocks of tests and old spans begin at 0
 
 
-def flat(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return attributes by their dotted names; some exports nest them."""
-    return dict(_flat("", attributes))
+def _number(value: Any) -> int | float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return 0
+    return int(number) if number.is_integer() else number
 
 
-def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _flat(f"{name}.{key}" if name else str(key), inner)
-    elif isinstance(value, list) and any(isinstance(inner, dict) for inner in value):
-        for index, inner in enumerate(value):
-            yield from _flat(f"{name}.{index}", inner)
-    else:
-        yield name, value
+def _first_of(attributes: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next(
+        (attributes[name] for name in names if attributes.get(name) not in (None, "")), None
+    )
 
 
-def stage_of(span: Mapping[str, Any], by_id: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return what a framework calls the part of a pipeline that a span belongs to."""
-    enclosing: Mapping[str, Any] | None = span
-    n_spans = 0
-    while enclosing is not None and n_spans < len(by_id):
-        if name := _stage_name(enclosing["attributes"]):
-            return name
-        enclosing = by_id.get(str(enclosing.get("parent")))
-        n_spans += 1
-    return _stage_name(span["attributes"]) or str(span["name"] or "model call")
+def _replies(span: Span) -> list[Any]:
+    return [] if span.get("failed") else messages_of(span, read=False)
+
+
+def _called(span: Span) -> str:
+    return str(span["name"] or "model call")
 
 
 def _stage_name(attributes: Mapping[str, Any]) -> str:
@@ -226,86 +388,63 @@ def _stage_name(attributes: Mapping[str, Any]) -> str:
     return next((str(metadata[name]) for name in _STAGES if metadata.get(name)), "")
 
 
-def note_span(recorder: Recorder, span: Mapping[str, Any], stage: str) -> None:
-    """Note what a span retrieved, or what a model call read and wrote."""
-    attributes = span["attributes"]
-    for name in _FOUND:
-        for document in _list(attributes, name):
-            recorder.source(str(document.get("document.content") or ""))
-    kind = str(attributes.get("openinference.span.kind", "")).upper()
-    operation = str(attributes.get("gen_ai.operation.name", ""))
-    if kind in _MODELS or operation in _CALLS or "gen_ai.completion.0.content" in attributes:
-        replies = [message.text for message in _messages(attributes, read=False)]
-        recorder.call(_messages(attributes, read=True), replies, stage)
+def stage_of(span: Span, by_id: Mapping[str, Span]) -> str:
+    """Return what a framework calls the part of a pipeline that a span belongs to."""
+    enclosing: Span | None = span
+    n_spans = 0
+    while enclosing is not None and n_spans < len(by_id):
+        if name := _stage_name(enclosing["attributes"]):
+            return name
+        enclosing = by_id.get(str(enclosing.get("parent")))
+        n_spans += 1
+    return _called(span)
 
 
-def _messages(attributes: Mapping[str, Any], *, read: bool) -> Sequence[_TracedMessage]:
-    """Return the messages that a call read or wrote, by the first convention that has any."""
-    side = "input" if read else "output"
-    messages = [
-        _TracedMessage(str(message.get("message.role") or ""), _content(message))
-        for message in _list(attributes, f"llm.{side}_messages")
-    ]
-    messages = messages or [
-        _TracedMessage(str(message.get("role") or ""), str(message.get("content") or ""))
-        for message in _list(attributes, "gen_ai.prompt" if read else "gen_ai.completion")
-    ]
-    messages = messages or list(_read_structured(attributes.get(f"gen_ai.{side}.messages")))
-    if not any(message.text.strip() for message in messages):
-        messages = [_TracedMessage("", str(attributes.get(f"{side}.value") or ""))]
-    return [message for message in messages if message.text.strip()]
+def note_span(recorder: Recorder, span: Span, stage: str, question: str = "") -> None:
+    """Note what a span retrieved, or what a model's call read and wrote.
+
+    Earlier turns of a chat are conversation, and no sources: of what people and the model said
+    only the last is read, or what holds texts that were noted.
+    """
+    for text in documents_of(span):
+        recorder.source(text)
+    if kind_of(span) != "model":
+        return
+    read = messages_of(span, read=True)
+    turns = [n for n, message in enumerate(read) if message.role in _SPEAKERS]
+    earlier = {n for n in turns[:-1] if not recorder.knows(read[n].text)}
+    kept = [message for n, message in enumerate(read) if n not in earlier]
+    kept = [message for message in kept if message.text.strip() != question.strip()]
+    recorder.call(kept, [message.text for message in messages_of(span, read=False)], stage)
 
 
-def _content(message: Mapping[str, Any]) -> str:
-    text = str(message.get("message.content") or "")
-    parts = [
-        str(value)
-        for key, value in message.items()
-        if key.startswith("message.contents.") and key.endswith("message_content.text")
-    ]
-    return text or "\n".join(parts)
-
-
-def _read_structured(value: Any) -> Iterator[_TracedMessage]:
-    """Yield the messages of ``gen_ai.input.messages`` and its like: a chat, or JSON with parts."""
-    messages = parse_json(value)
-    for message in messages if isinstance(messages, list) else ():
-        parts = message.get("parts") or ()
-        texts = [str(part.get("content") or "") for part in parts if part.get("type") == "text"]
-        text = "\n".join(texts) if parts else text_of_message(message)
-        yield _TracedMessage(str(message.get("role") or ""), text)
-
-
-def _list(attributes: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return the objects that a list of attributes such as ``name.0.key`` holds, in order."""
-    by_index: dict[int, dict[str, Any]] = {}
-    for key, value in attributes.items():
-        number, _, field = key.removeprefix(f"{name}.").partition(".")
-        if key.startswith(f"{name}.") and number.isdecimal():
-            by_index.setdefault(int(number), {})[field] = value
-    return [by_index[number] for number in sorted(by_index)]
-
-
-def _question(spans: Sequence[Mapping[str, Any]]) -> str:
-    """Return what was asked: the input of the first span that has one."""
-    for span in spans:
-        value = span["attributes"].get("input.value")
-        if isinstance(value, str) and value.strip():
-            return _question_in(parse_json(value)) or value
-        messages = [
-            message
-            for message in _messages(span["attributes"], read=True)
-            if message.role == "user"
-        ]
-        if messages:
-            return messages[-1].text
-    return ""
-
-
-def _question_in(value: Any) -> str:
-    """Return the question in an input that is JSON; empty if it has none."""
-    if isinstance(value, list) and value:
-        return _question_in(value[-1])
+def _text_said(value: Any) -> str:
+    """Return the text in what a run gave back; "" for none."""
+    if isinstance(value, list):
+        return _text_said(value[-1]) if value else ""
+    if is_message(value):
+        return text_of_message(value)
     if isinstance(value, dict):
-        return next((text for key in _ASKED if (text := _question_in(value.get(key)))), "")
+        reply = text_of_reply(value) if "choices" in value or "generations" in value else ""
+        texts = (_text_said(value[name]) for name in _SAID if name in value)
+        return reply or next(filter(None, texts), "")
     return value if isinstance(value, str) else ""
+
+
+def _text_asked(value: Any) -> str:
+    """Return the question in what a run was given; "" if it has none."""
+    if isinstance(value, list):
+        users = [part for part in value if is_message(part) and _is_user(part)]
+        if is_chat(value) and users:
+            return text_of_message(users[-1])
+        return _text_asked(value[-1]) if value else ""
+    if is_message(value):
+        return text_of_message(value)
+    if isinstance(value, dict):
+        return next((text for key in _ASKED if (text := _text_asked(value.get(key)))), "")
+    return value if isinstance(value, str) else ""
+
+
+def _is_user(message: Mapping[str, Any]) -> bool:
+    said = (message.get(name) for name in ("role", "type", "from"))
+    return any(str(role).lower() in _USERS for role in said)

@@ -1,0 +1,144 @@
+"""What real programs wrote (``peers``, see its README) becomes what they meant."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spanlab.datasets import ReadOptions, read
+from spanlab.errors import InputError
+from spanlab.schema import AnnotatorKind, Process, Record, Status
+
+_PEERS = Path(__file__).parent / "peers"
+_ASKED = "When was the Eiffel Tower built?"
+_ANSWER = "The Eiffel Tower was built in 1989 and is 330 m tall. 🗼"
+_BUILT = "The Eiffel Tower was completed in 1889."
+_TALL = "It is 330 metres tall.\r\nIt stands in Paris. 🗼"
+_PHOENIX = ["When was the tower built?", "It was built in 1989.", [_BUILT]]
+_TRACES: dict[str, list[Any]] = {
+    "traces/openinference-lcel.console.json": [_ASKED, _ANSWER, [_BUILT, _TALL]],
+    "traces/openinference-dictq.console.json": [_ASKED, _ANSWER, [_BUILT, _TALL]],
+    "traces/openinference-graph.console.json": [_ASKED, _ANSWER, [_BUILT, _TALL]],
+    "traces/openinference-chat.console.json": ["When was the tower built?", _ANSWER, []],
+    "traces/openllmetry-lcel.console.json": [_ASKED, _ANSWER, [_BUILT, _TALL]],
+    "traces/lli-rag.console.json": [
+        _ASKED,
+        _ANSWER,
+        [_BUILT.replace("Eiffel Tower", '"Eiffel Tower"'), _TALL.replace("\r", "")],
+    ],
+    "traces/lli-tree.console.json": [_ASKED, _ANSWER, [_BUILT, _TALL]],
+    "traces/pydantic.console.json": [
+        _ASKED,
+        "The Eiffel Tower was built in 1989. 🗼",
+        [f"{_BUILT}\nIt is 330 m tall."],
+    ],
+    "phoenix_get_spans.json": _PHOENIX,
+    "phoenix_spans_dataframe.jsonl": _PHOENIX,
+    "mlflow_trace.json": [
+        "When was the tower built?",
+        "The Eiffel Tower was built in 1989.",
+        [_BUILT, "It is 330 metres tall.\nIt stands in Paris."],
+    ],
+}
+
+
+def _records(name: str, remarks: list[str] | None = None) -> list[Record]:
+    told: list[str] = [] if remarks is None else remarks
+    return list(read(_PEERS / name, ReadOptions(on_warning=told.append)))
+
+
+@pytest.mark.parametrize("name", _TRACES)
+def test_a_trace_brings_its_question_answer_and_evidence(name: str) -> None:
+    question, answer, passages = _TRACES[name]
+    records = _records(name)
+    assert len(records) == (2 if "phoenix" in name else 1)
+    for item in (record.item for record in records):
+        assert (item.question, item.answer) == (question, answer)
+        assert [passage.text for passage in item.passages] == passages
+        assert item.meta["trace_id"] == item.id
+
+
+def test_stages_are_the_nodes_of_the_graph() -> None:
+    (record,) = _records("traces/openinference-graph.console.json")
+    assert isinstance(record.item.process, Process)
+    assert record.item.process.stages == ("source", "summarise_node", "answer_node")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("traces/retriever_only.json", "no span of this trace has a model's answer"),
+        ("inspect_log.eval", "the calls failed.*ConnectionError"),
+    ],
+)
+def test_a_run_without_an_answer_is_refused_with_the_reason(name: str, reason: str) -> None:
+    with pytest.raises(InputError, match=f"(?s)no record.*{reason}"):
+        _records(name)
+
+
+def test_openais_batch_is_answers_by_their_custom_ids() -> None:
+    remarks: list[str] = []
+    records = _records("openai_batch_output.jsonl", remarks)
+    assert [record.item.id for record in records] == ["req-0", "req-1", "req-2"]
+    assert records[0].item.meta["model"] == "gpt-4o-mini-2024-07-18"
+    assert (
+        "1 of 4 records have no answer and are left out" in remarks[0] and "expired" in remarks[0]
+    )
+
+
+def test_promptfoos_table_names_its_answers_by_provider_and_prompt() -> None:
+    (record,) = _records("promptfoo_out.csv")
+    assert record.item.question == "When was the tower built?"
+    assert [passage.text for passage in record.item.passages] == ["Built in 1889."]
+    assert record.item.meta["model"] == "echo"
+
+
+def test_label_studios_export_has_people_gold_and_numbers_for_predictions() -> None:
+    remarks: list[str] = []
+    records = _records("labelstudio_export_default.json", remarks)
+    sent = {record.item.id: record for record in _records("labelstudio_items_sent.jsonl")}
+    assert len(records) == 8
+    for record in records:
+        kinds = [(a.kind, a.status) for a in record.annotations]
+        assert kinds == [
+            (AnnotatorKind.PERSON, Status.DONE),
+            (AnnotatorKind.PERSON, Status.SKIPPED),
+            (AnnotatorKind.GOLD, Status.DONE),
+        ]
+        person, _, gold = record.annotations
+        for ours, name in ((person, "Ada Löß"), (gold, "gold")):
+            expected = sent[record.item.id].by(name)
+            assert expected is not None
+            assert {(s.start, s.end, s.text, s.label, s.note) for s in ours.spans} == {
+                (s.start, s.end, s.text, s.label, s.note) for s in expected.spans
+            }
+    assert "annotations or predictions that are only numbers here" in remarks[0]
+
+
+def test_label_studios_table_says_who_annotated() -> None:
+    records = _records("labelstudio_export.csv")
+    assert len(records) == 8
+    annotations = [a for record in records for a in record.annotations]
+    assert {a.kind for a in annotations} == {AnnotatorKind.PERSON}
+    assert {a.annotator for a in annotations} == {"1", "1 2", "2"}
+    assert records[0].item.meta["model"] == "m1"
+    assert [passage.title for passage in records[0].item.passages] == ["T"]
+    (second,) = [a for a in records[0].annotations if a.annotator == "2"]
+    assert (second.responses["fluency"], second.responses["overall"]) == (5, "bad & ugly")
+
+
+def test_a_log_that_is_read_twice_is_unpacked_once_and_again_when_it_changes(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "log.eval"
+    shutil.copy(_PEERS / "inspect_log.eval", path)
+    for _ in range(2):
+        with pytest.raises(InputError, match="the calls failed"):
+            list(read(path))
+    path.write_text('{"id": "a", "answer": "x"}\n')
+    assert [record.item.answer for record in read(path)] == ["x"]
+    assert time.time() > path.stat().st_mtime - 1
