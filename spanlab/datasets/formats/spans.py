@@ -382,9 +382,8 @@ def _in_value(value: Any, *, read: bool) -> Iterator[TracedMessage]:
         yield TracedMessage(str(value.get("role") or ""), text_of_message(value))
     elif isinstance(value, str):
         yield TracedMessage("" if read else "assistant", value)
-    elif not read:
-        if is_reply(value):
-            yield TracedMessage("assistant", text_of_reply(value))
+    elif not read and is_reply(value):
+        yield TracedMessage("assistant", text_of_reply(value))
 
 
 def _is_of_api(value: Any) -> bool:
