@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -468,3 +469,21 @@ def test_the_static_site_has_every_page_and_asks_no_other_host(tmp_path: Path) -
     html = (tmp_path / "site" / "detector-papelo.html").read_text("utf-8")
     assert {page.stem for page in (tmp_path / "site").glob("*.html")} > set(TOPICS)
     assert re.findall(r'(?:<script[^>]* src|<link[^>]* href)="?(https?:[^" >]+)', html) == []
+
+
+def test_every_line_of_data_that_it_shows_is_read(tmp_path: Path) -> None:
+    """What stands on a page as a line of a file can be imported as it stands."""
+    lines = [
+        (topic, line)
+        for topic in TOPICS
+        for line in text_of(topic).splitlines()
+        if line.startswith('{"') and '"answer"' in line
+    ]
+    assert lines
+    for number, (topic, line) in enumerate(lines):
+        file = tmp_path / f"{number}.jsonl"
+        file.write_text(line + "\n", encoding="utf-8")
+        (record,) = read(file)
+        shown = json.loads(line)
+        assert record.item.answer == shown["answer"], topic
+        assert len(record.item.passages) == len(shown.get("passages", ()))
