@@ -109,6 +109,20 @@ def test_an_upload_whose_first_line_is_longer_than_a_buffer_is_recognised(
     assert [record.item.id for record in store.records("answers")] == ["a", "b"]
 
 
+def test_the_page_says_what_each_field_becomes_and_what_is_left_out(open_page: OpenPage) -> None:
+    rows: list[dict[str, Any]] = [
+        {"question": "Who?", "prediction": "Ada.", "answer": "Bo.", "run": 3},
+        {"question": "Who?", "prediction": None, "answer": "Bo.", "error": "timeout"},
+    ]
+    app = upload(open_page("datasets"), lines(*rows))
+    told = "Fields: question → question; prediction → answer; answer → reference; run → meta"
+    assert told in everything(app).replace("\\", "")
+    assert "its call failed: timeout" in everything(app).replace("\\", "")
+    app.button(key="import").click().run()
+    assert told in everything(app).replace("\\", "")
+    assert "1 of 2 records have no answer and are left out" in everything(app)
+
+
 def test_a_name_that_exists_gets_the_items_behind_its_own(
     open_page: OpenPage, store: Store
 ) -> None:

@@ -92,6 +92,8 @@ def preview_of(choice: ImportChoice) -> ImportPreview:
         return earlier
     with make_readable(choice) as readable_files:
         preview = preview_import(readable_files.files, readable_files.options)
+        remarks = tuple(map(readable_files.named, preview.remarks))
+    preview = replace(preview, remarks=remarks)
     st.session_state[_PREVIEW] = (choice.key(), preview)
     return preview
 

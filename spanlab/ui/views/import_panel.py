@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 
@@ -19,7 +19,12 @@ from spanlab.ui.views.import_files import ImportChoice, ReadableFiles, make_read
 from spanlab.ui.views.import_form import clear_form, import_form, lacks_answer
 from spanlab.workflows.import_files import estimate_items
 from spanlab.workflows.import_preview import ImportPreview
-from spanlab.workflows.importing import ImportResult, import_files, rejects_as_jsonl
+from spanlab.workflows.importing import (
+    ImportResult,
+    describe_fields,
+    import_files,
+    rejects_as_jsonl,
+)
 from spanlab.workflows.predictions import JoinedPredictions, import_predictions
 
 _RESULT = "spanlab.imported"
@@ -126,6 +131,7 @@ def _show_imported(name: str, imported: ImportResult) -> None:
     )
     if imported.missing:
         st.warning(plain(imported.missing), icon=":material/warning:")
+    _show_fields(imported.fields)
     if imported.warnings:
         with st.expander(f"Remarks ({len(imported.warnings)})", icon=":material/info:"):
             for warning in imported.warnings[:100]:
@@ -227,6 +233,9 @@ def show_preview(preview: ImportPreview) -> None:
         f"**Recognised as {plain(formats)}.** {plain(_annotators(preview))} Passages: in "
         f"{preview.with_passages:,} of {among}{counted(preview.read, 'item')}."
     )
+    _show_fields(preview.fields)
+    for remark in preview.remarks:
+        st.info(plain(remark), icon=":material/info:")
     if preview.warning:
         st.warning(plain(preview.warning), icon=":material/warning:")
     if preview.rejects:
@@ -242,6 +251,12 @@ def show_preview(preview: ImportPreview) -> None:
         )
         rows = "".join(map(_row, preview.items))
         st.html(f"{_STYLE}<table class='import-preview'><tr>{head}</tr>{rows}</table>")
+
+
+def _show_fields(fields: Mapping[str, str]) -> None:
+    """Say what each field of the files became."""
+    if told := describe_fields(fields):
+        st.caption(f"Fields: {plain(told)}")
 
 
 # What is shown of an item, and how wide, in per cent.
