@@ -25,6 +25,12 @@ class SampleDesign(StrEnum):
     UNIFORM = "uniform"
     STRATIFIED = "stratified"
     UNCERTAINTY = "uncertainty"
+    LENGTH = "length"
+
+
+def _usual_design(unit: MeasuredUnit) -> SampleDesign:
+    """Return the design for a unit: long answers carry a rate of characters."""
+    return SampleDesign.LENGTH if unit is MeasuredUnit.CHARACTERS else SampleDesign.UNIFORM
 
 
 def measure(
@@ -38,9 +44,12 @@ def measure(
         str | None, typer.Option(help="Also by group: lang, or a path such as meta.model.")
     ] = None,
     design: Annotated[
-        SampleDesign,
-        typer.Option(help="Even odds, in every group, or more where the detector is unsure."),
-    ] = SampleDesign.UNIFORM,
+        SampleDesign | None,
+        typer.Option(
+            help="Even odds (default), in every group, more where the detector is unsure, or more "
+            "of long answers (default for characters)."
+        ),
+    ] = None,
     within: Annotated[float, typer.Option(help="How exact: .03 for ± 3 points.")] = 0.03,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the order of review.")] = 0,
     reviewers: Annotated[
@@ -95,7 +104,7 @@ def measure(
                 annotator=annotator,
                 unit=unit.value,
                 by=by,
-                design=design.value,
+                design=(design or _usual_design(unit)).value,
                 seed=seed,
                 half_width=within,
                 show_suggestions=show_suggestions,

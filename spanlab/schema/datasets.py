@@ -102,7 +102,8 @@ class MeasurementPlan(FrozenModel):
     """How the rate of a dataset is measured: whose marks people correct, on which sample.
 
     ``unit`` is what is counted, ``by`` a field of the items whose values are told apart. ``design``
-    and ``seed`` fix the one order of review. ``half_width`` is how exact the rate is to be, as a
+    (of "length", odds go with the root of an answer's length, which is usual for characters) and
+    ``seed`` fix the one order of review. ``half_width`` is how exact the rate is to be, as a
     share. ``reviewers`` are those whose word counts, everybody's who is a person if empty.
     ``definition`` says what counts as hallucinated, ``model`` what answers for the detector.
     """
@@ -110,13 +111,18 @@ class MeasurementPlan(FrozenModel):
     annotator: Name
     unit: Literal["answers", "characters", "claims"] = "answers"
     by: Annotated[str, Field(max_length=200)] | None = None
-    design: Literal["uniform", "stratified", "uncertainty"] = "uniform"
+    design: Literal["uniform", "stratified", "uncertainty", "length"] = "uniform"
     seed: Annotated[int, Field(ge=0)] = 0
     half_width: Annotated[float, Field(gt=0, lt=0.5)] = 0.03
     show_suggestions: bool = False
     reviewers: tuple[Name, ...] = ()
     definition: Annotated[str, Field(max_length=2_000)] = "no passage or known fact supports it"
     model: Annotated[str, Field(max_length=200)] = ""
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all items, or all of a group, have the same odds of being reviewed."""
+        return self.design in ("uniform", "stratified")
 
 
 class KnownAnswers(FrozenModel):

@@ -110,6 +110,7 @@ def estimate_rate(
             pull = 1 - np.minimum(_divided(q * b_within**2, sbb[..., None]), 0.5)
         residual = _sum(q * ((a_within - tuned[..., None] * b_within) / pull) ** 2)
         corrected = residual * n / (n - 2) * (1 + 0.5 / np.maximum(m, 1)) + unseen
+        corrected = corrected + _undrawn(n, items) * np.square(x).mean(-1) / x.mean(-1) ** 2
         moved = rate + tuned * (np.asarray(detector_rate) - r_f)
         better = (corrected < alone) & (moved > 0) & (moved < 1)
         theta, variance = np.where(better, moved, rate), np.where(better, corrected, alone)
@@ -199,8 +200,20 @@ def paired_interval(
     mean -= lam * float(g.mean())
     rest = d - lam * g
     variance = np.square(rest - rest.mean()).sum() / (n - 2) / n * (1 - n / items)
+    variance += _undrawn(n, items)
     half = t_quantile(n - 2, 1 - 0.025 / comparisons) * float(np.sqrt(variance))
     return mean, max(mean - half, -1.0), min(mean + half, 1.0)
+
+
+def _undrawn(n: int, items: int) -> float:
+    """Return the variance that disagreements of people and detector may add that were not drawn.
+
+    A detector that is right on nearly all answers may disagree with people on none of n reviews,
+    whose residuals then say that it is always right. Two disagreements of size 1 are taken as not
+    seen: with one, intervals held the truth in 90 to 93 % (`bench_rates`, detectors right on 95 to
+    99.5 %), with two in at least 93 %.
+    """
+    return 2 * (1 - min(n / items, 1)) / n**2
 
 
 def _sum(terms: Array) -> Array:

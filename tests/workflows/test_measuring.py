@@ -43,7 +43,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
         yield opened
 
 
-@pytest.mark.parametrize("design", ["uniform", "stratified", "uncertainty"])
+@pytest.mark.parametrize("design", ["uniform", "stratified", "uncertainty", "length"])
 def test_a_rate_is_corrected_by_the_reviews_of_its_queue(store: Store, design: str) -> None:
     filled(store, "d", lambda at: at % 4 == 0, 400, 80, by="meta.model", design=design)
     found = measure(store, "d")

@@ -44,6 +44,7 @@ _DESIGNS: Final = {
     "uniform": "Even odds",
     "stratified": "Each group its share",
     "uncertainty": "More where the detector is unsure",
+    "length": "More of long answers",
 }
 _REPLACING: Final = "spanlab.measure.replacing"  # the dataset of which a plan is to be replaced
 _LARGEST: Final = 10  # MB of a certificate
@@ -119,22 +120,26 @@ def _ask(summary: DatasetSummary, detectors: list[str]) -> MeasurementPlan:
             "unit": unit,
             "by": field,
             "half_width": points / _POINTS,
-            **_ask_more(summary, plan, field),
+            **_ask_more(summary, plan, field, unit),
         }
     )
 
 
-def _ask_more(summary: DatasetSummary, plan: MeasurementPlan, field: str | None) -> dict[str, Any]:
+def _ask_more(
+    summary: DatasetSummary, plan: MeasurementPlan, field: str | None, unit: str
+) -> dict[str, Any]:
     name = summary.name
+    is_new = summary.settings.measurement is None
+    usual = "length" if is_new and unit == "characters" else plan.design
     with st.expander("Sample, reviewers, definition", icon=":material/tune:"):
         left, right = st.columns(2)
         designs = [design for design in _DESIGNS if field or design != "stratified"]
         design = left.selectbox(
             "Sample",
             designs,
-            index=_index_of(designs, plan.design),
+            index=_index_of(designs, usual),
             format_func=_DESIGNS.__getitem__,
-            key=f"measure-design-{name}",
+            key=f"measure-design-{name}-{unit}",
             help="How likely each item is to be reviewed. The odds are known and stored.",
         )
         seed = left.number_input("Seed", 0, None, plan.seed, key=f"measure-seed-{name}")

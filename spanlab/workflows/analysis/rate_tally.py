@@ -111,7 +111,7 @@ def with_measurement(store: Store, summary: DatasetSummary, report: RateReport) 
     if measured.rate.finite is None:
         return report
     remarks = report.remarks
-    if not report.is_raw and plan.design == "uncertainty":
+    if not report.is_raw and not plan.is_even:
         remarks = (_UNEVEN, *remarks)
     tables = measured.tables()
     if plan.by not in {None, report.field}:

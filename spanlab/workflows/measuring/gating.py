@@ -74,7 +74,7 @@ def _compare_on_common(new: MeasuredSide, old: MeasuredSide, comparisons: int) -
     Samples of one seed have the same questions first; which ones are reviewed in both is chance.
     """
     plans = new.items.plan, old.items.plan
-    if plans[0].seed != plans[1].seed or any(plan.design == "uncertainty" for plan in plans):
+    if plans[0].seed != plans[1].seed or not all(plan.is_even for plan in plans):
         return None
     places = [_places(side) for side in (new, old)]
     common = [key for key in places[0] if key in places[1]]

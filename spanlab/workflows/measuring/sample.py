@@ -20,6 +20,7 @@ from spanlab.scorers.powered import RateEstimate, ReviewedSample, estimate_rate
 from spanlab.scorers.sampling import (
     Array,
     inclusion_probabilities,
+    length_sizes,
     random_numbers,
     review_order,
     reviews_for,
@@ -70,15 +71,18 @@ class MeasuredItems:
                 self.left_out += 1
             else:
                 items.append(item)
-        even = plan.design != "uncertainty"
+        even = plan.is_even
         # With uneven odds one number for two items would draw the one because of the other.
         keys = Counter((item.key, item.group if even else "") for item in items)
         single = [keys[item.key, item.group if even else ""] == 1 for item in items]
         names = [
             item.key if alone else item.item_id for item, alone in zip(items, single, strict=True)
         ]
-        doubts = np.array([item.doubt for item in items])
-        self.p = np.ones(len(items)) if even else uncertainty_sizes(doubts)
+        sizes = {
+            "uncertainty": lambda: uncertainty_sizes(np.array([item.doubt for item in items])),
+            "length": lambda: length_sizes(np.array([item.size for item in items])),
+        }
+        self.p = np.ones(len(items)) if even else sizes[plan.design]()
         strata = [item.group for item in items] if plan.design == "stratified" else None
         order = review_order(random_numbers(names, plan.seed), self.p, strata)
         self.items = [items[at] for at in order]
