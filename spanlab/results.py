@@ -33,7 +33,7 @@ Unit = Literal["text", "count", "share", "score", "difference", "p", "seconds", 
 
 
 class MeanInterval(FrozenModel):
-    """A mean with its 95 % bootstrap interval; of a single item all three are equal."""
+    """A mean with its 95 % interval, which is a point only where all there is to know is known."""
 
     mean: float
     low: float

@@ -73,15 +73,28 @@ def test_very_many_items_have_the_interval_of_the_normal_distribution() -> None:
     assert compare(many, report(en=[max(0, value - 1) for value in values])).macro.iou.p < 0.001
 
 
-def test_items_that_are_all_alike_leave_no_interval() -> None:
+def test_items_that_are_all_alike_still_leave_an_interval() -> None:
+    """The next item might be missed, or right in full: with five of .7 that is .583 to .75."""
     found = report(en=[7] * 5).languages[0].iou
-    assert (found.low, found.mean, found.high) == pytest.approx((0.7, 0.7, 0.7))
+    assert (found.low, found.mean, found.high) == pytest.approx((3.5 / 6, 0.7, 4.5 / 6))
+
+
+@pytest.mark.parametrize(("value", "low", "high"), [(0.0, 0.0, 0.2775), (1.0, 0.7225, 1.0)])
+def test_ten_answers_of_one_kind_are_no_proof_of_the_next(
+    value: float, low: float, high: float
+) -> None:
+    """Wilson's interval of a share."""
+    found = mean_of([value] * 10)
+    assert (found.low, found.mean, found.high) == pytest.approx((low, value, high), abs=1e-3)
 
 
 def test_the_macro_interval_resamples_within_each_language() -> None:
     # Each language is alike within; resampling all items together would mix them and vary.
     found = report(en=[10] * 5, sv=[0] * 20).macro.iou
-    assert (found.low, found.mean, found.high) == (0.5, 0.5, 0.5)
+    assert found.mean == 0.5
+    # By Wilson 5 of 5 are at least .566, 0 of 20 at most .161: these add up by squares.
+    assert found.low == pytest.approx(0.5 - (1 - 0.5655) / 2, abs=1e-3)
+    assert found.high == pytest.approx(0.5 + 0.1611 / 2, abs=1e-3)
 
 
 def test_the_same_scores_give_the_same_intervals_whatever_else_is_scored() -> None:
@@ -94,7 +107,8 @@ def test_max_iou_is_over_the_items_whose_annotators_are_known() -> None:
     found = score([pair("en-0", 4, rated=True), pair("en-1", 10), pair("sv-0", 10)])
     english, swedish = found.languages
     assert english.max_iou is not None
-    assert (english.max_iou.low, english.max_iou.mean, english.max_iou.high) == (0.4, 0.4, 0.4)
+    ends = (english.max_iou.low, english.max_iou.mean, english.max_iou.high)
+    assert ends == pytest.approx((0.2, 0.4, 0.7))  # of one item, and one more of 0 or of 1
     assert swedish.max_iou is None
     assert found.macro.max_iou == english.max_iou
 
@@ -172,7 +186,7 @@ def test_any_value_per_item_has_a_mean_with_its_interval() -> None:
     assert estimate.low == pytest.approx(0.5 - 1.96 * 0.05, abs=0.015)
     assert estimate.high == pytest.approx(0.5 + 1.96 * 0.05, abs=0.015)
     alone = mean_of([0.25])
-    assert (alone.mean, alone.low, alone.high) == (0.25, 0.25, 0.25)
+    assert (alone.mean, alone.low, alone.high) == (0.25, 0.125, 0.625)
     with pytest.raises(InputError, match="no value"):
         mean_of([])
 

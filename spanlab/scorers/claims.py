@@ -17,6 +17,7 @@ from spanlab.errors import InputError
 from spanlab.results import MeanInterval
 from spanlab.schema import FrozenModel
 from spanlab.scorers.comparison import MeanDifference, paired
+from spanlab.scorers.powered import wilson
 from spanlab.scorers.report import Table, interval, p_value, swaps, weights
 
 RIGHT: Final = "right"
@@ -111,11 +112,7 @@ def score_claims(claims: Sequence[JudgedClaim], *, keep_inconclusive: bool = Fal
     resampled = np.concatenate([drawn @ flat for drawn in weights(len(names), _NAME)])
     samples = _figures(resampled.reshape(-1, *whole.shape))
     observed = _figures(whole[None])[0]
-    accuracy, balanced, f1 = (
-        MeanInterval(mean=observed[at], low=low, high=high)
-        for at in range(3)
-        for low, high in [interval(samples[:, at])]
-    )
+    accuracy, balanced, f1 = (_mean(observed[at], samples[:, at], len(names)) for at in range(3))
     return ClaimReport(
         n=len(claims),
         unjudged=sum(claim.predicted is None for claim in claims),
@@ -201,8 +198,8 @@ def compare_macro_f1(a: Sequence[JudgedClaim], b: Sequence[JudgedClaim]) -> Macr
     difference = observed[0] - observed[1]
     low, high = interval(resampled[0] - resampled[1])
     return MacroF1s(
-        a=_mean(observed[0], resampled[0]),
-        b=_mean(observed[1], resampled[1]),
+        a=_mean(observed[0], resampled[0], len(names)),
+        b=_mean(observed[1], resampled[1], len(names)),
         difference=MeanDifference(
             difference=difference, low=low, high=high, p=p_value(difference, swapped)
         ),
@@ -214,9 +211,19 @@ def coarse(verdict: str, used: Collection[str | None]) -> str:
     return _COARSE.get(verdict, verdict) if "not-supported" in used else verdict
 
 
-def _mean(observed: float, samples: Table) -> MeanInterval:
+def _mean(observed: float, samples: Table, items: int) -> MeanInterval:
+    """Return a figure with its interval, which reaches at least as far as Wilson's of a share.
+
+    Resampling items that are all right says that all others are, too.
+    """
     low, high = interval(samples)
-    return MeanInterval(mean=observed, low=low, high=high)
+    ends = [float(end) for end in wilson(np.array(observed), np.array(items))]
+    at_an_end = observed in (0.0, 1.0)
+    return MeanInterval(
+        mean=float(observed),
+        low=min(low, ends[0]) if at_an_end else min(low, observed * items / (items + 1)),
+        high=max(high, ends[1]) if at_an_end else max(high, (observed * items + 1) / (items + 1)),
+    )
 
 
 def _comparable(claims: Sequence[JudgedClaim]) -> Sequence[JudgedClaim]:
@@ -288,9 +295,8 @@ def _auroc(claims: Sequence[JudgedClaim]) -> MeanInterval | None:
     item = np.array([rows[claims[at].item] for at in order])
     drawn = weights(len(names), _NAME)
     samples = np.concatenate([_area(weight[:, item], positive, levels) for weight in drawn])
-    low, high = interval(samples)
     observed = _area(np.ones((1, len(claims))), positive, levels)[0]
-    return MeanInterval(mean=float(observed), low=low, high=high)
+    return _mean(float(observed), samples, len(names))
 
 
 def _area(weight: Table, positive: NDArray[np.bool_], levels: NDArray[np.intp]) -> Table:

@@ -128,9 +128,9 @@ def estimate_rate(
     return RateEstimate(theta, low, high, variance, n_eff, lam, rho)
 
 
-def wilson(rate: Array, n: Array, df: int) -> tuple[Array, Array]:
-    """Return Wilson's interval for a rate of n reviews, its quantile that of t."""
-    z2 = t_quantile(df) ** 2
+def wilson(rate: Array, n: Array, df: int | None = None) -> tuple[Array, Array]:
+    """Return Wilson's interval for a rate of n reviews, its quantile that of t, or normal."""
+    z2 = (NormalDist().inv_cdf(0.975) if df is None else t_quantile(df)) ** 2
     middle = (rate + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n * n))) / (1 + z2 / n)
     return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)

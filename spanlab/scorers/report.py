@@ -18,6 +18,7 @@ from spanlab.errors import InputError
 from spanlab.labels import ItemLabels
 from spanlab.results import MeanInterval
 from spanlab.schema import FrozenModel
+from spanlab.scorers.powered import wilson
 from spanlab.scorers.spans import METRICS, ItemScore, score_items
 
 _BATCH = 4096  # items scored at a time, which bounds the memory
@@ -62,8 +63,8 @@ def mean_of(values: Sequence[float]) -> MeanInterval:
     if not values:
         raise InputError("no value to take the mean of", expected="at least one item")
     table = np.array(values, dtype=np.float64)[:, None]
-    low, high = interval(bootstrap(table, "")[:, 0])
-    return MeanInterval(mean=float(table.mean()), low=low, high=high)
+    ((low,), (high,)) = mean_intervals(table, bootstrap(table, ""))
+    return MeanInterval(mean=float(table.mean()), low=float(low), high=float(high))
 
 
 def score(pairs: Iterable[tuple[ItemLabels, ItemLabels]]) -> ScoreReport:
@@ -86,14 +87,16 @@ def score(pairs: Iterable[tuple[ItemLabels, ItemLabels]]) -> ScoreReport:
     _check_unique(items)
     observed: list[Table] = []
     samples: list[Table] = []
+    ends: list[Table] = []
     languages: list[LanguageMeans] = []
     for lang, members in by_language(items).items():
         table = values(members)
         observed.append(means(table))
         samples.append(bootstrap(table, lang))
-        estimates = _estimates(observed[-1], samples[-1])
+        ends.append(mean_intervals(table, samples[-1]))
+        estimates = _estimates(observed[-1], ends[-1])
         languages.append(LanguageMeans(lang=lang, n=len(members), **estimates))
-    macro = _estimates(macro_mean(observed), macro_mean(samples))
+    macro = _estimates(macro_mean(observed), _macro_intervals(observed, ends, samples))
     means_of_all = ScoreMeans(n=len(items), **macro)
     return ScoreReport(items=tuple(items), languages=tuple(languages), macro=means_of_all)
 
@@ -114,13 +117,13 @@ def score_by(
     tables = {lang: np.array(groups[lang], np.float64)[:, None] for lang in sorted(groups)}
     observed = {lang: means(table) for lang, table in tables.items()}
     samples = {lang: bootstrap(table, lang) for lang, table in tables.items()}
-    observed["macro"] = macro_mean(list(observed.values()))
-    samples["macro"] = macro_mean(list(samples.values()))
-    intervals_by_language = {}
-    for lang, mean in observed.items():
-        low, high = interval(samples[lang][:, 0])
-        intervals_by_language[lang] = MeanInterval(mean=float(mean[0]), low=low, high=high)
-    return intervals_by_language
+    ends = {lang: mean_intervals(table, samples[lang]) for lang, table in tables.items()}
+    every = [list(of.values()) for of in (observed, ends, samples)]
+    observed["macro"], ends["macro"] = macro_mean(every[0]), _macro_intervals(*every)
+    return {
+        lang: MeanInterval(mean=float(mean[0]), low=ends[lang][0, 0], high=ends[lang][1, 0])
+        for lang, mean in observed.items()
+    }
 
 
 def by_language(items: Iterable[ItemScore]) -> dict[str, list[ItemScore]]:
@@ -151,10 +154,10 @@ def macro_mean(languages: Sequence[Table]) -> Table:
     return np.stack(columns, axis=-1)
 
 
-def _estimates(observed: Table, samples: Table) -> dict[str, MeanInterval | None]:
+def _estimates(observed: Table, ends: Table) -> dict[str, MeanInterval | None]:
     defined = [at for at, mean in enumerate(observed) if not np.isnan(mean)]
     by_metric: dict[str, MeanInterval | None] = dict.fromkeys(METRICS)
-    for at, low, high in zip(defined, *intervals(samples[:, defined]).tolist(), strict=True):
+    for at, low, high in zip(defined, *ends[:, defined].tolist(), strict=True):
         by_metric[METRICS[at]] = MeanInterval(mean=float(observed[at]), low=low, high=high)
     return by_metric
 
@@ -281,6 +284,57 @@ def intervals(samples: Table) -> Table:
     quantile = np.nanquantile if np.isnan(samples).any() else np.quantile  # this is much faster
     ends: Table = quantile(samples, [tail, 1 - tail], axis=0)
     return ends
+
+
+def mean_intervals(values: Table, samples: Table) -> Table:
+    """Return the ends of the intervals of means, one per column; none is a point.
+
+    Resampling a few items that agree says that all items do: ten clean answers would give a rate of
+    0 for certain. So a column of shares (0 and 1 alone) has Wilson's interval, and one of other
+    values between 0 and 1 reaches as far as if one item more had been drawn, with 0 or with 1.
+
+    Args:
+        values: items × metrics, with NaN where an item lacks a metric.
+        samples: means of resampled items, samples × metrics.
+    """
+    ends = _defined_intervals(samples)
+    observed, present = means(values), ~np.isnan(values)
+    n = present.sum(axis=0)
+    filled = np.where(present, values, 0.0)
+    bounded = np.flatnonzero(np.all((filled >= 0) & (filled <= 1), axis=0) & (n > 0))
+    mean, count, column = observed[bounded], n[bounded], filled[:, bounded]
+    is_share = np.all((column == 0) | (column == 1), axis=0)
+    reached = np.stack([mean * count / (count + 1), (mean * count + 1) / (count + 1)])
+    low, high = np.fmin(ends[0, bounded], reached[0]), np.fmax(ends[1, bounded], reached[1])
+    ends[:, bounded] = np.where(is_share, np.stack(wilson(mean, count)), np.stack([low, high]))
+    return ends
+
+
+def _defined_intervals(samples: Table) -> Table:
+    """Return percentile intervals by column; NaN for a metric that no item has."""
+    ends: Table = np.full((2, samples.shape[1]), np.nan)
+    defined = ~np.all(np.isnan(samples), axis=0)
+    if defined.any():
+        ends[:, defined] = intervals(samples[:, defined])
+    return ends
+
+
+def _macro_intervals(
+    observed: Sequence[Table], ends: Sequence[Table], samples: Sequence[Table]
+) -> Table:
+    """Return the ends of intervals of macro means, with what languages reach beyond their samples.
+
+    Languages are independent: what their intervals reach below and above adds up by squares.
+    """
+    middle, drawn = macro_mean(observed), _defined_intervals(macro_mean(samples))
+    beyond = [
+        np.square(end - mean) - np.square(_defined_intervals(sample) - mean)
+        for end, mean, sample in zip(ends, observed, samples, strict=True)
+    ]
+    n = np.maximum(np.sum([~np.isnan(mean) for mean in observed], axis=0), 1)
+    more = np.nansum(np.fmax(beyond, 0), axis=0) / n**2
+    half = np.sqrt(np.square(drawn - middle) + more)
+    return np.where(more > 0, np.stack([middle - half[0], middle + half[1]]), drawn)
 
 
 def p_value(observed: float, samples: Table) -> float:

@@ -61,7 +61,7 @@ def main() -> None:
     print(f"\n# corrected rates, {_DRAWS:,} draws each: coverage and width of 95 % intervals")
     print("set | design | reviews | coverage alone | corrected | narrower by | ρ allows")
     rng = np.random.default_rng(31)
-    worst, widest, reached, few, even = 1.0, -1.0, [], 1.0, 1.0
+    worst, widest, reached, few, other = 1.0, -1.0, [], 1.0, 1.0
     for labelled in (*_simulated(rng), *_nearly_right(rng), *_claims(rng), *_answers()):
         is_ratio = bool(np.ptp(labelled.x) > 0)
         for design in _DESIGNS if is_ratio else _DESIGNS[:3]:
@@ -72,8 +72,8 @@ def main() -> None:
                     f"{gain:+.3f} | {allowed:.3f}",
                     flush=True,
                 )
-                if is_ratio and design in ("uniform", "stratified"):  # not what is proposed
-                    even = min(even, covered)
+                if is_ratio and design != "length":  # not what is proposed
+                    other = min(other, covered)
                     continue
                 few, worst = (min(few, covered), worst) if n == 30 else (few, min(worst, covered))
                 widest = max(widest, -gain)
@@ -81,7 +81,7 @@ def main() -> None:
                     findings = n * labelled.y.sum() / labelled.x.sum()
                     reached.append((findings, gain / allowed))
     print(f"\nlowest coverage with 30 reviews {few:.3f}, with more {worst:.3f}")
-    print(f"lowest coverage for characters with even odds {even:.3f}")
+    print(f"lowest coverage for characters, not drawn by length, {other:.3f}")
     print(f"at most {100 * widest:.1f} % wider than reviews alone")
     for low, high in ((0, 3), (3, 10), (10, 30), (30, 1e9)):
         shares = [share for findings, share in reached if low <= findings < high]
