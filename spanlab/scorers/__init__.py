@@ -35,6 +35,7 @@ from spanlab.scorers.comparison import (
     ReportComparison,
     ScoreDifferences,
     compare,
+    holm,
     paired,
 )
 from spanlab.scorers.report import (
@@ -79,6 +80,7 @@ __all__ = [
     "compare_claims",
     "compare_macro_f1",
     "decided",
+    "holm",
     "interval",
     "mark_all",
     "mark_none",

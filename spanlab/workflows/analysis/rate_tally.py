@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from statistics import fmean
@@ -14,7 +14,7 @@ from spanlab.figures import sampling_alone
 from spanlab.labels import hard_of
 from spanlab.results import ONE_ITEM
 from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind, DatasetSummary, Record, Status
-from spanlab.scorers import mean_of, paired
+from spanlab.scorers import holm, mean_of, paired
 from spanlab.storage import Store
 from spanlab.workflows.analysis.rates import (
     LABEL,
@@ -252,8 +252,12 @@ def _group(value: str, counted: Sequence[_ItemRates]) -> RateGroup:
     )
 
 
-def _pairs(groups: Mapping[str, Sequence[_ItemRates]]) -> Iterable[RateDifference]:
-    """Yield the comparisons of groups on questions that both answered, at least two of them."""
+def _pairs(groups: Mapping[str, Sequence[_ItemRates]]) -> list[RateDifference]:
+    """Return the comparisons of groups on questions that both answered, at least two of them.
+
+    Their p are corrected by Holm for the number of comparisons.
+    """
+    differences: list[RateDifference] = []
     mean_rates: dict[str, dict[tuple[str, str], float]] = {}
     for value, counted in groups.items():
         rates_by_question: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -269,4 +273,9 @@ def _pairs(groups: Mapping[str, Sequence[_ItemRates]]) -> Iterable[RateDifferenc
             difference = paired(
                 [mean_rates[a][q] for q in common], [mean_rates[b][q] for q in common]
             )
-            yield RateDifference(a, b, len(common), difference)
+            differences.append(RateDifference(a, b, len(common), difference))
+    corrected = holm([pair.characters.p for pair in differences])
+    return [
+        pair._replace(characters=pair.characters.model_copy(update={"p": p}))
+        for pair, p in zip(differences, corrected, strict=True)
+    ]

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from spanlab.errors import UsageError
 from spanlab.extents import intersection
+from spanlab.figures import counted
 from spanlab.labels import hard_of
 from spanlab.results import (
     ITEMS,
@@ -169,6 +170,7 @@ class RateReport(ResultViews):
             rows=tuple(
                 (pair.a, pair.b, pair.n, *difference_cells(pair.characters)) for pair in self.pairs
             ),
+            remarks=(f"p by Holm's correction for {counted(len(self.pairs), 'comparison')}.",),
         )
 
 

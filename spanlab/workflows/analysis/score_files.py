@@ -197,6 +197,7 @@ def difference_table(
             (lang, row.n, *difference_cells(row.iou), *difference_cells(row.corr))
             for lang, row in rows
         ),
+        remarks=("p of languages by Holm's correction.",) if len(against.languages) > 1 else (),
     )
 
 

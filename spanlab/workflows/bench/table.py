@@ -20,7 +20,7 @@ from spanlab.results import (
     ResultTable,
     columns_of,
 )
-from spanlab.scorers import MeanDifference
+from spanlab.scorers import MeanDifference, holm
 from spanlab.workflows.analysis.claims import MEASURES
 from spanlab.workflows.analysis.score_files import SCORES, difference_cells
 from spanlab.workflows.bench.cards import BenchItem, FoundDataset
@@ -168,12 +168,8 @@ def _with_tests(rows: list[_Row], metric: str) -> list[_Row]:
     differences = {
         row.cell.row: row.scored.minus(best.scored, metric) for row in rows if row is not best
     }
-    ranked = sorted((d.p, name) for name, d in differences.items() if d is not None)
-    adjusted: dict[str, float] = {}
-    highest = 0.0
-    for at, (p, name) in enumerate(ranked):
-        highest = max(highest, min(1.0, p * (len(ranked) - at)))
-        adjusted[name] = highest
+    tested = {name: d.p for name, d in differences.items() if d is not None}
+    adjusted = dict(zip(tested, holm(list(tested.values())), strict=True))
     return [
         replace(row, difference=differences.get(row.cell.row), p=adjusted.get(row.cell.row))
         for row in rows
