@@ -228,3 +228,24 @@ class SingleFlight(Generic[Answer]):
                 del self._answers[key]
             if not answer.done():
                 answer.set_exception(error)
+
+
+_SHARED: ContextVar[bool] = ContextVar("shared_item", default=False)
+
+
+@contextmanager
+def shared_item(*, is_shared: bool) -> Iterator[None]:
+    """Say that several tasks of models are about the same item within the block.
+
+    Their prompts then begin with what they share: see ``lm.adapters``.
+    """
+    token = _SHARED.set(is_shared)
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
+
+
+def is_item_shared() -> bool:
+    """Say whether several tasks are about the item of the present call."""
+    return _SHARED.get()

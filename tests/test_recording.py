@@ -16,6 +16,7 @@ import pytest
 from detector_cases import ANSWER, detect
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
+from prompts import prompt_of
 from trail_answers import BUILT, TrailAnswers
 
 import spanlab
@@ -185,7 +186,7 @@ def asked(ask: ModelRequest) -> ScriptedReply:
         return ScriptedReply(body={"object": "list", "model": "m", "data": vectors})
     if ask.body.get("stream"):
         return streaming(ANSWER[:20], ANSWER[20:])
-    return say(WRONG if TOWER in ask.messages[-1]["content"] else "Paris is a city in France.")
+    return say(WRONG if TOWER in prompt_of(ask) else "Paris is a city in France.")
 
 
 def streaming(*pieces: str) -> ScriptedReply:

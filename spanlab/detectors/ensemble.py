@@ -17,6 +17,7 @@ from spanlab.detectors.base import Detector, DetectorResult, failed
 from spanlab.errors import BudgetError, ConfigurationError
 from spanlab.inbound import is_end
 from spanlab.labels import vote
+from spanlab.runtime import shared_item
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status, merged, renumbered
 
 _OPEN = {Status.NOT_ANNOTATED, Status.FAILED}
@@ -115,7 +116,9 @@ class Ensemble:
             or (annotation := record.by(detector.name)) is None
             or annotation.status in open_states
         ]
-        results = [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
+        asking = [d for d in self.detectors if getattr(d, "program", None) is not None]
+        with shared_item(is_shared=len(asking) > 1):
+            results = [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
         findings = [result for result in results if isinstance(result, DetectorResult)]
         errors = [result for result in results if not isinstance(result, DetectorResult)]
         # A wrong key outweighs a spent budget: the former has to be mended first.

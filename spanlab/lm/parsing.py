@@ -88,7 +88,7 @@ def _without_sections(
     for value in values:
         named = _named_fields(value, forms)
         if all(name in named for name in names):
-            read = {name: _read(forms[name], field) for name, field in named.items()}
+            read = {name: _read_named(forms[name], field) for name, field in named.items()}
             readings = [
                 _named_fields(candidate, forms) for candidate in values if candidate is not value
             ]
@@ -100,7 +100,8 @@ def _without_sections(
     form = forms[name]
     if form is not None:
         alone = len(values) == 1 and _is_all(text)
-        return {name: _only(_read_shaped(form, values, alone=alone))}
+        is_none = _is_list(form) and bare and bool(text.strip()) and says_none(text)
+        return {name: [] if is_none else _only(_read_shaped(form, values, alone=alone))}
     if PROSE not in signature.output_fields[name].metadata:
         return {}
     texts = [inner for value in values for inner in _texts(value)]
@@ -146,6 +147,9 @@ def _read_sections(form: TypeAdapter[Any] | None, texts: Iterable[str]) -> Itera
             yield text.strip()
             continue
         bare = _strip_fence(text).strip()
+        if _is_list(form) and says_none(bare):
+            yield []
+            continue
         try:
             values = [json.loads(bare)]  # as nearly always
         except (ValueError, RecursionError):
@@ -218,6 +222,13 @@ def _named_fields(value: Any, forms: Forms) -> dict[str, Any]:
     return {name: field for key, field in value.items() if (name := str(key).casefold()) in forms}
 
 
+def _read_named(form: TypeAdapter[Any] | None, value: Any) -> Any:
+    """Return a value that a field's own name has; null or "none" for a list is an empty one."""
+    if form is not None and _is_list(form) and (value is None or says_none(value)):
+        return []
+    return _read(form, value)
+
+
 def _read(form: TypeAdapter[Any] | None, value: Any) -> Any:
     """Return a value as its field holds it; None if it is no such value."""
     if form is None or value is None or value == {}:
@@ -230,6 +241,25 @@ def _read(form: TypeAdapter[Any] | None, value: Any) -> Any:
         return form.validate_python(value)
     except ValidationError:
         return None
+
+
+_NONE = re.compile(
+    r"(?:none|null|nil|n/?a|nothing|empty|no (?:errors?|issues?|hallucinations?|mistakes?)|-+|—)?"
+    r"|(?:there (?:are|is) (?:no|nothing)|nothing (?:is|in)|no (?:\w+ ){0,3}(?:words?|parts?|text|"
+    r"spans?|claims?|statements?|facts?|information|contents?|hallucinations?|errors?|issues?)|"
+    r"(?:the )?(?:whole )?answer is (?:fully |entirely )?(?:right|correct|supported|accurate))"
+    r"\b[^\n]{0,200}",
+    re.IGNORECASE,
+)
+
+
+def says_none(value: object) -> bool:
+    """Say whether a model's words for a list say that there is nothing to list.
+
+    These are an empty section, "None", "N/A" and the like, or a sentence that begins so. Taken for
+    a failure they would lose clean answers alone, and so bias every rate.
+    """
+    return isinstance(value, str) and _NONE.fullmatch(value.strip(" \t\r\n.*_`\"'()")) is not None
 
 
 def _values_in(text: str) -> list[Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from gold_answers import GoldAnswers, instruction
+from prompts import prompt_of
 from trail_answers import field
 
 from spanlab.datasets import write
@@ -48,7 +49,7 @@ class Model:
         self._passages = {each.item.id: each.item.passages[0].text for each in records}
 
     def __call__(self, ask: ModelRequest) -> ScriptedReply:
-        prompt = str(ask.messages[-1]["content"])
+        prompt = prompt_of(ask)
         found = ASKED_FOR.search(prompt.rpartition("Respond with ")[2])
         if found is None:
             return self._others(ask)

@@ -182,7 +182,7 @@ def test_a_program_s_prompts_are_used_and_come_back_the_same(
     assert isinstance(built, Tunable)
     detect(built)
     prompt = model_server.requests[0].text
-    order = [ANSWER, "Spot the lies.", "In 1910.", '"1910"', "# Reply"]
+    order = ["Spot the lies.", "# Reply", "In 1910.", '"1910"', ANSWER]
     assert sorted(order, key=prompt.index) == order
     state = program_state(built.program)
     assert state == tuned("liar").predictors

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from paid import killed, put_away, signed
+from prompts import prompt_of
 from pursuit_answers import ITEM, PursuitModel, ScriptedWeb
 from shared import item_line, node_lines, write_lines
 from working_jobs import SECONDS, request, wait_until, working
@@ -34,7 +35,7 @@ class Model:
         self.asked: list[str] = []
 
     def __call__(self, ask: ModelRequest) -> ScriptedReply:
-        prompt = ask.messages[-1]["content"]
+        prompt = prompt_of(ask)
         found = ASKED_FOR.search(prompt)
         assert found, prompt
         self.asked.append(found[1])

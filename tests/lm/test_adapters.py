@@ -1,4 +1,4 @@
-"""What a prompt shows: the inputs first, then task, demonstrations and the form of the reply."""
+"""What a prompt shows, and in which order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import dspy
 import pytest
 from pydantic import BaseModel, Field
 
-from spanlab.lm.adapters import SYSTEM, ChatAnswers, JsonAnswers
+from spanlab.lm.adapters import ChatAnswers, JsonAnswers
+from spanlab.runtime import shared_item
 
 
 class Judged(BaseModel):
@@ -33,7 +34,7 @@ class Check(dspy.Signature):
 
 INPUTS = {"passages": "[1] It is.\n\n[2] So.", "fact": "is “so”", "rounds": 2}
 DEMO = {"fact": "old", "judged": [{"verdict": "so", "reason": "it is"}], "sure": True}
-SHOWN = """\
+INPUT_TEXT = """\
 [[ ## passages ## ]]
 [1] It is.
 
@@ -43,64 +44,78 @@ SHOWN = """\
 is “so”
 
 [[ ## rounds ## ]]
-2
-
+2"""
+TASK = """\
 # Task
 
 Check a fact.
 
 Be brief.
 
-The inputs above:
+The inputs:
 - `passages`
 - `fact`: the fact
 - `rounds`
 
-# Examples
+# Reply
 
-Other inputs, and what is right for them.
-
+Respond with these fields for the inputs, each under its marker:
+- `[[ ## judged ## ]]` (a JSON list): what it is
+  [{"reason": <why>, "verdict": …}, …]
+- `[[ ## sure ## ]]`
+  {value}        # note: the value you produce must be True or False
+Then end with the marker `[[ ## completed ## ]]`."""
+DEMO_INPUT = """\
 [[ ## fact ## ]]
-old
-
-The reply:
-
+old"""
+DEMO_REPLY = """\
 [[ ## judged ## ]]
 [{"reason": "it is", "verdict": "so"}]
 
 [[ ## sure ## ]]
 True
 
-[[ ## completed ## ]]
-
-# Reply
-
-Respond with these fields for the inputs at the beginning, each under its marker:
-- `[[ ## judged ## ]]` (a JSON list): what it is
-  [{"reason": <why>, "verdict": …}, …]
-- `[[ ## sure ## ]]`
-  {value}        # note: the value you produce must be True or False
-Then end with the marker `[[ ## completed ## ]]`."""
+[[ ## completed ## ]]"""
 
 
 def shown(adapter: dspy.Adapter, demos: list[Any], signature: Any = Check) -> str:
-    """Return the one message beside the constant one of the system."""
-    system, user = adapter.format(signature, demos, dict(INPUTS))
-    assert system == {"role": "system", "content": SYSTEM}
-    assert user["role"] == "user"
-    return str(user["content"])
+    """Return the system message, which has the task, and check that the inputs come last."""
+    system, *turns, user = adapter.format(signature, demos, dict(INPUTS))
+    assert (system["role"], user["role"]) == ("system", "user")
+    assert len(turns) % 2 == 0
+    return str(system["content"])
 
 
 @pytest.mark.parametrize("demo", [DEMO, dspy.Example(**DEMO)], ids=["dict", "example"])
-def test_a_prompt_shows_inputs_task_demonstrations_and_form_in_this_order(demo: Any) -> None:
-    assert shown(ChatAnswers(), [demo, {"fact": "no reply"}, {"sure": False}]) == SHOWN
+def test_a_prompt_has_the_task_first_then_demonstrations_as_turns_then_the_inputs(
+    demo: Any,
+) -> None:
+    demos = [demo, {"fact": "no reply"}, {"sure": False}]
+    system, asked, replied, user = ChatAnswers().format(Check, demos, dict(INPUTS))
+    assert str(system["content"]).endswith(f"\n\n{TASK}")
+    assert asked == {"role": "user", "content": DEMO_INPUT}
+    assert replied == {"role": "assistant", "content": DEMO_REPLY}
+    assert user == {"role": "user", "content": INPUT_TEXT}
+
+
+def test_inputs_that_several_tasks_share_stand_first_where_they_are_longer() -> None:
+    long = {**INPUTS, "passages": "[1] It is. " * 200}
+    with shared_item(is_shared=True):
+        short = ChatAnswers().format(Check, [DEMO], dict(INPUTS))
+        system, user = ChatAnswers().format(Check, [DEMO], long)
+    assert str(short[-1]["content"]) == INPUT_TEXT
+    assert "shows its inputs first" in system["content"]
+    assert user["content"].startswith("[[ ## passages ## ]]\n[1] It is.")
+    assert f"{TASK}\n\n# Examples\n\n" in user["content"]
+    assert user["content"].endswith(f"{DEMO_INPUT}\n\nThe reply:\n\n{DEMO_REPLY}")
+    assert len(ChatAnswers().format(Check, [], long)) == 2  # alone, the task is first again
+    assert "Here is a task" in ChatAnswers().format(Check, [], long)[0]["content"]
 
 
 def test_json_is_asked_for_in_its_own_form() -> None:
     prompt = shown(JsonAnswers(), [DEMO])
-    assert '"judged": [\n    {\n      "reason": "it is",\n      "verdict": "so"' in prompt
     assert prompt.partition("# Reply\n\n")[2].startswith(
-        "Respond with a JSON object for the inputs at the beginning, fields in this order:\n"
+        "Respond with a JSON object for the inputs, with these fields in this order:\n"
         "- `judged` (a JSON list): what it is\n"
     )
 
@@ -109,7 +124,8 @@ def test_what_is_remembered_of_a_prompt_follows_its_instruction_and_demonstratio
     adapter, demos = ChatAnswers(), [dict(DEMO)]
     other = Check.with_instructions("Something else.")
     assert "Something else." in shown(adapter, [], other)
-    assert shown(adapter, demos) == SHOWN
+    assert shown(adapter, demos).endswith(TASK)
     demos[0]["fact"] = "new"
-    assert shown(adapter, demos) == SHOWN.replace("old", "new")
-    assert "Examples" not in shown(adapter, [])
+    asked = adapter.format(Check, demos, dict(INPUTS))[1]
+    assert asked["content"] == DEMO_INPUT.replace("old", "new")
+    assert len(adapter.format(Check, [], dict(INPUTS))) == 2

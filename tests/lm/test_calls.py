@@ -20,6 +20,7 @@ from model_task import Task, marked, signature
 from spanlab.errors import StoreError
 from spanlab.lm import Meter, ModelChoice, TokenPrice, Usage, language_model, predicting, translate
 from spanlab.lm.building import endpoint_client
+from spanlab.runtime import shared_item
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, in_turn, say
 
 Choose = Callable[..., ModelChoice]
@@ -120,15 +121,21 @@ def test_schemas_are_sent_where_the_endpoint_takes_them(
 def test_the_prompt_begins_with_what_calls_have_in_common(
     model_server: ModelServer, choose: Choose
 ) -> None:
-    """Passages and question, then what differs: the text, and the task."""
+    """The task over many items; of tasks that share an item, passages and question."""
     import dspy
 
     lm = language_model(choose(), Meter(), cache=None)
     passages = "\n".join(f"[{number}] A passage on towers." for number in range(200))
+    tasks = (signature(), dspy.Signature("passages, question, text -> answer", "Correct."))
     with predicting(lm):
-        for task in (signature(), dspy.Signature("passages, question, text -> answer", "Correct.")):
-            dspy.Predict(task)(passages=passages, question="When?", text="Built in 1889.")
-    first, second = (ask.text for ask in model_server.requests)
+        for text in ("Built in 1889.", "Built in 1989."):
+            dspy.Predict(tasks[0])(passages="[0] A tower.", question="When?", text=text)
+        with shared_item(is_shared=True):
+            for task in tasks:
+                dspy.Predict(task)(passages=passages, question="When?", text="Built in 1889.")
+    first, second = (ask.text for ask in model_server.requests[:2])
+    assert "Say what is wrong." in shared_start(first, second)
+    first, second = (ask.text for ask in model_server.requests[2:])
     common = shared_start(first, second)
     assert passages in common
     assert common.endswith("Built in 1889.\n\n# Task\n\n")

@@ -105,10 +105,9 @@ def test_what_was_reasoned_is_read_with_its_lines() -> None:
 
 UNCERTAIN = {
     "prose": "I would rather talk about towers.",
-    "a word": "[[ ## parts ## ]]\nnone",
+    "a word": "[[ ## parts ## ]]\nmaybe",
     "nothing of the kind": '{"answer": 42}',
     "an empty object": "{}",
-    "null": '{"parts": null}',
     "a number": "[[ ## parts ## ]]\n7",
     "two drafts": f'{PARTS}\nNo: [{{"text": "2000"}}]',
     "two sections": f'[[ ## parts ## ]]\n[{{"text": "2000"}}]\n[[ ## parts ## ]]\n{PARTS}',
@@ -127,6 +126,28 @@ UNCERTAIN = {
     "deep": "[[ ## parts ## ]]\n" + "[" * 3000,
     "deep in Python": "[Part(text=" + "(" * 3000,
 }
+
+
+NOTHING = {
+    "none": "[[ ## parts ## ]]\nNone\n\n[[ ## completed ## ]]",
+    "an empty section": "[[ ## parts ## ]]\n\n[[ ## completed ## ]]",
+    "not available": "[[ ## parts ## ]]\nN/A",
+    "null": '{"parts": null}',
+    "a word in JSON": '{"parts": "none"}',
+    "bare": "None.",
+    "a sentence": "[[ ## parts ## ]]\nThere are no hallucinated words in the answer.",
+    "a sentence alone": "No unsupported words were found.",
+    "all is right": "[[ ## parts ## ]]\nThe answer is fully supported by the passages.",
+}
+
+
+@pytest.mark.parametrize("answer", NOTHING.values(), ids=NOTHING.keys())
+@pytest.mark.parametrize("adapter", [ChatAnswers(), JsonAnswers()], ids=["chat", "json"])
+def test_that_nothing_is_wrong_is_an_empty_list_in_any_words(
+    adapter: dspy.Adapter, answer: str
+) -> None:
+    """As a failure it would lose clean answers alone."""
+    assert adapter.parse(Find, answer)["parts"] == []
 
 
 @pytest.mark.parametrize("answer", UNCERTAIN.values(), ids=UNCERTAIN.keys())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from prompts import prompt_of
+
 from spanlab.testing import ModelRequest, ScriptedReply, say_fields
 
 TITLE = "Tower of Aldmere"
@@ -27,7 +29,7 @@ ARTICLE = ScriptedReply(
 
 def agent(ask: ModelRequest) -> ScriptedReply | None:
     """Return what mermaid's prompts are answered with; None for another detector's."""
-    prompt = ask.messages[-1]["content"]
+    prompt = prompt_of(ask)
     wanted = re.findall(r"`\[\[ ## (\w+) ## \]\]`", prompt)[0]
     if wanted == "decomposition":
         triplet = {"subject": TITLE, "relation": "is", "object": "old", "attributes": []}

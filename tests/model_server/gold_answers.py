@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from prompts import TASK, demonstrations, prompt_of
+
 from spanlab.extents import Extent
 from spanlab.labels import flatten, hard_of
 from spanlab.schema import AnnotatorKind, Record
@@ -26,7 +28,6 @@ INSTRUCTIONS = (  # proposed in turn; all but one ask for short quotes
     "Return the shortest words that carry each error, one by one, in their order.",
     "Read the answer sentence by sentence and copy what is wrong, in short quotes.",
 )
-_TASK = "# Task\n"
 _SECTION = re.compile(r"^\[\[ ## (\w+) ## \]\]\n?", re.MULTILINE)
 _ASKED = re.compile(r"^- `(?:\[\[ ## )?(\w+)(?: ## \]\])?`(?: \((a JSON \w+)\))?", re.MULTILINE)
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
@@ -84,7 +85,7 @@ def better_when_asked(worst: float = 0.8) -> Callable[[ModelRequest], Noise]:
 
     def noise(ask: ModelRequest) -> Noise:
         asked = re.search(r"\bshort", instruction(ask), re.IGNORECASE) is not None
-        shown = ask.text.count("\nThe reply:\n")
+        shown = demonstrations(ask)
         return Noise.level(max(worst - 0.45 * asked - 0.08 * min(shown, 4), 0.0))
 
     return noise
@@ -92,7 +93,7 @@ def better_when_asked(worst: float = 0.8) -> Callable[[ModelRequest], Noise]:
 
 def instruction(ask: ModelRequest) -> str:
     """Return the task's instruction out of a dspy prompt."""
-    return ask.text.partition(_TASK)[2].partition("\n\nThe inputs above:")[0].strip()
+    return ask.text.partition(TASK)[2].partition("\n\nThe inputs:")[0].strip()
 
 
 class GoldAnswers:
@@ -126,9 +127,7 @@ class GoldAnswers:
 
     def __call__(self, ask: ModelRequest) -> ScriptedReply:
         """Answer every field that the prompt asks for."""
-        prompt = str(ask.messages[-1]["content"]) if ask.messages else ""
-        if _TASK in ask.text and _TASK not in prompt:  # the task stands before the inputs
-            prompt = f"{prompt}\n\n{ask.messages[0]['content']}"
+        prompt = prompt_of(ask)
         given, wanted, as_json = _fields(prompt)
         if not wanted:
             return say("ok")
@@ -210,7 +209,7 @@ def _sentences(answer: str) -> list[Extent]:
 
 def _fields(prompt: str) -> tuple[dict[str, str], dict[str, str], bool]:
     """Return the prompt's input fields, the output fields asked for with their types, the form."""
-    body = prompt.partition(_TASK)[0]
+    body = prompt.partition(TASK)[0]
     asked = prompt.rpartition("Respond with ")[2]
     wanted = dict(_ASKED.findall(asked))
     pieces = _SECTION.split(body)[1:]

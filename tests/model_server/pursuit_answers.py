@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qs, urlsplit
 
+from prompts import prompt_of
+
 from spanlab.schema import Item
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 
@@ -89,7 +91,7 @@ class PursuitModel:
         self.listed: list[str] = []
 
     def __call__(self, ask: ModelRequest) -> ScriptedReply:
-        prompt = ask.messages[-1]["content"]
+        prompt = prompt_of(ask)
         wanted = re.findall(r"`\[\[ ## (\w+) ## \]\]`", prompt)[0]
         self.wanted.append(wanted)
         if wanted == "answer":

@@ -6,6 +6,8 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from prompts import TASK, prompt_of
+
 from spanlab.testing import ModelRequest, ScriptedReply, say_fields
 
 RIGHT: Mapping[str, object] = {"diagnosis": "It adds a fact.", "errors": [], "guidance": "Go on."}
@@ -14,7 +16,7 @@ _SECTION = re.compile(r"^\[\[ ## (\w+) ## \]\]\n", re.MULTILINE)
 
 def inputs(ask: ModelRequest) -> dict[str, str]:
     """Return the input fields that a prompt shows after its task."""
-    pieces = _SECTION.split(ask.messages[-1]["content"])[1:]
+    pieces = _SECTION.split(prompt_of(ask).partition(TASK)[0])[1:]
     return {name: text.strip() for name, text in zip(pieces[::2], pieces[1::2], strict=True)}
 
 
@@ -36,7 +38,7 @@ class ReasoningScript:
 
     def __call__(self, ask: ModelRequest) -> ScriptedReply:
         given = inputs(ask)
-        if "judged" in ask.text.rpartition("# Reply")[2]:
+        if "judged" in prompt_of(ask).rpartition("# Reply")[2]:
             return say_fields(judged={"reason": "so", "answer": "incorrect"})
         if "[[ ## ruling ## ]]" in ask.text or "`ruling`" in ask.text:
             last = given["steps"].splitlines()[-1]

@@ -41,7 +41,7 @@ def asked(
     form = f"`{wanted}`" if as_json else f"`[[ ## {wanted} ## ]]`"
     respond = "a JSON object that has these" if as_json else "these"
     asked = f"Respond with {respond} fields:\n- {form} (a JSON list): some"
-    content = f"{given}\n\n# Task\n\n{task}\n\nThe inputs above:{examples}\n\n# Reply\n\n{asked}"
+    content = f"{given}\n\n# Task\n\n{task}\n\nThe inputs:{examples}\n\n# Reply\n\n{asked}"
     messages = [{"role": "user", "content": content}]
     return ModelRequest(
         0, "POST", "/v1/chat/completions", {"model": "m", "messages": messages}, {}, 0.0

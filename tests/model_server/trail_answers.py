@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from detector_cases import ANSWER, TOWER
+from prompts import prompt_of
 
 from spanlab.schema import Process, ProcessNode
 from spanlab.testing import ModelRequest, ScriptedReply, say_fields
@@ -55,7 +56,7 @@ class TrailAnswers:
         self.judged: list[str] = []
 
     def __call__(self, ask: ModelRequest) -> ScriptedReply:
-        prompt = ask.messages[-1]["content"]
+        prompt = prompt_of(ask)
         if "`[[ ## verifiable ## ]]`" in prompt:
             kept = self.changes.get("verifiable", field(prompt, "sentence"))
             return say_fields(reason="it states facts", verifiable=kept)

@@ -15,12 +15,15 @@ Deviations. The prompt is our own. What the passages do not say is unsupported o
 is not certain of it either, unless the option ``unsupported`` says "passages", as the paper does.
 A quote that stands several times goes to the place that fits the words before it and its order, not
 to the first. A quote that stands
-nowhere is reported in the trace and marks nothing. Quotes without a probability count 1.0.
+nowhere is reported in the trace and marks nothing; if none stands in the answer, the model is asked
+once more, and then the item has failed: such a reply says nothing of this answer. Quotes without a
+probability count 1.0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import dspy
 
@@ -29,8 +32,12 @@ from spanlab.detectors.common.context import readable
 from spanlab.detectors.common.evidence import evidence
 from spanlab.detectors.common.model_detector import quote_steps, span_of
 from spanlab.detectors.ucsc import QuoteOptions
-from spanlab.detectors.ucsc.system import UcscDetector, UnsupportedPart, show_examples
+from spanlab.detectors.ucsc.system import UcscDetector, UnsupportedPart
+from spanlab.errors import UnparsableAnswerError
+from spanlab.figures import counted
+from spanlab.lm.failures import quoted
 from spanlab.mappers import ModelQuote, map_quotes
+from spanlab.runtime import wait
 from spanlab.schema import Annotation, Item
 
 
@@ -45,6 +52,11 @@ class UcscExtract(UcscDetector):
             for part in parts
             if part.text.strip()
         ]
+        if quotes and not any(is_quoted(quote.text, item.answer) for quote in quotes):
+            raise UnparsableAnswerError(
+                f"the model quoted {counted(len(quotes), 'text')} of which none stands in the "
+                f"answer{quoted(quotes[0].text)}; use another model"
+            )
         mapping = map_quotes(
             item.answer, quotes, floor=QuoteOptions.model_validate(self.kit.spec.options).floor
         )
@@ -100,6 +112,17 @@ class FindUnsupported(dspy.Signature):
     parts: list[UnsupportedPart] = dspy.OutputField(desc="the hallucinated words in order")
 
 
+INSISTING: Final = """
+
+An earlier reply quoted words that do not stand in the answer. Quote the answer alone, letter by
+letter; if nothing in it is wrong, return an empty list."""
+
+
+def is_quoted(text: str, answer: str) -> bool:
+    """Say whether a quote stands in the answer, as the mapper would find it."""
+    return bool(map_quotes(answer, [ModelQuote(text)]).mapped)
+
+
 # MIPROv2 shows this source to the model that writes prompts; a generic class would say less.
 class SpanExtraction(dspy.Module):
     """The model's part: one call that names the hallucinated words.
@@ -111,15 +134,24 @@ class SpanExtraction(dspy.Module):
     def __init__(self, *, reasoning: bool = False) -> None:
         super().__init__()
         self.extract = (dspy.ChainOfThought if reasoning else dspy.Predict)(FindUnsupported)
-        show_examples(self)
 
     def forward(self, **inputs: str) -> dspy.Prediction:
         """Return ``parts``; blocks until the model has answered."""
-        return self.extract(**inputs)
+        return wait(self.acall(**inputs))
 
     async def aforward(self, **inputs: str) -> dspy.Prediction:
-        """Return ``parts``, a list of `Part`, for passages, question, answer and rule."""
-        return await self.extract.acall(**inputs)
+        """Return ``parts``, a list of `Part`, for passages, question, answer and rule.
+
+        Where none of them stands in the answer the model is asked once more: it has copied a
+        demonstration, or speaks of something else.
+        """
+        prediction = await self.extract.acall(**inputs)
+        texts = [part.text for part in prediction.parts or () if part.text.strip()]
+        if texts and not any(is_quoted(text, inputs["answer"]) for text in texts):
+            task = self.named_predictors()[0][1].signature
+            insisting = task.with_instructions(task.instructions + INSISTING)
+            prediction = await self.extract.acall(**inputs, signature=insisting, demos=[])
+        return prediction
 
 
 def create(kit: DetectorKit) -> UcscExtract:

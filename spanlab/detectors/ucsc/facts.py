@@ -37,7 +37,7 @@ from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.common.context import NOTHING_FOUND
 from spanlab.detectors.common.model_detector import DetectionCase, places_of, span_of, strongest
 from spanlab.detectors.ucsc import MAX_FACTS, MAX_ROUNDS, UNVERIFIED, GraphOptions
-from spanlab.detectors.ucsc.system import AtomicFact, FactJudgement, UcscDetector, show_examples
+from spanlab.detectors.ucsc.system import AtomicFact, FactJudgement, UcscDetector
 from spanlab.entities import EntityEdge, EntityGraph, EntityRelation, edges_of
 from spanlab.lm.meter import keep, together
 from spanlab.mappers import ModelQuote, QuoteMapping, map_quotes
@@ -198,7 +198,6 @@ class FactVerifier(dspy.Module):
         self.check = (dspy.ChainOfThought if reasoning else dspy.Predict)(CheckFact)
         self.words = dspy.Predict(NameWrongWords)
         self.unverified = unverified
-        show_examples(self)
 
     def forward(self, **inputs: str) -> dspy.Prediction:
         """Return what ``aforward`` returns; blocks until the model has answered."""

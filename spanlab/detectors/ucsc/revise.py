@@ -29,7 +29,7 @@ from rapidfuzz.distance import LCSseq
 from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.common.model_detector import span_of
 from spanlab.detectors.ucsc import RevisionOptions
-from spanlab.detectors.ucsc.system import UcscDetector, show_examples
+from spanlab.detectors.ucsc.system import UcscDetector
 from spanlab.errors import UnparsableAnswerError
 from spanlab.lm.failures import quoted
 from spanlab.lm.parsing import PROSE, tagged_as
@@ -105,7 +105,6 @@ class AnswerReviser(dspy.Module):
     def __init__(self, *, reasoning: bool = False) -> None:
         super().__init__()
         self.revise = (dspy.ChainOfThought if reasoning else dspy.Predict)(ReviseLittle)
-        show_examples(self)
 
     def forward(self, **inputs: str) -> dspy.Prediction:
         """Return ``revised``; blocks until the model has answered."""

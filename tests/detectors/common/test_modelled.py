@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prompts import prompt_of
 from pydantic import ValidationError
 
 from spanlab.datasets import dumps
@@ -108,7 +109,7 @@ class World:
         self.asked[role] = (ask.body["model"], ask.body.get("temperature"))
         if role == "judge":
             return self.verdict
-        number = ask.messages[-1]["content"].partition("[[ ## number ## ]]\n")[2][:3]
+        number = prompt_of(ask).partition("[[ ## number ## ]]\n")[2][:3]
         return say_fields(query=number)
 
 

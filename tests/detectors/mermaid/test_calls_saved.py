@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from detector_cases import Make
+from prompts import prompt_of
 
 from spanlab.lm.meter import together
 from spanlab.retrievers import SearchSpec
@@ -44,7 +45,7 @@ class Towns:
 
 def think(ask: ModelRequest) -> ScriptedReply:
     """Search for the claim unless something is known, then answer."""
-    prompt = ask.messages[-1]["content"]
+    prompt = prompt_of(ask)
     claim = re.findall(r"The tower of (Aldmere \w+ville) has \d+ steps\.", prompt)[0]
     if "## decomposition ## ]]`" in prompt:
         triplet = {"subject": claim, "relation": "has", "object": "steps", "attributes": []}

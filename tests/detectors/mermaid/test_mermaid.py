@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from detector_cases import Make, detect
+from prompts import prompt_of
 
 from spanlab.detectors import Detector
 from spanlab.retrievers import SearchSpec
@@ -67,7 +68,7 @@ class Model:
         self.judged: list[str] = []
 
     def __call__(self, ask: ModelRequest) -> ScriptedReply:
-        prompt = ask.messages[-1]["content"]
+        prompt = prompt_of(ask)
         wanted = re.findall(r"`\[\[ ## (\w+) ## \]\]`", prompt)[0]
         if wanted == "step":
             self.prompts.append(prompt)
@@ -250,7 +251,7 @@ def test_what_was_found_of_a_common_noun_is_recalled_and_what_is_of_another_name
     }
 
     def think(ask: ModelRequest) -> ScriptedReply:
-        prompt = ask.messages[-1]["content"]
+        prompt = prompt_of(ask)
         claim = next(each for each in stated if each in prompt)
         if "## decomposition ## ]]`" in prompt:
             triplet = dict(zip(("subject", "object"), stated[claim], strict=True))

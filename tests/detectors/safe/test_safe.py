@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 from detector_cases import Make, detect
+from prompts import TASK, prompt_of
 
 from spanlab.schema import Annotation, Item, Passage, ReasoningTraceStep, RemarkStep, Status
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say, say_fields
@@ -38,7 +39,7 @@ RIGHT: dict[str, object] = {"diagnosis": "fine", "errors": [], "guidance": "go o
 
 def ruling(ask: ModelRequest) -> dict[str, object]:
     """Say what is wrong with the last step that a prompt shows."""
-    number, text = re.findall(r"^Step (\d+): (.*)$", ask.messages[-1]["content"], re.M)[-1]
+    number, text = re.findall(r"^Step (\d+): (.*)$", prompt_of(ask), re.M)[-1]
     said: dict[str, dict[str, object]] = {
         "1": {
             "diagnosis": "It is in Paris.",
@@ -116,7 +117,7 @@ def test_an_answer_without_steps_is_verified_sentence_by_sentence(
     model_server: ModelServer, make: Make
 ) -> None:
     def script(ask: ModelRequest) -> ScriptedReply:
-        asked = ask.messages[-1]["content"].rstrip()
+        asked = prompt_of(ask).partition(TASK)[0].rstrip()
         wrong = asked.endswith("Rome.")
         kind = "Attribution" if wrong else "Logical step"
         return say_fields(
@@ -137,7 +138,7 @@ def test_an_unreadable_reply_is_asked_for_once_more_and_then_fails_its_step(
     model_server: ModelServer, make: Make, errors: object
 ) -> None:
     def script(ask: ModelRequest) -> ScriptedReply:
-        lines = re.findall(r"^Step (\d+):", ask.messages[-1]["content"], re.M)
+        lines = re.findall(r"^Step (\d+):", prompt_of(ask), re.M)
         return say_fields(ruling={**RIGHT, "errors": errors if lines[-1] == "2" else []})
 
     model_server.script(script)

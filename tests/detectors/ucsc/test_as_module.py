@@ -16,7 +16,6 @@ from model_fixtures import KEY
 
 import spanlab
 from spanlab.detectors import DetectorResult, DetectorSpec, build, spec_of
-from spanlab.detectors.ucsc.system import EXAMPLES
 from spanlab.errors import BudgetError, InputError, UsageError
 from spanlab.lm import Budget, Meter, ModelChoice, language_model
 from spanlab.schema import Item, Record, Status
@@ -150,9 +149,10 @@ def test_it_is_evaluated_and_tuned_by_what_dspy_has(
     tuned = optimiser.compile(extract, trainset=examples[:1])
     (demo,) = tuned.program.extract.demos
     assert demo.answer == TOWER.answer
-    assert extract.program.extract.demos == [EXAMPLES["extract"]]
+    assert extract.program.extract.demos == []  # no demonstration but those of tuning
     tuned(item=items[1])
-    assert "The reply:" in model_server.requests[-1].text
+    roles = [message["role"] for message in model_server.requests[-1].messages]
+    assert roles == ["system", "user", "assistant", "user"]
 
 
 @pytest.fixture

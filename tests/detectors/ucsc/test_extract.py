@@ -124,9 +124,25 @@ BROKEN = [
     pytest.param(say("I would rather talk about towers."), id="prose"),
     pytest.param(say('[[ ## parts ## ]]\n{"text": '), id="half-an-object"),
     pytest.param(say("[[ ## parts ## ]]\n" + "[" * 3000), id="deep-nesting"),
-    pytest.param(say("[[ ## parts ## ]]\nnone"), id="a-word"),
+    pytest.param(say("[[ ## parts ## ]]\nmaybe"), id="a-word"),
     pytest.param(say('{"answer": 42}'), id="another-field"),
 ]
+
+
+def test_quotes_that_stand_nowhere_are_asked_for_again_and_then_fail_the_item(
+    model_server: ModelServer, make: Make
+) -> None:
+    """A reply about another text is no clean answer."""
+    copied = say_fields(parts=[{"text": "1817"}, {"text": "had trained in Sund"}])
+    model_server.script(in_turn(copied, say_fields(parts=[YEAR])))
+    assert [span.text for span in detect(make("ucsc-extract")).annotation.spans] == ["1989"]
+    assert "quoted words that do not stand in the answer" in model_server.requests[-1].text
+    model_server.script(lambda ask: copied)
+    other = TOWER.model_copy(update={"question": "Who built it?"})  # not in the cache
+    said = detect(make("ucsc-extract"), other).annotation
+    assert (said.status, said.spans) == (Status.FAILED, ())
+    assert "2 texts of which none stands in the answer: “1817”" in (said.note or "")
+    assert model_server.count == 4
 
 
 @pytest.mark.parametrize("broken", BROKEN)
@@ -297,7 +313,7 @@ def test_what_counts_as_unsupported_is_a_choice_that_the_prompt_states(
         ({"unsupported": "passages"}, TOWER.model_copy(update={"passages": ()})),
     ):
         detect(make(detector, options=options), item)
-        prompt = model_server.requests[-1].text.partition("# Task")[0]
+        prompt = str(model_server.requests[-1].messages[-1]["content"])
         rules.append(prompt.partition("[[ ## rule ## ]]")[2].partition("[[")[0].strip())
     certain, passages, without = rules
     assert ("even if you are certain" in passages) and certain != passages

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from detector_cases import ANSWER, TOWER
+from prompts import prompt_of
 
 from spanlab.datasets import dumps
 from spanlab.detectors import DetectorSpec, build
@@ -50,7 +51,7 @@ CASES = [
 
 def script(ask: ModelRequest) -> ScriptedReply:
     """Answer every prompt of the three detectors, always the same to the same."""
-    prompt = ask.messages[-1]["content"]
+    prompt = prompt_of(ask)
     if "the failing one" in prompt:
         return fail(402, "no funds")
     if "塔" in prompt and "`[[ ## revised ## ]]`" in prompt:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from detector_cases import ANSWER, TOWER, Make, detect
+from prompts import prompt_of
 
 from spanlab.detectors.ucsc import MAX_ROUNDS
 from spanlab.detectors.ucsc.facts import FactVerifier
@@ -38,7 +39,7 @@ class Verifier:
         self.checks: list[str] = []
 
     def __call__(self, ask: ModelRequest) -> ScriptedReply:
-        prompt = ask.messages[-1]["content"]
+        prompt = prompt_of(ask)
         if "`[[ ## relations ## ]]`" in prompt:
             return say_fields(relations=self.relations)
         if "`[[ ## facts ## ]]`" in prompt:
@@ -167,7 +168,7 @@ def test_a_failure_on_the_way_fails_the_item_with_the_reason(
     verifier = Verifier()
 
     def script(ask: ModelRequest) -> ScriptedReply:
-        broken = "`[[ ## judgement ## ]]`" in ask.messages[-1]["content"]
+        broken = "`[[ ## judgement ## ]]`" in prompt_of(ask)
         return ScriptedReply(500, {"error": {"message": "on fire"}}) if broken else verifier(ask)
 
     model_server.script(script)
@@ -185,7 +186,7 @@ def test_the_trace_of_a_failed_item_has_what_was_gathered_before(
     verifier = Verifier()
 
     def script(ask: ModelRequest) -> ScriptedReply:
-        prompt = ask.messages[-1]["content"]
+        prompt = prompt_of(ask)
         if PLACE in prompt and "`[[ ## judgement ## ]]`" in prompt:
             return ScriptedReply(500, {"error": {"message": "on fire"}}, delay=1.0)
         return verifier(ask)
@@ -209,7 +210,7 @@ def test_the_graph_is_kept_if_the_facts_cannot_be_listed(
     verifier = Verifier()
 
     def script(ask: ModelRequest) -> ScriptedReply:
-        listing = "`[[ ## facts ## ]]`" in ask.messages[-1]["content"]
+        listing = "`[[ ## facts ## ]]`" in prompt_of(ask)
         if listing:
             return ScriptedReply(500, {"error": {"message": "on fire"}}, delay=1.0)
         return verifier(ask)
