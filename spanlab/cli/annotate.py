@@ -142,6 +142,7 @@ def vote(
             cleanup=cleanup.value,
             weighted=weighted,
             on_progress=advance,
+            on_remark=console.say,
         )
     console.say(f"{name!r} has {counted(count, 'vote')} in {source!r}")
 

@@ -185,7 +185,7 @@ def raters(
 ) -> None:
     """Estimate how reliable each person is: sensitivity and specificity.
 
-    Estimated from agreement (Dawid and Skene's model), and on items with gold labels, which people
+    Estimated from agreement (Dawid and Skene's model) and from items with gold labels, which people
     who review blind do not see. `spanlab vote --weighted` goes by it.
     """
     from spanlab.cli import console

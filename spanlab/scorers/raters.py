@@ -187,43 +187,53 @@ class RaterModel(NamedTuple):
     posterior: Array
 
 
-def dawid_skene(marks: Array, counts: Array, prior: float = 1.0) -> RaterModel:
-    """Estimate raters and truth together by expectation maximisation, begun at the majority.
+def dawid_skene(
+    marks: Array,
+    counts: Array,
+    prior: float = 1.0,
+    truth: Array | None = None,
+    begin: Array | None = None,
+) -> RaterModel:
+    """Estimate raters and truth together by expectation maximisation.
+
+    It begins at the majority, or at what known units show of the raters: a majority that errs alike
+    is taken for right only where nothing is known.
 
     Args:
         marks: a row for each kind of unit, a column for each rater: 1 marked, 0 not, NaN unseen.
         counts: how many units of each kind there are.
         prior: units that each rater is thought to have had right and wrong before, so that few
             marks are no certainty; 0 for maximum likelihood.
+        truth: for each kind of unit 1 or 0 where it is known, else NaN; it stays as it is.
+        begin: the posterior of nearly the same units, to begin at.
 
     Returns:
-        Of the two solutions that mirror each other that in which most raters beat chance.
+        Of the two solutions that mirror each other that in which most raters beat chance, or that
+        which the known units say.
     """
     seen = ~np.isnan(marks)
     yes = np.where(seen, marks, 0.0)
     no = np.where(seen, 1 - yes, 0.0)
-    posterior = yes.sum(1) / np.maximum(seen.sum(1), 1)
+    truth = np.full(len(marks), np.nan) if truth is None else truth
+    known = ~np.isnan(truth)
+    majority = yes.sum(1) / np.maximum(seen.sum(1), 1)
+    posterior = np.where(known, truth, majority if begin is None else begin)
+    # The first round looks at known units alone, if there are any.
+    looked_at = counts * known if known.any() and begin is None else counts
     for _ in range(_ROUNDS):
-        true, false = counts * posterior, counts * (1 - posterior)
+        true, false = looked_at * posterior, looked_at * (1 - posterior)
+        looked_at = counts
         sensitivity = (true @ yes + prior) / np.maximum(true @ seen + 2 * prior, 1e-300)
         specificity = (false @ no + prior) / np.maximum(false @ seen + 2 * prior, 1e-300)
-        prevalence = true.sum() / counts.sum()
+        prevalence = true.sum() / max((true + false).sum(), 1e-300)
         sens, spec, share = (
             np.clip(value, _CLOSE, 1 - _CLOSE) for value in (sensitivity, specificity, prevalence)
         )
         odds = yes @ np.log(sens / (1 - spec)) + no @ np.log((1 - sens) / spec)
         updated = 1 / (1 + np.exp(-np.clip(odds + np.log(share / (1 - share)), -500, 500)))
+        updated = np.where(known, truth, updated)
         moved = abs(updated - posterior).max()
         posterior = updated
         if moved < _CLOSE:
             break
     return RaterModel(sensitivity, specificity, float(prevalence), posterior)
-
-
-def pattern_counts(
-    patterns: Mapping[tuple[bool | None, ...], float],
-) -> tuple[Array, Array]:
-    """Return kinds of units and their numbers as ``dawid_skene`` takes them; None is unseen."""
-    rows: Sequence[tuple[bool | None, ...]] = list(patterns)
-    marks = np.array([[np.nan if mark is None else float(mark) for mark in row] for row in rows])
-    return marks, np.array([patterns[row] for row in rows], dtype=float)

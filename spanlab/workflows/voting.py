@@ -30,6 +30,7 @@ def vote_dataset(  # noqa: PLR0913 - all choices of a vote, by name
     cleanup: Cleanup = "none",
     weighted: bool = False,
     on_progress: Callable[[int], None] | None = None,
+    on_remark: Callable[[str], None] | None = None,
 ) -> int:
     """Let annotators of a dataset vote, and store the votes as annotations by ``name``.
 
@@ -39,9 +40,11 @@ def vote_dataset(  # noqa: PLR0913 - all choices of a vote, by name
         annotators: names of the voters, at least one; only finished annotations count.
         name: the vote's name; an earlier vote of that name is replaced.
         cleanup: "mushroom" trims as the SemEval-2025 task did.
-        weighted: whether voters weigh as much as their marks can be relied on (see ``raters``).
+        weighted: whether voters weigh as much as their marks can be relied on (see ``raters``);
+            gold labels of the dataset are known answers.
         on_progress: called now and then with the number of votes so far; they are stored at the
             end, all at once.
+        on_remark: called with what is to know of the voters' weights.
 
     Returns:
         How many items have a vote; items that none of the annotators finished have none.
@@ -49,8 +52,8 @@ def vote_dataset(  # noqa: PLR0913 - all choices of a vote, by name
     Raises:
         NotFoundError: the dataset, or one of the annotators in it, does not exist.
         StoreError: somebody who is no vote has this name.
-        UsageError: no annotators were named, the vote would be one of its own voters, or its name
-            cannot name an annotator.
+        UsageError: no annotators were named, the vote would be one of its own voters, its name
+            cannot name an annotator, or weights are asked for of voters with too few items.
     """
     _check_name(name)
     names = list(dict.fromkeys(annotators))
@@ -58,10 +61,16 @@ def vote_dataset(  # noqa: PLR0913 - all choices of a vote, by name
         raise UsageError("a vote needs annotators, for example --annotators offline,anna")
     if name in names:
         raise UsageError(f"the vote {name!r} cannot be one of its own voters; give it another name")
-    check_annotators(summary_of(store, dataset), names)
+    summary = summary_of(store, dataset)
+    check_annotators(summary, names)
     weights = None
     if weighted:
-        weights = rate_raters(store.records(dataset, annotators=names), names).weights
+        known = [gold for gold in summary.names_of(AnnotatorKind.GOLD) if gold not in names]
+        ratings = rate_raters(store.records(dataset, annotators=[*names, *known]), names)
+        weights = ratings.weights
+        if on_remark is not None:
+            for remark in ratings.remarks:
+                on_remark(remark)
     votes: list[tuple[str, str]] = []  # item ids with votes as JSON, which takes little memory
     for record in store.records(dataset, annotators=names):
         result = _vote(record, record.annotations, name, cleanup=cleanup, weights=weights)

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from commands import run_here
 
+from spanlab.errors import UsageError
+from spanlab.labels import hard_of
 from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record
 from spanlab.scorers.raters import dawid_skene
 from spanlab.storage import Store
@@ -81,6 +83,97 @@ def test_weighted_soft_labels_are_nearer_to_the_truth(store: Store, tmp_path: Pa
                 soft[span.start : span.end] = span.prob
             errors[name] += float(np.square(soft[::6] - truth).mean()) / len(truths)
     assert errors["weighted"] < 0.8 * errors["plain"]
+
+
+HONEST = dict.fromkeys(("anna", "ben", "cora", "dan", "eve"), (0.75, 0.95))
+
+
+def with_copies(
+    n: int = 200, *, known: int, changed: float = 0.0
+) -> tuple[list[Record], list[np.ndarray]]:
+    """Five honest people, and three who say what one spammer says, but for a share of words."""
+    rng = np.random.default_rng(3)
+    records, truths = [], []
+    for at in range(n):
+        truth = rng.random(10) < 0.3
+        spam = rng.random(10) < 0.3
+        said = [
+            marked(who, np.where(truth, rng.random(10) < sens, rng.random(10) > spec))
+            for who, (sens, spec) in HONEST.items()
+        ]
+        said += [marked(f"spam{i}", spam ^ (rng.random(10) < changed)) for i in range(3)]
+        gold = [marked("gold", truth, AnnotatorKind.GOLD)] if at < known else []
+        item = Item(id=f"i{at}", lang="en", question="", answer="abcde " * 10)
+        records.append(Record(item=item, annotations=(*said, *gold)))
+        truths.append(truth)
+    return records, truths
+
+
+def test_three_copies_of_a_spammer_do_not_outvote_five_people(store: Store, tmp_path: Path) -> None:
+    records, truths = with_copies(known=0)
+    store.import_records("d", records)
+    voters = [*HONEST, "spam0", "spam1", "spam2"]
+    shown = run_here(
+        ["vote", "d", "--annotators", ",".join(voters), "--weighted", "--name", "weighted"],
+        tmp_path,
+        {"SPANLAB_HOME": str(tmp_path / "home")},
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert "These say the same and count as one: spam0, spam1, spam2." in shown.stderr
+    right = wrong = 0
+    for record, truth in zip(store.records("d"), truths, strict=True):
+        vote = record.by("weighted")
+        assert vote
+        hard = np.zeros(LENGTH, dtype=bool)
+        for start, end in hard_of(vote):
+            hard[start:end] = True
+        right += int((hard[::6] & truth).sum())
+        wrong += int((hard[::6] ^ truth).sum())
+    assert right / (right + wrong) > 0.8
+    weights = rate_raters(store.records("d")).weights
+    assert max(weights[f"spam{i}"] for i in range(3)) < 0.05
+    assert weights["anna"] > 0.5
+
+
+@pytest.mark.parametrize("changed", [0.03, 0.1])
+def test_known_answers_tell_people_from_a_majority_of_near_copies(changed: float) -> None:
+    report = rate_raters(with_copies(known=30, changed=changed)[0])
+    weights = report.weights
+    assert max(weights[f"spam{i}"] for i in range(3)) < 0.2
+    assert min(weights[name] for name in HONEST) > 0.5
+
+
+def test_intervals_hold_the_planted_rates_and_are_no_points() -> None:
+    held = total = 0
+    for rater in rate_raters(planted()[0]).raters:
+        for planted_rate, (low, high) in zip(
+            PEOPLE[rater.name],
+            (rater.sensitivity_interval, rater.specificity_interval),
+            strict=True,
+        ):
+            assert low < high
+            held += low <= planted_rate <= high
+            total += 1
+    assert held >= total - 1
+
+
+def test_few_items_are_no_ground_for_weights(store: Store) -> None:
+    records, _ = planted(9)
+    store.import_records("few", records)
+    with pytest.raises(UsageError, match="vote without --weighted"):
+        vote_dataset(store, "few", list(PEOPLE), weighted=True)
+    records, _ = planted(40)
+    late = [
+        Record(
+            item=record.item,
+            annotations=tuple(a for a in record.annotations if at < 5 or a.annotator != "anna"),
+        )
+        for at, record in enumerate(records)
+    ]
+    report = rate_raters(late)
+    others = [rater.weight for rater in report.raters if rater.name != "anna"]
+    assert report.weights["anna"] == pytest.approx(sum(others) / 3)
+    assert any(remark.endswith("average: anna.") for remark in report.remarks)
 
 
 def test_the_model_is_that_of_dawid_and_skene() -> None:
