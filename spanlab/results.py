@@ -6,7 +6,6 @@ render that. A unit is written in one way everywhere (see ``figures``).
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import re
@@ -15,6 +14,7 @@ from html import escape
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
+from spanlab.csv_text import write_dicts
 from spanlab.figures import duration, figure, money, percent
 from spanlab.schema.fields import FrozenModel
 
@@ -248,9 +248,7 @@ def _about(column: Column) -> str:
 def as_csv(table: ResultTable) -> str:
     """Return a table as CSV with its titles as head; an interval is three columns."""
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, _titles(table), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(flat_rows(table))
+    write_dicts(stream, _titles(table), flat_rows(table))
     return stream.getvalue()
 
 

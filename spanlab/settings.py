@@ -157,7 +157,7 @@ class Settings(EnvironmentVariables):
     )
     leads: Annotated[frozenset[str], BeforeValidator(_names)] = Field(
         frozenset(),
-        title="e-mail addresses or subjects with commas between",
+        title="verified e-mail addresses, or oidc:SUBJECT, with commas between",
         description="Of people who lead all datasets from the start.",
     )
     api_key: str = Field(

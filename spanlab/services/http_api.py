@@ -243,9 +243,9 @@ def _add_jobs(app: FastAPI, jobs: ApiJobs) -> None:
         return jobs.acting_as(request.scope[ACTOR]).results(job_id, start)
 
     @app.get(f"/{VERSION}/jobs/{{job_id}}/rates", responses=missing)
-    def rates(job_id: str) -> JobRates:
+    def rates(job_id: str, request: Request) -> JobRates:
         """Return how much a job's detector marked, and the rate where people have measured it."""
-        return jobs.rates(job_id)
+        return jobs.acting_as(request.scope[ACTOR]).rates(job_id)
 
     gone: dict[int | str, dict[str, Any]] = {
         204: {"description": "The job was stopped, or forgotten with all it found"}

@@ -13,18 +13,18 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import streamlit as st
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 from streamlit import config
 
 from spanlab.redaction import bound_logs
 from spanlab.ui.results.dots import DARK, LIGHT
 from spanlab.ui.visitor import GUARDED, return_after_login, routes
-from spanlab.workflows.access import has_login, login_secrets
+from spanlab.workflows.access import has_login, holds_api_key, login_secrets
 from spanlab.workflows.datasets import open_store
 from spanlab.workflows.import_files import LOOPBACK, allowed_hosts
 from spanlab.workflows.serving import HealthPaths, RequestLog, log_json, take_over_logs
@@ -38,6 +38,7 @@ _OPTIONS: Mapping[str, object] = {
     "browser.gatherUsageStats": False,
     "client.toolbarMode": "minimal",
     "client.showErrorDetails": "none",
+    "client.allowedOrigins": [],  # no page of another site may frame the app and steer it
     "logger.level": "warning",
     "logger.hideWelcomeMessage": True,  # it looks up the machine's address on the internet
     "runner.postScriptGC": False,  # a collection after every key would hold up the next
@@ -45,6 +46,14 @@ _OPTIONS: Mapping[str, object] = {
     "theme.dark.primaryColor": DARK[0],
     "theme.light.chartCategoricalColors": list(LIGHT),
     "theme.dark.chartCategoricalColors": list(DARK),
+}
+_METRICS = "/_stcore/metrics"
+# Of every reply that does not say otherwise: no other site frames the app, or is told its
+# addresses, which hold names of datasets and items; and no upload is taken for a script.
+_SAFE = {
+    "Content-Security-Policy": "frame-ancestors 'self'",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
 }
 _REPLACED = {b"host", b"origin", GUARDED.lower().encode()}
 
@@ -79,6 +88,8 @@ class RequestGuard:
             refusal = PlainTextResponse(reason, 421)
         elif origin is not None and not self._is_own(origin, host):
             refusal = PlainTextResponse(f"spanlab does not answer pages of {origin!r}\n", 403)
+        elif scope["path"].endswith(_METRICS) and not holds_api_key(headers.get("authorization")):
+            refusal = PlainTextResponse("metrics need the key of SPANLAB_API_KEY\n", 401)
         if refusal is not None:
             answer = WebSocketClose(1008) if scope["type"] == "websocket" else refusal
             return await answer(scope, receive, send)
@@ -88,11 +99,24 @@ class RequestGuard:
             # Host as Origin has it: else Streamlit would ask for the machine's external address.
             forwarded[-1] = (b"host", urlsplit(origin).netloc.encode())
             forwarded += [(b"origin", origin.encode()), (GUARDED.lower().encode(), b"yes")]
-        return await self._app({**scope, "headers": forwarded}, receive, send)
+        return await self._app({**scope, "headers": forwarded}, receive, _safe(send))
 
     def _is_own(self, origin: str, host: str) -> bool:
         # Other servers of this machine have pages, too; behind a proxy the Host may be another.
         return urlsplit(origin).netloc == host or _name(origin) in self._hosts - LOOPBACK
+
+
+def _safe(send: Send) -> Send:
+    """Return ``send`` with the headers that make a reply safe beside other sites."""
+
+    async def send_safely(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _SAFE.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return send_safely
 
 
 def _name(address: str) -> str:

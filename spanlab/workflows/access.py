@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from hmac import compare_digest
 from html import escape
 from importlib.util import find_spec
 from typing import Any, Final
@@ -60,7 +61,8 @@ def visitor(
         actor = store.access.sign_in(subject, str(name), email, since)
     else:
         actor = store.access.actor(subject, email)
-    if {str(claims["sub"]).casefold(), email} & Settings.read().leads:
+    # A provider may give out subjects that look like addresses: only "oidc:…" names a subject.
+    if {subject.casefold(), email} & Settings.read().leads:
         return Actor(subject, actor.name, {None: frozenset({Role.LEAD})}, actor.names)
     return actor
 
@@ -72,6 +74,12 @@ def has_login() -> bool:
         UsageError: some of what that needs is set, and some is not.
     """
     return Settings.read().has_login
+
+
+def holds_api_key(authorization: str | None) -> bool:
+    """Return whether a header Authorization has the API's key; nobody has where there is none."""
+    key, sent = Settings.read().api_key, (authorization or "").removeprefix("Bearer ")
+    return bool(key) and compare_digest(sent.encode(), key.encode())
 
 
 def login_secrets() -> dict[str, Any]:

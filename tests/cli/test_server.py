@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import logging
 import os
 import signal
@@ -123,8 +124,16 @@ def test_only_its_own_names_and_pages_are_answered(starter: str, tmp_path: Path)
             (host, origin): (status(port, host, origin), opens(port, host, origin))
             for host, origin in EXPECTED
         }
+        replies = {path: headers_of(port, path) for path in ("/", "/_stcore/host-config")}
+        replies["metrics"] = headers_of(port, "/_stcore/metrics")
         told = list(messages(port))
     assert answered == EXPECTED
+    assert replies.pop("metrics")["status"] == "401"
+    for headers in replies.values():
+        assert headers["content-security-policy"] == "frame-ancestors 'self'"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "same-origin"
+    assert json.loads(replies["/_stcore/host-config"]["body"])["allowedOrigins"] == []
     assert starter == "streamlit" or process.returncode == 0, "the status after SIGTERM"
     (began,) = [each.new_session for each in told if each.WhichOneof("type") == "new_session"]
     assert not began.config.gather_usage_stats
@@ -201,6 +210,16 @@ def status(port: int, host: str, origin: str | None) -> int:
     answer = connection.getresponse().status
     connection.close()
     return answer
+
+
+def headers_of(port: int, path: str) -> dict[str, str]:
+    """Return the headers of a reply, and its body and status."""
+    connection = http.client.HTTPConnection(HERE, port, timeout=60)
+    connection.request("GET", path, headers={"Host": f"{HERE}:{port}"})
+    reply = connection.getresponse()
+    told = {**dict(reply.getheaders()), "body": reply.read().decode(), "status": str(reply.status)}
+    connection.close()
+    return {name.lower(): value for name, value in told.items()}
 
 
 def opens(port: int, host: str, origin: str | None) -> bool:

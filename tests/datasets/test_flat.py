@@ -39,8 +39,8 @@ def test_a_table_has_a_row_for_each_item_and_annotator(tmp_path: Path) -> None:
         flat = list(csv.DictReader(file))
     nested = pq.read_table(tmp_path / "t.parquet").to_pylist()
     assert [(row["id"], row["annotator"], row["status"]) for row in flat] == [
-        ("=1", "d", "done"),
-        ("=1", "f", "failed"),
+        ("'=1", "d", "done"),
+        ("'=1", "f", "failed"),
         ("2", "", ""),
     ]
     assert flat[0]["answer"] == nested[0]["answer"] == ANSWER

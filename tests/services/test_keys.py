@@ -83,7 +83,8 @@ def test_a_key_for_a_dataset_sees_no_job_of_another(store: Store) -> None:
             headers = {"Authorization": f"Bearer {key}"}
             assert [job["id"] for job in client.get("/v1/jobs", headers=headers).json()] == [ours]
             assert ask(client, key, "GET", f"jobs/{ours}/results") == 200
-            assert ask(client, key, "GET", f"jobs/{theirs}/results") == 404
+            for what in ("", "/results", "/rates"):
+                assert ask(client, key, "GET", f"jobs/{theirs}{what}") == 404
             assert ask(client, key, "DELETE", f"jobs/{ours}") == 403
             assert ask(client, key, "POST", "jobs", JOB) == 403
 

@@ -409,13 +409,14 @@ def test_who_is_who_follows_from_the_provider_alone(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither a name nor an address that is not verified makes a lead."""
-    monkeypatch.setenv("SPANLAB_LEADS", "lead@example.org,7")
+    monkeypatch.setenv("SPANLAB_LEADS", "lead@example.org,oidc:7")
     for claims in (
         _claims(sub="3", name="Eve"),
         _claims(sub="4", email="lead@example.org"),
         _claims(sub="5", email="lead@example.org", email_verified="true"),
         _claims(sub="6", preferred_username="lead@example.org"),
         _claims(sub="oidc:2"),
+        _claims(sub="lead@example.org"),  # a subject that looks like the lead's address
     ):
         who = access.visitor(store, claims, None, arrives=True)
         assert who.roles == {}, claims

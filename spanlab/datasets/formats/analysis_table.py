@@ -10,7 +10,6 @@ JSON in its ``attributes``. Responses that do not fit a question of today are in
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from pydantic_core import from_json, to_json
 
+from spanlab.csv_text import write_rows
 from spanlab.datasets.formats import jsonl
 from spanlab.datasets.limits import too_large, weight
 from spanlab.errors import InputError
@@ -76,11 +76,9 @@ def csv_chunks(records: Iterable[Record], questions: Sequence[Question] = ()) ->
     header = [columns]
     for record in records:
         text = io.StringIO(newline="")
-        writer = csv.writer(text)
-        writer.writerows(header)
-        writer.writerows(
-            [_cell(row.get(name)) for name in columns] for row in _fitted_rows(record, questions)
-        )
+        rows = _fitted_rows(record, questions)
+        cells = ([_cell(row.get(name)) for name in columns] for row in rows)
+        write_rows(text, [*header, *cells], line_end="\r\n")
         header = []
         yield text.getvalue().encode()
 

@@ -20,7 +20,6 @@ person refused. ``start`` and ``end`` are code points of the answer, quoted in `
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,6 +28,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
+from spanlab.csv_text import write_rows
 from spanlab.datasets.cells import passages_in
 from spanlab.datasets.files import FileRow
 from spanlab.datasets.formats.csv_table import CsvReader
@@ -122,6 +122,10 @@ class _ClaimLine(BaseModel):
 
 class _ClaimTable(CsvReader):
     """A table whose columns are the fields of a line."""
+
+    def is_ours(self, columns: Sequence[str]) -> bool:
+        """Say whether a table of claims was written here."""
+        return set(COLUMNS) <= set(columns)
 
     def _map(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         return {}
@@ -296,5 +300,5 @@ def _cells(claim: Claim, item: Item, annotation: Annotation, *, rejected: bool) 
 
 def _csv_bytes(lines: Iterable[Iterable[object]]) -> bytes:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(lines)
+    write_rows(text, lines)
     return text.getvalue().encode()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
+from spanlab.csv_text import as_written
 from spanlab.datasets.files import InputFile
-from spanlab.datasets.formats.analysis_table import CellsRow
+from spanlab.datasets.formats.analysis_table import CellsRow, is_table
 from spanlab.datasets.formats.tabular import CELL, TableReader
 from spanlab.datasets.limits import too_large
 from spanlab.errors import InputError
@@ -37,6 +38,10 @@ class CsvReader(TableReader):
             counts[name] += 1
         return tuple(names)
 
+    def is_ours(self, columns: Sequence[str]) -> bool:
+        """Say whether a table was written here: its texts that look like formulas are marked."""
+        return is_table(columns)
+
     def _cells(self) -> Iterator[CellsRow]:
         columns = self.columns()
         with closing(self._rows()) as rows:
@@ -45,7 +50,8 @@ class CsvReader(TableReader):
                 if len(cells) > len(columns):
                     width = f"{len(cells)} cells, the header {len(columns)}"
                     raise self._error(f"this row has {width}", line)
-                filled = [*cells, *[""] * (len(columns) - len(cells))]
+                written = map(as_written, cells) if self.is_ours(columns) else cells
+                filled = [*written, *[""] * (len(columns) - len(cells))]
                 yield CellsRow(line, dict(zip(columns, filled, strict=True)))
 
     def _rows(self) -> Generator[_CsvRow]:

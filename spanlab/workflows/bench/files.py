@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from spanlab.csv_text import write_dicts
 from spanlab.datasets.files import replacing
 from spanlab.errors import UsageError
 from spanlab.results import (
@@ -88,9 +88,7 @@ def _csv(tables: Iterable[ResultTable]) -> str:
     ]
     stream = io.StringIO()
     titles = dict.fromkeys(title for row in rows for title in row)
-    writer = csv.DictWriter(stream, list(titles), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    write_dicts(stream, list(titles), rows)
     return stream.getvalue()
 
 
