@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import re
 import subprocess
 from collections.abc import Callable
 from hashlib import sha256
@@ -127,11 +126,9 @@ files = ["{items.name}"]
 def test_a_plan_names_detectors_models_files_and_repeats(
     spanlab: Run, tmp_path: Path, card: Path, model_server: ModelServer
 ) -> None:
-    wrong = re.compile(r"finished in March (1925|1889)")
+    wrong = "finished in March 1925"
     model_server.script(
-        lambda ask: say_fields(
-            parts=["1925"] if seed_of(ask) % 2 and wrong.search(text(ask)) else []
-        )
+        lambda ask: say_fields(parts=["1925"] if seed_of(ask) % 2 and wrong in text(ask) else [])
     )
     (tmp_path / "theirs.jsonl").write_text(
         '{"id": "t-en-1", "hard_labels": [[48, 52]], "soft_labels": '
@@ -192,7 +189,7 @@ def text(ask: ModelRequest) -> str:
 def test_a_spent_budget_leaves_cells_undone_until_the_command_is_run_again(
     spanlab: Run, tmp_path: Path, card: Path, model_server: ModelServer
 ) -> None:
-    model_server.script(lambda ask: say_fields(parts=["Paris"]))
+    model_server.script(lambda ask: say_fields(parts=[]))
     environ = {name: os.environ[name] for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY")}
     command = ["bench", "--data", ".", "--cards", str(card), "--dataset", "towers", "-o", "table"]
     command += ["--detector", "ucsc-extract", "--model", "scripted", "--controls", "no-passages"]
