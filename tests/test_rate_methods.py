@@ -18,6 +18,7 @@ from spanlab.scorers.powered import (
     wilson,
 )
 from spanlab.scorers.sampling import (
+    cautious_rho,
     inclusion_probabilities,
     random_numbers,
     review_order,
@@ -244,3 +245,10 @@ def test_a_worse_rate_is_caught_with_as_many_reviews_as_proposed(rate: float) ->
     assert n < N
     assert caught["worse"] >= 0.9
     assert caught["same"] <= 0.05
+
+
+def test_the_plan_goes_by_what_a_correlation_is_at_least() -> None:
+    """Fisher's z by hand: atanh(.6) - 1.2816 / √37 = .4825, whose tanh is .448."""
+    assert cautious_rho(0.6, 40) == pytest.approx(0.448, abs=1e-3)
+    assert cautious_rho(0.6, 4_000) == pytest.approx(0.587, abs=1e-3)
+    assert cautious_rho(0.1, 40) == cautious_rho(0.9, 3) == 0

@@ -66,6 +66,7 @@ def estimate_rate(
     *,
     items: int,
     superpopulation: bool = False,
+    between: float = 0.0,
 ) -> RateEstimate:
     """Return the rate of all items, or of items like these, from those reviewed.
 
@@ -77,6 +78,8 @@ def estimate_rate(
         detector_rate: the share that the detector marked in all items; None for reviews alone.
         items: how many there are in all.
         superpopulation: whether the interval is for answers like these instead of for these.
+        between: the variance that the choice of reviewers brings to the rate; of answers like
+            these alone, as other people would mark them.
 
     Returns:
         Never wider than reviews alone by more than what chance in λ costs: where the detector's
@@ -116,8 +119,8 @@ def estimate_rate(
         theta, variance = np.where(better, moved, rate), np.where(better, corrected, alone)
         lam = np.where(better, tuned, 0.0)
     if superpopulation:
-        variance = variance + s2
-        alone = alone + s2
+        variance = variance + s2 + between
+        alone = alone + s2 + between
     drawn = np.full_like(rate, n / max(1 - n / items, 1e-9) if not superpopulation else n)
     # What the detector saves is counted in reviews: the interval is as wide as its own rate asks.
     n_eff = np.where((rate > 0) & (rate < 1), _divided(rate * (1 - rate), alone), drawn)
@@ -171,6 +174,8 @@ def paired_interval(
     b: Mapping[str, Array],
     reviewed: NDArray[np.bool_],
     comparisons: int = 1,
+    *,
+    superpopulation: bool = False,
 ) -> tuple[float, float, float]:
     """Return the rate of a minus that of b on the same units, and its ends.
 
@@ -182,6 +187,7 @@ def paired_interval(
         b: the same of the other side, unit by unit.
         reviewed: which units people have finished on both sides, drawn evenly.
         comparisons: how many are made together; all hold at once (Bonferroni).
+        superpopulation: whether the interval is for units like these instead of for these.
     """
     n, items = int(reviewed.sum()), len(reviewed)
     one = np.ones(items)
@@ -200,6 +206,8 @@ def paired_interval(
     mean -= lam * float(g.mean())
     rest = d - lam * g
     variance = np.square(rest - rest.mean()).sum() / (n - 2) / n * (1 - n / items)
+    if superpopulation:
+        variance += d.var(ddof=1) / items  # these units are themselves a sample of others
     variance += _undrawn(n, items)
     half = t_quantile(n - 2, 1 - 0.025 / comparisons) * float(np.sqrt(variance))
     return mean, max(mean - half, -1.0), min(mean + half, 1.0)

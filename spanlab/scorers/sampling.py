@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import sha256
-from math import ceil
+from math import atanh, ceil, sqrt, tanh
 from statistics import NormalDist
 from typing import Final
 
@@ -90,6 +90,17 @@ def inclusion_probabilities(p: Array, n: int) -> Array:
         if not (over := (pi > 1) & ~certain).any():
             return pi
         certain |= over
+
+
+def cautious_rho(rho: float, n: int) -> float:
+    """Return what a correlation found in n reviews is at least, with 90 %: by Fisher's z.
+
+    After a pilot of 40 the correlation is often found too high, and a plan by it is too small.
+    """
+    if n < 4:
+        return 0.0
+    z = atanh(min(max(rho, 0.0), 0.999)) - NormalDist().inv_cdf(0.9) / sqrt(n - 3)
+    return tanh(max(z, 0.0))
 
 
 def reviews_for(half_width: float, rate: float, rho: float = 0.0, *, items: int = 0) -> int:

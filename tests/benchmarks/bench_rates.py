@@ -25,6 +25,7 @@ from spanlab.detectors import detector
 from spanlab.schema import MeasurementPlan
 from spanlab.scorers.powered import ReviewedSample, estimate_rate
 from spanlab.scorers.sampling import (
+    cautious_rho,
     inclusion_probabilities,
     length_sizes,
     reviews_for_difference,
@@ -114,22 +115,31 @@ def _like_these(rng: np.random.Generator, items: int = 2_000) -> None:
 
 
 def _gate(items: int = 1_000) -> None:
-    """Print how often the gate fails in 200 runs: for five points more, and for no difference."""
-    print(f"\ngate, {_RUNS} runs: rate | compared | reviews of each side | five points | none")
+    """Print how often the gate fails in 200 runs: for five points more, and for no difference.
+
+    Every run plans by its own pilot, as a user does: of 40 reviews of the old model.
+    """
+    print(f"\ngate, {_RUNS} runs: rate | compared | mean reviews of each side | five points | none")
     for rate in (0.05, 0.1, 0.2):
-        plan = MeasurementPlan(annotator="judge")
-        pilot = reviewed(two_models(items, (rate, rate))[:items], plan, 300).estimate()
-        rho = float(pilot.rho) if pilot else 0.0
-        n = reviews_for_difference(0.05, rate, rho, items=items)
+        pilots = [_planned(rate, items, run) for run in range(_RUNS)]
         for paired in (False, True):
             failed = [0, 0]
             for at, new in enumerate((rate + 0.05, rate)):
-                for run in range(_RUNS):
+                for run, n in enumerate(pilots):
                     records = two_models(items, (rate, new), seed=run)
                     failed[at] += not passes(records, n, run, paired=paired)
             shares = " | ".join(f"{count / _RUNS:.3f}" for count in failed)
             how = "two models, paired" if paired else "two datasets"
-            print(f"{rate} | {how} | {n} | {shares}", flush=True)
+            print(f"{rate} | {how} | {np.mean(pilots):.0f} | {shares}", flush=True)
+
+
+def _planned(rate: float, items: int, run: int) -> int:
+    """Return how many reviews are proposed after a pilot of 40."""
+    plan = MeasurementPlan(annotator="judge", seed=run)
+    pilot = reviewed(two_models(items, (rate, rate), seed=run)[:items], plan, 40).estimate()
+    rho = cautious_rho(float(pilot.rho), 40) if pilot else 0.0
+    found = float(pilot.low + pilot.high) / 2 if pilot else rate
+    return reviews_for_difference(0.05, found, rho, items=items)
 
 
 def _measured(

@@ -113,7 +113,7 @@ def test_the_corrected_rate_is_shown_with_its_pictures(open_page: OpenPage, judg
     assert list(rates["meta.model"]) == ["all", "a", "b"]
     assert rates["Reviews"][0] == 80
     assert rates["Marked by judge"][0] == pytest.approx(67 / 200)
-    assert rates["Rate"][0] == pytest.approx(0.25, abs=0.1)
+    assert rates["Answers like these"][0] == pytest.approx(0.25, abs=0.1)
     assert "is no rate" in texts(app)
     assert len(app.get("vega_lite_chart")) >= 3
     assert "Reliability of judge" in texts(app)

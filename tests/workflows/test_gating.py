@@ -60,7 +60,7 @@ def test_two_models_of_a_dataset_are_compared_on_the_same_questions(
     ((a, b, change),) = found.pairs
     assert (a, b, change.questions) == ("new", "old", 120)
     assert change.difference.low <= 0.15 <= change.difference.high
-    apart = found.groups[1].finite, found.groups[2].finite
+    apart = found.groups[1].superpopulation, found.groups[2].superpopulation
     assert apart[0]
     assert apart[1]
     wide = np.hypot(apart[0].high - apart[0].low, apart[1].high - apart[1].low)

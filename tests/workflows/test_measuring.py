@@ -244,3 +244,33 @@ def test_a_plan_that_cannot_be_is_refused(
     store.import_records("d", items(3, lambda _: True))
     with pytest.raises(Exception, match=message):
         plan_measurement(store, "d", MeasurementPlan.model_validate(asked))
+
+
+def test_everything_reviewed_is_no_point_for_answers_like_these(
+    store: Store, tmp_path: Path
+) -> None:
+    """Anna marks a half of the answers, Ben a fifth: who reviewed is part of what is not known."""
+    filled(store, "one", lambda at: at % 2 == 0, 200, 200, by="meta.model")
+    filled(store, "two", lambda at: at % 2 == 0, 200, 200, by="meta.model")
+    store.save_annotations("two", [(f"i{at}", said("ben", at % 5 == 0)) for at in range(200)])
+    one, two = measure(store, "one"), measure(store, "two")
+    for found in (one, two):
+        rate, like = found.rate.finite, found.rate.superpopulation
+        assert rate
+        assert like
+        assert rate.low == rate.mean == rate.high
+        assert like.low < rate.mean < like.high
+        # Their rates are .5 and .2: with a mean of .35, another two people may say either.
+        if found is two:
+            assert like.low < 0.2
+            assert like.high > 0.5
+        for _, _, change in found.pairs:
+            assert change.difference.low < change.difference.high
+    assert one.rate.superpopulation
+    assert one.rate.superpopulation.low > 0.4
+    assert any(remark.startswith("Nobody reviewed what") for remark in one.remarks)
+    assert not any(remark.startswith("Nobody reviewed what") for remark in two.remarks)
+    shown = run_here(["measure", "two"], tmp_path, {"SPANLAB_HOME": str(tmp_path / "home")})
+    assert shown.returncode == 0, shown.stderr
+    assert "all reviewed: answers like these .350 [" in shown.stdout
+    assert ".350 of these answers, as these people marked them" in shown.stdout

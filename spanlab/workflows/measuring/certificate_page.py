@@ -61,10 +61,12 @@ def save_certificate(certificate: Certificate, path: Path) -> None:
 
 
 def _headline(measured: Measurement) -> str:
-    column = Column(key="rate", title="Rate", unit="share")
+    column, rate = Column(key="rate", title="Rate", unit="share"), measured.rate
     return (
-        f"Hallucinated {measured.plan.unit}: {write_cell(measured.rate.finite, column)}, from "
-        f"{measured.rate.reviews:,} reviews of {measured.rate.items:,} items."
+        f"Hallucinated {measured.plan.unit} of answers like these: "
+        f"{write_cell(rate.superpopulation, column)}; of these answers, as these people marked "
+        f"them: {write_cell(rate.finite, column)}; from {rate.reviews:,} reviews of "
+        f"{rate.items:,} items."
     )
 
 

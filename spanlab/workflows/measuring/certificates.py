@@ -25,11 +25,11 @@ from spanlab.scorers.powered import Array, ReviewedSample, estimate_rate
 from spanlab.storage import Store
 from spanlab.workflows.datasets import summary_of
 from spanlab.workflows.detection.setup import changed_prompts, model_checks, option_hash
+from spanlab.workflows.measuring.items import is_reviewer
 from spanlab.workflows.measuring.measurement import measure
 from spanlab.workflows.measuring.sample import (
     MeasuredItems,
     interval_of,
-    is_reviewer,
     read_measured,
 )
 

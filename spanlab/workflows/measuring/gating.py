@@ -45,7 +45,7 @@ class RateChange(NamedTuple):
 
 
 def compare_rates(
-    new: MeasuredSide, old: MeasuredSide, *, comparisons: int = 1
+    new: MeasuredSide, old: MeasuredSide, *, comparisons: int = 1, like: bool = False
 ) -> RateChange | None:
     """Return the difference of two rates, with a 95 % interval.
 
@@ -53,14 +53,15 @@ def compare_rates(
         new: the rate that the other one is taken from.
         old: the other one, which may be another group of the same items.
         comparisons: how many are made together; their intervals hold together (Bonferroni).
+        like: whether the interval is for answers like these, not for these as they were marked.
 
     Returns:
         On common questions where enough of these are reviewed; None without reviews of both.
     """
-    paired = _compare_on_common(new, old, comparisons)
+    paired = _compare_on_common(new, old, comparisons, like)
     if paired is not None:
         return paired
-    rates = [side.items.estimate(side.group) for side in (new, old)]
+    rates = [side.items.estimate(side.group, like=like) for side in (new, old)]
     if rates[0] is None or rates[1] is None:
         return None
     df = max(min(len(side.items.chosen(side.group)) for side in (new, old)) - 1, 2)
@@ -68,7 +69,9 @@ def compare_rates(
     return RateChange(MeanInterval(mean=mean, low=low, high=high))
 
 
-def _compare_on_common(new: MeasuredSide, old: MeasuredSide, comparisons: int) -> RateChange | None:
+def _compare_on_common(
+    new: MeasuredSide, old: MeasuredSide, comparisons: int, like: bool
+) -> RateChange | None:
     """Compare on the questions that both have.
 
     Samples of one seed have the same questions first; which ones are reviewed in both is chance.
@@ -94,7 +97,7 @@ def _compare_on_common(new: MeasuredSide, old: MeasuredSide, comparisons: int) -
     in_both = counted[0] & counted[1]
     if in_both.sum() < _COMMON or np.count_nonzero((a["y"] != b["y"])[in_both]) < _CHANGED:
         return None
-    mean, low, high = paired_interval(a, b, in_both, comparisons=comparisons)
+    mean, low, high = paired_interval(a, b, in_both, comparisons, superpopulation=like)
     return RateChange(MeanInterval(mean=mean, low=low, high=high), int(in_both.sum()))
 
 

@@ -15,16 +15,16 @@ from spanlab.results import Chart, Column, MeanInterval, ResultTable, columns_of
 from spanlab.schema import AnnotatorKind, MeasurementPlan, Status
 from spanlab.scorers.calibration import AnnotatorCalibration, CalibrationTally
 from spanlab.scorers.powered import METHOD
-from spanlab.scorers.sampling import reviews_for_difference
+from spanlab.scorers.sampling import cautious_rho, reviews_for_difference
 from spanlab.storage import Store
 from spanlab.workflows.analysis.comparison_tables import calibration_table
 from spanlab.workflows.measuring.gating import MeasuredSide, RateChange, compare_rates
+from spanlab.workflows.measuring.items import is_reviewer
 from spanlab.workflows.measuring.sample import (
     ALL,
     MeasuredItems,
     check_plan,
     interval_of,
-    is_reviewer,
     marked_share,
     read_measured,
     state_line,
@@ -32,6 +32,8 @@ from spanlab.workflows.measuring.sample import (
 
 _STEPS: Final = 24  # points of the history
 _DIFFERENCE: Final = 0.05
+_LIKE: Final = "Answers like these"
+_FINITE: Final = "These answers, as these people marked them"
 
 
 @dataclass(frozen=True)
@@ -77,12 +79,13 @@ class Measurement:
     @property
     def line(self) -> str:
         """The state in a line: ``so far .071 [.042, .100], about 40 more for ± .020``."""
-        return state_line(self.plan, self.rate.finite, self.more)
+        rate = self.rate
+        return state_line(self.plan, rate.finite, rate.superpopulation, self.more)
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return rates by group, their differences, and how the interval shrank."""
         plan = self.plan
-        corrected = Column(key="rate", title="Rate", unit="share")
+        corrected = Column(key="rate", title=_FINITE, unit="share")
         raw = Column(key="marked", title=f"Marked by {plan.annotator}", unit="share")
         tables = [
             ResultTable(
@@ -92,8 +95,8 @@ class Measurement:
                     Column(key="value", title=plan.by or "Items"),
                     *columns_of("count", "Items", "Reviews"),
                     raw,
+                    Column(key="like-these", title=_LIKE, unit="share"),
                     corrected,
-                    Column(key="like-these", title="Answers like these", unit="share"),
                     Column(key="alone", title="Reviews alone", unit="share"),
                 ),
                 rows=tuple(
@@ -102,21 +105,21 @@ class Measurement:
                         group.items,
                         group.reviews,
                         group.marked,
-                        group.finite,
                         group.superpopulation,
+                        group.finite,
                         group.alone,
                     )
                     for group in self.groups
                 ),
                 remarks=self.remarks,
-                chart=Chart(kind="dots", x="rate", y="value"),
+                chart=Chart(kind="dots", x="like-these", y="value"),
             )
         ]
         if self.pairs:
             tables.append(
                 ResultTable(
                     key="measurement-pairs",
-                    title="Differences of rates",
+                    title="Differences of rates, of answers like these",
                     columns=(
                         *columns_of("text", "Value", "minus"),
                         Column(key="difference", title="Difference", unit="difference"),
@@ -204,7 +207,8 @@ def measure(store: Store, dataset: str, plan: MeasurementPlan | None = None) -> 
     plan = items.plan
     groups = [_group(items, None), *(_group(items, value) for value in items.groups)]
     rate = groups[0]
-    guess = rate.finite.mean if rate.finite else rate.marked
+    # The middle of the interval: after a pilot a rate near 0 is often found too low to plan by.
+    guess = (rate.finite.low + rate.finite.high) / 2 if rate.finite else rate.marked
     return Measurement(
         dataset=dataset,
         plan=plan,
@@ -212,7 +216,9 @@ def measure(store: Store, dataset: str, plan: MeasurementPlan | None = None) -> 
         pairs=tuple(_pairs(items)),
         history=tuple(_history(items)),
         more=items.missing(items.estimate()),
-        for_difference=reviews_for_difference(_DIFFERENCE, guess, rate.rho, items=len(items.items)),
+        for_difference=reviews_for_difference(
+            _DIFFERENCE, guess, cautious_rho(rate.rho, items.reviewed), items=len(items.items)
+        ),
         remarks=tuple(_remarks(items, rate)),
     )
 
@@ -238,7 +244,7 @@ def _pairs(items: MeasuredItems) -> Iterable[tuple[str, str, RateChange]]:
     couples = list(combinations(reviewed, 2))
     for a, b in couples:
         change = compare_rates(
-            MeasuredSide(items, a), MeasuredSide(items, b), comparisons=len(couples)
+            MeasuredSide(items, a), MeasuredSide(items, b), comparisons=len(couples), like=True
         )
         if change is not None:
             yield a, b, change
@@ -256,6 +262,8 @@ def _remarks(items: MeasuredItems, rate: GroupMeasurement) -> Iterable[str]:
     plan = items.plan
     yield f"“Marked by {plan.annotator}” is no rate: the detector's own errors are in it."
     yield f"Sample: {plan.design}, seed {plan.seed}. Estimate: {METHOD}."
+    if not any(len(item.reviews) > 1 for item in items.items[: items.reviewed]):
+        yield "Nobody reviewed what somebody else did: how far people differ is in no interval."
     if plan.show_suggestions:
         yield "Reviewers saw the detector's suggestions, which pulls them towards it."
     beyond = sum(item.y is not None for item in items.items[items.reviewed :])
@@ -283,7 +291,7 @@ def corrected_table(measured: Measurement) -> ResultTable:
             for group in measured.groups
             for kind, share in (
                 (f"marked by {plan.annotator}", group.marked),
-                ("corrected", group.finite),
+                ("corrected, of answers like these", group.superpopulation),
             )
             if share is not None
         ),
@@ -298,7 +306,7 @@ def history_table(measured: Measurement) -> ResultTable:
         title="The interval after each review",
         columns=(
             *columns_of("count", "Reviews"),
-            Column(key="rate", title="Rate", unit="share"),
+            Column(key="rate", title=_FINITE, unit="share"),
         ),
         rows=measured.history,
         chart=Chart(kind="line", x="rate", y="reviews"),

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from statistics import fmean
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.errors import UsageError
 from spanlab.figures import figure
-from spanlab.labels import hard_of
 from spanlab.results import MeanInterval
-from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind, MeasurementPlan, Record, Status
+from spanlab.schema import MeasurementPlan, Record
 from spanlab.scorers.powered import RateEstimate, ReviewedSample, estimate_rate
 from spanlab.scorers.sampling import (
     Array,
+    cautious_rho,
     inclusion_probabilities,
     length_sizes,
     random_numbers,
@@ -29,28 +28,11 @@ from spanlab.scorers.sampling import (
 from spanlab.storage import Store
 from spanlab.workflows.analysis.rates import values_of
 from spanlab.workflows.datasets import check_annotators, summary_of
+from spanlab.workflows.measuring.items import MeasuredItem, between_reviewers, measure_item
 
 Flags = NDArray[np.bool_]
 ALL: Final = "all"  # the group of all items
 _MOST_GROUPS: Final = 30
-
-
-class MeasuredItem(NamedTuple):
-    """An item of the population: what the detector says (``f``; ``marked`` by its own decision).
-
-    ``y`` of ``x`` is what people say, None where nobody has finished it.
-    """
-
-    item_id: str
-    key: str
-    group: str
-    f: float
-    marked: float
-    size: float
-    doubt: float
-    y: float | None
-    x: float
-    skipped: bool
 
 
 class MeasuredItems:
@@ -66,7 +48,7 @@ class MeasuredItems:
         items, self.left_out = [], 0
         for record in records:
             group = ALL if read is None else next(iter(read(record)))[0]
-            item = _measure_item(record, plan, group)
+            item = measure_item(record, plan, group)
             if item is None:
                 self.left_out += 1
             else:
@@ -109,14 +91,14 @@ class MeasuredItems:
     @property
     def line(self) -> str:
         """The state in a line, as ``Measurement.line``: by one estimate."""
-        estimate = self.estimate()
-        return state_line(self.plan, interval_of(estimate), self.missing(estimate))
+        rate, like = self.estimate(), interval_of(self.estimate(like=True))
+        return state_line(self.plan, interval_of(rate), like, self.missing(rate))
 
     def refresh(self, record: Record) -> None:
         """Replace an item of the sample after its annotations have changed."""
         for at, item in enumerate(self.items):
             if item.item_id == record.item.id:
-                self.items[at] = _measure_item(record, self.plan, item.group) or item
+                self.items[at] = measure_item(record, self.plan, item.group) or item
         for name in ("columns", "reviewed"):
             self.__dict__.pop(name, None)
 
@@ -124,7 +106,7 @@ class MeasuredItems:
         """Return about how many more reviews the wanted interval needs, after an estimate."""
         plan, interval, items = self.plan, interval_of(estimate), self.items
         guess = interval.mean if interval else marked_share(items)
-        rho = float(estimate.rho) if estimate else 0.0
+        rho = cautious_rho(float(estimate.rho), self.reviewed) if estimate else 0.0
         needed = reviews_for(plan.half_width, guess, rho, items=len(items))
         if interval and (interval.high - interval.low) / 2 <= plan.half_width:
             return 0
@@ -164,7 +146,13 @@ class MeasuredItems:
         marked = values["f"][inside].sum() / total if total else 0.0
         sample = self.sample(chosen, inside, values, n)
         items = len(np.unique(self.questions[inside])) if group is None else int(inside.sum())
-        return estimate_rate(sample, None if alone else marked, items=items, superpopulation=like)
+        return estimate_rate(
+            sample,
+            None if alone else marked,
+            items=items,
+            superpopulation=like,
+            between=between_reviewers([self.items[at] for at in chosen]) if like else 0.0,
+        )
 
     def chosen(self, group: str | None = None, n: int | None = None) -> NDArray[np.intp]:
         """Return the positions of reviewed items among the first n of the order, of one group."""
@@ -258,30 +246,33 @@ def read_measured(store: Store, dataset: str, plan: MeasurementPlan | None = Non
     return items
 
 
-def is_reviewer(annotation: Annotation, plan: MeasurementPlan) -> bool:
-    """Say whether an annotation counts as a review: of the plan's reviewers, or of any person."""
-    if annotation.annotator == plan.annotator:
-        return False
-    if plan.reviewers:
-        return annotation.annotator in plan.reviewers
-    return annotation.kind is AnnotatorKind.PERSON
-
-
-def state_line(plan: MeasurementPlan, rate: MeanInterval | None, n_missing: int) -> str:
+def state_line(
+    plan: MeasurementPlan, rate: MeanInterval | None, like: MeanInterval | None, n_missing: int
+) -> str:
     """Return the state of a measurement in a line.
 
     Args:
         plan: the plan, which says how narrow the interval is to be.
-        rate: the rate so far; None without reviews.
+        rate: the rate of these answers so far; None without reviews.
+        like: that of answers like these.
         n_missing: how many more reviews that needs, about.
     """
     aim = f"± {figure(plan.half_width)}"
     if rate is None:
         return f"no reviews yet, about {n_missing:,} for {aim}"
-    interval = f"{figure(rate.mean)} [{figure(rate.low)}, {figure(rate.high)}]"
+    if like is not None and rate.low == rate.high:
+        return (
+            f"all reviewed: answers like these {_with_ends(like)}; {figure(rate.mean)} of these "
+            "answers, as these people marked them"
+        )
+    interval = _with_ends(rate)
     return f"so far {interval}, " + (
         f"about {n_missing:,} more for {aim}" if n_missing else f"{aim} is reached"
     )
+
+
+def _with_ends(rate: MeanInterval) -> str:
+    return f"{figure(rate.mean)} [{figure(rate.low)}, {figure(rate.high)}]"
 
 
 def marked_share(items: Sequence[MeasuredItem]) -> float:
@@ -296,46 +287,3 @@ def interval_of(estimate: RateEstimate | None) -> MeanInterval | None:
     return MeanInterval(
         mean=float(estimate.rate), low=float(estimate.low), high=float(estimate.high)
     )
-
-
-def _measure_item(record: Record, plan: MeasurementPlan, group: str) -> MeasuredItem | None:
-    detector = record.by(plan.annotator)
-    if detector is None or detector.status is not Status.DONE:
-        return None
-    people = [annotation for annotation in record.annotations if is_reviewer(annotation, plan)]
-    finished = [person for person in people if person.status is Status.DONE]
-    if plan.unit == "claims":
-        finished = [person for person in finished if person.claims]
-    truths = [_unit(annotation, plan.unit, len(record.item.answer)) for annotation in finished]
-    marked, size = _unit(detector, plan.unit, len(record.item.answer))
-    prob = max((span.prob for span in detector.spans), default=0.0)
-    expected = {
-        "answers": prob,
-        "characters": sum((span.end - span.start) * span.prob for span in detector.spans),
-        "claims": marked,
-    }
-    item = record.item
-    return MeasuredItem(
-        item_id=item.id,
-        key=f"{item.lang}\0{item.question}" if item.question else item.id,
-        group=group,
-        f=expected[plan.unit],
-        marked=marked,
-        size=size,
-        doubt=prob,
-        y=fmean(y for y, _ in truths) if truths else None,
-        x=fmean(x for _, x in truths) if truths else size,
-        skipped=not truths and any(person.status is not Status.NOT_ANNOTATED for person in people),
-    )
-
-
-def _unit(annotation: Annotation, unit: str, length: int) -> tuple[float, float]:
-    """Return how much of an answer an annotation marks, and its size, both in the plan's unit."""
-    if unit == "claims":
-        return sum(claim.verdict in HALLUCINATED for claim in annotation.claims), len(
-            annotation.claims
-        )
-    marked: Sequence[tuple[int, int]] = list(hard_of(annotation))
-    if unit == "answers":
-        return float(bool(marked)), 1.0
-    return sum(end - start for start, end in marked), length
