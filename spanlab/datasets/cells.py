@@ -38,13 +38,32 @@ def is_extent(value: object) -> bool:
 def _as_extent(value: object) -> object:
     if isinstance(value, list) and len(value) in (2, 3):
         return dict(zip(("start", "end", "label"), value, strict=False))
-    if isinstance(value, dict) and "label" not in value:
-        label = next((value[name] for name in _LABELS if isinstance(value.get(name), str)), None)
-        return {**value, "label": label}
-    return value
+    if not isinstance(value, dict):
+        return value
+    found = {
+        ours: next((value[n] for n in names if n in value), None) for ours, names in _AS.items()
+    }
+    named = {**value, **{ours: known for ours, known in found.items() if known is not None}}
+    start, text = named.get("start"), named.get("text")
+    if "end" not in named and isinstance(start, int) and isinstance(text, str):  # factgenie
+        named["end"] = start + len(text)
+    return named
 
 
-_LABELS: Final = ("label_type", "type", "category", "entity")  # what others call a span's label
+# What others call the fields of a span: RAGTruth, doccano, LettuceDetect, factgenie.
+_AS: Final = {
+    "label": ("label", "label_type", "type", "category", "entity"),
+    "start": ("start", "start_offset"),
+    "end": ("end", "end_offset"),
+    "prob": ("prob", "probability", "confidence"),
+    "note": ("note", "reason"),
+}
+
+
+def is_span(value: object) -> bool:
+    """Say whether a value is an object with a span's place, by any of its names."""
+    place = _as_extent(value)
+    return isinstance(place, dict) and {"start", "end"} <= place.keys()
 
 
 _Spans = tuple[Annotated[_GivenSpan, BeforeValidator(_as_extent)], ...]
@@ -127,7 +146,9 @@ def is_reply(value: Any) -> bool:
     """Say whether a value is the object that a model's API answers with, and has a text."""
     if isinstance(value, list):
         return bool(value) and is_reply(value[0])
-    if not isinstance(value, Mapping) or not (_OF_REPLIES & value.keys()):
+    if not isinstance(value, Mapping):
+        return False
+    if not (_OF_REPLIES & value.keys() or isinstance(value.get("content"), list)):
         return False
     return bool(text_of_reply(value))
 
@@ -191,6 +212,13 @@ def passages_in(value: Any, column: str) -> tuple[Passage, ...]:
 
 
 _JOINED: Final = re.compile(r"[.!?。]\s?\|\s?\w")  # a bar between sentences
+
+
+def predicted_in(value: Any, column: str, answer: str) -> Annotation | None:
+    """Return what a detector marked, as LettuceDetect's ``predictions``; None for no labels."""
+    marked = gold_in(value, column, answer)
+    kind = {"annotator": "predictions", "kind": AnnotatorKind.DETECTOR}
+    return None if marked is None else marked.model_copy(update=kind)
 
 
 def gold_in(value: Any, column: str, answer: str) -> Annotation | None:

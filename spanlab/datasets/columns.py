@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from spanlab.datasets.cells import answers_in, is_chat, is_extent, is_message, is_reply
+from spanlab.datasets.cells import answers_in, is_chat, is_extent, is_message, is_reply, is_span
 from spanlab.datasets.reader import as_passage, has_text, is_missing, parse_list, says_nothing
 from spanlab.errors import InputError, UsageError
 
@@ -81,14 +81,16 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
     ),
     "spans": (
         *("spans", "soft labels", "hallucinations", "hallucination spans", "hallucination labels"),
-        *("labels", "hard labels", "label"),
+        *("labels", "hard labels", "label", "entities", "annotations"),
     ),
+    "predictions": ("predictions", "predicted spans", "predicted labels"),
     "model": ("model", "model name", "model id", "llm", "provider id", "provider", "generator"),
 }
 
 _KNOWN: Final = {"answer": "answer or response or output or LLM output"}  # as an error names them
 FIELDS: Final = (
     *("id", "lang", "question", "answer", "passages", "spans", "messages", "reference", "model"),
+    "predictions",
 )
 
 # What stands in these is said of an answer, and is not one.
@@ -256,10 +258,7 @@ def _is_marked(value: Any, column: str) -> bool:
     parts = parse_list(value)
     quoted = not {"spans", "hallucinations"}.isdisjoint(words_of(column).split())
     return isinstance(parts, list) and all(
-        (quoted and isinstance(part, str))
-        or (isinstance(part, dict) and {"start", "end"} <= part.keys())
-        or is_extent(part)
-        for part in parts
+        (quoted and isinstance(part, str)) or is_span(part) or is_extent(part) for part in parts
     )
 
 
@@ -276,6 +275,7 @@ _FITS: Final[dict[str, Callable[[Any, str], bool]]] = {
     "reference": _is_reference,
     "passages": _is_evidence,
     "spans": _is_marked,
+    "predictions": lambda value, column: bool(value) and _is_marked(value, column),
     "model": _is_model,
 }
 

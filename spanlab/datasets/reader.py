@@ -168,7 +168,7 @@ def parse_list(value: Any) -> Any:
     Python's own form may hold ``nan``, ``array([…])`` and objects with a text, such as LangChain's
     ``Document(page_content='…')``, which become JSON's objects.
     """
-    if not (isinstance(value, str) and value.lstrip().startswith(("[", "array(["))):
+    if not (isinstance(value, str) and value.lstrip().startswith(("[", "(", "array(["))):
         return value
     try:
         return from_json(value)

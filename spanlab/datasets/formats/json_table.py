@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Any, Final
@@ -121,8 +121,9 @@ class JsonReader(MappedReader):
 def records_in(whole: bytes) -> list[Mapping[str, Any]]:
     """Return the records that one object holds otherwise than in a list; none for another object.
 
-    These are objects by their ids or numbers; lists of equal lengths by column, as pandas writes
-    ``orient="list"``; and ``columns`` with rows in ``data`` (``orient="split"``).
+    These are objects by their ids or numbers; columns of objects by row, as pandas writes unless
+    told otherwise, or of lists (``orient="list"``); and ``columns`` with rows in ``data``
+    (``orient="split"``).
     """
     value = from_json(whole)
     if not isinstance(value, Mapping) or not value:
@@ -132,14 +133,22 @@ def records_in(whole: bytes) -> list[Mapping[str, Any]]:
         return [dict(zip(map(str, columns), row, strict=False)) for row in rows]
     inner = list(value.values())
     records: list[Mapping[str, Any]] = []
-    if all(isinstance(part, Mapping) for part in inner):
+    is_nested = all(isinstance(part, Mapping) for part in inner)
+    if is_nested and len({frozenset(part) for part in inner}) == 1 and _names_answer(value):
+        records = [{name: column[row] for name, column in value.items()} for row in inner[0]]
+    elif is_nested:
         records = [{"id": name, **part} for name, part in value.items()]
     elif all(isinstance(part, list) and not is_chat(part) for part in inner):
         is_even = len({len(part) for part in inner}) == 1
         by_row = zip(*inner, strict=True) if is_even else ()
         records = [dict(zip(value, row, strict=True)) for row in by_row]
     same = set[str].intersection(*map(set, records)) if records else set[str]()
-    return records if "answer" in map_columns(sorted(same), None, needed=None) else []
+    return records if _names_answer(same) else []
+
+
+def _names_answer(names: Iterable[str]) -> bool:
+    """Say whether one of some names is an answer's."""
+    return "answer" in map_columns(sorted(names), None, needed=None)
 
 
 def _without_lists(value: Mapping[str, Any]) -> dict[str, Any]:

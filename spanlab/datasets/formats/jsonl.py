@@ -172,8 +172,9 @@ def _as_meant(line: bytes) -> bytes | None:
     if not isinstance(fields, dict):
         return None
     fields = {name: value for name, value in fields.items() if value is not None}
-    if isinstance(fields.get("id"), int) and not isinstance(fields["id"], bool):
-        fields["id"] = str(fields["id"])
+    number = fields.get("id")
+    if isinstance(number, int | float) and not isinstance(number, bool):
+        fields["id"] = str(int(number)) if float(number).is_integer() else str(number)
     if isinstance(fields.get("lang"), str) and re.fullmatch(r"[\w-]+", fields["lang"]):
         fields["lang"] = language(fields["lang"])
     if "passages" in fields:

@@ -50,7 +50,10 @@ class TaskRegion(_OpenModel):
 
     def place(self, field: str) -> RegionPlace | None:
         """Return where the region is, or None if it is not a part of a text."""
-        start, end, quoted = (self.value.get(key) for key in ("start", "end", "text"))
+        # Of HTML the offsets in the whole text stand apart; "start" is a place in its markup.
+        inside = self.value.get("globalOffsets")
+        offsets = inside if isinstance(inside, dict) else self.value
+        start, end, quoted = (*map(offsets.get, ("start", "end")), self.value.get("text"))
         if not (isinstance(start, int) and isinstance(end, int)):
             return None
         return RegionPlace(start, end, quoted if isinstance(quoted, str) else None, field)

@@ -30,6 +30,7 @@ from spanlab.datasets.cells import (
     is_chat,
     is_reply,
     passages_in,
+    predicted_in,
     question_in,
     turn_in,
 )
@@ -194,7 +195,9 @@ class MappedReader(reader.FormatReader):
         spans = theirs.get("spans")
         gold = None if spans is None else gold_in(spans, names["spans"], item.answer)
         self._unplaced += [item.id] if gold is not None and gold.claims else []
-        return Record(item=item, annotations=() if gold is None else (gold,))
+        marked = theirs.get("predictions")
+        found = marked and predicted_in(marked, names["predictions"], item.answer)
+        return Record(item=item, annotations=tuple(filter(None, (gold, found))))
 
     def _problem(self, error: ValidationError) -> InputError:
         problem = super()._problem(error)
