@@ -256,7 +256,10 @@ def _is_evidence(value: Any, column: str) -> bool:
 def _is_marked(value: Any, column: str) -> bool:
     """Say whether a value is a list of extents or, by its name, of texts that an answer has."""
     parts = parse_list(value)
-    quoted = not {"spans", "hallucinations"}.isdisjoint(words_of(column).split())
+    words = words_of(column)
+    if not parts and words in {"annotations", "entities"}:
+        return False  # which of many things they are shows in what is in them
+    quoted = not {"spans", "hallucinations"}.isdisjoint(words.split())
     return isinstance(parts, list) and all(
         (quoted and isinstance(part, str)) or is_span(part) or is_extent(part) for part in parts
     )

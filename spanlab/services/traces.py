@@ -56,7 +56,7 @@ class TraceInbox:
     def __init__(self, store: Store, dataset: str) -> None:
         self._store, self._dataset = store, dataset
         self._waiting: dict[str, _Trace] = {}  # the trace that came first is first
-        self._lock = Lock()
+        self._lock, self._storing = Lock(), Lock()
 
     def add(self, request: object) -> tuple[int, str]:
         """Add the spans of a request, and store the traces whose root is among them.
@@ -104,7 +104,8 @@ class TraceInbox:
             except (InputError, ValueError, TypeError, AttributeError) as error:
                 rejected, reason = rejected + len(trace.spans), reason_of(error)
         if records:
-            self._store.import_records(self._dataset, records, on_taken=lambda *_: None)
+            with self._storing:  # one import into a dataset at a time
+                self._store.import_records(self._dataset, records, on_taken=lambda *_: None)
         return rejected, f"{counted(empty, 'trace')} {reason}" if empty and not rejected else reason
 
 

@@ -143,7 +143,7 @@ def test_what_a_job_marked_is_no_rate_until_people_have_measured_it(
     measured = client.get(f"/v1/jobs/{job_id}/rates").json()
     assert (measured["is_raw"], len(measured["tables"])) == (False, 2)
     assert measured["tables"][0]["title"].startswith("Hallucinated answers: so far .000 [.000, .")
-    assert measured["tables"][0]["rows"][0]["Rate to"] > 0
+    assert measured["tables"][0]["rows"][0]["Answers like these to"] > 0
     assert client.get("/v1/jobs/none/rates").status_code == 404
 
 

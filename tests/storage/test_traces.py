@@ -57,6 +57,8 @@ def test_of_traces_that_do_not_end_the_oldest_go(store: Store) -> None:
     inbox = TraceInbox(store, "traced")
     for number in range(17):
         inbox.add(call(number, "a" * LARGE))
-    for number in (0, 1, 16):
+    rejected, told = inbox.add(request(0, "pipeline"))  # whose call had to go
+    assert (rejected, told.partition(":")[0]) == (0, "1 trace made no item")
+    for number in (1, 16):
         assert inbox.add(request(number, "pipeline")) == (0, "")
     assert answers(store) == ["Answer 1.", "Answer 16."]
