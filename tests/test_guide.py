@@ -179,6 +179,7 @@ BEFORE = {
     "vote": PEOPLE,
     "export": PEOPLE,
     "annotators": [*PEOPLE, *TEST_RUN],
+    "annotators gold": PEOPLE,
     "annotators merge": PEOPLE,
     "annotators rename": PEOPLE,
     "annotators remove": TEST_RUN,

@@ -117,7 +117,7 @@ def datasets(
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="""Annotators of a dataset: rename, merge, remove, mark as gold.
+    help="""Annotators of a dataset: rename, merge, remove, copy as gold.
 
     `spanlab datasets` lists them.
 
@@ -203,20 +203,34 @@ def remove(
 def gold(
     dataset: Dataset,
     annotator: Known,
-    undo: Annotated[bool, typer.Option("--undo", help="Count it as a person again.")] = False,
+    to: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Name of the gold labels [default: gold of ANNOTATOR]."),
+    ] = None,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Count gold labels as a person of that name.")
+    ] = False,
 ) -> None:
-    """Let what a person said count as gold labels; nobody reviews under that name then.
+    """Copy what a person finished as gold labels; the person goes on under their own name.
 
     \b
     spanlab annotators gold mine anna
-    spanlab annotators gold mine anna --undo
+    spanlab annotators gold mine anna --to known
+    spanlab annotators gold mine "gold of anna" --undo
     """
     from spanlab.storage import Store
+    from spanlab.workflows.datasets import copy_as_gold, gold_name
 
     with Store.open() as store:
-        store.set_gold(dataset, annotator, gold=not undo)
-    kind_name = "a person" if undo else "gold labels"
-    typer.echo(f"{annotator} counts as {kind_name} in {dataset}.", err=True)
+        if undo:
+            store.set_person(dataset, annotator)
+            typer.echo(f"{annotator} counts as a person in {dataset}.", err=True)
+            return
+        name = to or gold_name(annotator)
+        n_copied = copy_as_gold(store, dataset, annotator, name)
+    have = "has" if n_copied == 1 else "have"
+    said = f"{counted(n_copied, 'item')} of {dataset} {have} gold labels “{name}” now."
+    typer.echo(said, err=True)
 
 
 _NAMED = 5  # annotators that are named
@@ -271,7 +285,7 @@ def export(
         left_out = counted(summary.n_items - count, "item")
         why = "without a finished annotation" if choice.format == "mushroom" else "by the choice"
         if summary.settings.known and not choice.known_items:
-            why = "with known answers (--known-items takes them along), and by the choice"
+            why = "with known answers, and by the choice"
         console.say(f"left out {left_out} {why}")
 
 

@@ -215,9 +215,10 @@ def campaign(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="How items with gold labels tell how well people mark: share=.1 hides one in ten "
-            "among others, warn_below=.5 is an IoU, test_items=5 are a test before people begin, "
-            "passed at pass_at=.5, again with retry=yes; none for not at all. Repeatable.",
+            help="How items whose answer is known tell how well people mark: labels=gold says "
+            "whose labels the known answers are (separate names by commas), share=.1 hides one in "
+            "ten among others, warn_below=.5 is an IoU, test_items=5 are a test before people "
+            "begin, passed at pass_at=.5, again with retry=yes; none for not at all. Repeatable.",
         ),
     ] = None,
     take_back: Annotated[
@@ -231,8 +232,10 @@ def campaign(
 ) -> None:
     """Report what people have done, what is left, how well they work, and when they finish.
 
-    Items with gold labels tell how well people mark: hidden among the others in Review, in a
+    Items with known answers tell how well people mark: hidden among the others in Review, in a
     dataset where reviewers never see what others marked, or as a short test before they begin.
+    Known are the gold labels that came with the dataset, unless labels=NAME says otherwise; what
+    your team decides under Adjudicate never becomes a known answer.
 
     \b
     spanlab campaign mine

@@ -17,6 +17,7 @@ from spanlab.schema.access import (
     Role,
 )
 from spanlab.schema.datasets import (
+    ADJUDICATED,
     COLOUR_NAMES,
     LABEL_SETS,
     USUAL_LABELS,
@@ -110,6 +111,7 @@ from spanlab.schema.trace import (
 )
 
 __all__ = [
+    "ADJUDICATED",
     "BY_HAND",
     "COLOUR_NAMES",
     "HALLUCINATED",

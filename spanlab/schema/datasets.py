@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -125,8 +125,14 @@ class MeasurementPlan(FrozenModel):
         return self.design in ("uniform", "stratified")
 
 
+ADJUDICATED: Final = "adjudicated"  # the usual name of what was decided from the labels of others
+
+
 class KnownAnswers(FrozenModel):
-    """How items with gold labels tell how well a person marks; nobody is told which these are.
+    """How items whose answer is known tell how well a person marks; nobody is told which these are.
+
+    Known are the items with gold labels by one of ``labels``. What a team decides is gold, too, and
+    is no known answer: it is written under another name.
 
     ``share`` of what a person reviews are such items, hidden among the others; the lead is warned
     of a person whose mean IoU with their gold labels is below ``warn_below``. Whoever begins has
@@ -134,6 +140,7 @@ class KnownAnswers(FrozenModel):
     with another try where ``retry`` allows one, or when the lead lets them in.
     """
 
+    labels: tuple[Name, ...] = ()
     share: Annotated[float, Field(ge=0, le=0.5)] = 0.1
     warn_below: Annotated[float, Field(ge=0, le=1)] = 0.5
     test_items: Annotated[int, Field(ge=0, le=50)] = 0
@@ -189,8 +196,8 @@ class DatasetSettings(FrozenModel):
     ``guidelines`` are all texts that the guidelines have had, in Markdown, oldest first: the
     version that an annotation names is a place in it, counted from 1. ``measurement`` is how the
     rate is measured, None where it is not. ``away`` are those of ``assigned_to`` who left: what
-    they have not finished goes to those who come after them. ``known`` is how items with gold
-    labels are used to see how well people mark, None where they are items like any other.
+    they have not finished goes to those who come after them. ``known`` is how items whose
+    answer is known are used to see how well people mark, None where there are none.
     ``setups`` are how the detectors were set up that spanlab has run over it: several of one name
     where it was run in several ways.
     """
@@ -244,6 +251,18 @@ class DatasetSettings(FrozenModel):
             if question.required and not question.is_answered_in(annotation.responses)
         )
         return (*spans, *whole)
+
+    def known_labels(self, gold: Iterable[str]) -> frozenset[str]:
+        """Return which of the gold labels are known answers; all of them where none are in use.
+
+        Before 1.1 nothing said which: those settings mean all that the team did not decide itself.
+        """
+        names = frozenset(gold)
+        if self.known is None:
+            return names
+        if self.known.labels:
+            return names & frozenset(self.known.labels)
+        return names - {ADJUDICATED} or names
 
     @property
     def guidelines_now(self) -> str:

@@ -121,10 +121,8 @@ def remove(connection: Connection, dataset: DatasetRow, name: str) -> None:
     _update(connection, dataset, positions)
 
 
-def set_gold(connection: Connection, dataset: DatasetRow, name: str, *, gold: bool) -> None:
-    """Make a person's annotations gold labels, or that person's again.
-
-    Nobody can review under a name that stands for gold labels.
+def set_person(connection: Connection, dataset: DatasetRow, name: str) -> None:
+    """Make gold labels the annotations of a person of this name.
 
     Raises:
         NotFoundError: nobody of this name has annotated the dataset.
@@ -132,10 +130,8 @@ def set_gold(connection: Connection, dataset: DatasetRow, name: str, *, gold: bo
     """
     annotator = _find(_lock_dataset(connection, dataset), dataset, name)
     if annotator.kind not in {AnnotatorKind.PERSON, AnnotatorKind.GOLD}:
-        raise StoreError(
-            f"{name!r} is a {annotator.kind.value}: what a person said can be gold labels"
-        )
-    kind = AnnotatorKind.GOLD if gold else AnnotatorKind.PERSON
+        raise StoreError(f"{name!r} is a {annotator.kind.value}, and no gold labels")
+    kind = AnnotatorKind.PERSON
     is_annotator = _is_by(annotators.c.id, dataset, annotator)
     connection.execute(update(annotators).where(*is_annotator).values(kind=kind.value))
     positions = _positions(connection, dataset, annotator)
@@ -264,7 +260,11 @@ def rename_mentions(connection: Connection, dataset: DatasetRow, name: str, new:
             setup.model_copy(update={"annotator": rename_all([setup.annotator])[0]})
             for setup in settings.setups
         ]
+        known = settings.known and settings.known.model_copy(
+            update={"labels": rename_all(settings.known.labels)}
+        )
         update = {
+            "known": known,
             "assigned_to": rename_all(settings.assigned_to),
             "away": rename_all(kept_away),
             "measurement": plan,

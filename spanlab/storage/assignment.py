@@ -83,7 +83,7 @@ def progress(
     people = dict.fromkeys((*settings.assigned_to, *reviewed))
     reached = tuple(part_of(connection, dataset, settings, name) for name in people)
     per_item = settings.overlap
-    planned = _planned(dataset, settings)
+    planned = _planned(connection, dataset, settings)
     if settings.assigned_to:
         per_item = min(per_item, len(settings.assigned_to))
         done = sum(person.done for person in reached)
@@ -98,9 +98,13 @@ def progress(
     return PlanProgress(n_items * per_item, done, reached)
 
 
-def _planned(dataset: DatasetRow, settings: DatasetSettings) -> ColumnElement[bool]:
+def _planned(
+    connection: Connection, dataset: DatasetRow, settings: DatasetSettings
+) -> ColumnElement[bool]:
     """Return the condition that a plan is about an item: not about those with known answers."""
-    return ~is_known(dataset, queue_values.c.position) if settings.known else true()
+    if settings.known is None:
+        return true()
+    return ~is_known(connection, dataset, queue_values.c.position)
 
 
 def part_of(
@@ -111,7 +115,7 @@ def part_of(
     everybody: Sequence[str] = settings.assigned_to
     is_away = name in settings.away
     share = settings.share_of(name)
-    planned = is_own = _planned(dataset, settings)
+    planned = is_own = _planned(connection, dataset, settings)
     if share is not None:
         is_own = and_(planned, is_of_share(dataset, share))
     elif name in everybody:  # those of their share that they have finished stay theirs

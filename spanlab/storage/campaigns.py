@@ -19,7 +19,7 @@ from sqlalchemy import (
 
 from spanlab.errors import UsageError
 from spanlab.schema import AnnotatorKind, Status
-from spanlab.storage.catalog import DatasetRow, counts
+from spanlab.storage.catalog import DatasetRow, annotators_of, counts, settings_of
 from spanlab.storage.engine import insert_new, look_up_once
 from spanlab.storage.tables import (
     annotated,
@@ -49,7 +49,7 @@ class GivenItem(NamedTuple):
 
 @dataclass(frozen=True)
 class KnownItems:
-    """How many items of a dataset have gold labels, and which of them a person was given."""
+    """How many items of a dataset have a known answer, and which of them a person was given."""
 
     total: int
     given: tuple[GivenItem, ...]
@@ -82,9 +82,11 @@ class ReadGuidelines(NamedTuple):
     at: datetime
 
 
-def is_known(dataset: DatasetRow, position: ColumnElement[int]) -> ColumnElement[bool]:
-    """Return the condition that the item at ``position`` has gold labels."""
-    return position.in_(_select_known(dataset))
+def is_known(
+    connection: Connection, dataset: DatasetRow, position: ColumnElement[int]
+) -> ColumnElement[bool]:
+    """Return the condition that the answer of the item at ``position`` is known."""
+    return position.in_(_select_known(connection, dataset))
 
 
 def is_given(
@@ -95,11 +97,14 @@ def is_given(
     return position.in_(given)
 
 
-def _select_known(dataset: DatasetRow) -> Select[tuple[int]]:
+def _select_known(connection: Connection, dataset: DatasetRow) -> Select[tuple[int]]:
+    by_name = annotators_of(connection, dataset.id)
+    gold = (name for name, row in by_name.items() if row.kind is AnnotatorKind.GOLD)
+    names = settings_of(connection, dataset.name).known_labels(gold)
     return _select_annotated(dataset, annotated.c.position).where(
         annotated.c.position < dataset.n_items,
         annotated.c.status == Status.DONE.value,
-        annotators.c.kind == AnnotatorKind.GOLD.value,
+        annotated.c.annotator_id.in_([by_name[name].id for name in sorted(names)]),
     )
 
 
@@ -123,7 +128,7 @@ def known_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> K
 
 def _known_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> KnownItems:
     total = connection.execute(
-        select(func.count()).select_from(_select_known(dataset).distinct().subquery())
+        select(func.count()).select_from(_select_known(connection, dataset).distinct().subquery())
     ).scalar_one()
     previous = items.alias()
     at = annotated.c.position == known_given.c.position
@@ -151,9 +156,10 @@ def _known_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> 
 
 
 def known_ids(connection: Connection, dataset: DatasetRow) -> frozenset[str]:
-    """Return the ids of all items with gold labels."""
+    """Return the ids of all items whose answer is known."""
     query = select(items.c.item_id).where(items.c.dataset_id == dataset.id)
-    return frozenset(connection.execute(query.where(is_known(dataset, items.c.position))).scalars())
+    known = is_known(connection, dataset, items.c.position)
+    return frozenset(connection.execute(query.where(known)).scalars())
 
 
 def give_after(
@@ -202,7 +208,7 @@ def _give(
 ) -> None:
     mine = _select_annotated(dataset, annotated.c.position).where(annotators.c.name == reviewer)
     given = select(known_given.c.position).where(*_rows_of(known_given, dataset, reviewer))
-    unseen = _select_known(dataset).where(
+    unseen = _select_known(connection, dataset).where(
         annotated.c.position.not_in(mine), annotated.c.position.not_in(given)
     )
     drawn = sorted(
@@ -212,7 +218,7 @@ def _give(
     tested = [place for place in places if place["attempt"]]
     if len(tested) > len(drawn):
         raise UsageError(
-            f"a test needs {len(tested)} items with gold labels that {reviewer!r} has not seen, "
+            f"a test needs {len(tested)} items with known answers that {reviewer!r} has not seen, "
             f"and {dataset.name!r} has {len(drawn)}"
         )
     key = {"dataset_id": dataset.id, "reviewer": reviewer}

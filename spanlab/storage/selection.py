@@ -191,7 +191,7 @@ class Selection:
         if query.share is not None:
             yield is_of_share(self.dataset, query.share)
         if query.known != "all":
-            yield ~is_known(self.dataset, _position)
+            yield ~is_known(self.connection, self.dataset, _position)
 
     def _has_annotation(self, name: str, condition: _Condition) -> _Condition:
         """Return the condition that an annotator has an annotation that is so."""

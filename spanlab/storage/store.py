@@ -260,10 +260,10 @@ class Store:
             annotators.remove(connection, catalog.find(connection, dataset), name)
             self._note(connection, "annotator deleted", dataset, name)
 
-    def set_gold(self, dataset: str, name: str, *, gold: bool) -> None:
-        """Make a person's annotations gold labels, or undo that; see ``annotators.set_gold``."""
+    def set_person(self, dataset: str, name: str) -> None:
+        """Make gold labels a person's annotations; see ``annotators.set_person``."""
         with self._writing(Permission.MANAGE, dataset) as connection:
-            annotators.set_gold(connection, catalog.find(connection, dataset), name, gold=gold)
+            annotators.set_person(connection, catalog.find(connection, dataset), name)
 
     def duplicate_dataset(self, name: str, new: str) -> int:
         """Copy a dataset and return its number of items; its review logs begin anew."""
@@ -486,7 +486,7 @@ class Store:
             return campaigns.known_items(connection, row, person)
 
     def known_ids(self, dataset: str) -> frozenset[str]:
-        """Return the ids of all items with gold labels."""
+        """Return the ids of all items whose answer is known."""
         self.require(Permission.READ, dataset)
         with self._reading(dataset) as (connection, row):
             return campaigns.known_ids(connection, row)

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from spanlab.errors import UsageError
 from spanlab.extents import merge
+from spanlab.figures import counted
 from spanlab.oplog import (
     CitedQuote,
     ClaimMark,
@@ -22,6 +23,7 @@ from spanlab.oplog import (
     Undo,
 )
 from spanlab.schema import (
+    ADJUDICATED,
     Annotation,
     AnnotatorKind,
     Claim,
@@ -38,23 +40,23 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import SentOperation, Store
-from spanlab.workflows.blind import ADJUDICATED, has_reviewed
+from spanlab.workflows.blind import n_undecided, sees_others
 from spanlab.workflows.traces import suggestions
 
 STATES = {"All": None, "Not decided": Status.NOT_ANNOTATED, "Decided": Status.DONE}
 
 
-def check_adjudicator(summary: DatasetSummary, name: str) -> None:
+def check_adjudicator(store: Store, summary: DatasetSummary, name: str) -> None:
     """Check that a person may adjudicate a dataset, and so see the annotations of others.
 
     Raises:
-        UsageError: the dataset is reviewed blind, and this person is one of its reviewers.
+        UsageError: the dataset is reviewed blind, and this person has items left to review.
     """
-    settings = summary.settings
-    if settings.always_blind and (has_reviewed(summary, name) or name in settings.assigned_to):
+    if not sees_others(store, summary, name):
+        n_left = counted(n_undecided(store, summary.name, name), "item")
         raise UsageError(
-            f"“{name}” reviews this dataset, and blind: somebody else decides, or its settings on "
-            "the Datasets page show reviewers what other people marked"
+            f"“{name}” reviews this dataset blind and has {n_left} left: adjudication shows what "
+            "others marked, so review these first, or let somebody decide who does not review"
         )
 
 

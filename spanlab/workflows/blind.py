@@ -8,6 +8,8 @@ annotator is needed stays known: it says who has finished an item, not what they
 
 Where a dataset's settings leave no choice (``always_blind``), the same goes for whatever else shows
 its annotations in the browser: comparisons, figures, exports and reports read a ``BlindStore``.
+That is about reviewers: who does not review a dataset, but leads, adjudicates or views it, sees all
+of it, and so does who has decided all of their own items.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 from spanlab.detectors import installed
 from spanlab.errors import UsageError
 from spanlab.schema import (
+    ADJUDICATED,
     Annotation,
     AnnotatorKind,
     AnnotatorSummary,
@@ -34,7 +37,7 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import FinishedItem, Review, Store
-from spanlab.workflows.datasets import check_annotators
+from spanlab.workflows.datasets import check_annotators, summary_of
 
 
 def without_others(record: Record, reviewer: str) -> Record:
@@ -67,15 +70,50 @@ def seen_by(store: Store, summary: DatasetSummary, reviewer: str) -> Store:
         reviewer: the person's name; one that no person can have counts as nobody's.
 
     Returns:
-        ``store`` itself, or a ``BlindStore`` if the dataset is always reviewed blind.
+        ``store`` itself, or a ``BlindStore`` while the person must not see what others marked.
     """
-    if not summary.settings.always_blind:
+    if sees_others(store, summary, reviewer):
         return store
     try:
         check_reviewer(summary, reviewer)
     except UsageError:
         reviewer = ""
     return BlindStore(store, reviewer, summary.settings)
+
+
+def sees_others(store: Store, summary: DatasetSummary, name: str) -> bool:
+    """Return whether a person may see what others marked in a dataset, outside of Review.
+
+    In a dataset that is always reviewed blind these are the people with the right to read it who do
+    not review it, or have decided all items of theirs. Who gives no name of a person could be
+    anybody, and sees nothing of others.
+    """
+    if not summary.settings.always_blind:
+        return True
+    summary = summary_of(store, summary.name)  # with all annotators: a page may know of fewer
+    try:
+        check_reviewer(summary, name)
+    except UsageError:
+        return False
+    if not store.may(Permission.READ, summary.name):
+        return False
+    reviews = has_reviewed(summary, name) or name in summary.settings.assigned_to
+    return not (reviews and n_undecided(store, summary.name, name))
+
+
+def n_undecided(store: Store, dataset: str, reviewer: str) -> int:
+    """Return how many items somebody has still to decide: of their part of a plan, else of all."""
+    part = store.part(dataset, reviewer)
+    if part is not None and part.assigned is not None:
+        return part.left
+    if part is not None:
+        return 0  # a plan that gives this person nothing
+    n_left = store.counts(dataset, reviewer).get(Status.NOT_ANNOTATED, 0)
+    if store.settings(dataset).known is None:
+        return n_left
+    known_items = store.known_items(dataset, reviewer)
+    n_known = sum(item.status is not Status.NOT_ANNOTATED for item in known_items.given)
+    return n_left - (known_items.total - n_known)  # of which a person is given few
 
 
 def reviewed_by(store: Store, dataset: str, *, many: bool = False) -> Store:
@@ -187,7 +225,6 @@ class BlindStore(Store):
 
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
-ADJUDICATED = "adjudicated"  # the usual name of labels that were decided from those of others
 _WORDS = {
     AnnotatorKind.DETECTOR: "a detector",
     AnnotatorKind.VOTE: "a vote",

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import ValidationError
 
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.figures import counted, figure
-from spanlab.schema import AnnotatorKind, DatasetSettings, KnownAnswers, Status
+from spanlab.schema import (
+    ADJUDICATED,
+    AnnotatorKind,
+    DatasetSettings,
+    DatasetSummary,
+    KnownAnswers,
+    Status,
+)
 from spanlab.scorers.agreement import rated
 from spanlab.storage import Store
 from spanlab.storage.campaigns import Entrance, GivenItem, KnownItems
@@ -77,9 +84,10 @@ def _judge_test(
         return EntranceState("test", attempt, names, n_decided)
     shares = []
     unrestricted = Store(store.database)  # with the gold labels, which the person may not see
+    right = known_labels(unrestricted, dataset)
     for name in names:
         record = unrestricted.record(dataset, name)
-        shares.append(against_gold(record, rated(record, [person])).get(person, 0.0))
+        shares.append(against_gold(record, rated(record, [person]), right).get(person, 0.0))
     score = sum(shares) / len(shares)
     known_answers = store.settings(dataset).known
     passed = known_answers is None or score >= known_answers.pass_at
@@ -100,7 +108,7 @@ def begin_test(store: Store, dataset: str, person: str) -> None:
     """Give somebody the items of their next test.
 
     Raises:
-        UsageError: they may not do one, or too few items with gold labels are left.
+        UsageError: they may not do one, or too few items with known answers are left.
     """
     state = entrance_of(store, dataset, person)
     known_answers = store.settings(dataset).known
@@ -190,10 +198,30 @@ def test_in_words(state: EntranceState, known_answers: KnownAnswers) -> str:
     )
 
 
+KNOWN_ANSWERS: Final = "known"  # the name to write known answers under where there are no labels
+
+
+def known_labels(store: Store, dataset: str) -> frozenset[str]:
+    """Return whose labels a dataset's known answers are, or would be."""
+    summary = summary_of(store, dataset)
+    return summary.settings.known_labels(summary.names_of(AnnotatorKind.GOLD))
+
+
+def usual_labels(summary: DatasetSummary) -> tuple[str, ...]:
+    """Return whose labels are known answers unless the lead says otherwise.
+
+    Those that came with the dataset; what its team decides is never among them. Where there are
+    none, ``KNOWN_ANSWERS``, under which the lead then decides some on the page Adjudicate.
+    """
+    gold = (name for name in summary.names_of(AnnotatorKind.GOLD) if name != ADJUDICATED)
+    return tuple(gold) or (KNOWN_ANSWERS,)
+
+
 def change_known(store: Store, dataset: str, changed: Mapping[str, object] | None) -> None:
     """Change how a dataset uses items with known answers, or end their use.
 
-    With them reviewers never see what others marked, which would tell the answers.
+    With them reviewers never see what others marked, which would tell the answers. Whose labels
+    the known answers are is settled when their use begins: see ``usual_labels``.
 
     Args:
         store: the annotation database.
@@ -204,13 +232,17 @@ def change_known(store: Store, dataset: str, changed: Mapping[str, object] | Non
         NotFoundError: there is no such dataset.
         UsageError: there is no such field, or its value is out of range.
     """
+    summary = summary_of(store, dataset)
 
     def change(settings: DatasetSettings) -> DatasetSettings:
         if changed is None:
             return settings.model_copy(update={"known": None})
-        before = (settings.known or KnownAnswers()).model_dump()
+        begun = KnownAnswers(labels=usual_labels(summary))
+        before = (settings.known or begun).model_dump()
+        labels = changed.get("labels", before["labels"])
+        names = tuple(filter(None, labels.split(","))) if isinstance(labels, str) else labels
         try:
-            known_answers = KnownAnswers.model_validate({**before, **changed})
+            known_answers = KnownAnswers.model_validate({**before, **changed, "labels": names})
         except ValidationError as error:
             first = error.errors()[0]
             names = ", ".join(KnownAnswers.model_fields)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from spanlab.datasets.formats.labelstudio_writer import labeling_config, questions_in_config
 from spanlab.detectors import installed
@@ -18,6 +18,8 @@ from spanlab.schema import (
     DatasetSettings,
     DatasetSummary,
     FrozenModel,
+    Name,
+    Permission,
     Question,
     Record,
     SpanLabel,
@@ -26,6 +28,7 @@ from spanlab.schema import (
 from spanlab.storage import PlanProgress, Store
 
 _DATASET = Column(key="dataset", title="Dataset")
+_NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 
 def open_store() -> Store:
@@ -192,11 +195,74 @@ def rename_annotator(store: Store, dataset: str, annotator: str, new: str) -> No
             detector that is installed.
         StoreError: the new name is taken, or an import is under way.
     """
-    kinds = summary_of(store, dataset).kinds
-    reserved = {name.casefold() for name in installed()}
-    if kinds.get(annotator) is not AnnotatorKind.DETECTOR and new.casefold() in reserved:
-        raise UsageError(f"“{new}” is the name of a detector: choose another")
+    summary = summary_of(store, dataset)
+    kind = summary.kinds.get(annotator)
+    if kind is not AnnotatorKind.DETECTOR:
+        check_name(new)
+    if kind is not AnnotatorKind.PERSON and new in summary.settings.assigned_to:
+        raise UsageError(f"“{new}” is a person to whom items are assigned: choose another name")
     store.rename_annotator(dataset, annotator, new)
+
+
+def gold_name(annotator: str) -> str:
+    """Return the usual name of gold labels that are copied from an annotator's."""
+    return f"gold of {annotator}"[:200]
+
+
+def copy_as_gold(store: Store, dataset: str, annotator: str, name: str | None = None) -> int:
+    """Copy what an annotator of a dataset finished as gold labels of a name of their own.
+
+    The annotator stays, and goes on under its name. Copied again, the copies are replaced.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        annotator: a person, or gold labels.
+        name: what the copies are called; None for ``gold_name``.
+
+    Returns:
+        How many items have a copy.
+
+    Raises:
+        NotFoundError: there is no such dataset or annotator.
+        UsageError: it is no person and no gold labels, the name is none, or the annotator's own.
+        StoreError: somebody who is no gold labels has the name, or an import is under way.
+    """
+    store.require(Permission.MANAGE, dataset)
+    name = gold_name(annotator) if name is None else name
+    summary = summary_of(store, dataset)
+    check_annotators(summary, [annotator])
+    if summary.kinds[annotator] not in {AnnotatorKind.PERSON, AnnotatorKind.GOLD}:
+        raise UsageError(
+            f"{annotator!r} is a {summary.kinds[annotator].value}: what people said can be gold "
+            "labels; a vote or a detector is compared with them"
+        )
+    if name == annotator:
+        raise UsageError(f"the copy of {annotator!r} needs a name of its own")
+    check_name(name)
+    copied = {"annotator": name, "kind": AnnotatorKind.GOLD}
+    copies = [
+        (record.item.id, annotation.model_copy(update=copied))
+        for record in store.records(dataset, annotators=[annotator])
+        for annotation in record.finished
+    ]
+    return store.save_annotations(dataset, copies, whole=True)
+
+
+def check_name(name: str) -> None:
+    """Check that an annotator that is no detector may be called so.
+
+    Raises:
+        UsageError: it is empty, too long, has control characters, or is the name of a detector.
+    """
+    try:
+        _NAME.validate_python(name)
+    except ValidationError as error:
+        raise UsageError(
+            f"{name!r} cannot name an annotator: 1 to 200 characters without control characters"
+        ) from error
+    if name.casefold() in {detector.casefold() for detector in installed()}:
+        raise UsageError(f"“{name}” is the name of a detector: choose another")
 
 
 def summary_of(store: Store, dataset: str) -> DatasetSummary:

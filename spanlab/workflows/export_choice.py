@@ -121,9 +121,10 @@ class ExportChoice(OptionModel):
         help="With --format averitec: repeat questions and answers in turn up to ten.",
     )
     known_items: bool = option(
-        False,
-        title="Also items with known answers",
-        help="Also items with gold labels that tell how well people mark.",
+        True,
+        title="Items with known answers, too",
+        help="Items whose answer is known, which tell how well people mark, are written like the "
+        "others, or left out.",
     )
 
     def of(self, record: Record) -> Record | None:

@@ -187,9 +187,9 @@ def preview_report(
 
 def _records(store: Store, dataset: str, choice: ExportChoice) -> Iterator[Record]:
     store.require(Permission.EXPORT, dataset)
-    summary, left_out = summary_of(store, dataset), frozenset[str]()
-    if summary.settings.known and summary.digest is None and not choice.known_items:
-        left_out = store.known_ids(dataset)  # of a version nothing is left out
+    left_out = frozenset[str]()
+    if not choice.known_items and summary_of(store, dataset).settings.known:
+        left_out = store.known_ids(dataset)
     records = store.records(dataset, annotators=choice.annotators or None)
     chosen_records = (choice.of(record) for record in records if record.item.id not in left_out)
     return (record for record in chosen_records if record is not None)

@@ -162,6 +162,7 @@ def _refuse_unreadable(
 
 
 _LONGEST = 1_000_000  # characters of a pasted text
+_MOST_PASSAGES = 1_000  # of an item, before people may add no more to it
 _PATIENCE = 1.0  # seconds that whoever adds a page waits for it at once
 
 
@@ -183,7 +184,13 @@ class _ItemWithPassage:
 
 
 def add_evidence(
-    store: Store, dataset: str, item_id: str, added: AddedEvidence, settings: Settings | None = None
+    store: Store,
+    dataset: str,
+    item_id: str,
+    added: AddedEvidence,
+    settings: Settings | None = None,
+    *,
+    reviewer: str | None = None,
 ) -> bool:
     """Give an item one more passage, which all detectors read from then on.
 
@@ -193,17 +200,23 @@ def add_evidence(
         item_id: id of the item; adding a passage again changes nothing.
         added: the evidence. The page of an address without a text is fetched.
         settings: where pages are cached; None reads the environment.
+        reviewer: who reviews the item; None for somebody who does not, such as an adjudicator.
 
     Returns:
         Whether it is stored. False while its page is still being fetched: call it again.
 
     Raises:
         NotFoundError: there is no such dataset or item.
-        UsageError: there is neither an address nor a text, or the text is too long.
+        UsageError: there is neither an address nor a text, the text is too long, the item has all
+            the evidence that it may have, or the reviewer has a test to pass before.
         PageError: the address is refused, or the page cannot be read.
         StoreError: the database refuses.
     """
+    if reviewer is not None:
+        check_begun(store, dataset, reviewer, item_id)
     item = store.record(dataset, item_id).item
+    if len(item.passages) >= _MOST_PASSAGES:
+        raise UsageError(f"this item has {len(item.passages)} passages: that is as many as it may")
     passage = _make_passage(added, settings)
     if passage is None:
         return False

@@ -54,7 +54,7 @@ def _plan(lead: Page, server: Server) -> None:
     dialog.get_by_role("tab", name="Guidelines").click()
     dialog.get_by_role("textbox", name="Guidelines, in Markdown").fill("Mark **numbers**.")
     dialog.get_by_role("tab", name="Known answers").click()
-    dialog.get_by_text("Items with gold labels tell").click()
+    dialog.get_by_text("Items with known answers tell").click()
     _number(dialog.get_by_role("spinbutton", name="Of these before somebody may begin"), N_TEST)
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_be_hidden()

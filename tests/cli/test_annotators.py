@@ -31,8 +31,10 @@ def imported(
 def test_annotators_are_edited_and_the_command_says_what_it_did(spanlab: Run) -> None:
     done = spanlab("annotators", "merge", "mine", "ana", "anna")
     assert "ana is anna now in mine; of 1 item that both had annotated" in done.stderr
-    assert "anna counts as gold labels" in spanlab("annotators", "gold", "mine", "anna").stderr
-    assert "counts as a person" in spanlab("annotators", "gold", "mine", "anna", "--undo").stderr
+    copied = spanlab("annotators", "gold", "mine", "anna")
+    assert "1 item of mine has gold labels “gold of anna”" in copied.stderr
+    undone = spanlab("annotators", "gold", "mine", "gold of anna", "--undo")
+    assert "gold of anna counts as a person in mine" in undone.stderr
     renamed = spanlab("annotators", "rename", "mine", "anna", "Anna K.")
     assert "anna is now called Anna K. in mine" in renamed.stderr
     assert "deleted" in spanlab("annotators", "remove", "mine", "test-run", "--yes").stderr

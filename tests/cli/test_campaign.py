@@ -38,10 +38,10 @@ def test_a_campaign_is_shown_and_steered(
     assert "Known answers" in spanlab("campaign", "mine").stdout
     rows = list(csv.DictReader(io.StringIO(spanlab("campaign", "mine", "--remind").stdout)))
     assert [(row["Person"], row["Left"]) for row in rows] == [("anna", "2"), ("Ben", "2")]
-    exported = spanlab("export", "mine", "-o", "new.jsonl")
-    assert "left out 2 items with known answers (--known-items takes them" in exported.stderr
+    exported = spanlab("export", "mine", "-o", "new.jsonl", "--no-known-items")
+    assert "left out 2 items with known answers, and by the choice" in exported.stderr
     assert len((tmp_path / "new.jsonl").read_text().splitlines()) == 4
-    assert spanlab("export", "mine", "-o", "all.jsonl", "--known-items").returncode == 0
+    assert spanlab("export", "mine", "-o", "all.jsonl").returncode == 0
     assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 6
     asked = spanlab("campaign", "mine", "--take-back", "Ben")
     assert asked.returncode == 2
@@ -54,7 +54,10 @@ def test_a_campaign_is_shown_and_steered(
     assert json.loads(back.stdout)["people"][1]["test"] == "let in"
     for value, said in (
         ("share=.9", "share: Input should be less than or equal to 0.5"),
-        ("shares=.1", "shares: Extra inputs are not permitted; there are share, warn_below"),
+        (
+            "shares=.1",
+            "shares: Extra inputs are not permitted; there are labels, share, warn_below",
+        ),
         ("share", "--known wants NAME=VALUE, not 'share'"),
     ):
         wrong = spanlab("campaign", "mine", "--known", value)

@@ -73,7 +73,7 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "reserve": (_REVIEW, lambda store, name: store.reserve(name, "a", "Anna", 2)),
     "apply": (_REVIEW, lambda store, name: store.apply(name, "a", "Anna", [])),
     "require": (_READ, lambda store, name: store.require(_READ, name)),
-    "set_gold": (_MANAGE, lambda store, name: store.set_gold(name, "Ben", gold=False)),
+    "set_person": (_MANAGE, lambda store, name: store.set_person(name, "Ben")),
     "change_settings": (_MANAGE, lambda store, name: store.change_settings(name, lambda old: old)),
     "rename_annotator": (_MANAGE, lambda store, name: store.rename_annotator(name, "Ben", "Bob")),
     "merge_annotators": (_MANAGE, lambda store, name: store.merge_annotators(name, "Bob", "Cem")),

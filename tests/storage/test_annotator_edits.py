@@ -20,6 +20,7 @@ from spanlab.oplog import (
 )
 from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Status
 from spanlab.storage import SentOperation, Store
+from spanlab.workflows.datasets import copy_as_gold
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -112,16 +113,19 @@ def test_a_removed_annotator_leaves_nothing_behind(reviewed: Store) -> None:
     assert len(reviewed.positions("d", todo)) == 0
 
 
-def test_a_person_marked_as_gold_counts_as_gold_labels_and_back(reviewed: Store) -> None:
-    reviewed.set_gold("d", "Ada", gold=True)
-    assert _who(reviewed)["Ada"] == (AnnotatorKind.GOLD, 2)
-    record = reviewed.record("d", "a")
-    assert [a.kind for a in record.annotations] == [AnnotatorKind.DETECTOR, AnnotatorKind.GOLD]
+def test_gold_labels_are_a_copy_of_what_a_person_finished(reviewed: Store) -> None:
+    assert copy_as_gold(reviewed, "d", "Ada") == 2
+    copied = reviewed.record("d", "a").by("gold of Ada")
+    assert copied is not None
+    assert copied.kind is AnnotatorKind.GOLD
+    assert copied.spans == reviewed.record("d", "a").by("Ada").spans  # type: ignore[union-attr]
     _is_consistent(reviewed)
     with pytest.raises(StoreError, match="is a gold"):
-        reviewed.review("d", "a", "Ada")
-    reviewed.set_gold("d", "Ada", gold=False)
-    assert reviewed.review("d", "a", "Ada").version == 3
+        reviewed.review("d", "a", "gold of Ada")
+    assert reviewed.review("d", "a", "Ada").version == 3  # who goes on under her own name
+    assert copy_as_gold(reviewed, "d", "Ada", "known") == 2
+    reviewed.set_person("d", "gold of Ada")
+    assert _who(reviewed)["gold of Ada"] == (AnnotatorKind.PERSON, 2)
     _is_consistent(reviewed)
 
 
@@ -137,8 +141,16 @@ def test_what_cannot_be_is_refused_and_changes_nothing(reviewed: Store) -> None:
         reviewed.merge_annotators("d", "Ada", "Ada")
     with pytest.raises(StoreError, match="'Ada' is a person, 'det' is a detector"):
         reviewed.merge_annotators("d", "Ada", "det")
-    with pytest.raises(StoreError, match="'det' is a detector: what a person said"):
-        reviewed.set_gold("d", "det", gold=True)
+    with pytest.raises(StoreError, match="'det' is a detector, and no gold labels"):
+        reviewed.set_person("d", "det")
+    with pytest.raises(UsageError, match="'det' is a detector: what people said"):
+        copy_as_gold(reviewed, "d", "det")
+    with pytest.raises(UsageError, match="the copy of 'Ada' needs a name of its own"):
+        copy_as_gold(reviewed, "d", "Ada", "Ada")
+    with pytest.raises(UsageError, match="is the name of a detector"):
+        copy_as_gold(reviewed, "d", "Ada", "Offline")
+    with pytest.raises(StoreError, match="Ben"):
+        copy_as_gold(reviewed, "d", "Ada", "Ben")
     assert (_who(reviewed), list(reviewed.records("d"))) == before
 
 

@@ -35,6 +35,7 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import SentOperation, Store
+from spanlab.workflows.datasets import copy_as_gold, gold_name
 
 _WORDS = ("tower", "bridge", "harbour", "built", "metres", "keeper", "storm", "light", "red")
 _LABELS = ("number", "name", "date")
@@ -192,7 +193,10 @@ class RandomWork:
             if kind in {AnnotatorKind.PERSON, AnnotatorKind.GOLD}
         ]
         name = self.chance.choice(people)
-        self.store.set_gold("d", name, gold=kinds[name] is AnnotatorKind.PERSON)
+        if kinds[name] is AnnotatorKind.GOLD:
+            self.store.set_person("d", name)
+        elif kinds.get(gold_name(name), AnnotatorKind.GOLD) is AnnotatorKind.GOLD:
+            copy_as_gold(self.store, "d", name)
 
     def _copy(self) -> None:
         """Go on with a copy; what is reserved in the dataset is not in the copy."""

@@ -518,9 +518,13 @@ def test_annotators_are_renamed_merged_marked_as_gold_and_removed(
     app.text_input[-1].input("Anna")
     submit(app, "Rename")
     assert {"Anna", "Bea"} <= set(kinds())
-    submit(edit(open_page, "Anna", "Mark as gold"), "Mark as gold")
-    assert kinds()["Anna"] == "gold"
-    submit(edit(open_page, "Anna", "Not gold any more"), "Not gold any more")
+    submit(edit(open_page, "Anna", "Copy as gold labels"), "Copy as gold labels")
+    assert {name: kinds()[name] for name in ("Anna", "gold of Anna")} == {
+        "Anna": "person",
+        "gold of Anna": "gold",
+    }
+    submit(edit(open_page, "gold of Anna", "Not gold any more"), "Not gold any more")
+    assert kinds()["gold of Anna"] == "person"
     submit(edit(open_page, "Anna", "Merge"), "Merge")
     assert "Anna" not in kinds()
     app = edit(open_page, "Bea", "Remove")
@@ -541,7 +545,7 @@ def test_labels_and_guidelines_are_settings(open_page: OpenPage, store: Store) -
     required.check()
     (text,) = [each for each in app.text_area if each.label.startswith("Guidelines")]
     text.input("Mark *all* names.")
-    (checked,) = [each for each in app.checkbox if "Items with gold labels" in each.label]
+    (checked,) = [each for each in app.checkbox if "Items with known answers" in each.label]
     checked.check().run()
     (items,) = [each for each in app.number_input if each.label.startswith("Of these before")]
     items.set_value(3)
@@ -554,7 +558,7 @@ def test_labels_and_guidelines_are_settings(open_page: OpenPage, store: Store) -
     settings = store.settings("mine")
     assert settings.labels == LABEL_SETS["FaithBench"]
     assert (settings.label_required, settings.guidelines) == (True, ("Mark *all* names.",))
-    assert settings.known == KnownAnswers(test_items=3)
+    assert settings.known == KnownAnswers(labels=("known",), test_items=3)
 
 
 def test_labels_are_edited_in_rows_that_say_what_is_wrong_beside_them(

@@ -19,10 +19,10 @@ from spanlab.schema import (
     Status,
     Verdict,
 )
+from spanlab.schema.datasets import ADJUDICATED
 from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
 from spanlab.workflows.adjudication import AdjudicationQueue, agreed_items, take_agreed, take_back
-from spanlab.workflows.blind import ADJUDICATED
 
 ANSWER = "one two three"
 QUEUE = AdjudicationQueue()

@@ -47,7 +47,7 @@ from spanlab.workflows.analysis.rate_tally import rates
 from spanlab.workflows.analysis.reasonings import reasoning_results
 from spanlab.workflows.analysis.stages import error_stages
 from spanlab.workflows.blind import BlindStore, reviewed_by
-from spanlab.workflows.datasets import rename_annotator
+from spanlab.workflows.datasets import copy_as_gold, rename_annotator
 from spanlab.workflows.export_choice import REPORT, ExportChoice
 from spanlab.workflows.exporting import (
     export_dataset,
@@ -295,7 +295,8 @@ CHANGES: dict[str, Attempt] = {  # what is for leads of the dataset
     "renames Ben": lambda mine: rename_annotator(mine, "ours", BEN, "Anna"),
     "merges Ben": lambda mine: mine.merge_annotators("ours", BEN, "Anna"),
     "deletes what Ben said": lambda mine: mine.remove_annotator("ours", BEN),
-    "makes herself gold": lambda mine: mine.set_gold("ours", BEN, gold=True),
+    "copies herself as gold": lambda mine: copy_as_gold(mine, "ours", BEN),
+    "makes gold a person": lambda mine: mine.set_person("ours", "gold"),
     "imports predictions": lambda mine: import_predictions(mine, [FILE], "ours", "mine"),
     "deletes the dataset": lambda mine: mine.bin_dataset("ours"),
     "deletes a version": lambda mine: mine.delete_dataset("ours@v1"),

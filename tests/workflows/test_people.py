@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from spanlab.errors import AccessError, NotFoundError, UsageError
 from spanlab.oplog import AddSpan, FinishItem
-from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Role, Span
+from spanlab.schema import ADJUDICATED, Annotation, AnnotatorKind, Item, Record, Role, Span
 from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
+from spanlab.workflows.adjudication import check_adjudicator
 from spanlab.workflows.analysis.people import done_by, oversee, remind_table
 from spanlab.workflows.blind import seen_by
 from spanlab.workflows.campaigns import (
@@ -23,7 +26,10 @@ from spanlab.workflows.campaigns import (
     entrance_of,
     let_in,
 )
-from spanlab.workflows.datasets import summary_of
+from spanlab.workflows.datasets import copy_as_gold, summary_of
+from spanlab.workflows.export_choice import ExportChoice
+from spanlab.workflows.exporting import export_dataset
+from spanlab.workflows.review_writes import AddedEvidence, add_evidence
 
 ANSWER = "0123456789"
 TODAY = date(2026, 3, 20)
@@ -190,3 +196,83 @@ def test_an_annotator_is_scored_by_what_they_may_not_see_and_leads_nothing(store
     store.access.make_token("invitation", Role.ANNOTATOR, "d", label="Cleo", expires=expires)
     (table,) = [each for each in oversee(store, "d").tables() if each.key == "tokens"]
     assert table.rows[0][1:3] == ("Cleo", "annotator")
+
+
+def _export(store: Store, choice: ExportChoice | None = None) -> dict[str, set[str]]:
+    target = BytesIO()
+    export_dataset(store, "d", target, choice or ExportChoice())
+    lines = map(json.loads, target.getvalue().splitlines())
+    return {line["id"]: {a["annotator"] for a in line.get("annotations", ())} for line in lines}
+
+
+def test_known_answers_adjudication_and_export_go_together(store: Store) -> None:
+    change_known(store, "d", {"share": 0.25})
+    settings = store.settings("d")
+    assert settings.known is not None
+    assert settings.known.labels == ("gold",)
+    store.change_settings(
+        "d", lambda now: now.model_copy(update={"overlap": 2, "assigned_to": ("Ada", "Ben")})
+    )
+    needed = store.plan("d").needed  # type: ignore[union-attr]
+    for person in ("Ada", "Ben"):
+        _mark(store, "item 0", person, 0, 4)
+        _mark(store, "known 0", person, 2, 6)
+    decided = SentOperation("lead", 1, 0, AddSpan(span="s", start=0, end=4), author="Lena")
+    done = SentOperation("lead", 2, 1, FinishItem(), author="Lena")
+    assert not store.apply("d", "item 0", ADJUDICATED, [decided, done]).refused
+    # A decision is no known answer: the item stays in the plan, and others still review it.
+    assert store.known_ids("d") == {f"known {n}" for n in range(8)}
+    assert store.plan("d").needed == needed == 12  # type: ignore[union-attr]
+    exported = _export(store)
+    assert len(exported) == 14
+    assert exported["item 0"] == {"Ada", "Ben", ADJUDICATED}
+    assert exported["known 0"] == {"gold", "Ada", "Ben"}
+    without = _export(store, ExportChoice(known_items=False))
+    assert set(without) == {f"item {n}" for n in range(6)}
+    assert oversee(store, "d").people[0].known == 1.0
+
+
+def test_whose_labels_the_known_answers_are_is_for_the_lead_to_say(store: Store) -> None:
+    _mark(store, "item 0", "Lena", 0, 4)
+    assert copy_as_gold(store, "d", "Lena", "known") == 1
+    change_known(store, "d", {"labels": "known"})
+    assert store.known_ids("d") == {"item 0"}
+    store.rename_annotator("d", "known", "by Lena")
+    assert store.known_ids("d") == {"item 0"}
+    change_known(store, "d", {"labels": "gold,by Lena"})
+    assert len(store.known_ids("d")) == 9
+    old = store.settings("d").known
+    assert old is not None
+    store.change_settings(  # as 1.0 stored it
+        "d", lambda now: now.model_copy(update={"known": old.model_copy(update={"labels": ()})})
+    )
+    assert len(store.known_ids("d")) == 9
+
+
+def test_who_does_not_review_sees_all_and_who_does_when_all_is_decided(store: Store) -> None:
+    store.change_settings("d", lambda now: now.model_copy(update={"always_blind": True}))
+    _mark(store, "item 0", "Ada", 0, 4)
+
+    def shown(name: str) -> set[str]:
+        record = seen_by(store, summary_of(store, "d"), name).record("d", "item 0")
+        return {annotation.annotator for annotation in record.annotations}
+
+    _mark(store, "item 1", "Ben", 0, 4)
+    assert shown("Lena") == {"Ada"}
+    assert shown("") == shown("Ben") == set()
+    with pytest.raises(UsageError, match="reviews this dataset blind and has 13 items left"):
+        check_adjudicator(store, summary_of(store, "d"), "Ben")
+    check_adjudicator(store, summary_of(store, "d"), "Lena")
+    for item in ("item 0", *(f"item {n}" for n in range(2, 6)), *(f"known {n}" for n in range(8))):
+        _mark(store, item, "Ben", 0, 4)
+    assert shown("Ben") == {"Ada", "Ben"}
+    check_adjudicator(store, summary_of(store, "d"), "Ben")
+
+
+def test_before_a_test_nobody_adds_evidence(store: Store) -> None:
+    change_known(store, "d", {"test_items": 3})
+    pasted = AddedEvidence(text="Detectors would read this.")
+    with pytest.raises(UsageError, match="test before anybody begins"):
+        add_evidence(store, "d", "item 1", pasted, reviewer="Ada")
+    assert not store.record("d", "item 1").item.passages
+    assert add_evidence(store, "d", "item 1", pasted)  # who adjudicates has no test

@@ -226,7 +226,8 @@ def _add_evidence(store: Store, place: ReviewQueue, sent: EvidenceSent) -> dict[
     added = AddedEvidence(sent.url, sent.text, sent.title)
     is_stored, problem = False, None
     try:
-        is_stored = add_evidence(store, place.dataset, sent.item, added)
+        by = None if place.author else place.query.reviewer
+        is_stored = add_evidence(store, place.dataset, sent.item, added, reviewer=by)
     except SpanlabError as error:
         problem = str(error)
     return {"number": sent.number, "item": sent.item, "there": is_stored, "problem": problem}

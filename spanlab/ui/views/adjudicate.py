@@ -6,7 +6,7 @@ import streamlit as st
 
 from spanlab.errors import UsageError
 from spanlab.figures import counted
-from spanlab.schema import AnnotatorKind, DatasetSummary, Permission
+from spanlab.schema import ADJUDICATED, AnnotatorKind, DatasetSummary, Permission
 from spanlab.ui import common, span_editor
 from spanlab.ui.messages import errors_shown, show_error
 from spanlab.ui.views.review import answer_editor, entry_of
@@ -21,7 +21,6 @@ from spanlab.workflows.adjudication import (
     take_agreed,
     take_back,
 )
-from spanlab.workflows.blind import ADJUDICATED
 
 _PAGE = "adjudicate"
 
@@ -45,7 +44,7 @@ def page() -> None:
     if not may_review(summary, author):
         return
     try:
-        check_adjudicator(summary, author)
+        check_adjudicator(common.store(), summary, author)
     except UsageError as error:
         show_error(error)
         return
@@ -65,7 +64,8 @@ def page() -> None:
 
 def _ask_queue(summary: DatasetSummary) -> AdjudicationQueue:
     """Ask which items to decide, and under which name the labels are written."""
-    gold = summary.names_of(AnnotatorKind.GOLD)
+    known = summary.settings.known.labels if summary.settings.known else ()
+    gold = dict.fromkeys((*summary.names_of(AnnotatorKind.GOLD), *known))
     people = len(summary.names_of(AnnotatorKind.PERSON))
     left, right = st.columns(2)
     with left:
@@ -76,6 +76,8 @@ def _ask_queue(summary: DatasetSummary) -> AdjudicationQueue:
             help="The gold labels that your decisions become. Those that were imported are "
             "changed where you decide, and nowhere else.",
         )
+        if target in known:
+            st.caption("Items that you decide under this name become known answers.")
         state = st.selectbox("State", list(STATES), **common.kept("adjudicate.state"))
     with right:
         least = st.number_input(

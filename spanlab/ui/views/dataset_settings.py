@@ -20,7 +20,8 @@ from spanlab.ui.common import plain, store
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.views.label_editor import edit_labels
 from spanlab.ui.views.question_editor import edit_questions
-from spanlab.workflows.datasets import rename_annotator
+from spanlab.workflows.campaigns import usual_labels
+from spanlab.workflows.datasets import copy_as_gold, gold_name, rename_annotator
 
 _UNDECIDED = {
     UndecidedRule.REJECTED: "Rejected",
@@ -59,8 +60,9 @@ def ask_settings(summary: DatasetSummary) -> bool:
             index=list(_PEOPLE.values()).index(
                 (settings.always_blind, settings.always_blind and settings.shown_when_done)
             ),
-            help="Unless it is left to reviewers, Compare and Export show each of them the same as "
-            "Review, and Adjudicate is for people who do not review this dataset.",
+            help="Unless it is left to reviewers, Compare, Export and Adjudicate show what others "
+            "marked to people who do not review this dataset, and to reviewers once they have "
+            "decided all of their own items.",
         )
         overlap = st.number_input(
             "People to finish each item",
@@ -111,7 +113,7 @@ def ask_settings(summary: DatasetSummary) -> bool:
         if settings.guidelines:
             st.caption(f"This is version {len(settings.guidelines)}.")
     with checks:
-        known_now = _ask_known(settings.known)
+        known_now = _ask_known(summary)
     if not st.button("Save", type="primary", key="save-settings"):
         return False
     if labels_now is None:
@@ -141,15 +143,27 @@ def ask_settings(summary: DatasetSummary) -> bool:
     return False
 
 
-def _ask_known(rules: KnownAnswers | None) -> KnownAnswers | None:
-    """Ask how items with gold labels are used to see how well people mark; None for not at all."""
+def _ask_known(summary: DatasetSummary) -> KnownAnswers | None:
+    """Ask how known answers are used to see how well people mark; None for not at all."""
+    rules = summary.settings.known
     used = st.checkbox(
-        "Items with gold labels tell how well people mark",
+        "Items with known answers tell how well people mark",
         rules is not None,
         help="They come up among others without a sign of it, for everybody, and count for no "
         "plan. What other people marked has to be always hidden then, see Review.",
     )
-    rules = rules or KnownAnswers()
+    usual = usual_labels(summary)
+    rules = rules or KnownAnswers(labels=usual)
+    gold = (*summary.names_of(AnnotatorKind.GOLD), *usual, *rules.labels)
+    labels = st.multiselect(
+        "Whose labels are the known answers",
+        list(dict.fromkeys(gold)),
+        sorted(summary.settings.known_labels(gold)) if rules.labels == () else rules.labels,
+        accept_new_options=True,
+        disabled=not used,
+        help="Gold labels that came with the dataset, or a name under which you decide some items "
+        "on the page Adjudicate. What is decided there under another name is no known answer.",
+    )
     left, right = st.columns(2)
     with left:
         share = st.slider(
@@ -176,7 +190,12 @@ def _ask_known(rules: KnownAnswers | None) -> KnownAnswers | None:
     if not used:
         return None
     return KnownAnswers(
-        share=share / 100, warn_below=low, test_items=items, pass_at=pass_at, retry=retry
+        labels=tuple(labels) or usual,
+        share=share / 100,
+        warn_below=low,
+        test_items=items,
+        pass_at=pass_at,
+        retry=retry,
     )
 
 
@@ -234,18 +253,29 @@ def _merge(summary: DatasetSummary, annotator: AnnotatorSummary, finish: Finish)
             finish(f"{annotator.name} is {into} now in {summary.name}{shared}.")
 
 
-def _mark(summary: DatasetSummary, annotator: AnnotatorSummary, finish: Finish) -> None:
-    gold = annotator.kind is AnnotatorKind.PERSON
-    st.caption(
-        "Gold labels are what others are scored against. Nobody can review under this name then."
-        if gold
-        else "Somebody can review under this name again."
-    )
-    if st.form_submit_button("Mark as gold" if gold else "Not gold any more", type="primary"):
+def _undo_gold(summary: DatasetSummary, annotator: AnnotatorSummary, finish: Finish) -> None:
+    st.caption("What this annotator finished counts as a person's, and no more as gold labels.")
+    if st.form_submit_button("Not gold any more", type="primary"):
         with errors_shown("Nothing was changed."):
-            store().set_gold(summary.name, annotator.name, gold=gold)
-            kind_name = "gold labels" if gold else "a person"
-            finish(f"{annotator.name} counts as {kind_name} in {summary.name}.")
+            store().set_person(summary.name, annotator.name)
+            finish(f"{annotator.name} counts as a person in {summary.name}.")
+
+
+def _copy(summary: DatasetSummary, annotator: AnnotatorSummary, finish: Finish) -> None:
+    st.caption(
+        "Gold labels are what others are scored against. They are a copy, under a name of its own, "
+        f"of what {plain(annotator.name)} finished so far; {plain(annotator.name)} stays as it is."
+    )
+    name = st.text_input(
+        "Name of the gold labels", gold_name(annotator.name), max_chars=200
+    ).strip()
+    if st.form_submit_button("Copy as gold labels", type="primary"):
+        with errors_shown("Nothing was changed."):
+            n_copied = copy_as_gold(store(), summary.name, annotator.name, name)
+            finish(
+                f"“{name}” is a copy of what {annotator.name} finished in {summary.name}: "
+                f"{counted(n_copied, 'item')}."
+            )
 
 
 def _remove(summary: DatasetSummary, annotator: AnnotatorSummary, finish: Finish) -> None:
@@ -271,7 +301,7 @@ _Act = Callable[[DatasetSummary, AnnotatorSummary, Finish], None]
 _ACTS: dict[str, tuple[_Act, frozenset[AnnotatorKind]]] = {
     "Rename": (_rename, frozenset(AnnotatorKind)),
     "Merge": (_merge, frozenset(AnnotatorKind)),
-    "Mark as gold": (_mark, frozenset({AnnotatorKind.PERSON})),
-    "Not gold any more": (_mark, frozenset({AnnotatorKind.GOLD})),
+    "Copy as gold labels": (_copy, frozenset({AnnotatorKind.PERSON, AnnotatorKind.GOLD})),
+    "Not gold any more": (_undo_gold, frozenset({AnnotatorKind.GOLD})),
     "Remove": (_remove, frozenset(AnnotatorKind)),
 }

@@ -14,7 +14,7 @@ from spanlab.schema import DatasetSummary
 from spanlab.storage.store import Store
 from spanlab.ui.common import kept, plain, store
 from spanlab.ui.messages import show_error
-from spanlab.workflows.blind import check_reviewer, has_reviewed, seen_by
+from spanlab.workflows.blind import check_reviewer, has_reviewed, seen_by, sees_others
 from spanlab.workflows.datasets import summary_of
 
 _PARAMETER = "reviewer"  # of the URL
@@ -50,11 +50,16 @@ def seen_summary(summary: DatasetSummary) -> DatasetSummary:
     """Return a dataset with the annotators that may be seen; asks for a name if it is blind."""
     if not summary.settings.always_blind:
         return summary
-    ask_reviewer(summary)
+    name = ask_reviewer(summary)
+    if sees_others(store(), summary, name):
+        st.caption(
+            "Reviewed blind. You see what everybody marked: you have no item left to review."
+        )
+        return summary
     exception = ", and others on items that you have finished" * summary.settings.shown_when_done
     st.caption(
-        "This dataset is reviewed blind: you see what detectors and you yourself said"
-        f"{exception}. Its settings on the Datasets page change that."
+        "This dataset is reviewed blind: until you have decided all of your items, you see what "
+        f"detectors and you yourself said{exception}. Who does not review it sees all."
     )
     return summary_of(seen_store(summary), summary.name)
 

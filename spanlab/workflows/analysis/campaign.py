@@ -64,8 +64,8 @@ class KnownMarks(NamedTuple):
 class CampaignReport:
     """What people marked in ``looked_at`` items of a dataset.
 
-    ``labels`` are by person, ``marks`` by item id. ``known`` compares each person with the gold
-    labels, on the items that have some, whose ids are ``gold``.
+    ``labels`` are by person, ``marks`` by item id. ``known`` compares each person with the known
+    answers, or with gold labels where no answers are known; ``gold`` are the ids of these items.
     """
 
     looked_at: int
@@ -113,6 +113,7 @@ def campaign(
     """
     summary = summary_of(store, dataset)
     people = summary.names_of(AnnotatorKind.PERSON)
+    right = summary.settings.known_labels(summary.names_of(AnnotatorKind.GOLD))
     labels: dict[str, PersonLabels] = defaultdict(PersonLabels)
     marks: dict[str, ItemMarks] = {}
     compared: dict[str, list[float]] = defaultdict(list)
@@ -122,21 +123,21 @@ def campaign(
         looked_at += 1
         marks[record.item.id] = rated(record, people)
         _count(labels, record, marks[record.item.id])
-        if any(annotation.kind is AnnotatorKind.GOLD for annotation in record.annotations):
+        if any(annotation.annotator in right for annotation in record.finished):
             gold.add(record.item.id)
-        for name, share in against_gold(record, marks[record.item.id]).items():
+        for name, share in against_gold(record, marks[record.item.id], right).items():
             compared[name].append(share)
     known = {name: KnownMarks(len(ious), sum(ious) / len(ious)) for name, ious in compared.items()}
     return CampaignReport(looked_at, labels, marks, known=known, gold=frozenset(gold))
 
 
-def against_gold(record: Record, item: ItemMarks) -> dict[str, float]:
-    """Return the IoU of what people marked with the gold labels of a record; empty without any."""
-    gold = next((a for a in record.finished if a.kind is AnnotatorKind.GOLD), None)
+def against_gold(record: Record, item: ItemMarks, right: Collection[str]) -> dict[str, float]:
+    """Return the IoU of what people marked with the labels of ``right``; empty without any."""
+    gold = next((a for a in record.finished if a.annotator in right), None)
     if gold is None:
         return {}
-    right = hard_of(gold)
-    return {name: iou(marked, right) for name, marked in item.marks.items()}
+    marks = hard_of(gold)
+    return {name: iou(marked, marks) for name, marked in item.marks.items()}
 
 
 def agreement_over_time(

@@ -108,7 +108,8 @@ def oversee(store: Store, dataset: str, report: CampaignReport | None = None) ->
     plan = store.plan(dataset) if summary.settings.overlap else None
     finished = store.finished(dataset)
     if summary.settings.known:  # which count for no plan
-        finished = tuple(item for item in finished if item.item_id not in report.gold)
+        known = store.known_ids(dataset)
+        finished = tuple(item for item in finished if item.item_id not in known)
     days = Counter(item.at.date() for item in finished)
     readings = store.readings(dataset)
     sources = _Sources(
