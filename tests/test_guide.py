@@ -26,6 +26,7 @@ import dataset_hub
 import fake_hub
 import pytest
 import tiny_encoders
+from agent_answers import agent
 from commands import run_here
 from dataset_hub import TOKEN, DatasetHub
 from fake_hub import Hub
@@ -39,7 +40,7 @@ from spanlab.cli.app import app
 from spanlab.datasets import read
 from spanlab.detectors import entries
 from spanlab.errors import UsageError
-from spanlab.testing import ModelServer, ScriptedReply
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply
 from spanlab.workflows.bench.plan import read_plan
 from spanlab.workflows.guide import FOLDER, INDEX, guide_page, guide_pages, search_guide
 
@@ -252,7 +253,14 @@ def run_all(
     """
     says = GoldAnswers(read(samples), noise=better_when_asked())
     found = ScriptedReply(body={"results": [{"title": "Oslo", "content": "So it is."}]})
-    model_server.script(lambda ask: found if ask.path.startswith("/v1/search") else says(ask))
+
+    def answer(ask: ModelRequest) -> ScriptedReply:
+        if ask.path.startswith("/v1/search"):
+            return found
+        is_mermaids = "[[ ## known ## ]]" in ask.text or "`[[ ## decomposition ## ]]`" in ask.text
+        return (agent(ask) if is_mermaids else None) or says(ask)
+
+    model_server.script(answer)
     folder = shutil.copytree(prepared, tmp_path / "here")
     around = environment(folder) | {"SPANLAB_SEARXNG_URL": f"{model_server.url}/search"}
 

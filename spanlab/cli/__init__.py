@@ -1,4 +1,8 @@
-"""The command line: `spanlab COMMAND`, with exit status 0, 1 (wrong input) or 2 (wrong usage)."""
+"""The command line: `spanlab COMMAND`.
+
+Its exit status is 0, 1 (wrong input, or all that was to be done failed), 2 (wrong usage) or 3 (some
+items failed, and the others are done).
+"""
 
 from __future__ import annotations
 

@@ -177,15 +177,16 @@ def annotate_files(
 
 
 def _say_failures(outcomes: FileRunCounts) -> None:
-    """Say how many detectors failed on items and why, and exit with 1 if no item was finished."""
+    """Say how many detectors failed on items and why, and exit as ``console.exit_status`` says."""
     for cause, count in outcomes.causes.most_common(_CAUSES):
         console.say(f"failed {counted(count, 'time')}: {outcomes.examples[cause]}")
     if len(outcomes.causes) > _CAUSES:
         console.say(f"… and for {len(outcomes.causes) - _CAUSES:,} more reasons")
     if outcomes.failed:
         console.say(f"{outcomes.failed:,} of {counted(outcomes.items, 'item')} failed")
-    if 0 < outcomes.items == outcomes.failed:
-        raise typer.Exit(1)
+    failed = max(outcomes.failed, bool(outcomes.causes))  # one of several detectors counts, too
+    if status := console.exit_status(failed, outcomes.items):
+        raise typer.Exit(status)
 
 
 def vote_files(job: FileJob, name: str, *, cleanup: Cleanup) -> None:

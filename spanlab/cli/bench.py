@@ -171,7 +171,8 @@ def run(plan: BenchPlan, *, dry_run: bool, json: bool) -> None:
         table = read_table(plan.output)
         console.write_result(table, json=json)
         console.say(f"wrote {plan.output}")
-    working.sum_up(view)
     if view.progress.stopped:
         console.say("the same command goes on with what is not done")
+    working.sum_up(view)
+    if view.progress.stopped:
         raise typer.Exit(1)

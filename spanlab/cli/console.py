@@ -111,3 +111,10 @@ def _lines(text: str) -> Advance:
             say(text.format(done=done))
 
     return advance
+
+
+def exit_status(failed: int, items: int) -> int:
+    """Return the exit status of a run: 1 if all of its items failed, 3 if some did, else 0."""
+    if not failed:
+        return 0
+    return 1 if failed >= items else 3

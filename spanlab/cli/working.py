@@ -10,6 +10,7 @@ import typer
 from spanlab import jobs
 from spanlab.cli import console
 from spanlab.errors import UnderWayError, UsageError
+from spanlab.figures import counted
 from spanlab.jobs import JobState, JobView, RunRequest
 from spanlab.settings import Settings
 from spanlab.workflows.wording import usage_in_words
@@ -141,11 +142,12 @@ def follow(
 
 
 def sum_up(view: JobView) -> None:
-    """Say what a job came to, and exit with 1 if it is not done."""
+    """Say what a job came to, and exit with 1 if it is not done, else as failures say."""
     if used := usage_in_words(view.progress.usage):
         console.say(used)
     if view.progress.failed:
-        console.say(f"{view.progress.failed:,} items failed: spanlab jobs show {view.id}")
+        failed = counted(view.progress.failed, "item")
+        console.say(f"{failed} failed: spanlab jobs show {view.id}")
     if view.progress.stopped:
         console.say(f"stopped early: {view.progress.stopped}")
     if view.error is not None:
@@ -153,3 +155,7 @@ def sum_up(view: JobView) -> None:
     if view.state is not JobState.DONE:
         console.say(f"job {view.id} is {view.state.value}")
         raise typer.Exit(1)
+    # One of several detectors may have failed on an item, and the others are done with it.
+    several = len((view.request or {}).get("detectors", ())) > 1
+    if status := console.exit_status(view.progress.failed, view.progress.done + several):
+        raise typer.Exit(status)

@@ -189,6 +189,8 @@ class EndpointClient(SharedObject):
             usage = answer.pop("usage", None)
             if isinstance(usage, dict):
                 answer["usage"] = {name: count for name, count in usage.items() if _is_count(count)}
+            if answer.get("choices") == []:  # so answer filters that let nothing through
+                raise RefusedError(f"{choice.host} let no answer of {choice.model} through")
             try:
                 full_response = response_from_openai_chat(answer, model=choice.model)
             except Exception as error:  # noqa: BLE001 - of what servers send, dspy raises all kinds

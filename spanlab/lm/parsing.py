@@ -364,7 +364,7 @@ def without_thoughts(response: Response) -> Response:
 
     text = response.text
     if not text:
-        return response
+        return _answer_among_thoughts(response)
     split = split_reply(text)
     if split.answer == text:
         return response
@@ -372,6 +372,27 @@ def without_thoughts(response: Response) -> Response:
     thoughts = [ThinkingPart(split.thoughts)] if split.thoughts.strip() else []
     answer = [TextPart(split.answer)] if split.answer.strip() else []
     message = Message(role="assistant", parts=(*other_parts, *thoughts, *answer) or (TextPart(""),))
+    return replace(response, message=message)
+
+
+def _answer_among_thoughts(response: Response) -> Response:
+    """Return a response whose reasoning is JSON and all there is with that JSON as its answer.
+
+    Some servers take what a model says under a schema for its reasoning.
+    """
+    from dspy.lm15 import Message, TextPart
+
+    thoughts = thoughts_of(response).strip()
+    if not (thoughts.startswith("{") and thoughts.endswith("}")) or response.tool_calls:
+        return response
+    try:
+        json.loads(thoughts)
+    except ValueError:
+        return response
+    other_parts = tuple(
+        part for part in response.message.parts if part.type not in ("text", "thinking")
+    )
+    message = Message(role="assistant", parts=(*other_parts, TextPart(thoughts)))
     return replace(response, message=message)
 
 

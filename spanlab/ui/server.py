@@ -99,24 +99,30 @@ class RequestGuard:
             # Host as Origin has it: else Streamlit would ask for the machine's external address.
             forwarded[-1] = (b"host", urlsplit(origin).netloc.encode())
             forwarded += [(b"origin", origin.encode()), (GUARDED.lower().encode(), b"yes")]
-        return await self._app({**scope, "headers": forwarded}, receive, _safe(send))
+        return await self._app({**scope, "headers": forwarded}, receive, send)
 
     def _is_own(self, origin: str, host: str) -> bool:
         # Other servers of this machine have pages, too; behind a proxy the Host may be another.
         return urlsplit(origin).netloc == host or _name(origin) in self._hosts - LOOPBACK
 
 
-def _safe(send: Send) -> Send:
-    """Return ``send`` with the headers that make a reply safe beside other sites."""
+class SafeHeaders:
+    """Gives every reply, refusals and health checks included, the headers of ``_SAFE``."""
 
-    async def send_safely(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in _SAFE.items():
-                headers.setdefault(name, value)
-        await send(message)
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
 
-    return send_safely
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+
+        async def send_safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _SAFE.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, send_safely)
 
 
 def _name(address: str) -> str:
@@ -131,7 +137,7 @@ def guards() -> list[Middleware]:
     bound_logs()
     guard = Middleware(RequestGuard, hosts=allowed_hosts(), has_login=has_login())
     back = [Middleware(BaseHTTPMiddleware, dispatch=return_after_login)] if has_login() else []
-    return [Middleware(RequestLog), Middleware(HealthPaths), guard, *back]
+    return [Middleware(RequestLog), Middleware(SafeHeaders), Middleware(HealthPaths), guard, *back]
 
 
 def login_options() -> dict[str, Any]:

@@ -25,7 +25,9 @@ _ARRIVED = "spanlab.arrived"  # the subject whose session has begun
 _LONGEST_ADDRESS = 2000  # characters of a page's address: browsers keep no longer cookies
 _LONGEST = 200  # characters of a link's token, and of a worker's name
 _ASKED = "spanlab_asked"  # a cookie: the address that somebody asked for before they logged in
-_OWN_PATH = re.compile(r"/(?![/\\])[^\r\n]*")  # of this server: no other host follows the slash
+# A path of this server: no other host follows the slash, also once a browser has left out tabs and
+# line ends, which it does before it reads an address.
+_OWN_PATH = re.compile(r"/(?![/\\])[^\x00-\x20\\]*")
 _NO_PAGES = ("/auth/", "/oauth2callback", INVITATION)
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "

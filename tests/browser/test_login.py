@@ -230,7 +230,12 @@ def test_whoever_logs_in_comes_to_the_page_that_they_asked_for(
         sign_in(page, server, "2")
         _editor(page)
         assert page.evaluate("spanlab.editor.navigation.at") == "ours-2"
-        for elsewhere in ("//evil.example", "/\\evil.example", "https://evil.example"):
+        for elsewhere in (
+            "//evil.example",
+            "/\\evil.example",
+            "/\t/evil.example",
+            "https://evil.example",
+        ):
             context.clear_cookies()
             page.goto(server.url())
             value = quote(elsewhere, safe="")

@@ -263,13 +263,13 @@ def test_a_detector_that_fails_on_every_item_has_a_row_that_says_so(
     command = ["bench", "--data", ".", "--cards", str(card), "--dataset", "towers", "-o", "table"]
     command += ["--detector", "ucsc-extract", "--model", "scripted", "--controls", "nothing"]
     done = spanlab(*command, **environ)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 3, done.stderr
     rows = figures(tmp_path / "table")
     assert [rows["ucsc-extract"][name] for name in ("Items", "Failed", "IoU")] == ["0", "3", ""]
     assert rows["ucsc-extract"]["Not shown worse"] == ""
     assert rows["mark nothing"]["Not shown worse"] == "yes"
     model_server.script(lambda ask: say_fields(parts=[]))
-    assert spanlab(*command, **environ).returncode == 0
+    assert spanlab(*command, **environ).returncode == 3
     assert figures(tmp_path / "table") == rows, "what failed is left as it is, too, unless asked"
     cell = json.loads((tmp_path / "table/cells/towers/ucsc-extract.json").read_bytes())
     assert set(cell["reasons"]) == {"t-en-1", "t-en-2", "t-en-3"}

@@ -211,7 +211,7 @@ def test_failures_are_said_by_cause_and_an_output_says_what_it_left_out(
         *("-o", "out.jsonl"),
         **_asking(model_server),
     )
-    assert done.returncode == 0
+    assert done.returncode == 3
     assert "wrote 1 item to out.jsonl" in done.stderr
     assert "left out 2 items that 'ucsc-extract' has not finished" in done.stderr
     assert "failed 2 times: the prompt is too long for m: “This model's maximum" in done.stderr

@@ -48,10 +48,10 @@ def test_a_dataset_is_annotated_as_a_job_that_can_be_looked_at_and_retried(
     model_server.script(lambda ask: fail(400) if "Number 3 " in ask.text else say(NOTHING))
     spanlab("import", items, "--dataset", "d")
     done = spanlab("annotate", "d", "--detector", "ucsc-extract", "--model", "m")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 3, done.stderr
     assert "ucsc-extract annotated 4 items of 'd'" in done.stderr
     assert "4 model calls" in done.stderr
-    assert "1 items failed: spanlab jobs show" in done.stderr
+    assert "1 item failed: spanlab jobs show" in done.stderr
 
     listed = spanlab("jobs", "list").stdout.splitlines()[1].split()
     assert listed[1:7] == ["done", "5", "of", "5", "1", "(20"]

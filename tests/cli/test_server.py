@@ -124,12 +124,14 @@ def test_only_its_own_names_and_pages_are_answered(starter: str, tmp_path: Path)
             (host, origin): (status(port, host, origin), opens(port, host, origin))
             for host, origin in EXPECTED
         }
-        replies = {path: headers_of(port, path) for path in ("/", "/_stcore/host-config")}
+        replies = {
+            path: headers_of(port, path) for path in ("/", "/healthz", "/_stcore/host-config")
+        }
         replies["metrics"] = headers_of(port, "/_stcore/metrics")
         told = list(messages(port))
     assert answered == EXPECTED
-    assert replies.pop("metrics")["status"] == "401"
-    for headers in replies.values():
+    assert replies["metrics"]["status"] == "401"
+    for headers in replies.values():  # the health check and a refusal, too
         assert headers["content-security-policy"] == "frame-ancestors 'self'"
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "same-origin"

@@ -467,3 +467,21 @@ def test_times_are_numbers_and_a_deep_trace_is_read(tmp_path: Path) -> None:
     (record,) = read(lines(tmp_path / "traces.jsonl", [otlp(*reversed(chain))]))
     assert record.item.answer == ANSWER
     assert record.item.meta["span_id"] == "s1"
+
+
+def test_what_one_span_says_wrong_costs_that_field_alone(tmp_path: Path) -> None:
+    """A cost that is no number, a time that no clock shows, an attribute without a value."""
+    chain = {**CHAIN, "startTimeUnixNano": str(9 * 10**20), "parentSpanId": CHAIN["spanId"]}
+    chain["attributes"] = [
+        *CHAIN["attributes"],
+        {"key": "empty"},
+        {"key": "llm.cost.total", "value": {"doubleValue": float("nan")}},
+        {"key": "llm.token_count.prompt", "value": {"doubleValue": float("inf")}},
+    ]
+    model = span(2, "answer", {"openinference.span.kind": "LLM", "output.value": ANSWER})
+    path = tmp_path / "traces.json"
+    path.write_text(json.dumps(otlp(chain, RETRIEVER, model)))
+    (record,) = read(path)
+    assert record.item.answer == ANSWER
+    assert [passage.text for passage in record.item.passages] == [TOWER, CITY]
+    assert {"time", "cost", "input_tokens"}.isdisjoint(record.item.meta)

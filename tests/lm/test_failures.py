@@ -43,6 +43,12 @@ FAILURES = [
     ("no-balance", fail(403, "Insufficient balance"), NoCreditError, "credits exhausted"),
     ("policy", fail(400, "x", code="content_policy_violation"), RefusedError, "content policy"),
     ("filter", marked("x", finish="content_filter"), RefusedError, "refused"),
+    (
+        "no-choice",
+        ScriptedReply(body=b'{"choices": []}'),
+        RefusedError,
+        "let no answer of m through",
+    ),
     ("refusal", say(None, refusal="I cannot help with that."), RefusedError, "cannot help"),
     ("long", fail(400, "x", code="context_length_exceeded"), ContextTooLongError, "passages"),
     ("too-large", fail(413, "prompt is too long"), ContextTooLongError, "passages"),

@@ -94,3 +94,12 @@ def test_reasoning_without_an_answer_is_a_failure_that_names_the_limit(
     assert isinstance(error, UnparsableAnswerError)
     assert "raise max_tokens" in str(error)
     assert model_server.count == 1
+
+
+def test_json_that_a_server_takes_for_reasoning_is_the_answer(
+    model_server: ModelServer, choose: Callable[..., ModelChoice]
+) -> None:
+    reply = say(None, finish="stop")
+    reply.body["choices"][0]["message"]["reasoning_content"] = '{"answer": "4"}'
+    model_server.script(lambda ask: reply)
+    assert Task(choose(), Meter(), None).ask("?") == "4"

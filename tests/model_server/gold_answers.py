@@ -159,7 +159,9 @@ class GoldAnswers:
         """Return the spans as this member sees them, in order."""
         noise = self._noise if isinstance(self._noise, Noise) else self._noise(ask)
         random = Random(f"{self._seed} {self._member(ask)} {item.id}")
-        words = [Extent(*match.span()) for match in re.finditer(r"\S+", item.answer)]
+        # Where no spaces stand between words, a whole answer would be one.
+        word = r"\S{1,3}" if item.lang in _ELSE else r"\S+"
+        words = [Extent(*match.span()) for match in re.finditer(word, item.answer)]
         seen: list[tuple[Extent, float]] = []
         for span, prob in zip(item.spans, item.probs, strict=True):
             dropped, moved, doubled = (random.random() for _ in range(3))

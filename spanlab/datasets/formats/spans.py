@@ -131,10 +131,14 @@ def _single(span: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str,
     code = status if isinstance(status, str) else (status or {}).get("code")
     code = code if isinstance(status, str | None) else status.get("status_code", code)
     start = nanoseconds(named("startTimeUnixNano", "start_time_unix_nano", "start_time"))
+    own, parent = (
+        _id(named("spanId", "span_id")),
+        _id(named("parentSpanId", "parent_span_id", "parent_id")),
+    )
     return {
         "trace": _id(named("traceId", "trace_id") or span["trace_id"]),
-        "id": _id(named("spanId", "span_id")),
-        "parent": _id(named("parentSpanId", "parent_span_id", "parent_id")),
+        "id": own,
+        "parent": None if parent == own else parent,  # which would wait for itself for ever
         "name": str(named("name") or ""),
         "start": start,
         "end": nanoseconds(named("endTimeUnixNano", "end_time_unix_nano", "end_time")) or start,
@@ -162,7 +166,7 @@ def _event(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _attributes(listed: Any) -> dict[str, Any]:
-    return {attribute["key"]: _value(attribute["value"]) for attribute in listed or ()}
+    return {attribute["key"]: _value(attribute.get("value") or {}) for attribute in listed or ()}
 
 
 def _value(value: Mapping[str, Any]) -> Any:

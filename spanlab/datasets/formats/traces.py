@@ -12,6 +12,7 @@ around it; otherwise as the span.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -329,14 +330,15 @@ class _Trace:
         for span in (*reversed(self.spans), root):
             for name, sources in _ABOUT.items():
                 found = _first_of(span["attributes"], sources)
-                if found is not None and (name not in about or span is root):
+                unsaid = found is None or (isinstance(found, float) and not math.isfinite(found))
+                if not unsaid and (name not in about or span is root):
                     about[name] = found
         for name, sources in _TOKENS.items():
             counts = [_number(_first_of(span["attributes"], sources)) for span in self.calls]
             if any(counts):
                 about[name] = sum(counts)
-        if root["start"] > _RECENT:
-            about["time"] = datetime.fromtimestamp(root["start"] / 1e9, UTC).isoformat()
+        if root["start"] > _RECENT and (time := _time(root["start"])):
+            about["time"] = time
         turns = self._conversation()
         about |= {"conversation": turns} if turns else {}
         return about | {"trace_id": root["trace"], "span_id": root["id"]}
@@ -363,7 +365,17 @@ def _number(value: Any) -> int | float:
         number = float(value)
     except (TypeError, ValueError):
         return 0
+    if not math.isfinite(number):
+        return 0
     return int(number) if number.is_integer() else number
+
+
+def _time(nanoseconds: int) -> str | None:
+    """Return a time in ISO 8601; None for one that no clock of ours shows."""
+    try:
+        return datetime.fromtimestamp(nanoseconds / 1e9, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _first_of(attributes: Mapping[str, Any], names: Sequence[str]) -> Any:

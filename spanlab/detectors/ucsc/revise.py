@@ -118,7 +118,7 @@ class AnswerReviser(dspy.Module):
         if revised is None:
             task = self.named_predictors()[0][1].signature
             insisting = task.with_instructions(task.instructions + INSISTING)
-            prediction = await self.revise.acall(**inputs, signature=insisting)
+            prediction = await self.revise.acall(**inputs, signature=insisting, demos=[])
             revised = revision_in(answer, prediction.revised, sources)
         return dspy.Prediction(revised=prediction.revised if revised is None else revised)
 
