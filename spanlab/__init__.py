@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spanlab.listening import record
     from spanlab.recording import recorded
     from spanlab.schema import Annotation, Item, Passage, Record, Span
-    from spanlab.workflows.notebook import annotate, detect, load, save, vote
+    from spanlab.workflows.notebook import annotate, detect, load, push, save, vote
     from spanlab.workflows.notebook_results import (
         agreement,
         compare,
@@ -46,6 +46,7 @@ __all__ = [
     "detect",
     "load",
     "plot",
+    "push",
     "rates",
     "reason",
     "record",
@@ -60,7 +61,7 @@ _NAMES = {
     "listening": ("record",),
     "recording": ("recorded",),
     "schema": ("Annotation", "Item", "Passage", "Record", "Span"),
-    "workflows.notebook": ("annotate", "detect", "load", "save", "vote"),
+    "workflows.notebook": ("annotate", "detect", "load", "push", "save", "vote"),
     "workflows.notebook_results": (
         "agreement",
         "compare",

@@ -34,6 +34,7 @@ from forks import Fork, run_forked
 from gold_answers import GoldAnswers, better_when_asked
 from guide_parts import made_anew, variables, variables_of_roles
 from ports import free_port
+from trace_homes import KEYS, living
 from typer.main import get_command
 
 from spanlab.cli.app import app
@@ -45,9 +46,11 @@ from spanlab.workflows.bench.plan import read_plan
 from spanlab.workflows.guide import FOLDER, INDEX, guide_page, guide_pages, search_guide
 
 ROOT = Path(__file__).resolve().parent.parent
+SPANS = ROOT / "tests" / "cli" / "peers" / "phoenix_get_spans.json"
 TOPICS = [page.topic for page in guide_pages()]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NEWEST = {"3f2a": "jobs", "1f2e3d4c5b6a": "keys"}  # stand for the first that a list has
+PHOENIX = "http://localhost:6006"  # as pages name it
 AT = "spanlab is at"
 SERVERS = {"serve": AT, "demo": AT, "api": "http", "mcp": "", "worker": "work"}
 
@@ -206,6 +209,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(folder / "data" / "samples.jsonl", folder / copy)
     for copy in ("claims.jsonl", "questions.jsonl"):
         shutil.copy(folder / "data" / copy, folder / copy)
+    shutil.copy(SPANS, folder / "spans.json")
     for name, text in {
         "pages/oslo.txt": "Oslo is the capital of Norway.",
         "guidelines.md": "# Guidelines\n\nMark what no passage says.",
@@ -268,7 +272,7 @@ def run_all(
         asked = "\n".join(lines)
         ports = {port: str(free_port()) for port in re.findall(r"--port (\d+)", asked)}
         with ExitStack() as servers:
-            variables = around | hub_of(asked, folder, servers)
+            variables = around | hub_of(asked, folder, servers) | phoenix_of(asked, servers)
             for command in lines:
                 if is_ours(command):
                     run(command, folder, variables, ports, servers)
@@ -292,6 +296,15 @@ def test_the_examples_of_a_commands_help_run_in_the_order_given(
     command: str, run_all: Callable[[list[str], list[str]], None]
 ) -> None:
     run_all([*BEFORE.get(command, ()), *EXAMPLES[command]], [])
+
+
+def phoenix_of(asked: str, servers: ExitStack) -> dict[str, str]:
+    """Start the Phoenix that commands push to, with the traces of ``SPANS``."""
+    if PHOENIX not in asked:
+        return {}
+    homes = servers.enter_context(living())
+    homes.known |= {span["context"]["span_id"] for span in json.loads(SPANS.read_text("utf-8"))}
+    return KEYS | {PHOENIX: homes.url}
 
 
 def hub_of(asked: str, folder: Path, servers: ExitStack) -> dict[str, str]:
@@ -324,6 +337,7 @@ def run(
         if before == "--port":
             arguments[arguments.index(after)] = ports[after]
     for at, word in enumerate(arguments):
+        arguments[at] = around.get(word, word) if word == PHOENIX else word
         if word in NEWEST:
             listed = run_here([NEWEST[word], "list"], folder, around).stdout
             arguments[at] = re.findall(r"^ *([0-9a-f]{8}\S*)", listed, re.MULTILINE)[0]

@@ -50,7 +50,7 @@ COMMANDS: Final = {
     ),
     "export": _CommandPlace("datasets:export", "Write a dataset with its annotations."),
     "push": _CommandPlace(
-        "datasets:push", "Write a dataset with its annotations to Hugging Face's Hub."
+        "datasets:push", "Write a dataset to Hugging Face's Hub, or verdicts back to its traces."
     ),
     "stages": _CommandPlace(
         "analysis:stages", "Say at which stages of their processes errors of answers came in."

@@ -29,6 +29,7 @@ from spanlab.workflows.detection.request import (
 from spanlab.workflows.detection.selection import DetectorSelection
 from spanlab.workflows.detection.specifications import specifications
 from spanlab.workflows.import_files import in_folders
+from spanlab.workflows.pushing import PushReport, PushRequest, TraceHome, push_verdicts
 from spanlab.workflows.report import fragment_html, marked_text
 from spanlab.workflows.voting import Cleanup, vote_records
 
@@ -360,3 +361,33 @@ def save(
         InputError: the file cannot be written, or the format needs one annotator to be named.
     """
     return write(records, Path(path), format=format, annotator=annotator)
+
+
+def push(
+    records: Iterable[Record],
+    annotator: str,
+    *,
+    to: TraceHome,
+    url: str,
+    timeout: float = 30.0,
+) -> PushReport:
+    """Send what an annotator says of records back to where their traces live.
+
+    Each gets a score "hallucination" there, the share of the answer's characters that are more
+    likely hallucinated than not, with the spans in its metadata. What is pushed again replaces what
+    was. Keys are in the environment, see `spanlab push`.
+
+    Args:
+        records: those read from traces; others are counted and left out.
+        annotator: whose annotations.
+        to: "phoenix", "langfuse" or "mlflow".
+        url: the address of the server.
+        timeout: seconds that a request may take.
+
+    Returns:
+        How many were pushed and left out, and for each that failed the status and the reason.
+
+    Raises:
+        UsageError: the address is none, or a key is missing or unusable.
+    """
+    return push_verdicts(records, PushRequest(annotator, to, url, timeout))

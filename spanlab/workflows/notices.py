@@ -98,7 +98,8 @@ async def _deliver(url: str, headers: dict[str, str], body: bytes) -> None:
 
 NAME: Final = "gen_ai.evaluation.result"
 _VARIABLES: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT")
-_TRACE: Final = 32  # hexadecimal digits of a trace's id, which items from traces have
+_TRACE, _SPAN = 32, 16  # hexadecimal digits of the ids of OpenTelemetry's traces and spans
+_UNNAMED: Final = "span "  # how ids begin that an import gave to spans without one
 
 
 def event_sender() -> Callable[[Item, Annotation], None]:
@@ -113,8 +114,8 @@ def event_sender() -> Callable[[Item, Annotation], None]:
     from opentelemetry import trace
 
     def send(item: Item, annotation: Annotation) -> None:
-        trace_id = int(item.id, 16) if _is_trace(item.id) else 0
-        around = trace.NonRecordingSpan(trace.SpanContext(trace_id, span_id=0, is_remote=True))
+        trace_id, span_id = map(_number, trace_of(item), (_TRACE, _SPAN))
+        around = trace.NonRecordingSpan(trace.SpanContext(trace_id, span_id, is_remote=True))
         logger.emit(
             event_name=NAME,
             attributes=attributes_of(item, annotation),
@@ -141,19 +142,38 @@ def attributes_of(item: Item, annotation: Annotation) -> dict[str, Any]:
         return {**attributes, "error.type": "_OTHER", "gen_ai.evaluation.explanation": reason}
     hard = hard_of(annotation)
     notes = [f"“{span.text}”: {span.note or 'not supported'}" for span in annotation.spans]
-    fields = {"start", "end", "text", "prob", "label"}
-    spans = [span.model_dump(include=fields, exclude_none=True) for span in annotation.spans]
     return {
         **attributes,
-        "gen_ai.evaluation.score.value": length(hard) / max(len(item.answer), 1),
+        "gen_ai.evaluation.score.value": share_of(item, annotation),
         "gen_ai.evaluation.score.label": "hallucinated" if hard else "grounded",
         "gen_ai.evaluation.explanation": "\n".join(notes),
-        "spanlab.spans": to_json(spans).decode(),
+        "spanlab.spans": to_json(spans_of(annotation)).decode(),
     }
 
 
-def _is_trace(name: str) -> bool:
-    return len(name) == _TRACE and set(name) <= set("0123456789abcdef")
+def share_of(item: Item, annotation: Annotation) -> float:
+    """Return the share of the answer's characters that are more likely hallucinated than not."""
+    return length(hard_of(annotation)) / max(len(item.answer), 1)
+
+
+def spans_of(annotation: Annotation) -> list[dict[str, Any]]:
+    """Return the spans as JSON for other programs, with offsets in Unicode code points."""
+    fields = {"start", "end", "text", "prob", "label"}
+    return [span.model_dump(include=fields, exclude_none=True) for span in annotation.spans]
+
+
+def trace_of(item: Item) -> tuple[str, str]:
+    """Return the ids of the trace and the span that an item came from, each "" if there is none."""
+    trace, span = (str(item.meta.get(name) or "") for name in ("trace_id", "span_id"))
+    if not trace and _number(item.id, _TRACE):
+        trace = item.id
+    return trace, "" if span.startswith(_UNNAMED) else span
+
+
+def _number(digits: str, length: int) -> int:
+    """Return an id of so many hexadecimal digits; 0 for another, such as one of Langfuse."""
+    is_id = len(digits) == length and set(digits) <= set("0123456789abcdef")
+    return int(digits, 16) if is_id else 0
 
 
 @cache
