@@ -26,9 +26,12 @@ are tested as they run; nothing needs to be patched, no key is needed and nothin
 True
 
 A script is any function from ``ModelRequest`` to ``ScriptedReply``: ``say``, ``say_fields`` and
-``fail`` make replies, ``in_turn`` and ``rules`` make scripts. ``server.mode = "think"`` has a
-script's replies wrapped as one of the servers or models in ``MODES`` does: reasoning in the
-content, errors under status 200 and so on.
+``fail`` make replies, ``in_turn``, ``rules`` and ``call_tools`` make scripts. A request with
+``stream`` is answered by server-sent events, one to ``/embeddings`` by vectors that are the closer
+the more words two texts share, unless the script has an error or a body of its own for it.
+
+``server.mode = "think"`` has a script's replies wrapped as one of the servers or models in
+``MODES`` does: reasoning in the content, errors under status 200 and so on.
 ``InBackground`` is the base for other servers.
 
 Tests of pipelines have ``assert_grounded(answer, passages)``, and pytest the option
@@ -43,6 +46,7 @@ from spanlab.testing.replies import (
     ModelRequest,
     Script,
     ScriptedReply,
+    call_tools,
     caller_with,
     fail,
     in_turn,
@@ -62,6 +66,7 @@ __all__ = [
     "ServerMode",
     "UngroundedError",
     "assert_grounded",
+    "call_tools",
     "caller_with",
     "fail",
     "in_turn",

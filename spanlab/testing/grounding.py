@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from spanlab.extents import length
 from spanlab.labels import hard_of
-from spanlab.schema import Annotation, Passage, Status
-from spanlab.workflows.notebook import AnyDetector, detect
+from spanlab.schema import Annotation, Status
+from spanlab.workflows.notebook import AnyDetector, AnyPassage, detect
 
 usual: AnyDetector = "offline"  # which `pytest --spanlab-detector` replaces
 
@@ -26,7 +26,7 @@ class UngroundedError(AssertionError):
 
 def assert_grounded(
     answer: str,
-    passages: str | Passage | Iterable[str | Passage | Mapping[str, Any]],
+    passages: AnyPassage | Iterable[AnyPassage],
     *,
     detector: AnyDetector | None = None,
     at_most: float = 0.1,
@@ -36,7 +36,7 @@ def assert_grounded(
 
     Args:
         answer: the text to check.
-        passages: the evidence, as for ``spanlab.detect``.
+        passages: the evidence, as for ``spanlab.detect``: also what a retriever returned.
         detector: as for ``spanlab.annotate``; None for what ``pytest --spanlab-detector`` names,
             else "offline".
         at_most: the share of the answer's characters, in [0, 1], that may be marked as more likely

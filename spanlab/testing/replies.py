@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,17 @@ class ModelRequest:
         return "\n\n".join(str(message.get("content") or "") for message in self.messages)
 
     @property
+    def wants_vectors(self) -> bool:
+        """Whether texts are to be embedded."""
+        return self.path.partition("?")[0].endswith("/embeddings")
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The names of the tools that are offered."""
+        offered = (tool.get("function") or tool for tool in self.body.get("tools") or ())
+        return tuple(str(tool.get("name")) for tool in offered)
+
+    @property
     def fingerprint(self) -> str:
         """The same for two requests that ask the same."""
         return hashlib.sha256(json.dumps(self.body, sort_keys=True).encode()).hexdigest()[:24]
@@ -45,7 +56,8 @@ class ModelRequest:
 class ScriptedReply:
     """What goes back; ``hang`` never answers and ``drop`` closes the connection instead.
 
-    ``delay`` is in seconds before it, ``pause`` in seconds between one byte and the next.
+    ``delay`` is in seconds before it, ``pause`` in seconds between one byte and the next, of a
+    stream between one event and the next.
     """
 
     status: int = 200
@@ -124,11 +136,51 @@ def fail(
     )
 
 
+def call_tools(**calls: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Script:
+    """Call tools by name, at once.
+
+    The reply fails where the request does not offer a tool of such a name, so that a test of an
+    agent shows it.
+
+    >>> from spanlab.testing import ModelServer, call_tools, in_turn, say
+    >>> agent = in_turn(call_tools(search={"query": "tower"}), say("It was built in 1889."))
+    >>> server = ModelServer(agent)
+
+    Args:
+        calls: of each tool its arguments, or a list of them for several calls.
+    """
+    listed = [
+        (name, arguments)
+        for name, given in calls.items()
+        for arguments in ([given] if isinstance(given, Mapping) else given)
+    ]
+
+    def script(ask: ModelRequest) -> ScriptedReply:
+        if ask.wants_vectors:
+            return say(None)
+        if missing := [name for name in calls if name not in ask.tools]:
+            offered = ", ".join(ask.tools) or "none"
+            raise LookupError(f"no tool {', '.join(missing)} is offered; there are: {offered}")
+        reply = say(None, finish="tool_calls")
+        made = [_call(f"call_{ask.number}_{n}", *call) for n, call in enumerate(listed)]
+        reply.body["choices"][0]["message"]["tool_calls"] = made
+        return reply
+
+    return script
+
+
+def _call(name: str, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    text = json.dumps(arguments, ensure_ascii=False)
+    return {"id": name, "type": "function", "function": {"name": tool, "arguments": text}}
+
+
 def in_turn(*replies: ScriptedReply | Script) -> Script:
-    """Give one reply after the other; the last one stays."""
+    """Give one reply after the other; the last one stays. Requests for vectors take no turn."""
     left = list(replies)
 
     def script(ask: ModelRequest) -> ScriptedReply:
+        if ask.wants_vectors:
+            return say(None)
         reply = left.pop(0) if len(left) > 1 else left[0]
         return reply(ask) if callable(reply) else reply
 

@@ -7,16 +7,18 @@ import json
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import Self, TextIO
 
 from spanlab.testing.modes import MODES
+from spanlab.testing.protocol import EVENTS, embedded, streamed, with_usage
 from spanlab.testing.replies import ModelRequest, Script, ScriptedReply, caller_with, fail, say
 
+_END = b"\n\n"  # of an event
 _ROUNDS = 10  # of the loop, after it is closed, for connections that came in the last moment
 
 
@@ -70,9 +72,6 @@ class InBackground(ABC):
 async def _settle() -> None:
     for _ in range(_ROUNDS):
         await asyncio.sleep(0)
-
-
-_CHARACTERS_PER_TOKEN = 4  # in the usage of an answer
 
 
 class ModelServer(InBackground):
@@ -170,11 +169,17 @@ class ModelServer(InBackground):
             listing = method == "GET" and path.endswith("/models")
             meant = _models(self.windows) if listing else self._script(ask)
             if isinstance(meant.body, dict) and "choices" in meant.body:
-                meant = replace(meant, body=_with_usage(meant.body, ask))
-            reply = MODES[self.mode].change(ask, meant)
+                meant = self._completed(ask, meant)
+            reply = streamed(ask, MODES[self.mode].change(ask, meant))
         except Exception as error:  # noqa: BLE001 - a script's mistake must show in the test
             reply = fail(500, f"the script failed: {error!r}")
         return _ServerAnswer(self, ask, reply)
+
+    def _completed(self, ask: ModelRequest, meant: ScriptedReply) -> ScriptedReply:
+        """Return a chat completion with its usage; vectors where these are asked for."""
+        if ask.wants_vectors:
+            return replace(embedded(ask), delay=meant.delay)
+        return replace(meant, body=with_usage(meant.body, ask))
 
     def done(self, ask: ModelRequest) -> None:
         """Note that the reply is on its way."""
@@ -210,25 +215,21 @@ class _ServerAnswer:
             lines.append("Content-Type: application/json")
         return "\r\n".join([*lines, "", ""]).encode() + raw
 
+    def pieces(self) -> Iterator[bytes]:
+        """Yield what is sent at once: all, or with a pause a byte, or an event of a stream."""
+        raw = self.encoded()
+        if not self.reply.pause:
+            yield raw
+        elif self.reply.headers.get("Content-Type") == EVENTS:
+            yield from (event + _END for event in raw.removesuffix(_END).split(_END))
+        else:
+            yield from (raw[at : at + 1] for at in range(len(raw)))
+
 
 def _models(windows: Mapping[str, int]) -> ScriptedReply:
     """List models as vLLM does."""
     models = [{"id": name, "max_model_len": window} for name, window in windows.items()]
     return ScriptedReply(body={"object": "list", "data": models})
-
-
-def _with_usage(body: dict[str, Any], ask: ModelRequest) -> dict[str, Any]:
-    body = dict(body)
-    cached = body.pop("cached_tokens", 0)
-    tokens = len(ask.text) // _CHARACTERS_PER_TOKEN + 1
-    answered = len(str(body["choices"][0]["message"]["content"] or "")) // _CHARACTERS_PER_TOKEN + 1
-    usage = {
-        "prompt_tokens": tokens,
-        "completion_tokens": answered,
-        "total_tokens": tokens + answered,
-        "prompt_tokens_details": {"cached_tokens": cached},
-    }
-    return {"model": ask.body.get("model", "scripted"), "usage": usage, **body}
 
 
 class _ClientConnection(asyncio.Protocol):
@@ -286,17 +287,15 @@ class _ClientConnection(asyncio.Protocol):
             self._transport.abort()
         else:
             self._server.replied(answer.ask)
-            self._write(answer.encoded(), answer.reply.pause)
+            self._write(answer.pieces(), answer.reply.pause)
 
-    def _write(self, left: bytes, pause: float) -> None:
-        """Write what is left to be sent, byte by byte if there is a pause between them."""
-        if self._transport is None or not left:
-            return
-        if pause:
-            self._transport.write(left[:1])
-            asyncio.get_running_loop().call_later(pause, self._write, left[1:], pause)
-        else:
-            self._transport.write(left)
+    def _write(self, left: Iterator[bytes], pause: float) -> None:
+        """Write the next of what is left to be sent, and after a pause the others."""
+        piece = next(left, b"")
+        if self._transport is not None and piece:
+            self._transport.write(piece)
+            if pause:
+                asyncio.get_running_loop().call_later(pause, self._write, left, pause)
 
 
 def _header(line: str) -> tuple[str, str]:

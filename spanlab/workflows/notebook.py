@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from pydantic import Field, ValidationError
 from pydantic_core import to_json
@@ -33,6 +33,24 @@ from spanlab.workflows.pushing import PushReport, PushRequest, TraceHome, push_v
 from spanlab.workflows.report import fragment_html, marked_text
 from spanlab.workflows.voting import Cleanup, vote_records
 
+
+class HasPageContent(Protocol):
+    """A document of LangChain."""
+
+    @property
+    def page_content(self) -> str:
+        """The text."""
+
+
+class HasText(Protocol):
+    """A node of LlamaIndex, and what else names its text so."""
+
+    @property
+    def text(self) -> str:
+        """The text."""
+
+
+AnyPassage: TypeAlias = str | Passage | Mapping[str, Any] | HasPageContent | HasText
 SpanFunction: TypeAlias = Callable[[Item], Iterable[Span | tuple[int, int]]]
 AnyDetector: TypeAlias = str | DetectorSelection | Spec | Detector | LocalDetector | SpanFunction
 _CHOICES = DetectorSelection | DetectorSpec | EnsembleSpec
@@ -146,18 +164,23 @@ def _to_json_value(value: Any) -> Any:
     """Return a value of a frame, or an object, as JSON: arrays as lists, documents as passages."""
     if hasattr(value, "tolist"):
         return _plain(value.tolist())
+    return _document(value) or str(value)
+
+
+def _document(value: Any) -> dict[str, Any] | None:
+    """Return a document of a framework as a passage, None for another object."""
     for name in ("page_content", "text", "content"):  # LangChain's, LlamaIndex's, Haystack's
         if isinstance(text := getattr(value, name, None), str):
             about = getattr(value, "metadata", None)
             return {"text": text, "metadata": about if isinstance(about, Mapping) else None}
-    return str(value)
+    return None
 
 
 def detect(
     answer: str,
     *,
     question: str = "",
-    passages: str | Passage | Iterable[str | Passage | Mapping[str, Any]] = (),
+    passages: AnyPassage | Iterable[AnyPassage] = (),
     lang: str = "und",
     detector: AnyDetector = "offline",
     **options: object,
@@ -167,7 +190,8 @@ def detect(
     Args:
         answer: the text to check.
         question: what was asked, if anything.
-        passages: the evidence: texts, passages, or dicts with text, title, url and date.
+        passages: the evidence: texts, passages, dicts with text, title, url and date, or a
+            framework's documents, which have ``page_content`` or ``text``.
         lang: the answer's language as a BCP 47 tag.
         detector: as for ``annotate``.
         **options: as for ``annotate``.
@@ -178,24 +202,28 @@ def detect(
         BudgetError: the budget is used up.
         ConfigurationError: key, address or name of the model is wrong.
     """
-    passage_list = [passages] if isinstance(passages, str | Passage) else list(passages)
-    plain = [
-        passage.model_dump() if isinstance(passage, Passage) else passage
-        for passage in passage_list
-    ]
     try:
         item = Item(
             id="answer",
             lang=lang,
             question=question,
             answer=answer,
-            passages=passages_of(plain, "passages"),
+            passages=passages_of(_plain_passages(passages), "passages"),
         )
     except ValidationError as error:
         raise InputError(f"detect: {problem(error)}") from None
     (record,) = annotate([Record(item=item)], detector, **options)
     annotation = record.annotations[-1]
     return MarkedAnnotation.model_construct(**dict(annotation), answer=answer)
+
+
+def _plain_passages(passages: Any) -> list[Any]:
+    """Return one passage or several as texts and dicts."""
+    is_one = isinstance(passages, str | Mapping) or _document(passages) is not None
+    return [
+        passage.model_dump() if isinstance(passage, Passage) else _document(passage) or passage
+        for passage in ([passages] if is_one else passages)
+    ]
 
 
 def annotate(

@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import quote, urlsplit
@@ -284,8 +283,18 @@ class _Server:
         return await self._ask_once(method, path, body)
 
     async def _ask_once(self, method: str, path: str, body: object) -> Any:
-        async with self._failing():
-            reply = await self._client.request(method, self._url + path, json=body)
+        import httpx
+
+        try:
+            async with asyncio.timeout(self._request.timeout):
+                reply = await self._client.request(method, self._url + path, json=body)
+        except TimeoutError:
+            raise _RefusedError(f"did not answer within {self._request.timeout:g} s") from None
+        except httpx.HTTPError as error:
+            words = quoted(str(error)) or f": {type(error).__name__}"
+            raise _RefusedError(f"cannot be reached{words}") from None
+        except SpanlabError as error:  # a reply that is too long, or packed
+            raise _RefusedError(redact(str(error))) from None
         if not reply.is_success:
             report = ServerReport.read(reply.status_code, reply.headers, reply.content)
             reason = f"answers {report.status}{quoted(report.message)}"
@@ -294,22 +303,6 @@ class _Server:
             return storable_json(reply.text)
         except ValueError:
             return None
-
-    @asynccontextmanager
-    async def _failing(self) -> AsyncIterator[None]:
-        """Tell in one way of a request that has no reply."""
-        import httpx
-
-        try:
-            async with asyncio.timeout(self._request.timeout):
-                yield
-        except TimeoutError:
-            raise _RefusedError(f"did not answer within {self._request.timeout:g} s") from None
-        except httpx.HTTPError as error:
-            words = quoted(str(error)) or f": {type(error).__name__}"
-            raise _RefusedError(f"cannot be reached{words}") from None
-        except SpanlabError as error:  # a reply that is too long, or packed
-            raise _RefusedError(redact(str(error))) from None
 
 
 def _checked_url(url: str) -> str:
