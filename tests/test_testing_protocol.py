@@ -116,6 +116,7 @@ def agent(client: openai.OpenAI) -> str:
         assert reply.choices[0].finish_reason == "tool_calls"
         messages.append(message.model_dump(exclude_none=True))
         for call in message.tool_calls:
+            assert call.type == "function"
             found = f"{PASSAGE} {json.loads(call.function.arguments)['query']}"
             messages.append({"role": "tool", "tool_call_id": call.id, "content": found})
 
