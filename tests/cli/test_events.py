@@ -63,8 +63,7 @@ def events(collector: Receiver) -> list[dict[str, Any]]:
                     each.key: each.value.string_value or each.value.double_value
                     for each in record.attributes
                 }
-                ids = {"trace": record.trace_id.hex(), "span": record.span_id.hex()}
-                found.append({**values, "event": record.event_name, **ids})
+                found.append({**values, "event": record.event_name, "trace": record.trace_id.hex()})
     return found
 
 
@@ -87,19 +86,6 @@ def test_each_annotation_is_an_event_with_score_offsets_and_explanation(
     assert wrong["gen_ai.evaluation.score.value"] == pytest.approx(hard / len(ANSWER))
     assert "“1989”: " in wrong["gen_ai.evaluation.explanation"]
     assert (right["gen_ai.evaluation.score.label"], right["spanlab.spans"]) == ("grounded", "[]")
-
-
-def test_an_event_is_of_the_trace_and_span_that_the_item_came_from(
-    run: Run, write: Write, tmp_path: Path, collector: Receiver
-) -> None:
-    item = {"id": "mine", "answer": ANSWER, "passages": [PASSAGE]}
-    ids = {"trace_id": TRACE, "span_id": TRACE[:16]}
-    foreign = {"trace_id": "a trace of Langfuse", "span_id": "f" * 100}
-    file = write(tmp_path / "a.jsonl", {**item, "meta": ids}, {**item, "id": "b", "meta": foreign})
-    done = run("annotate", file, "--detector", "offline", "-o", "out.jsonl", "--events")
-    assert done.returncode == 0, done.stderr
-    found = [(each["trace"], each["span"]) for each in events(collector)]
-    assert found == [(TRACE, TRACE[:16]), ("", "")]
 
 
 def test_a_job_over_a_dataset_sends_them_too(

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from receiver import receiving
 from trace_homes import KEYS, TraceHomes, living
 
 import spanlab as spanlab_package
@@ -256,6 +258,25 @@ def test_keys_that_lack_or_cannot_be_sent_are_named(run: Run, push: Run) -> None
     assert "schlüssel" not in done.stderr
     words = ("--to", "phoenix", "--annotator", "nobody", "--url", "http://127.0.0.1:9")
     assert "no annotator 'nobody'" in run("push", "mine", *words).stderr
+
+
+def test_an_event_names_the_trace_and_span_that_the_item_came_from(
+    run: Run, write: Write, tmp_path: Path
+) -> None:
+    foreign = traced(2, RIGHT, trace_id="a trace of Langfuse", span_id="f" * 100)
+    file = write(tmp_path / "traced.jsonl", traced(1, ANSWER), foreign)
+    with receiving() as collector:
+        words = ("annotate", file, "--detector", "offline", "-o", "out.jsonl", "--events")
+        done = run(*words, stdout=subprocess.PIPE, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url)
+    assert done.returncode == 0, done.stderr
+    found = [
+        (record.trace_id.hex(), record.span_id.hex())
+        for posted in collector.posted
+        for resource in ExportLogsServiceRequest.FromString(posted.body).resource_logs
+        for scope in resource.scope_logs
+        for record in scope.log_records
+    ]
+    assert found == [(f"{1:032x}", f"{1:016x}"), ("", "")]
 
 
 def test_a_script_pushes_what_people_say(
