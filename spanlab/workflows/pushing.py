@@ -140,7 +140,7 @@ def push_verdicts(records: Iterable[Record], request: PushRequest) -> PushReport
         request: whose verdicts go where.
 
     Raises:
-        UsageError: the address is none, or a key is missing or unusable.
+        UsageError: there is no such program, the address is none, or a key is missing or unusable.
     """
     report = PushReport()
     server = _Server(request)
@@ -238,6 +238,8 @@ class _Server:
     """The program that keeps the traces."""
 
     def __init__(self, request: PushRequest) -> None:
+        if request.to not in _SENDERS:
+            raise UsageError(f"no verdicts go to {request.to!r}; they do to {', '.join(_SENDERS)}")
         self._request = request
         self._url = _checked_url(request.url)
         self._host = urlsplit(self._url).netloc

@@ -298,5 +298,8 @@ def test_a_script_pushes_what_people_say(
     assert spanlab_package.push(records, "ucsc-extract", to="mlflow", url=homes.url).pushed == 1
     ((assessment,),) = homes.assessments.values()
     assert assessment["source"] == {"source_type": "LLM_JUDGE", "source_id": "spanlab:ucsc-extract"}
+    elsewhere: Any = "elsewhere"
+    with pytest.raises(UsageError, match="'elsewhere'; they do to phoenix, langfuse, mlflow"):
+        spanlab_package.push(records, "anna", to=elsewhere, url=homes.url)
     with pytest.raises(UsageError, match="address"):
         spanlab_package.push(records, "anna", to="phoenix", url="nowhere")
