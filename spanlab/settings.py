@@ -141,6 +141,11 @@ class Settings(EnvironmentVariables):
         title="an address such as https://spanlab.example.org",
         description="Where people reach the app, if they log in.",
     )
+    invite: bool = Field(
+        False,
+        title="yes or no",
+        description="Whether people come by invitations, with or without a provider of logins.",
+    )
     oidc_issuer: str | None = Field(
         None,
         title="the address of an OpenID Connect provider",
@@ -224,7 +229,12 @@ class Settings(EnvironmentVariables):
 
     @property
     def has_login(self) -> bool:
-        """Whether people log in.
+        """Whether the app asks who people are: at a provider of logins, or by invitations alone."""
+        return self.invite or self.has_provider
+
+    @property
+    def has_provider(self) -> bool:
+        """Whether people log in at a provider.
 
         Raises:
             UsageError: some of what that needs is set, and some is not.

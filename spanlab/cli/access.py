@@ -108,15 +108,33 @@ def revoke_key(
 
 def log(
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="Maximum lines.")] = 100,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify", help="Check that no entry was changed or taken out; exit 1 if so."
+        ),
+    ] = False,
 ) -> None:
     """Say who did what, the newest first: logins, roles, exports, deletions, keys, invitations.
 
     \b
     spanlab log --limit 20
+    spanlab log --verify
     """
     from spanlab.cli import console
+    from spanlab.errors import StoreError
+    from spanlab.figures import counted
     from spanlab.storage import Store
     from spanlab.workflows.access import log_table
 
     with Store.open() as store:
-        console.write_tables([log_table(store.access.log(limit))])
+        if not verify:
+            console.write_tables([log_table(store.access.log(limit))])
+            return
+        n_checked, broken = store.access.verify_log()
+    if broken:
+        raise StoreError(
+            f"the log was changed: entry {broken} does not follow from the one before it "
+            f"({counted(n_checked, 'line')} before it hold)"
+        )
+    console.say(f"the log holds: {counted(n_checked, 'line')}, each follows from the one before")

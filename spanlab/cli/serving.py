@@ -23,16 +23,30 @@ def serve(
         str,
         typer.Option(help="The address to listen on; other machines need SPANLAB_ALLOWED_HOSTS."),
     ] = "127.0.0.1",
+    invite: Annotated[
+        bool,
+        typer.Option(
+            "--invite",
+            help="People come by invitations, without a provider of logins; says a link for you.",
+        ),
+    ] = False,
     log_json: LogJson = False,
 ) -> None:
     """Serve the app on this machine until Ctrl+C.
 
-    /healthz says that it runs, /readyz that its database answers, too.
+    /healthz says that it runs, /readyz that its database answers, too. With --invite nobody gets in
+    without an invitation: open the link that the command says, and invite others on the page
+    Campaign. SPANLAB_URL is the address where they reach the app.
 
     \b
     spanlab serve
     spanlab serve --port 8600
+    spanlab serve --invite
     """
+    if invite:
+        port = port or next(n for n in range(8501, 8601) if _is_free(n, host))
+        os.environ.setdefault("SPANLAB_URL", f"http://localhost:{port}")
+        os.environ["SPANLAB_INVITE"] = "yes"
     become_server(port, host, log_json=log_json)
 
 

@@ -198,6 +198,8 @@ class DatasetSettings(FrozenModel):
     rate is measured, None where it is not. ``away`` are those of ``assigned_to`` who left: what
     they have not finished goes to those who come after them. ``known`` is how items whose
     answer is known are used to see how well people mark, None where there are none.
+    ``code_share`` is the share of a person's items that have to be done, not skipped, for the
+    completion code of their invitation.
     ``setups`` are how the detectors were set up that spanlab has run over it: several of one name
     where it was run in several ways.
     """
@@ -217,6 +219,7 @@ class DatasetSettings(FrozenModel):
     away: tuple[Name, ...] = ()
     known: KnownAnswers | None = None
     setups: tuple[DetectorSetup, ...] = ()
+    code_share: Annotated[float, Field(ge=0, le=1)] = 0.8
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

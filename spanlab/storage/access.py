@@ -6,13 +6,14 @@ they are random, so that nobody can make one up, and a row that is revoked or to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
 
-from sqlalchemy import Connection, insert, or_, select, update
+from sqlalchemy import Connection, insert, or_, select, text, update
 
 from spanlab.errors import AccessError
 from spanlab.schema import (
@@ -137,10 +138,40 @@ def note(
     connection: Connection, actor: Actor, action: str, dataset: str | None = None, about: str = ""
 ) -> None:
     """Append to the log what ``actor`` does."""
-    row = {"subject": actor.subject, "name": actor.name, "action": action, "about": about}
-    connection.execute(
-        insert(access_log).values(row | {"at": datetime.now(UTC).isoformat(), "dataset": dataset})
-    )
+    now = datetime.now(UTC).isoformat()
+    row: dict[str, Any] = {"at": now, "subject": actor.subject, "name": actor.name}
+    row |= {"action": action, "about": about, "dataset": dataset}
+    if connection.dialect.name == "postgresql":  # SQLite has one writer at a time anyway
+        connection.execute(text("LOCK TABLE access_log IN EXCLUSIVE MODE"))
+    newest = select(access_log.c.hash).order_by(access_log.c.id.desc()).limit(1)
+    chained = chained_hash(connection.execute(newest).scalar(), row)
+    connection.execute(insert(access_log).values(row | {"hash": chained}))
+
+
+_CHAINED: Final = ("at", "subject", "name", "action", "about", "dataset")
+
+
+def chained_hash(before: str | None, row: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of an entry of the log behind the hash of the one before it."""
+    entry = json.dumps([before or "", *(row[name] for name in _CHAINED)])
+    return sha256(entry.encode()).hexdigest()
+
+
+def broken_entry(connection: Connection) -> tuple[int, int]:
+    """Check the log's hashes.
+
+    Returns:
+        How many entries have a hash, and the number of the first that does not fit the one before
+        it, 0 if all do. Entries at the end that are gone leave no trace in it.
+    """
+    checked, before = 0, None
+    for row in connection.execute(select(access_log).order_by(access_log.c.id)):
+        if row.hash is None and not checked:
+            continue  # written before 1.1
+        if row.hash != chained_hash(before, dict(row._mapping)):
+            return checked, row.id
+        checked, before = checked + 1, row.hash
+    return checked, 0
 
 
 def follow_name(connection: Connection, dataset: int, name: str, new: str) -> None:

@@ -9,13 +9,15 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from itertools import chain, count
 from typing import Any, Final, Literal
+from unicodedata import category, combining, normalize
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
 
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.schema import AccessToken, Actor, GrantedRole, LogEntry, Permission, Role
 from spanlab.storage import catalog
 from spanlab.storage.access import (
+    broken_entry,
     digest,
     find_open_token,
     find_unused_invitation,
@@ -38,6 +40,7 @@ from spanlab.storage.tables import (
 EMAIL: Final = "email:"  # before an address: a role for whoever proves to have it
 TokenKind = Literal["key", "invitation"]
 _SHOWN: Final = 12  # characters of a token that are its id
+_OWNER: Final = "owner"  # the person of the links that `spanlab serve --invite` says
 
 
 class AccessRegister:
@@ -99,24 +102,31 @@ class AccessRegister:
             row = find_open_token(connection, token)
             if row is None or row.kind != kind or (kind == "invitation" and row.used is None):
                 return None
-            subject = f"{row.kind}:{row.id}"
+            subject = f"{row.kind}:{row.person or row.id}"
             guest = _actor(connection, subject) if row.kind == "invitation" else None
         name = row.label if guest is None else guest.name
         granted = {row.dataset_id: frozenset({Role(row.role)})}
         return Actor(subject, name, granted, {} if guest is None else guest.names)
 
-    def accept(self, link: str, worker: str | None = None) -> str | None:
-        """Accept an invitation for one person: its link opens nothing from now on.
+    def accept(
+        self, link: str, worker: str | None = None, browser: str | None = None
+    ) -> str | None:
+        """Accept an invitation for one person: its link opens nothing elsewhere from now on.
 
         Args:
             link: the token of the link.
             worker: what a crowd platform calls that person.
+            browser: a secret that this browser alone has, which becomes its token: accepted again
+                from there, as by a double click, the invitation is theirs already. None for one
+                that is made up here.
 
         Returns:
             The token of their browser; None if the link is unknown, revoked, too old or used.
         """
-        token = secrets.token_urlsafe(32)
+        token = browser or secrets.token_urlsafe(32)
         with self._database.writing() as connection:
+            if find_open_token(connection, token) is not None:
+                return token
             row = find_unused_invitation(connection, link)
             if row is None:
                 return None
@@ -124,12 +134,64 @@ class AccessRegister:
             still = (access_tokens.c.id == row.id, access_tokens.c.used.is_(None))
             if not connection.execute(update(access_tokens).where(*still).values(values)).rowcount:
                 return None  # somebody else was quicker
-            subject = f"invitation:{row.id}"
-            name = _free_name(connection, row.label or worker or f"guest {row.id[:4]}")
-            connection.execute(
-                insert(people).values({"subject": subject, "name": name, "seen": _now()})
-            )
+            subject = f"invitation:{row.person or row.id}"
+            if row.person is None or _person_of(connection, subject) is None:
+                wanted = row.label or worker or f"guest {row.id[:4]}"
+                entered = {"subject": subject, "name": _free_name(connection, wanted)}
+                connection.execute(insert(people).values(entered | {"seen": _now()}))
+            name = _person_of(connection, subject) or ""
             note(connection, Actor(subject, name), "invitation accepted", about=worker or "")
+        return token
+
+    def invite_again(self, token_id: str) -> str:
+        """Make another link for the person of an invitation, for another device of theirs.
+
+        Raises:
+            NotFoundError: there is no invitation of this id that the actor may revoke.
+            UsageError: it was revoked, or has ended.
+        """
+        with self._database.reading() as connection:
+            query = select(access_tokens).where(access_tokens.c.id == token_id)
+            row = connection.execute(query.where(access_tokens.c.kind == "invitation")).first()
+            if row is None or not self._leads(row.dataset_id):
+                raise NotFoundError(f"there is no invitation {token_id!r}")
+            dataset = names_of(connection).get(row.dataset_id)
+        if row.revoked is not None:
+            raise UsageError(f"the invitation {token_id} was revoked: make another one")
+        return self.make_token(
+            "invitation",
+            Role(row.role),
+            dataset,
+            label=row.label,
+            expires=datetime.fromtimestamp(row.expires, UTC),
+            code=row.code,
+            person=row.person or row.id,
+        )
+
+    def owners_link(self, expires: datetime) -> str:
+        """Make a link for the owner of a database where people come by invitations alone.
+
+        Whoever opens it leads all datasets. Every such link is for the same person; those that
+        were not opened open nothing any more.
+        """
+        token = f"sl-{secrets.token_urlsafe(32)}"
+        with self._database.writing() as connection:
+            require(connection, self._actor, Permission.ADMINISTER, None)
+            is_owners = (access_tokens.c.person == _OWNER, access_tokens.c.used.is_(None))
+            connection.execute(update(access_tokens).where(*is_owners).values(revoked=_now()))
+            values = {
+                "id": secrets.token_hex(_SHOWN // 2),
+                "hash": digest(token),
+                "kind": "invitation",
+                "label": _OWNER,
+                "role": Role.LEAD.value,
+                "made_by": self._actor.subject,
+                "at": _now(),
+                "expires": expires.timestamp(),
+                "person": _OWNER,
+            }
+            connection.execute(insert(access_tokens).values(values))
+            self._note(connection, "invitation made", None, f"{values['id']} lead")
         return token
 
     def invitation(self, link: str) -> AccessToken | None:
@@ -189,7 +251,7 @@ class AccessRegister:
             if self._leads(row.dataset_id) and row.dataset_id in names
         ]
 
-    def make_token(
+    def make_token(  # noqa: PLR0913 - what it opens, for whom, until when
         self,
         kind: TokenKind,
         role: Role,
@@ -198,6 +260,7 @@ class AccessRegister:
         label: str = "",
         expires: datetime | None = None,
         code: str | None = None,
+        person: str | None = None,
     ) -> str:
         """Make a key or an invitation, and return its secret, which is shown this once.
 
@@ -223,6 +286,7 @@ class AccessRegister:
                 "dataset_id": number,
                 "expires": None if expires is None else expires.timestamp(),
                 "code": code,
+                "person": person,
             }
             connection.execute(insert(access_tokens).values(values))
             self._note(connection, f"{kind} made", dataset, f"{values['id']} {role.value}")
@@ -237,7 +301,7 @@ class AccessRegister:
             return list(read_tokens(connection, own))
 
     def revoke_token(self, kind: TokenKind, token_id: str) -> None:
-        """Revoke a key or an invitation, with the cookie that it became.
+        """Revoke a key or an invitation, with what it became in all browsers of its person.
 
         Raises:
             NotFoundError: there is none of this id that the actor may revoke.
@@ -247,7 +311,11 @@ class AccessRegister:
             row = connection.execute(select(access_tokens).where(*is_token)).one_or_none()
             if row is None or not self._leads(row.dataset_id):
                 raise NotFoundError(f"there is no {kind} {token_id!r}")
-            connection.execute(update(access_tokens).where(*is_token).values(revoked=_now()))
+            # Links for other devices of the same person open nothing any more, either.
+            same = or_(access_tokens.c.id == row.id, access_tokens.c.person == row.id)
+            if row.person is not None:
+                same = or_(access_tokens.c.id == row.person, access_tokens.c.person == row.person)
+            connection.execute(update(access_tokens).where(same).values(revoked=_now()))
             dataset = names_of(connection).get(row.dataset_id)
             self._note(connection, f"{kind} revoked", dataset, token_id)
 
@@ -268,6 +336,16 @@ class AccessRegister:
             require(connection, self._actor, Permission.ADMINISTER, None)
             rows = connection.execute(query).all()
         return [LogEntry(datetime.fromisoformat(at), *details) for at, *details in rows]
+
+    def verify_log(self) -> tuple[int, int]:
+        """Check that nobody has changed the log; see ``broken_entry``.
+
+        Raises:
+            AccessError: the actor is no lead of all datasets.
+        """
+        with self._database.reading() as connection:
+            require(connection, self._actor, Permission.ADMINISTER, None)
+            return broken_entry(connection)
 
     def _note(self, connection: Connection, action: str, dataset: str | None, about: str) -> None:
         note(connection, self._actor, action, dataset=dataset, about=about)
@@ -323,17 +401,35 @@ def _actor(connection: Connection, subject: str, email: str | None = None) -> Ac
     )
 
 
+def _person_of(connection: Connection, subject: str) -> str | None:
+    return connection.execute(select(people.c.name).where(people.c.subject == subject)).scalar()
+
+
 def _free_name(connection: Connection, name: str) -> str:
-    """Return a name that no person has, nor anybody who annotated a dataset before they came."""
-    base_name = " ".join(name.split())[:100] or "somebody"
-    for candidate in chain((base_name,), (f"{base_name} ({number})" for number in count(2))):
-        holders = (
-            select(people.c.name).where(people.c.name == candidate),
-            select(annotators.c.name).where(annotators.c.name == candidate),
-        )
-        if not any(connection.execute(query).first() for query in holders):
-            return candidate
-    raise AssertionError
+    """Return a name that no person has, nor anybody who annotated a dataset before they came.
+
+    Names that look alike count as the same: a stranger called “Αnna” with a Greek letter would be
+    taken for Anna.
+    """
+    shown = "".join(c for c in normalize("NFKC", name) if category(c)[0] != "C" or c.isspace())
+    base_name = " ".join(shown.split())[:100] or "somebody"
+    held = chain.from_iterable(
+        connection.execute(select(table.c.name).distinct()).scalars()
+        for table in (people, annotators)
+    )
+    taken = set(map(_likeness, held))
+    candidates = chain((base_name,), (f"{base_name} ({number})" for number in count(2)))
+    return next(candidate for candidate in candidates if _likeness(candidate) not in taken)
+
+
+# Cyrillic and Greek letters that look like Latin ones, in small letters.
+_LOOK_ALIKE: Final = str.maketrans("асеіјорѕухһԁԛԝαεικνορτυχ", "aceijopsyxhdqwaeiknoptux")
+
+
+def _likeness(name: str) -> str:
+    """Return what names have in common that look alike: case, accents and alphabets aside."""
+    letters = normalize("NFKD", name.casefold())
+    return "".join(c for c in letters if not combining(c)).translate(_LOOK_ALIKE)
 
 
 def _granted(subject: str, role: Role, dataset: int | None) -> Collection[ColumnElement[bool]]:

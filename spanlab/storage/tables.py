@@ -359,6 +359,7 @@ access_tokens = Table(
     Column("used", Text),  # the same: when an invitation was accepted
     Column("worker", Text),
     Column("code", Text),
+    Column("person", Text),  # the id of the invitation whose person this link is for, if another
 )
 
 access_log = Table(
@@ -367,6 +368,7 @@ access_log = Table(
     Column("id", Integer, Identity(), primary_key=True),
     *_texts("at", "subject", "name", "action", "about"),
     Column("dataset", Text),
+    Column("hash", Text),  # of this entry and the hash before it; empty before 1.1
 )
 
 # What SQLAlchemy has no words for: the full-text search (see search.py), and logs that refuse
@@ -391,6 +393,25 @@ END $$""",
         "FOR EACH ROW EXECUTE FUNCTION access_log_append_only()",
     ),
 }
+# REPLACE deletes without asking triggers, and TRUNCATE asks those of no row.
+GUARD_STATEMENTS = {
+    "sqlite": (
+        f"""CREATE TRIGGER access_log_no_replace BEFORE INSERT ON access_log
+            WHEN EXISTS (SELECT 1 FROM access_log WHERE id = NEW.id)
+            BEGIN SELECT RAISE(ABORT, '{_LOG_APPEND_ONLY}'); END""",  # noqa: S608 - our own words
+        f"""CREATE TRIGGER operations_no_replace BEFORE INSERT ON operations
+            WHEN EXISTS (SELECT 1 FROM operations WHERE session = NEW.session AND seq = NEW.seq
+                OR dataset_id = NEW.dataset_id AND position = NEW.position
+                AND annotator_id = NEW.annotator_id AND version = NEW.version)
+            BEGIN SELECT RAISE(ABORT, '{_APPEND_ONLY}'); END""",  # noqa: S608 - our own words
+    ),
+    "postgresql": (
+        "CREATE TRIGGER access_log_no_truncate BEFORE TRUNCATE ON access_log "
+        "FOR EACH STATEMENT EXECUTE FUNCTION access_log_append_only()",
+        "CREATE TRIGGER operations_no_truncate BEFORE TRUNCATE ON operations "
+        "FOR EACH STATEMENT EXECUTE FUNCTION operations_append_only()",
+    ),
+}
 STATEMENTS = {
     "sqlite": (
         # detail=none: which rows have a term is all that is asked. It keeps its terms, for
@@ -402,6 +423,7 @@ STATEMENTS = {
         f"CREATE TRIGGER operations_no_delete BEFORE DELETE ON operations "
         f"WHEN NOT ({_GOES}) BEGIN SELECT RAISE(ABORT, '{_APPEND_ONLY}'); END",
         *LOG_STATEMENTS["sqlite"],
+        *GUARD_STATEMENTS["sqlite"],
     ),
     "postgresql": (
         "CREATE TABLE item_search (rowid BIGINT PRIMARY KEY, words tsvector NOT NULL)",
@@ -416,5 +438,6 @@ END $$""",
         "CREATE TRIGGER operations_append_only BEFORE UPDATE OR DELETE ON operations "
         "FOR EACH ROW EXECUTE FUNCTION operations_append_only()",
         *LOG_STATEMENTS["postgresql"],
+        *GUARD_STATEMENTS["postgresql"],
     ),
 }

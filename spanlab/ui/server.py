@@ -24,7 +24,13 @@ from streamlit import config
 from spanlab.redaction import bound_logs
 from spanlab.ui.results.dots import DARK, LIGHT
 from spanlab.ui.visitor import GUARDED, return_after_login, routes
-from spanlab.workflows.access import has_login, holds_api_key, login_secrets
+from spanlab.workflows.access import (
+    has_login,
+    has_provider,
+    holds_api_key,
+    login_secrets,
+    owners_link,
+)
 from spanlab.workflows.datasets import open_store
 from spanlab.workflows.import_files import LOOPBACK, allowed_hosts
 from spanlab.workflows.serving import HealthPaths, RequestLog, log_json, take_over_logs
@@ -136,14 +142,16 @@ def guards() -> list[Middleware]:
     """Return the middleware in front of Streamlit, however the app is started; bound its logs."""
     bound_logs()
     guard = Middleware(RequestGuard, hosts=allowed_hosts(), has_login=has_login())
-    back = [Middleware(BaseHTTPMiddleware, dispatch=return_after_login)] if has_login() else []
+    back = [Middleware(BaseHTTPMiddleware, dispatch=return_after_login)] if has_provider() else []
     return [Middleware(RequestLog), Middleware(SafeHeaders), Middleware(HealthPaths), guard, *back]
 
 
 def login_options() -> dict[str, Any]:
     """Return the options of a server with a login, beside its guards; empty without a login."""
+    if not has_login():
+        return {}
     secrets = login_secrets()
-    return {"secrets": secrets, "routes": routes(cache(open_store))} if secrets else {}
+    return {"routes": routes(cache(open_store))} | ({"secrets": secrets} if secrets else {})
 
 
 def apply_options() -> None:
@@ -187,6 +195,9 @@ def serve(port: int | None = None, host: str = "127.0.0.1", *, as_json: bool = F
         if as_json:
             take_over_logs()
         say(f"spanlab is at http://localhost:{served_port}  (Ctrl+C stops it, all work is kept)")
+        if has_login() and not has_provider():
+            with open_store() as store:
+                say(f"to lead all datasets, open this link once: {owners_link(store)}")
         try:
             yield
         finally:

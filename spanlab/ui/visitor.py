@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from secrets import token_urlsafe
 from urllib.parse import quote, unquote
 
 import streamlit as st
@@ -16,14 +17,24 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from spanlab.schema import NOBODY, OWNER, Actor
+from spanlab.schema import NOBODY, OWNER, Actor, Permission
 from spanlab.storage.store import Store
-from spanlab.workflows.access import COOKIE, INVITATION, has_login, invitation_page, visitor
+from spanlab.workflows.access import (
+    COOKIE,
+    INVITATION,
+    has_login,
+    has_provider,
+    invitation_page,
+    leaving_page,
+    visitor,
+)
 
 GUARDED = "X-Spanlab-Guarded"  # a header of requests that the guard has let through
 _ARRIVED = "spanlab.arrived"  # the subject whose session has begun
 _LONGEST_ADDRESS = 2000  # characters of a page's address: browsers keep no longer cookies
 _LONGEST = 200  # characters of a link's token, and of a worker's name
+_BROWSER = "spanlab_browser"  # a cookie: a secret of the browser that opens an invitation
+_SECRET = 40  # characters of it at least
 _ASKED = "spanlab_asked"  # a cookie: the address that somebody asked for before they logged in
 # A path of this server: no other host follows the slash, also once a browser has left out tabs and
 # line ends, which it does before it reads an address.
@@ -45,7 +56,7 @@ def actor(store: Store) -> Actor:
     """
     if not has_login():
         return OWNER
-    claims = st.user.to_dict() if st.user.get("is_logged_in") is True else {}
+    claims = st.user.to_dict() if has_provider() and st.user.get("is_logged_in") is True else {}
     subject = str(claims.get("sub", ""))
     arrives = bool(subject) and st.session_state.get(_ARRIVED) != subject
     session_actor = visitor(store, claims, st.context.cookies.get(COOKIE), arrives=arrives)
@@ -59,7 +70,13 @@ def ask_to_log_in(actor: Actor) -> None:
     _, middle, _ = st.columns((1, 2, 1))
     with middle:
         st.title("spanlab", anchor=False)
-        if actor is NOBODY:
+        if actor is NOBODY and not has_provider():
+            st.markdown("People come here by invitation: open the link that you were sent.")
+            st.caption(
+                "If it has ended, or was opened in another browser, ask whoever sent it for "
+                "another one. The command that runs spanlab here says a link for its lead."
+            )
+        elif actor is NOBODY:
             st.markdown("Please log in to go on.")
             if st.button("Log in", type="primary", icon=":material/login:"):
                 st.login()
@@ -100,7 +117,7 @@ def _is_own(address: str) -> bool:
 def log_out() -> None:
     """Draw the page that ends the session."""
     st.title("Log out", anchor=False)
-    if st.user.get("is_logged_in") is True:
+    if has_provider() and st.user.get("is_logged_in") is True:
         st.button("Log out", type="primary", icon=":material/logout:", on_click=st.logout)
     else:
         st.markdown("You came by an invitation. On a computer that others use, leave it when done.")
@@ -119,22 +136,47 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
 
     async def open_link(request: Request) -> Response:
         if request.query_params.get("leave"):
-            response = RedirectResponse("/", 303)
-            response.delete_cookie(COOKIE)
-            return response
+            return HTMLResponse(leaving_page(), 200, _HEADERS)
         link = request.query_params.get("to", "")[:_LONGEST]
         worker = request.query_params.get("worker", "")[:_LONGEST]
         invitation = await run_in_threadpool(lambda: open_store().access.invitation(link))
+        if invitation is None and await knows(request):
+            return RedirectResponse("/", 303, {"Cache-Control": "no-store"})
         page = invitation_page(invitation, link, worker)
-        return HTMLResponse(page, 404 if invitation is None else 200, _HEADERS)
+        response = HTMLResponse(page, 404 if invitation is None else 200, _HEADERS)
+        if invitation is not None:  # what this browser is to be known by once it goes on
+            secret = token_urlsafe(32)
+            response.set_cookie(_BROWSER, secret, max_age=3600, httponly=True, samesite="lax")
+        return response
+
+    async def knows(request: Request) -> bool:
+        cookie = request.cookies.get(COOKIE)
+        if not cookie:
+            return False
+        return await run_in_threadpool(
+            lambda: open_store().access.bearer(cookie, "invitation") is not None
+        )
 
     async def accept_invitation(request: Request) -> Response:
         form = await request.form(max_files=0, max_fields=4)
+        if form.get("leave"):
+            response: Response = RedirectResponse("/", 303)
+            response.delete_cookie(COOKIE)
+            return response
         link, worker = (str(form.get(name, ""))[:_LONGEST] for name in ("to", "worker"))
-        token = await run_in_threadpool(lambda: open_store().access.accept(link, worker or None))
+        browser = request.cookies.get(_BROWSER, "")[:_LONGEST]
+        browser = browser if len(browser) >= _SECRET else ""
+        token = await run_in_threadpool(
+            lambda: open_store().access.accept(link, worker or None, browser or None)
+        )
         if token is None:
             return HTMLResponse(invitation_page(None, link, worker), 404, _HEADERS)
-        response = RedirectResponse("/", 303, {"Cache-Control": "no-store"})
+        guest = await run_in_threadpool(lambda: open_store().access.bearer(token, "invitation"))
+        # Who leads does not begin with Review, which would reserve items for them.
+        leads = guest is not None and guest.may_somewhere(Permission.MANAGE)
+        response = RedirectResponse(
+            "/datasets" if leads else "/", 303, {"Cache-Control": "no-store"}
+        )
         secure = request.headers.get("origin", "").startswith("https:")
         response.set_cookie(
             COOKIE, token, max_age=_MONTH, httponly=True, samesite="lax", secure=secure

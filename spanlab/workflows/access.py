@@ -13,10 +13,12 @@ from urllib.parse import quote
 
 from spanlab.errors import UsageError, missing_package
 from spanlab.results import Cell, ResultTable, columns_of
-from spanlab.schema import NOBODY, AccessToken, Actor, GrantedRole, LogEntry, Role
+from spanlab.schema import NOBODY, OWNER, AccessToken, Actor, GrantedRole, LogEntry, Role
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.storage.access_register import EMAIL
+from spanlab.workflows.blind import check_reviewer
+from spanlab.workflows.datasets import summary_of
 
 INVITATION: Final = "/invitation"  # the path of links
 COOKIE: Final = "spanlab_invitation"  # what an accepted link becomes in the browser
@@ -67,8 +69,13 @@ def visitor(
     return actor
 
 
+def has_provider() -> bool:
+    """Return whether there is a provider at which people log in; raises as ``has_login`` does."""
+    return Settings.read().has_provider
+
+
 def has_login() -> bool:
-    """Return whether people log in here.
+    """Return whether people have to say who they are here, by a login or an invitation.
 
     Raises:
         UsageError: some of what that needs is set, and some is not.
@@ -92,7 +99,7 @@ def login_secrets() -> dict[str, Any]:
         UsageError: some of the variables are missing, or a package is.
     """
     settings = Settings.read()
-    if not settings.has_login:
+    if not settings.has_provider:
         return {}
     if find_spec("authlib") is None:
         raise missing_package("a login", "authlib", "login")
@@ -124,15 +131,72 @@ def invite(
 
     Raises:
         AccessError: the actor of ``store`` does not lead the dataset.
-        UsageError: people do not log in here, or the end has passed.
+        UsageError: people do not come by invitations here, the end has passed, or the name is one
+            that no reviewer can have.
     """
     settings = Settings.read()
-    if not settings.has_login:
-        raise UsageError("invitations need a login: set SPANLAB_OIDC_ISSUER and what goes with it")
+    if not settings.has_login or not settings.url:
+        raise UsageError(
+            "for invitations start the app with `spanlab serve --invite`, or set "
+            "SPANLAB_INVITE=yes and SPANLAB_URL, the address where people reach it"
+        )
+    if label:
+        check_reviewer(summary_of(store, dataset), label)
     token = store.access.make_token(
         "invitation", role, dataset, label=label, expires=expires, code=code or None
     )
     return f"{_address(settings)}{INVITATION}?to={quote(token)}"
+
+
+def invite_all(
+    store: Store, dataset: str, names: Sequence[str], expires: datetime, code: str = ""
+) -> str:
+    """Invite several people to annotate a dataset, and return a text for each with a link.
+
+    Args:
+        store: the annotation database, bound to the person who invites.
+        dataset: the dataset to which they invite.
+        names: of the people; all are checked before the first link is made.
+        expires: when the invitations end.
+        code: see ``invite``.
+
+    Raises:
+        AccessError, UsageError: as ``invite`` does.
+    """
+    summary = summary_of(store, dataset)
+    for name in names:
+        check_reviewer(summary, name)
+    host = "" if store.actor is OWNER else f" by {store.actor.name}"
+    texts = []
+    for name in names:
+        link = invite(store, dataset, Role.ANNOTATOR, expires, label=name, code=code)
+        texts.append(
+            f"{name}: you are invited{host} to mark what is wrong in answers of “{dataset}”, until "
+            f"{expires:%-d %B %Y}. Open this link, which is for you alone, in the browser in which "
+            f"you will work. Stored are your name, your marks and when you made them.\n{link}"
+        )
+    return "\n\n".join(texts)
+
+
+def invite_again(store: Store, token_id: str) -> str:
+    """Return another link for the person of an invitation; see ``AccessRegister.invite_again``."""
+    token = store.access.invite_again(token_id)
+    return f"{_address(Settings.read())}{INVITATION}?to={quote(token)}"
+
+
+def owners_link(store: Store) -> str:
+    """Return the link that makes whoever opens it the lead of all datasets, for a year."""
+    token = store.access.owners_link(in_days(365))
+    return f"{_address(Settings.read())}{INVITATION}?to={quote(token)}"
+
+
+def leaving_page() -> str:
+    """Return the page that asks whether to end an invitation's session in this browser."""
+    return (
+        f"{_HEAD}<h1>Leave?</h1><p>This browser forgets your invitation. To come back, ask for "
+        f'another link; all that you did is kept.</p><form method="post" action="{INVITATION}">'
+        '<input type="hidden" name="leave" value="1"><button>Leave</button></form></main>'
+    )
 
 
 def invitation_page(invitation: AccessToken | None, link: str, worker: str) -> str:
@@ -154,12 +218,17 @@ def invitation_page(invitation: AccessToken | None, link: str, worker: str) -> s
             for name, value in (("to", link), ("worker", worker))
         )
         body = (
-            f"<h1>You are invited</h1><p>To “{escape(invitation.dataset or '')}”, as "
+            f"<h1>You are invited</h1><p>To {_named(invitation.dataset)}, as "
             f"{invitation.role.value}, until {invitation.expires:%-d %B %Y, %H:%M} UTC. The link "
-            "is for one person: once you go on, it works in this browser alone.</p>"
+            "is for one person: once you go on, it works in this browser alone. Stored are your "
+            "name, what you mark and when, and how long an item took you.</p>"
             f'<form method="post" action="{INVITATION}">{hidden}<button>Go on</button></form>'
         )
     return f"{_HEAD}{body}</main>"
+
+
+def _named(dataset: str | None) -> str:
+    return "all datasets" if dataset is None else f"“{escape(dataset)}”"
 
 
 def in_days(days: int) -> datetime:

@@ -36,7 +36,7 @@ def test_when_all_is_done_the_way_leads_on_to_compare_and_export(desk: Sit) -> N
     after = here.page.locator(".sl-finished")
     expect(after).to_be_hidden()
     here.press("Enter")
-    expect(after).to_have_text("Next: Compare or Export")
+    expect(after).to_have_text("All decided. Next: Campaign, Compare or Export")
     here.settle()
     after.get_by_role("link", name="Export").press("Enter")
     expect(here.page.locator("h1")).to_have_text("Export")

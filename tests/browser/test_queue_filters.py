@@ -191,7 +191,7 @@ def test_a_plan_offers_what_too_few_have_done_and_the_reviewer_has_not(desk: Sit
         "Nothing that is assigned to you is left."
     )
     expect(how_far).to_have_text("1 of 1 done")
-    expect(finished).to_contain_text("Next: Compare or Export")
+    expect(finished).to_contain_text("Next: Campaign, Compare or Export")
 
 
 def test_filters_combine_and_an_empty_queue_says_where_to_widen_it(desk: Sit) -> None:

@@ -300,9 +300,78 @@ def test_the_log_cannot_be_changed_and_is_for_leads_of_all(filled: Store) -> Non
     ]
     with pytest.raises(AccessError):
         anna.access.log()
-    for change in ("DELETE FROM access_log", "UPDATE access_log SET name = 'Ben'"):
+    changes = ["DELETE FROM access_log", "UPDATE access_log SET name = 'Ben'"]
+    if "sqlite" in str(filled.database.engine.url):
+        row = "(id, at, subject, name, action, about) VALUES (1, '', '', '', '', '')"
+        changes.append(f"INSERT OR REPLACE INTO access_log {row}")
+    else:
+        changes += ["TRUNCATE access_log", "TRUNCATE operations"]
+    for change in changes:
         with pytest.raises(StoreError, match="append-only"), filled.database.writing() as changing:
             changing.execute(text(change))
+    assert filled.access.verify_log() == (3, 0)
+    with pytest.raises(AccessError):
+        anna.access.verify_log()
+
+
+def test_a_log_that_somebody_changed_past_the_triggers_is_found_out(filled: Store) -> None:
+    for role in (Role.VIEWER, Role.ANNOTATOR, Role.LEAD):
+        filled.access.make_token("key", role, "ours")
+    assert filled.access.verify_log() == (3, 0)
+    is_sqlite = "sqlite" in str(filled.database.engine.url)
+    trigger = "access_log_no_update" if is_sqlite else "access_log_append_only ON access_log"
+    with filled.database.writing() as changing:
+        (second,) = changing.execute(text("SELECT id FROM access_log ORDER BY id LIMIT 1 OFFSET 1"))
+        changing.execute(text(f"DROP TRIGGER {trigger}"))
+        changing.execute(
+            text("UPDATE access_log SET about = 'x' WHERE id = :id"), {"id": second.id}
+        )
+    assert filled.access.verify_log() == (1, second.id)
+
+
+def test_a_browser_opens_its_invitation_again_and_another_device_by_another_link(
+    filled: Store,
+) -> None:
+    register, soon = filled.access, datetime.now(UTC) + timedelta(hours=1)
+    link = register.make_token("invitation", Role.ANNOTATOR, "ours", label="Nora", expires=soon)
+    browser = "b" * 43
+    assert register.accept(link, browser=browser) == browser
+    assert register.accept(link, browser=browser) == browser  # a double click
+    assert register.accept(link, browser="c" * 43) is None
+    (first,) = register.tokens("invitation")
+    again = register.invite_again(first.id)
+    phone = register.accept(again)
+    assert phone is not None
+    people = [register.bearer(token, "invitation") for token in (browser, phone)]
+    assert [(who.name, who.subject) for who in people if who] == [
+        ("Nora", f"invitation:{first.id}")
+    ] * 2
+    register.revoke_token("invitation", first.id)  # everywhere
+    assert [register.bearer(token, "invitation") for token in (browser, phone)] == [None, None]
+    with pytest.raises(UsageError, match="was revoked"):
+        register.invite_again(first.id)
+
+
+def test_the_owners_link_leads_all_and_an_older_one_opens_nothing(filled: Store) -> None:
+    end = datetime.now(UTC) + timedelta(days=1)
+    old, new = (filled.access.owners_link(end) for _ in range(2))
+    assert filled.access.accept(old) is None
+    cookie = filled.access.accept(new)
+    assert cookie is not None
+    owner = filled.access.bearer(cookie, "invitation")
+    assert owner is not None
+    assert owner.may(Permission.ADMINISTER)
+    later = filled.access.accept(filled.access.owners_link(end))  # the next start of the server
+    same = filled.access.bearer(str(later), "invitation")
+    assert same is not None
+    assert same.subject == owner.subject
+    assert filled.access.bearer(cookie, "invitation") == owner
+
+
+@pytest.mark.parametrize("name", ["\u0391nna", "ANNA", "Ａｎｎａ", "\u0430nna", "An\u200bna"])
+def test_nobody_gets_a_name_that_looks_like_another_persons(filled: Store, name: str) -> None:
+    assert filled.access.sign_in("oidc:1", "Anna").name == "Anna"
+    assert filled.access.sign_in("oidc:2", name).name.endswith(" (2)")
 
 
 def test_a_role_goes_with_its_dataset_for_good_and_no_other_one_inherits_it(

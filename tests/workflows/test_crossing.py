@@ -457,7 +457,7 @@ def test_an_invitation_is_a_link_for_a_person_and_never_for_a_lead(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     end = datetime.now(UTC) + timedelta(days=7)
-    with pytest.raises(UsageError, match="invitations need a login"):
+    with pytest.raises(UsageError, match="spanlab serve --invite"):
         access.invite(store, "ours", Role.ANNOTATOR, end)
     for variable, value in (_LOGIN | {"SPANLAB_URL": ""}).items():
         monkeypatch.setenv(variable, value)

@@ -10,7 +10,15 @@ from spanlab.schema import AccessToken, Permission, Role
 from spanlab.ui.common import actor, datasets_with, kept, plain, store, title
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.ui.results.tables import show_grid
-from spanlab.workflows.access import in_days, invite, log_table, role_table, state_of, token_table
+from spanlab.workflows.access import (
+    in_days,
+    invite,
+    invite_again,
+    log_table,
+    role_table,
+    state_of,
+    token_table,
+)
 
 _ALL = "All datasets"
 _MADE = "spanlab.access.made"  # what opens a door, to be shown once
@@ -132,11 +140,26 @@ def _draw_tokens(kind: Kind, heading: str) -> None:
     lines = {_line(token): token for token in tokens if not token.revoked}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         line = st.selectbox(
-            "Revoke", list(lines), index=None, placeholder=f"One of the {kind}s", **kept(kind)
+            "Revoke, or renew" if kind == "invitation" else "Revoke",
+            list(lines),
+            index=None,
+            placeholder=f"One of the {kind}s",
+            **kept(kind),
         )
         if st.button("Revoke", key=f"revoke-{kind}", disabled=line is None) and line in lines:
             store().access.revoke_token(kind, lines[line].id)
             tell_after_rerun(f"Revoked: {plain(line)}.")
+            st.rerun()
+        if (
+            kind == "invitation"
+            and st.button(
+                "Another link",
+                disabled=line is None,
+                help="For the same person, in another browser: what they did stays theirs.",
+            )
+            and line in lines
+        ):
+            st.session_state[_MADE] = invite_again(store(), lines[line].id)
             st.rerun()
 
 

@@ -9,6 +9,7 @@ from spanlab.ui.common import choose_dataset, datasets_for, page_link, plain, st
 from spanlab.ui.comparisons import campaign_of
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.ui.results.tables import csv_button, show_table
+from spanlab.workflows.access import has_login, in_days, invite_all
 from spanlab.workflows.analysis.people import CampaignOverview, oversee, remind_table
 from spanlab.workflows.campaigns import describe_leaving, let_in
 
@@ -21,11 +22,62 @@ def page() -> None:
     if not summaries:
         return
     summary = choose_dataset(summaries)
+    with st.expander("Invite people", icon=":material/person_add:"), errors_shown():
+        _invite(summary.name)
     report = campaign_of(summary, store())
     if report is None:
         return
     with errors_shown():
         _draw(oversee(store(), summary.name, report=report))
+
+
+_MADE = "campaign.invited"  # the text with the links that were made last, by dataset
+
+
+def _invite(dataset: str) -> None:
+    """Make a link for each of several people, with a text to send them."""
+    if not has_login():
+        st.markdown(
+            "Anybody who reaches this app is its owner now. Start it with `spanlab serve --invite` "
+            "to have people come by invitations; a provider of logins is not needed."
+        )
+        return
+    with st.form("campaign-invite", border=False):
+        names = st.text_area("Names, one a line", placeholder="Anna\nBen", max_chars=20_000)
+        left, middle, right = st.columns(3)
+        days = left.number_input("Days", 1, 3650, 14, help="After so many the links open nothing.")
+        code = middle.text_input(
+            "Completion code", max_chars=100, help="Shown to who has done enough of their items."
+        )
+        share = right.slider(
+            "Code from so many per cent done",
+            0,
+            100,
+            round(100 * store().settings(dataset).code_share),
+            help="The rest may be skipped. It counts for everybody in this dataset.",
+        )
+        if st.form_submit_button("Make links", type="primary"):
+            people = list(dict.fromkeys(filter(None, map(str.strip, names.splitlines()))))
+            if not people:
+                st.error("Type the name of somebody to invite.")
+            elif len(people) > _MOST:
+                st.error(f"{len(people)} names: make at most {_MOST} links at once.")
+            else:
+                end = in_days(int(days))
+                store().change_settings(
+                    dataset, lambda now: now.model_copy(update={"code_share": share / 100})
+                )
+                st.session_state[_MADE] = {dataset: invite_all(store(), dataset, people, end, code)}
+    made = st.session_state.get(_MADE, {}).get(dataset)
+    if made:
+        st.success("Send each person their text. Closed, it is not shown again.")
+        st.code(made, language=None)
+        if st.button("Close", icon=":material/close:"):
+            del st.session_state[_MADE]
+            st.rerun()
+
+
+_MOST = 200  # links made at once
 
 
 def _draw(overview: CampaignOverview) -> None:

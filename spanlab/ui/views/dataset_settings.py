@@ -76,7 +76,7 @@ def ask_settings(summary: DatasetSummary) -> bool:
         people_now = summary.names_of(AnnotatorKind.PERSON)
         assigned = st.multiselect(
             "Assigned to",
-            list(dict.fromkeys((*people_now, *settings.assigned_to))),
+            list(dict.fromkeys((*people_now, *_invited(summary.name), *settings.assigned_to))),
             settings.assigned_to,
             accept_new_options=True,
             placeholder="Whoever comes first",
@@ -141,6 +141,12 @@ def ask_settings(summary: DatasetSummary) -> bool:
         store().change_settings(summary.name, change)
         return True
     return False
+
+
+def _invited(dataset: str) -> list[str]:
+    """Return the names of the people who were invited to a dataset."""
+    tokens = store().access.tokens("invitation")
+    return [token.label for token in tokens if token.dataset == dataset and token.label]
 
 
 def _ask_known(summary: DatasetSummary) -> KnownAnswers | None:

@@ -30,6 +30,7 @@ from spanlab.workflows import review
 from spanlab.workflows.campaigns import EntranceState, begin_test, entrance_of, test_in_words
 from spanlab.workflows.measuring.sample import MeasuredItems
 
+_NEXT = ("Campaign", "Compare", "Export")  # pages for who has decided all items
 _ITEM = "item"  # query parameter: the URL leads back to the same item
 _PAGE = "review"
 
@@ -186,8 +187,11 @@ def answer_editor(
     st.session_state[_item_key(page_name)] = answer.open
     if live is not None:
         live.note(sent.decided)
+    progress = answer.json.get("progress")
+    if isinstance(progress, dict):  # what comes after the last item: pages that the visitor has
+        progress["next"] = [page for page in _NEXT if common.has_page(page.lower())]
     span_editor.mount_wire(answer.json)
-    show_completion(store, answer.json.get("progress"))
+    show_completion(store, place.dataset, progress)
     if live is not None:  # after the answer, which is on its way meanwhile
         live.draw(place.dataset)
 

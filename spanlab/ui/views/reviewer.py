@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import math
 from collections.abc import Mapping
 from urllib.parse import unquote
 
@@ -64,20 +65,32 @@ def seen_summary(summary: DatasetSummary) -> DatasetSummary:
     return summary_of(seen_store(summary), summary.name)
 
 
-def show_completion(store: Store, progress: object) -> None:
-    """Show an invitation's completion code once its person has finished all their items.
+def show_completion(store: Store, dataset: str, progress: object) -> None:
+    """Show an invitation's completion code once its person has done enough of their items.
 
     Args:
         store: the annotation database, with the visitor's rights.
+        dataset: the dataset under review.
         progress: what the editor was told of it now; None for nothing new.
     """
     if isinstance(progress, Mapping):
-        finished = progress["done"] + progress["skipped"]
-        st.session_state[_COMPLETE] = finished >= progress["total"] > 0
-    if st.session_state.get(_COMPLETE):
-        invitation = store.access.own_invitation()
-        if invitation is not None and invitation.code:
-            st.success(f"All done, thank you. Your code: {plain(invitation.code)}")
+        decided = progress["done"] + progress["skipped"]
+        complete = decided >= progress["total"] > 0
+        st.session_state[_COMPLETE] = (progress["done"], progress["total"]) if complete else None
+    if not st.session_state.get(_COMPLETE):
+        return
+    invitation = store.access.own_invitation()
+    if invitation is None or not invitation.code:
+        return
+    done, total = st.session_state[_COMPLETE]
+    needed = math.ceil(store.settings(dataset).code_share * total)
+    if done >= needed:
+        st.success(f"All done, thank you. Your code: {plain(invitation.code)}")
+    else:
+        st.info(
+            f"All decided, thank you: {done} of {total} done, the others skipped. The completion "
+            f"code comes with {needed} done: go back to some that you skipped."
+        )
 
 
 def may_review(summary: DatasetSummary, name: str) -> bool:

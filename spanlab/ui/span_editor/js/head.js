@@ -52,13 +52,14 @@ export class Head {
         this.paintFinished(progress);
     }
 
-    /** When nothing is left to do: where the labels are of use. */
-    paintFinished({ done, skipped, total }) {
+    /** When nothing is left to do: thanks, and where the labels are of use to who may go there. */
+    paintFinished({ done, skipped, total, next = [] }) {
         this.finished.hidden = total === 0 || done + skipped < total;
         if (this.finished.hidden) return;
         const query = new URLSearchParams({ dataset: this.view.editor.navigation.place.dataset });
-        const links = ["Compare", "Export"].map((name) => h("a", { href: `${name.toLowerCase()}?${query}`, target: "_self" }, name));
-        this.finished.replaceChildren("Next: ", links[0], " or ", links[1]);
+        const links = next.map((name) => h("a", { href: `${name.toLowerCase()}?${query}`, target: "_self" }, name));
+        const said = links.length ? "All decided. Next: " : "All of your items are decided. Thank you.";
+        this.finished.replaceChildren(said, ...links.flatMap((link, at) => [at === 0 ? "" : at === links.length - 1 ? " or " : ", ", link]));
     }
 
     saved(outbox) {

@@ -1,0 +1,148 @@
+"""A team without a provider of logins: invited, reviewing, adjudicating, exporting, in browsers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from driving import words_item
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
+from serving import PATIENCE, Server, patient
+
+from spanlab.schema import Annotation, AnnotatorKind, Record, Span
+from spanlab.storage import Store
+from spanlab.workflows.campaigns import change_known
+
+pytestmark = pytest.mark.browser
+
+ITEMS, KNOWN = 3, 3
+WIDE: ViewportSize = {"width": 1440, "height": 900}
+
+
+def _known(name: str) -> Record:
+    record = words_item(name, 3)
+    right = Span.of(record.item.answer, 0, len("word0"))
+    gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=(right,))
+    return record.model_copy(update={"annotations": (*record.annotations, gold)})
+
+
+@pytest.fixture
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("home"), variables={"SPANLAB_INVITE": "yes"})
+    with Store.open(server.settings) as store:
+        store.import_records("ours", [words_item(f"i{number}", 3) for number in range(ITEMS)])
+        store.import_records("ours", [_known(f"k{number}") for number in range(KNOWN)])
+        change_known(store, "ours", {"share": 0.3})
+        store.change_settings("ours", lambda now: now.model_copy(update={"overlap": 2}))
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+def _seat(context: BrowserContext) -> Page:
+    return patient(context.new_page())
+
+
+def _owners_link(server: Server) -> str:
+    (link,) = re.findall(r"open this link once: (\S+)", server.log.read_text())
+    return str(link)
+
+
+def _accept(page: Page, link: str, *, clicks: int = 1) -> None:
+    page.goto(link)
+    page.get_by_role("button", name="Go on").click(click_count=clicks)
+    page.get_by_text("Help").first.wait_for()
+
+
+def _page(server: Server, name: str) -> str:
+    return server.url(dataset="ours").replace("/?", f"/{name}?")
+
+
+def _invite(lead: Page, server: Server) -> dict[str, str]:
+    """Make a link for each of two people on the page Campaign, and return them by name."""
+    lead.goto(_page(server, "campaign"))
+    lead.get_by_text("Invite people").click()
+    lead.get_by_role("textbox", name="Names, one a line").fill("Nora\nBen")
+    lead.get_by_role("textbox", name="Completion code").fill("DONE-42")
+    lead.get_by_role("button", name="Make links").click()
+    made = lead.locator("[data-testid='stCode']").first
+    expect(made).to_contain_text("/invitation?to=", timeout=PATIENCE)
+    found = re.findall(r"(\w+): you are invited[^/]*(http://\S+)", made.inner_text())
+    assert [name for name, _ in found] == ["Nora", "Ben"]
+    return dict(found)
+
+
+def _review_all(page: Page, server: Server, key: str = "a") -> None:
+    page.goto(server.url(dataset="ours"))
+    end = "All of your items are decided"
+    while True:
+        page.wait_for_selector('.sl[data-item]:not([data-item=""]) .sl-p', state="attached")
+        if page.locator(".sl-finished").get_by_text(end).is_visible():
+            return
+        page.focus(".sl-answer")
+        before = page.evaluate("spanlab.editor.navigation.at")
+        page.keyboard.press(key)
+        page.keyboard.press("Enter")
+        page.wait_for_function("() => spanlab.outbox.writes.length === 0")
+        page.wait_for_function(
+            """([before, end]) => spanlab.editor.navigation.at !== before
+                || document.querySelector(".sl-finished").innerText.includes(end)""",
+            arg=[before, end],
+        )
+
+
+def test_a_team_is_invited_reviews_adjudicates_and_exports(
+    server: Server, browser: Browser
+) -> None:
+    with (
+        browser.new_context(viewport=WIDE) as first,
+        browser.new_context(viewport=WIDE) as second,
+        browser.new_context(viewport=WIDE) as third,
+        browser.new_context(viewport=WIDE) as fourth,
+    ):
+        lead, nora, ben, phone = map(_seat, (first, second, third, fourth))
+        phone.goto(server.url())
+        phone.get_by_text("People come here by invitation").wait_for()
+        _accept(lead, _owners_link(server))
+        links = _invite(lead, server)
+
+        _accept(nora, links["Nora"], clicks=2)  # a double click locks nobody out
+        nora.goto(links["Nora"])  # and the link leads on in the browser that has opened it
+        nora.get_by_text("Help").first.wait_for()
+        phone.goto(links["Nora"])
+        phone.get_by_text("This link opens nothing").wait_for()
+        _review_all(nora, server)
+        nora.get_by_text("Your code: DONE-42").wait_for()
+        for name in ("Compare", "Export", "Campaign"):  # no way leads where she may not go
+            assert nora.get_by_role("link", name=name, exact=True).count() == 0
+
+        _accept(ben, links["Ben"])
+        _review_all(ben, server, key="x")
+        ben.goto(server.url().replace("/?", "/log-out"))
+        with ben.expect_popup() as leaving:
+            ben.get_by_role("link", name="Leave").click()
+        leaving.value.get_by_role("button", name="Leave").click()
+        ben.goto(server.url())
+        ben.get_by_text("People come here by invitation").wait_for()
+
+        with Store.open(server.settings) as store:
+            (of_nora,) = (t for t in store.access.tokens("invitation") if t.label == "Nora")
+            again = store.access.invite_again(of_nora.id)
+        _accept(phone, f"http://127.0.0.1:{server.port}/invitation?to={again}")
+        phone.get_by_text("Nora", exact=True).first.wait_for()  # the same person
+
+        lead.goto(_page(server, "adjudicate"))
+        lead.get_by_role("button", name=re.compile("Take what all agree on")).wait_for()
+        lead.goto(_page(server, "compare"))
+        lead.get_by_text("You see what everybody marked").wait_for()
+        lead.goto(_page(server, "export"))
+        lead.get_by_role("button", name="Create file").click()
+        with lead.expect_download(timeout=PATIENCE) as downloaded:
+            lead.get_by_role("button", name=re.compile("Download")).first.click()
+        lines = downloaded.value.path().read_text("utf-8").splitlines()
+        assert len(lines) == ITEMS + KNOWN
+        assert sum('"Nora"' in line for line in lines) >= ITEMS
+        assert sum('"Ben"' in line for line in lines) >= ITEMS
