@@ -41,7 +41,7 @@ from spanlab.cli.app import app
 from spanlab.datasets import read
 from spanlab.detectors import entries
 from spanlab.errors import UsageError
-from spanlab.testing import ModelRequest, ModelServer, ScriptedReply
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say
 from spanlab.workflows.bench.plan import read_plan
 from spanlab.workflows.guide import FOLDER, INDEX, guide_page, guide_pages, search_guide
 
@@ -214,6 +214,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "pages/oslo.txt": "Oslo is the capital of Norway.",
         "guidelines.md": "# Guidelines\n\nMark what no passage says.",
         "questions.json": blocks("campaigns", "text")[0],
+        "contract.toml": blocks("detector-span-model", "toml")[0],
         "memory.jsonl": "".join(
             f'{{"text": "It has {n} steps.", "entities": ["Eiffel Tower"], "at": {time.time()}}}\n'
             for n in range(14)
@@ -261,6 +262,8 @@ def run_all(
     def answer(ask: ModelRequest) -> ScriptedReply:
         if ask.path.startswith("/v1/search"):
             return found
+        if ask.body.get("model") == "my-span-model":
+            return say('{"errors": []}')
         is_mermaids = "[[ ## known ## ]]" in ask.text or "`[[ ## decomposition ## ]]`" in ask.text
         return (agent(ask) if is_mermaids else None) or says(ask)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dspy
@@ -91,6 +92,27 @@ class LanguageModel(dspy.LM):
         if body is None:
             return await super().acall(prompt, messages=messages, **kwargs)
         return [(await self._client.answer(body)).text]
+
+    async def chat(self, messages: Sequence[Mapping[str, str]], **fields: JsonValue) -> str:
+        """Return the text that answers messages, which are sent as they are, past dspy's prompts.
+
+        Args:
+            messages: roles and contents.
+            **fields: further ones of OpenAI's protocol, such as ``response_format``.
+
+        Raises:
+            ModelError, BudgetError: see ``EndpointClient.complete``.
+        """
+        begin_call(self.kwargs.get("rollout_id"))
+        limits = dict.fromkeys(("max_tokens", "max_completion_tokens"), self._client.limit_name)
+        options = {
+            limits.get(name, name): value
+            for name, value in self.kwargs.items()
+            if value is not None and name != "rollout_id"
+        }
+        body = {"model": self.model, "messages": list(messages), **options, **fields}
+        response = await self._client.answer(json.dumps(body, ensure_ascii=False).encode())
+        return response.text or ""
 
     def _plain_body(self, messages: Any, **options: Any) -> bytes | None:
         """Return the body of a call as dspy writes it, byte by byte: it is a part of cache keys.

@@ -48,6 +48,6 @@ def test_asking_for_the_offline_detector_does_not_load_spacy() -> None:
 
 def test_what_builds_a_detector_is_there_where_its_entry_says() -> None:
     places = [entry.create for entry in entries() if isinstance(entry.create, str)]
-    assert len(places) == 14
+    assert len(places) == 15
     for place in places:
         assert callable(resolve_name(place))

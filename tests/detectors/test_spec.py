@@ -108,6 +108,7 @@ def test_every_detector_is_listed_with_what_it_needs() -> None:
         "mermaid",
         "papelo",
         "safe",
+        "span-model",
         "ucsc-extract",
         "ucsc-kg",
         "ucsc-revise",
