@@ -277,9 +277,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
                 yield stream
             return
         _remove_left_over(target)
-        temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
-        with temporary.open("xb") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX)  # as long as this process lives, it is in use
+        with _open_temporary(target) as stream:
+            temporary = Path(stream.name)
             try:
                 with _open_packed(stream, target) as writer:
                     yield writer
@@ -292,6 +291,21 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
                 temporary.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", file=path) from error
+
+
+def _open_temporary(target: Path) -> BinaryIO:
+    """Open a temporary file beside ``target`` that is in use as long as this process lives.
+
+    Another writer may take it for left over, and remove it, before it is locked: then there is
+    another one.
+    """
+    while True:
+        path = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+        stream = path.open("xb")
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        if path.exists():
+            return stream
+        stream.close()
 
 
 def _remove_left_over(target: Path) -> None:

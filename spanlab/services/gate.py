@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import secrets
 import time
-from collections import deque
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import uvicorn
 from pydantic_core import from_json
@@ -29,9 +29,6 @@ LARGEST: Final = 4 * 2**20  # bytes of a request
 _REASON: Final = 300  # characters
 _SHORTEST: Final = 16  # characters of a key
 _SLOWEST: Final = 50_000  # bytes of a body that give its sender another second
-_FIRST: Final = 0.1  # seconds until a wrong key is refused; twice as many for each one before it
-_LONGEST: Final = 5.0  # seconds at most
-_MEMORY: Final = 60.0  # seconds that a wrong key is remembered
 _BEARER: Final = b"Bearer "
 ACTOR: Final = "spanlab.actor"  # in the scope of a request that has passed: who asks
 
@@ -58,9 +55,10 @@ def check_key(key: str, host: str | None = None, *, has_other_keys: bool = False
 
 
 class Gate:
-    """Lets requests with a valid key through, and refuses wrong keys more slowly each time.
+    """Lets requests with a valid key through, and refuses others at once.
 
-    A request with a valid key never waits, whatever others try.
+    Nobody waits here: keys are random and long, so that slowness would protect nothing, and callers
+    who are kept waiting hold connections that those with the right key need.
 
     Args:
         app: the ASGI application behind the gate.
@@ -81,18 +79,19 @@ class Gate:
     ) -> None:
         self._app, self._key = app, _BEARER + key.encode() if key else None
         self._open, self._patience, self._bearer = open_paths, patience, bearer
-        self._wrong: deque[float] = deque(maxlen=16)  # when the last wrong keys came
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or have it answered."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
+        elif {b"content-length", b"transfer-encoding"} <= dict(scope["headers"]).keys():
+            # A proxy in front may go by the other one, and take the rest for another request.
+            await refuse(send, 400, "the request has both Content-Length and Transfer-Encoding")
         elif scope["path"] in self._open:
             await self._pass_on(scope, receive, send)
         elif (actor := await self._actor_of(dict(scope["headers"]))) is not None:
             await self._pass_on({**scope, ACTOR: actor}, receive, send)
         else:
-            await asyncio.sleep(self._delay())
             words = "the header Authorization has no key that is known: Bearer KEY"
             await refuse(send, 401, words, (b"www-authenticate", b"Bearer"))
 
@@ -109,13 +108,6 @@ class Gate:
             return await run_in_threadpool(self._bearer, token)
         except StoreError:  # the database is away: nobody is known
             return None
-
-    def _delay(self) -> float:
-        now = time.monotonic()
-        while self._wrong and self._wrong[0] < now - _MEMORY:
-            self._wrong.popleft()
-        self._wrong.append(now)
-        return min(_LONGEST, _FIRST * 2.0 ** (len(self._wrong) - 1))
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on to the application; refuse it if its body does not come in time."""
@@ -240,10 +232,16 @@ def serve(app: ASGIApp, host: str, port: int) -> None:
 
 
 class HeadLimit(H11Protocol):
-    """A connection that is closed if the head of a request has not come after ten seconds."""
+    """A connection that is closed if the head of a request has not come after ten seconds.
+
+    Where a quarter of all files that the process may open are connections that wait for a head,
+    the one that has waited longest is closed for each new one: nobody keeps others out by silence.
+    """
 
     patience = PATIENCE
+    most_waiting = max(16, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
     _timer: asyncio.TimerHandle | None = None
+    _waiting: ClassVar[dict[HeadLimit, None]] = {}  # the longest first
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a head; uvicorn narrows the type of the transport in the same way."""
@@ -275,8 +273,14 @@ class HeadLimit(H11Protocol):
     def _wait(self) -> None:
         self._stop()
         self._timer = self.loop.call_later(self.patience, self.transport.close)
+        self._waiting[self] = None
+        if len(self._waiting) > self.most_waiting:
+            longest = next(iter(self._waiting))
+            longest._stop()
+            longest.transport.abort()
 
     def _stop(self) -> None:
+        self._waiting.pop(self, None)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from base64 import b64encode
 from collections import deque
@@ -190,7 +191,7 @@ def _add_errors(app: FastAPI) -> None:
             (ModelError, 502),
         )
         status = next((code for kind, code in kinds if isinstance(error, kind)), 500)
-        return JSONResponse({"error": redact(str(error))}, status)
+        return JSONResponse({"error": _without_paths(redact(str(error)))}, status)
 
     @app.exception_handler(RequestValidationError)
     async def _wrong(_request: Any, error: RequestValidationError) -> JSONResponse:
@@ -207,6 +208,14 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def _broken(_request: Any, _error: Exception) -> JSONResponse:
         return JSONResponse({"error": "an error of the server's own; its log says more"}, 500)
+
+
+_PATH = re.compile(r"(?<![\w.:/])/(?!v\d)(?:[^\s/'\"“”:,;]+/)+[^\s'\"“”:,;]*")  # not of a URL
+
+
+def _without_paths(words: str) -> str:
+    """Return an error's words with the names of the server's files alone, not their places."""
+    return _PATH.sub(lambda path: path[0].rstrip("/").rpartition("/")[2], words)
 
 
 def _add_jobs(app: FastAPI, jobs: ApiJobs) -> None:

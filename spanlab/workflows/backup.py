@@ -7,12 +7,13 @@ are in none of these: they are read from the environment when they are needed.
 
 from __future__ import annotations
 
+import fcntl
 import re
 import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import file_digest
 from importlib.metadata import version
@@ -155,8 +156,25 @@ def _place(settings: Settings, name: str) -> Path:
 @contextmanager
 def _unpack(file: Path, beside: Path) -> Iterator[tuple[Path, BackupManifest]]:
     """Unpack a backup into a folder that goes when the block ends, and compare it by hash."""
-    with tempfile.TemporaryDirectory(dir=beside, prefix=".restore-") as work:
+    sweep_restores(beside)
+    with (
+        tempfile.TemporaryDirectory(dir=beside, prefix=_WORK) as work,
+        Path(work, _IN_USE).open("xb") as in_use,
+    ):
+        fcntl.flock(in_use, fcntl.LOCK_EX)  # as long as this process lives
         yield Path(work), _check_members(file, Path(work))
+
+
+_WORK: Final = ".restore-"  # how the folders begin that backups are unpacked in
+_IN_USE: Final = "in-use"
+
+
+def sweep_restores(home: Path) -> None:
+    """Remove what restores left in ``home`` that were killed, copies of whole databases."""
+    for folder in home.glob(f"{_WORK}*"):
+        with suppress(OSError), Path(folder, _IN_USE).open("rb") as in_use:
+            fcntl.flock(in_use, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder)
 
 
 def _check_members(file: Path, folder: Path) -> BackupManifest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import io
 import json
@@ -11,6 +12,7 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -287,3 +289,23 @@ def test_what_a_killed_writer_left_is_gone_after_the_next_write(tmp_path: Path) 
         first.write(LINE)
     assert list(tmp_path.iterdir()) == [target]
     assert target.read_bytes() == LINE
+
+
+def test_a_file_that_another_writer_took_for_left_over_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between its making and its lock another writer may remove it."""
+    lock, removed = fcntl.flock, list[Path]()
+
+    def late(stream: BinaryIO, operation: int) -> None:
+        if not removed:
+            removed.append(Path(stream.name))
+            removed[0].unlink()
+        lock(stream, operation)
+
+    monkeypatch.setattr("spanlab.datasets.files.fcntl.flock", late)
+    with replacing(tmp_path / "out.jsonl") as stream:
+        stream.write(b"whole")
+    assert (tmp_path / "out.jsonl").read_bytes() == b"whole"
+    assert removed
+    assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]

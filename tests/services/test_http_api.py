@@ -9,9 +9,10 @@ import re
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ from spanlab.retrievers.index import build
 from spanlab.schema import Annotation, Item, MeasurementPlan, Process, Record, Status
 from spanlab.services.api_jobs import ApiJobs
 from spanlab.services.gate import LARGEST, Gate, HeadLimit
-from spanlab.services.http_api import http_api
+from spanlab.services.http_api import _without_paths, http_api
 from spanlab.services.offers import ScoreReply, ScoreRequest, ServiceOffers
 from spanlab.services.traces import TraceInbox
 from spanlab.settings import Settings
@@ -461,22 +462,40 @@ def test_a_request_that_is_begun_and_never_finished_ends(
     assert bool(received) is bool(status)
 
 
-def test_wrong_keys_are_answered_ever_more_slowly_and_the_right_one_at_once(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
+def test_the_right_key_is_answered_at_once_whoever_is_silent_or_has_a_wrong_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waited: list[float] = []
+    monkeypatch.setattr(HeadLimit, "most_waiting", 20)
+    offers = ServiceOffers(DetectorSelection(detectors=("offline",)))
+    inner = http_api(offers, ApiJobs(store, offers), KEY)
+    with ExitStack() as open_ones, listening(Gate(inner, KEY)) as port:
+        silent = [
+            open_ones.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+            for _ in range(60)
+        ]
+        for connection in silent[::2]:
+            connection.sendall(b"GET /v1/detectors HTTP/1.1\r\nHost: x\r\n")  # and no more
 
-    async def sleep(seconds: float) -> None:
-        waited.append(seconds)
+        def ask(key: str) -> tuple[bytes, float]:
+            began = time.monotonic()
+            with socket.create_connection(("127.0.0.1", port), timeout=60) as caller:
+                head = f"GET /v1/detectors HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n"
+                caller.sendall(f"{head}Connection: close\r\n\r\n".encode())
+                received = b"".join(iter(lambda: caller.recv(4096), b""))
+            return received[:12], time.monotonic() - began
 
-    monkeypatch.setattr("spanlab.services.gate.asyncio.sleep", sleep)
-    for _ in range(20):
-        wrong = client.get("/v1/detectors", headers={"Authorization": "Bearer wrong"})
-        assert (wrong.status_code, list(wrong.json())) == (401, ["error"])
-    assert waited[0] < waited[1] < waited[2] < waited[-1] == max(waited) <= 5
-    before = len(waited)
-    assert client.get("/v1/detectors").status_code == 200  # not counted with the wrong ones
-    assert len(waited) == before
+        for _ in range(30):
+            assert ask("wrong")[0] == b"HTTP/1.1 401"
+        status, seconds = ask(KEY)
+    assert status == b"HTTP/1.1 200"
+    assert seconds < 5
+
+
+def test_a_request_with_two_lengths_is_refused(client: TestClient) -> None:
+    headers = {"Content-Length": "2", "Transfer-Encoding": "chunked"}
+    refused = client.get("/v1/detectors", headers=headers)
+    assert refused.status_code == 400
+    assert "both Content-Length and Transfer-Encoding" in refused.json()["error"]
 
 
 def test_scores_are_computed_beside_other_requests(
@@ -612,3 +631,18 @@ def test_health_needs_no_key_and_every_answer_and_log_line_has_its_request_s_id(
     assert lines[2]["request_id"] == refused.headers["X-Request-ID"]
     assert (lines[2]["path"], lines[2]["status"]) == ("/v1/detectors", 401)
     assert {line["request_id"] for line in lines if "not ready" in line["message"]} == {"probe-7"}
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("/srv/lab/home/spanlab.db: cannot be read", "spanlab.db: cannot be read"),
+        ("‘/srv/lab/x y’ is taken; see https://a.example/b/c", None),
+        ("POST /v1/jobs, not GET", "POST /v1/jobs, not GET"),
+    ],
+)
+def test_errors_name_no_path_of_the_server(said: str, told: str | None) -> None:
+    words = _without_paths(said)
+    assert "/srv/lab" not in words
+    assert told is None or words == told
+    assert ("https://a.example/b/c" in said) == ("https://a.example/b/c" in words)

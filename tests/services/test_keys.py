@@ -92,7 +92,6 @@ def test_a_key_for_a_dataset_sees_no_job_of_another(store: Store) -> None:
 def test_what_is_no_key_any_more_opens_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spanlab.services.gate._LONGEST", 0.0)  # nobody guesses here
     register, soon = store.access, datetime.now(UTC) + timedelta(seconds=1)
     revoked = register.make_token("key", Role.LEAD, None)
     register.revoke_token("key", register.tokens("key")[0].id)

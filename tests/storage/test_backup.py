@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import shutil
+import subprocess
+import sys
 import threading
 import zipfile
 from collections.abc import Callable
@@ -21,7 +24,7 @@ from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.storage.campaigns import Entrance
 from spanlab.storage.memories import MemoryStore
-from spanlab.workflows.backup import back_up, restore
+from spanlab.workflows.backup import back_up, restore, sweep_restores
 
 MakeRecord = Callable[..., Record]
 _STORED = Path(__file__).parent / "stored" / "spanlab-0016.db.gz"
@@ -237,3 +240,21 @@ def test_a_damaged_backup_is_refused_and_nothing_is_stored(
         restore(file, new)
     assert not list(new.home.iterdir())
     assert not (tmp_path / "new.db").exists()
+
+
+def test_what_a_killed_restore_left_is_swept_and_one_under_way_is_not(tmp_path: Path) -> None:
+    killed = (
+        "import fcntl, os, pathlib, signal, sys;"
+        "folder = pathlib.Path(sys.argv[1]); folder.mkdir();"
+        "held = (folder / 'in-use').open('xb'); fcntl.flock(held, fcntl.LOCK_EX);"
+        "(folder / 'database').write_bytes(b'x' * 1000); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    left, used = tmp_path / ".restore-left", tmp_path / ".restore-used"
+    subprocess.run([sys.executable, "-c", killed, str(left)], check=False)
+    assert (left / "database").exists()
+    used.mkdir()
+    with (used / "in-use").open("xb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        sweep_restores(tmp_path)
+    assert not left.exists()
+    assert used.exists()
