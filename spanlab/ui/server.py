@@ -22,7 +22,6 @@ from starlette.websockets import WebSocketClose
 from streamlit import config
 
 from spanlab.redaction import bound_logs
-from spanlab.settings import Settings
 from spanlab.ui.results.dots import DARK, LIGHT
 from spanlab.ui.visitor import GUARDED, return_after_login, routes
 from spanlab.workflows.access import (
@@ -196,7 +195,7 @@ def serve(port: int | None = None, host: str = "127.0.0.1", *, as_json: bool = F
         served_port = config.get_option("server.port")
         if as_json:
             take_over_logs()
-        sweep_restores(Settings.read().home)
+        sweep_restores()
         say(f"spanlab is at http://localhost:{served_port}  (Ctrl+C stops it, all work is kept)")
         if has_login() and not has_provider():
             with open_store() as store:

@@ -169,9 +169,9 @@ _WORK: Final = ".restore-"  # how the folders begin that backups are unpacked in
 _IN_USE: Final = "in-use"
 
 
-def sweep_restores(home: Path) -> None:
-    """Remove what restores left in ``home`` that were killed, copies of whole databases."""
-    for folder in home.glob(f"{_WORK}*"):
+def sweep_restores(home: Path | None = None) -> None:
+    """Remove what killed restores left, copies of whole databases, in ``home`` or the settings'."""
+    for folder in (home or Settings.read().home).glob(f"{_WORK}*"):
         with suppress(OSError), Path(folder, _IN_USE).open("rb") as in_use:
             fcntl.flock(in_use, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(folder)
