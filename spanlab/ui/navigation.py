@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import streamlit as st
@@ -44,26 +45,29 @@ _NAME = (
 
 
 class _Place(NamedTuple):
-    """A page, and what somebody needs to be allowed to do with any dataset to get it."""
+    """A page, its group, and what somebody needs to be allowed to do with any dataset to get it."""
 
     draw: Callable[[], None]
     title: str
     icon: str
     needs: Permission
+    group: str = ""  # in the row itself
 
 
+# In the order of the work. A group is a menu in the row, as eleven pages beside each other are not
+# taken in; what is used all day stands in the row itself.
 _PAGES = (
     _Place(review.page, "Review", "edit_note", Permission.REVIEW),
     _Place(datasets.page, "Datasets", "database", Permission.MANAGE),
     _Place(detect.page, "Detect", "manage_search", Permission.ADMINISTER),
-    _Place(optimise.page, "Optimise", "tune", Permission.ADMINISTER),
-    _Place(jobs.page, "Jobs", "work_history", Permission.ADMINISTER),
-    _Place(compare.page, "Compare", "compare", Permission.READ),
-    _Place(measure.page, "Measure", "straighten", Permission.READ),
-    _Place(campaign.page, "Campaign", "groups", Permission.MANAGE),
-    _Place(adjudicate.page, "Adjudicate", "gavel", Permission.ADJUDICATE),
-    _Place(memory.page, "Memory", "psychology", Permission.ADMINISTER),
+    _Place(compare.page, "Compare", "compare", Permission.READ, "Results"),
+    _Place(measure.page, "Measure", "straighten", Permission.READ, "Results"),
     _Place(export.page, "Export", "download", Permission.EXPORT),
+    _Place(campaign.page, "Campaign", "groups", Permission.MANAGE, "Team"),
+    _Place(adjudicate.page, "Adjudicate", "gavel", Permission.ADJUDICATE, "Team"),
+    _Place(optimise.page, "Optimise", "tune", Permission.ADMINISTER, "More"),
+    _Place(jobs.page, "Jobs", "work_history", Permission.ADMINISTER, "More"),
+    _Place(memory.page, "Memory", "psychology", Permission.ADMINISTER, "More"),
 )
 _LONGEST = 24  # characters of a name in the navigation
 
@@ -86,7 +90,7 @@ def run() -> None:
     helping = help_pages()
     common.register_pages([*pages, *helping])
     model_setup.watch_connection()
-    groups = {"": pages, "Help": helping}
+    groups = {**_grouped(actor, pages), "Help": helping}
     if actor is not OWNER:
         groups[actor.name[:_LONGEST]] = _own_pages(actor)
     page = st.navigation(groups, position="top")
@@ -107,6 +111,16 @@ def _pages(actor: Actor) -> list[st.Page]:
         )
         for place in mine
     ]
+
+
+def _grouped(actor: Actor, pages: Sequence[st.Page]) -> dict[str, list[st.Page]]:
+    """Return the pages by their groups; a group of one page stands in the row itself."""
+    mine = [place for place in _PAGES if actor.may_somewhere(place.needs)]
+    sizes = Counter(place.group for place in mine)
+    groups: dict[str, list[st.Page]] = {"": []}
+    for place, page in zip(mine, pages, strict=True):
+        groups.setdefault(place.group if sizes[place.group] > 1 else "", []).append(page)
+    return groups
 
 
 def _own_pages(actor: Actor) -> list[st.Page]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from spanlab.schema import Permission
-from spanlab.ui.common import choose_dataset, datasets_for, page_link, plain, store, title
+from spanlab.schema import ADJUDICATED, AnnotatorKind, Permission
+from spanlab.ui.common import choose_dataset, datasets_for, link, page_link, plain, store, title
 from spanlab.ui.comparisons import campaign_of
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.ui.results.tables import csv_button, show_table
@@ -92,7 +92,20 @@ def _draw(overview: CampaignOverview) -> None:
         return
     for table in further_tables:
         show_table(table)
-    page_link("compare", "More of what people marked, on Compare", icon=":material/compare:")
+    _lead_on(overview)
+
+
+def _lead_on(overview: CampaignOverview) -> None:
+    """Lead to what comes after reviewing, in the order in which it is done."""
+    dataset, gold = overview.summary.name, overview.summary.names_of(AnnotatorKind.GOLD)
+    several = sum(person.done > 0 for person in overview.people) > 1
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        link("compare", "See what people marked", icon=":material/compare:", dataset=dataset)
+        if several:
+            decide = "Go on deciding" if ADJUDICATED in gold else "Decide what they disagree on"
+            link("adjudicate", decide, icon=":material/gavel:", dataset=dataset)
+        link("measure", "Measure the rate", icon=":material/straighten:", dataset=dataset)
+        link("export", "Export all labels", icon=":material/download:", dataset=dataset)
 
 
 def _draw_figures(overview: CampaignOverview) -> None:
