@@ -65,9 +65,9 @@ _PAGES = (
     _Place(export.page, "Export", "download", Permission.EXPORT),
     _Place(campaign.page, "Campaign", "groups", Permission.MANAGE, "Team"),
     _Place(adjudicate.page, "Adjudicate", "gavel", Permission.ADJUDICATE, "Team"),
-    _Place(optimise.page, "Optimise", "tune", Permission.ADMINISTER, "More"),
-    _Place(jobs.page, "Jobs", "work_history", Permission.ADMINISTER, "More"),
-    _Place(memory.page, "Memory", "psychology", Permission.ADMINISTER, "More"),
+    _Place(optimise.page, "Optimise", "tune", Permission.ADMINISTER, "Tools"),
+    _Place(jobs.page, "Jobs", "work_history", Permission.ADMINISTER, "Tools"),
+    _Place(memory.page, "Memory", "psychology", Permission.ADMINISTER, "Tools"),
 )
 _LONGEST = 24  # characters of a name in the navigation
 

@@ -82,7 +82,7 @@ def test_no_page_has_a_serious_fault(browser: Browser, server: Server, store: St
         found["keys of review"] = complaints(page)
         row = page.get_by_test_id("stTopNavLink").all_inner_texts()
         assert [name.split("\n")[-1] for name in row] == ["Review", "Datasets", "Detect", "Export"]
-        for group in ("Results", "Team", "More", "Help"):
+        for group in ("Results", "Team", "Tools", "Help"):
             expect(page.get_by_test_id("stTopNav").get_by_text(group, exact=True)).to_be_visible()
         for path in (*PAGES, *HELP):
             _open(page, server, path, name)

@@ -72,7 +72,7 @@ def test_a_better_prompt_is_found_watched_measured_and_used(
     page.get_by_role("link", name="All jobs").click()
     expect(page.get_by_role("button", name="Details").first).to_be_visible()
     expect(page.get_by_text("ucsc-extract for iou").first).to_be_visible()
-    page.get_by_test_id("stTopNav").get_by_text("More", exact=True).click()
+    page.get_by_test_id("stTopNav").get_by_text("Tools", exact=True).click()
     page.get_by_role("menuitem", name="Optimise").click()
     expect(page.get_by_text("Best prompt so far")).to_be_visible()
     expect(page.locator("[data-testid=stVegaLiteChart]").first).to_be_visible()
