@@ -23,7 +23,7 @@ from streamlit import config
 
 from spanlab.redaction import bound_logs
 from spanlab.ui.results.dots import DARK, LIGHT
-from spanlab.ui.visitor import GUARDED, return_after_login, routes
+from spanlab.ui.visitor import GUARDED, FileGuard, return_after_login, routes
 from spanlab.workflows.access import (
     has_login,
     has_provider,
@@ -144,7 +144,9 @@ def guards() -> list[Middleware]:
     bound_logs()
     guard = Middleware(RequestGuard, hosts=allowed_hosts(), has_login=has_login())
     back = [Middleware(BaseHTTPMiddleware, dispatch=return_after_login)] if has_provider() else []
-    return [Middleware(RequestLog), Middleware(SafeHeaders), Middleware(HealthPaths), guard, *back]
+    files = [Middleware(FileGuard, open_store=cache(open_store))] if has_login() else []
+    first = [Middleware(RequestLog), Middleware(SafeHeaders), Middleware(HealthPaths)]
+    return [*first, guard, *files, *back]
 
 
 def login_options() -> dict[str, Any]:

@@ -5,17 +5,24 @@ Without a login it is the owner, as on one's own machine.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from secrets import token_urlsafe
+from typing import Any
 from urllib.parse import quote, unquote
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
 from starlette.middleware.base import RequestResponseEndpoint
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.web.server.starlette.starlette_websocket import (
+    _get_signed_cookie_with_chunks as signed_cookie,
+)
 
 from spanlab.schema import NOBODY, OWNER, Actor, Permission
 from spanlab.storage.store import Store
@@ -89,6 +96,63 @@ def ask_to_log_in(actor: Actor) -> None:
             )
             st.code(actor.subject, language=None)
             st.button("Log out", icon=":material/logout:", on_click=st.logout)
+
+
+def actor_of_request(store: Store, request: HTTPConnection) -> Actor:
+    """Return who sends a request, by the cookies of the login or of an invitation."""
+    claims: dict[str, Any] = {}
+    if has_provider():
+        # As for `st.user`, which there is in a session alone: signed by the server, in pieces.
+        said = signed_cookie(dict(request.cookies), "_streamlit_user")
+        claims = json.loads(said) if said else {}
+        claims = claims if claims.get("is_logged_in") is True else {}
+    return visitor(store, claims, request.cookies.get(COOKIE))
+
+
+_MEDIA, _UPLOADS = "/media/", "/_stcore/upload_file/"  # of Streamlit's own server
+_PICTURES = (".png", ".webp", ".svg", ".jpg", ".jpeg", ".gif")
+
+
+class FileGuard:
+    """Lets those fetch files that the app has made who may export, and those upload who may import.
+
+    Streamlit gives either to whoever knows an address, also once a role has been taken back.
+
+    Args:
+        app: what answers.
+        open_store: returns the annotation database, as its owner has it.
+    """
+
+    def __init__(self, app: ASGIApp, open_store: Callable[[], Store]) -> None:
+        self._app, self._open_store = app, open_store
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        path = str(scope.get("path", ""))
+        needed = _needed_for(path) if scope["type"] == "http" else None
+        if needed is None:
+            await self._app(scope, receive, send)
+            return
+        actor = await run_in_threadpool(
+            lambda: actor_of_request(self._open_store(), HTTPConnection(scope))
+        )
+        if not actor.may_somewhere(needed):
+            words = f"this needs somebody who may {needed.value}: log in, or ask a lead\n"
+            await PlainTextResponse(words, 403)(scope, receive, send)
+            return
+
+        async def send_unstored(message: Message) -> None:
+            if message["type"] == "http.response.start" and needed is Permission.EXPORT:
+                MutableHeaders(scope=message)["Cache-Control"] = "no-store"
+            await send(message)
+
+        await self._app(scope, receive, send_unstored)
+
+
+def _needed_for(path: str) -> Permission | None:
+    if path.startswith(_MEDIA) and not path.endswith(_PICTURES):  # the guide's are everybody's
+        return Permission.EXPORT
+    return Permission.READ if path.startswith(_UPLOADS) else None
 
 
 async def return_after_login(request: Request, answer: RequestResponseEndpoint) -> Response:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 from driving import words_item
@@ -94,6 +96,19 @@ def _review_all(page: Page, server: Server, key: str = "a") -> None:
         )
 
 
+def _check_files(server: Server, url: str, lead: Page, nora: Page) -> None:
+    """See that made files and uploads are for who may export or import, whoever has a URL."""
+    mine = lead.request.get(url)
+    assert (mine.status, mine.headers["cache-control"]) == (200, "no-store")
+    assert nora.request.get(url).status == 403
+    upload = f"http://127.0.0.1:{server.port}/_stcore/upload_file/x/y"
+    for address, method in ((url, "GET"), (upload, "PUT")):
+        with pytest.raises(HTTPError, match="403"):
+            urlopen(Request(address, method=method), timeout=30)
+    assert "this needs somebody who may" in nora.request.put(upload).text()
+    assert "XSRF" in lead.request.put(upload).text()  # past the guard: Streamlit's own check
+
+
 def test_a_team_is_invited_reviews_adjudicates_and_exports(
     server: Server, browser: Browser
 ) -> None:
@@ -142,6 +157,7 @@ def test_a_team_is_invited_reviews_adjudicates_and_exports(
         lead.get_by_role("button", name="Create file").click()
         with lead.expect_download(timeout=PATIENCE) as downloaded:
             lead.get_by_role("button", name=re.compile("Download")).first.click()
+        _check_files(server, downloaded.value.url, lead, nora)
         lines = downloaded.value.path().read_text("utf-8").splitlines()
         assert len(lines) == ITEMS + KNOWN
         assert sum('"Nora"' in line for line in lines) >= ITEMS

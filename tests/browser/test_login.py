@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from serving import Server, patient
+from serving import PATIENCE, Server, patient
 from signing_in import serving_with_login, sign_in
 
 from spanlab.oplog import ReviewState
@@ -250,3 +250,14 @@ def test_a_link_is_accepted_from_the_apps_own_page_alone(server: Server) -> None
     asked = Request(address, b"to=x", {"Origin": "http://evil.example"}, method="POST")
     with pytest.raises(OSError, match="403"):
         urlopen(asked, timeout=30)
+
+
+def test_a_made_file_is_for_who_may_export_alone(server: Server, enter: Enter) -> None:
+    anna, lea = enter("2"), enter("1")
+    lea.goto(server.url(dataset="ours").replace("/?", "/export?"))
+    lea.get_by_role("button", name="Create file").click()
+    with lea.expect_download(timeout=PATIENCE) as downloaded:
+        lea.get_by_role("button", name=re.compile("Download")).first.click()
+    url = downloaded.value.url
+    assert lea.request.get(url).status == 200
+    assert anna.request.get(url).status == 403
