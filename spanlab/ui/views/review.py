@@ -55,7 +55,7 @@ def page() -> None:
         with st.popover("Queue", icon=":material/tune:", width="content"):
             summary = common.choose_dataset(summaries)
             reviewer = ask_reviewer(summary)
-            measured = choose_measurement(summary)
+            measured = choose_measurement(summary, reviewer)
             query = (choose_queue if measured is None else choose_sample)(
                 summary, reviewer or "nobody"
             )
@@ -76,7 +76,9 @@ def page() -> None:
         query, measured = QueueQuery(reviewer=reviewer, blind=True, known="given"), None
         live = TestLine(summary, reviewer, described)
     elif measured is not None:
-        live = LiveLine(measured, about, described)
+        # Whoever saw the rate so far would know what the next mark makes of it.
+        if review_store(dataset).may(Permission.MANAGE, dataset):
+            live = LiveLine(measured, about, described)
     if live is None:  # else the fragment below writes it
         described.caption(common.plain(about))
     if asked_item is not None and not review.has_item(review_store(dataset), dataset, asked_item):

@@ -98,15 +98,19 @@ def _ask_plan(settings: DatasetSettings, reviewer: str) -> _QueuePlan:
     }
 
 
-def choose_measurement(summary: DatasetSummary) -> MeasuredItems | None:
-    """Ask whether to review the sample of the dataset's measurement; None if not, or for none."""
+def choose_measurement(summary: DatasetSummary, reviewer: str) -> MeasuredItems | None:
+    """Ask whether to review the sample of the dataset's measurement; None if not, or for none.
+
+    It is for those whose word counts by its plan, or for who comes by its link: the queues of
+    others stay as they are.
+    """
     plan = summary.settings.measurement
     if plan is None:
         return None
     key = _kept(f"sample.{summary.name}")
     is_asked_for = st.query_params.pop(common.QUEUE, None) == common.SAMPLE
     if is_asked_for or key["key"] not in st.session_state:
-        st.session_state[key["key"]] = True
+        st.session_state[key["key"]] = is_asked_for or reviewer in plan.reviewers
     is_chosen = st.checkbox(
         "The measurement's sample",
         **key,
