@@ -75,10 +75,9 @@ def page() -> None:
     if test.stage == "test":
         query, measured = QueueQuery(reviewer=reviewer, blind=True, known="given"), None
         live = TestLine(summary, reviewer, described)
-    elif measured is not None:
-        # Whoever saw the rate so far would know what the next mark makes of it.
-        if review_store(dataset).may(Permission.MANAGE, dataset):
-            live = LiveLine(measured, about, described)
+    # Whoever saw the rate so far would know what the next mark makes of it.
+    elif measured is not None and review_store(dataset).may(Permission.MANAGE, dataset):
+        live = LiveLine(measured, about, described)
     if live is None:  # else the fragment below writes it
         described.caption(common.plain(about))
     if asked_item is not None and not review.has_item(review_store(dataset), dataset, asked_item):
