@@ -97,3 +97,16 @@ def test_done_without_undecided_suggestions_says_nothing_of_them(desk: Sit) -> N
     expect(here.page.locator(".sl-notice")).to_be_hidden()
     here.settle()
     assert here.state("a").status is Status.DONE
+
+
+def test_own_marks_settle_the_suggestions_that_they_cover(desk: Sit) -> None:
+    """Whoever marked the words did not judge that nothing is wrong with them."""
+    here = _sit(desk, UndecidedRule.REJECTED)
+    here.drag_over("two, three", exactly=True)
+    here.settle()
+    assert here.texts("a") == ["two, three"]
+    here.press("Enter")
+    here.wait_for("b")
+    _says(here, "Item a: 1 undecided suggestion counted as rejected")
+    here.settle()
+    assert (here.texts("a"), _refused(here)) == (["two, three"], ["one"])

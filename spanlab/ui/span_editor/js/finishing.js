@@ -67,15 +67,19 @@ export class Finishing {
     conclude(status, open, rule, anyway = false) {
         const { editor } = this;
         const { item, view } = editor;
-        const { accepted, rejected } = (RULES[rule] ?? RULES.rejected)(open); // "ask" has nothing to ask here
+        const { accepted, rejected: refused } = (RULES[rule] ?? RULES.rejected)(open); // "ask" has nothing to ask here
+        // Who marked the same words themselves has not judged that nothing is wrong with them.
+        const own = [...item.history.state.spans.values()];
+        const rejected = refused.filter(({ best }) => !own.some((span) => span.start < best.end && best.start < span.end));
         if (status === "done" && !editor.labels.areGiven(accepted)) return;
         if (status === "done" && !anyway && !this.isAnswered(accepted, () => this.conclude(status, open, rule, true))) return;
         const marks = (chosen) => chosen.map((mark) => mark.best);
-        const op = open.length > 0
+        const decides = accepted.length + rejected.length > 0;
+        const op = decides
             ? { kind: "finish", spans: accepted.map(newId), accepted: marks(accepted), rejected: marks(rejected) }
             : { kind: "status", status };
         view.notice.hide();
-        const changes = open.length > 0 || item.history.state.status !== status;
+        const changes = decides || item.history.state.status !== status;
         if (changes && !editor.apply(op)) return;
         view.say(status === "done" ? "Done." : "Skipped.");
         editor.navigation.go(1);
