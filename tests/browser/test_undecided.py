@@ -8,7 +8,7 @@ import pytest
 from driving import Desk, suggested
 from playwright.sync_api import expect
 
-from spanlab.schema import Item, Record, Status, UndecidedRule
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status, UndecidedRule
 
 pytestmark = pytest.mark.browser
 
@@ -110,3 +110,13 @@ def test_own_marks_settle_the_suggestions_that_they_cover(desk: Sit) -> None:
     _says(here, "Item a: 1 undecided suggestion counted as rejected")
     here.settle()
     assert (here.texts("a"), _refused(here)) == (["two, three"], ["one"])
+
+
+def test_a_detector_that_found_nothing_or_failed_is_named(desk: Sit) -> None:
+    item = Item(id="a", lang="en", answer="one, two")
+    quiet = Annotation(annotator="det", kind=AnnotatorKind.DETECTOR)
+    broken = Annotation(
+        annotator="other", kind=AnnotatorKind.DETECTOR, status=Status.FAILED, note="away"
+    )
+    here = desk([Record(item=item, annotations=(quiet, broken))])
+    expect(here.page.locator(".sl-remark")).to_have_text("det: nothing found · other: failed")

@@ -38,8 +38,8 @@ export class Head {
         this.itemName.textContent = `${item.id} · ${item.payload.lang}`;
         this.status.textContent = status === "done" ? doneWords(item.history) : STATUS_WORDS[status];
         this.status.dataset.status = root.dataset.status = status;
-        this.remark.textContent = state.note ? `“${state.note}”` : "";
-        this.remark.title = state.note ?? "";
+        const told = state.note ? `“${state.note}”` : quietWords(item.payload.annotators);
+        this.remark.textContent = this.remark.title = told;
         actions.paint(item.history, editor.likely());
     }
 
@@ -77,6 +77,15 @@ export class Head {
         this.savedText.title = [...new Set(held.map((write) => `${write.dataset}: ${write.item}`))].join("\n");
         this.savedText.dataset.state = held.length || others.length ? "held" : outbox.offline ? "offline" : unsaved ? "saving" : "saved";
     }
+}
+
+/** Which detectors found nothing, or failed: without it an answer without marks says neither. */
+function quietWords(annotators) {
+    const detectors = annotators.filter(({ kind }) => kind === "detector");
+    const names = (chosen) => chosen.map(({ name }) => name).join(", ");
+    const quiet = detectors.filter(({ status, spans, claims }) => status === "done" && spans.length + claims.length === 0);
+    const failed = detectors.filter(({ status }) => status === "failed");
+    return [quiet.length ? `${names(quiet)}: nothing found` : "", failed.length ? `${names(failed)}: failed` : ""].filter(Boolean).join(" · ");
 }
 
 /** That it is done, and what that made of suggestions nobody decided. */
