@@ -107,8 +107,12 @@ def test_what_review_has_to_say_on_the_way_to_another_page_does_not_empty_it(
     here.wait_for("agreed")
     here.settle()
     idle(here.page)
+    if way == "Adjudicate":  # in a menu
+        here.page.get_by_test_id("stTopNav").get_by_text("Team", exact=True).click()
+    link = here.page.get_by_role("menuitem" if way == "Adjudicate" else "link", name=way).first
+    link.wait_for()
     line.hold()
-    here.page.click(f"a:has-text('{way}')")
+    link.click()
     here.page.evaluate("() => spanlab.outbox.send()")  # of Review's editor, which is still there
     here.page.wait_for_timeout(1000)  # for Python to answer that, if it has been sent
     line.release()
