@@ -303,3 +303,44 @@ def test_a_script_pushes_what_people_say(
         spanlab_package.push(records, "anna", to=elsewhere, url=homes.url)
     with pytest.raises(UsageError, match="address"):
         spanlab_package.push(records, "anna", to="phoenix", url="nowhere")
+
+
+OTLP_SPAN = {
+    "trace_id": "0" * 31 + "1",
+    "span_id": "0" * 15 + "1",
+    "name": "answer",
+    "start_time_unix_nano": 1767225600000000000,
+    "end_time_unix_nano": 1767225601000000000,
+    "attributes": [
+        {"key": "openinference.span.kind", "value": {"string_value": "LLM"}},
+        {"key": "input.value", "value": {"string_value": "When was it built?"}},
+        {"key": "output.value", "value": {"string_value": ANSWER}},
+    ],
+}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("form", ["spans", "spans/otlpv1"])
+def test_a_page_of_phoenix_s_rest_api_is_imported_as_traces(
+    run: Run, tmp_path: Path, form: str, indent: int | None
+) -> None:
+    spans = [OTLP_SPAN]
+    if form == "spans":
+        spans = json.loads((PEERS / "phoenix_get_spans.json").read_text("utf-8"))
+    page = tmp_path / "page.json"
+    page.write_text(json.dumps({"data": spans, "next_cursor": None}, indent=indent), "utf-8")
+    done = run("import", page, "--dataset", "mine")
+    assert done.returncode == 0, done.stderr
+    assert run("export", "mine", "-o", "out.jsonl").returncode == 0
+    items = [record.item for record in spanlab_package.load(tmp_path / "out.jsonl")]
+    assert [item.answer for item in items] == (
+        ["It was built in 1989."] * 2 if form == "spans" else [ANSWER]
+    )
+    assert all(item.meta["span_id"] for item in items)
+
+
+def test_a_page_of_something_else_is_no_trace(run: Run, tmp_path: Path) -> None:
+    page = tmp_path / "page.json"
+    page.write_text(json.dumps({"data": [{"answer": "Oslo."}], "next_cursor": "x"}), "utf-8")
+    done = run("import", page, "--dataset", "mine")
+    assert (done.returncode, "fields: answer → answer" in done.stderr) == (0, True), done.stderr

@@ -1,9 +1,10 @@
 """Spans of traces in one form, whichever convention and program they come from.
 
-Read are OTLP's JSON, spans as Python's SDK prints them, Phoenix's spans and its frame, MLflow's
-traces and Langfuse's observations; with attributes or events of OpenInference, OpenLLMetry,
-OpenTelemetry's conventions for generative models (``gen_ai.*``, all their generations), pydantic-ai
-and Vercel's AI SDK. A span is a dict, so that traces wait and travel as JSON:
+Read are OTLP's JSON, spans as Python's SDK prints them, Phoenix's spans, its frame and the pages of
+its REST API, MLflow's traces and Langfuse's observations; with attributes or events of
+OpenInference, OpenLLMetry, OpenTelemetry's conventions for generative models (``gen_ai.*``, all
+their generations), pydantic-ai and Vercel's AI SDK. A span is a dict, so that traces wait and
+travel as JSON:
 
     {"trace", "id", "parent", "name", "start", "end", "failed", "attributes": {dotted name: value}}
 
@@ -31,6 +32,7 @@ from spanlab.errors import InputError
 
 Span = Mapping[str, Any]
 _FAILED: Final = frozenset(("ERROR", "STATUS_CODE_ERROR", "2"))
+_IDS: Final = frozenset(("context", "trace_id", "traceId"))  # where a span says its trace
 _EVENTS: Final = "events"  # the attribute that pydantic-ai has its messages in; ours for all
 
 # What a span is for, by the words that conventions have for it.
@@ -90,6 +92,9 @@ def spans_in(request: Any) -> Iterator[dict[str, Any]]:
     if is_observation(request) or holds_observations(request):
         for span in spans_of(request):
             yield {**span, "start": nanoseconds(span["start"]), "end": nanoseconds(span["end"])}
+    elif is_phoenix_page(request):
+        for span in request["data"]:
+            yield from spans_in(span) if "context" in span else [_of_otlp(span, {})]
     elif isinstance(data := request.get("data"), Mapping) and "spans" in data:
         about = request.get("info", {}).get("trace_metadata", {})
         for span in data["spans"]:
@@ -109,12 +114,27 @@ def spans_in(request: Any) -> Iterator[dict[str, Any]]:
         yield from _otlp(request)
 
 
+def is_phoenix_page(value: Mapping[str, Any]) -> bool:
+    """Say whether a JSON object is a page of spans, as Phoenix's REST API replies.
+
+    Of a large file only the names are known, and its list is empty.
+    """
+    spans = value.get("data")
+    if "next_cursor" not in value or not isinstance(spans, list):
+        return False
+    return not spans or (isinstance(spans[0], dict) and not _IDS.isdisjoint(spans[0]))
+
+
 def _otlp(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for resource in request.get("resourceSpans") or request.get("resource_spans") or ():
         about = _attributes((resource.get("resource") or {}).get("attributes"))
         for scope in resource.get("scopeSpans") or resource.get("scope_spans") or ():
             for span in scope["spans"]:
-                yield _single(span, {**about, **_attributes(span.get("attributes"))})
+                yield _of_otlp(span, about)
+
+
+def _of_otlp(span: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
+    return _single(span, {**about, **_attributes(span.get("attributes"))})
 
 
 def _single(span: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from spanlab.datasets.formats.spans import (
     documents_of,
     has_documents,
     input_of,
+    is_phoenix_page,
     kind_of,
     messages_of,
     output_of,
@@ -123,7 +124,7 @@ class TraceReader(reader.FormatReader):
     def recognises(cls, record: Mapping[str, object]) -> bool:
         """Say whether a record holds spans or is one; lists in its place are of other things."""
         lists = (isinstance(record.get(name), list) for name in ("context", "attributes", "data"))
-        return super().recognises(record) and not any(lists)
+        return is_phoenix_page(record) or (super().recognises(record) and not any(lists))
 
     def rows(self) -> Iterator[FileRow]:
         """Yield the spans of each trace as one row.
