@@ -4,13 +4,15 @@ BIN := .venv/bin
 READY := .venv/.ready
 FOR_TESTS := .venv/.ready_for_tests
 FOR_TORCH := .venv/.ready_for_torch
+PEERS := .venv/peers
+FOR_PEERS := $(PEERS)/.ready
 VERSION := -c 'import sys; print(*sys.version_info[:3])'
 PYTHONS ?= $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin/python3)
 COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-emit-find-links --no-header --no-annotate
 EXTRAS := $(addprefix --extra ,api averitec login mcp otel postgres train web)
 
-.PHONY: run test test-torch test-pythons check bench guide pictures lock clean
+.PHONY: run test test-torch test-peers test-pythons check bench guide pictures lock clean
 
 run: $(READY)  ## import and annotate the samples once, then serve the app
 	@$(BIN)/spanlab demo $(ARGS)
@@ -23,6 +25,11 @@ test: $(FOR_TESTS)  ## all tests, on SQLite and PostgreSQL and in a real Chromiu
 # Apart, as spaCy imports torch wherever it is installed: a second more for every process.
 test-torch: $(FOR_TORCH)  ## tests of checkpoints in PyTorch
 	$(BIN)/pytest tests/cli/test_trained_questions.py $(ARGS)
+
+# By uv, as pip tries versions of so many packages for a quarter of an hour. Tests of the rest share
+# neither fixtures nor packages with these, and others' warnings are no faults of ours.
+test-peers: $(FOR_PEERS)  ## tests with the programs that people use spanlab with (installs them: 3 GB)
+	$(PEERS)/bin/python -m pytest --confcutdir tests/peers --override-ini filterwarnings= tests/peers $(ARGS)
 
 # Each gets what the wheel requires from the registry: half a minute of a processor, some 800 MB.
 test-pythons: $(FOR_TESTS)  ## the wheel on every Python that pyenv has, or: PYTHONS="/usr/bin/python3.12 …"
@@ -83,6 +90,13 @@ $(READY): requirements.lock pyproject.toml
 $(FOR_TESTS): $(READY) tests/requirements.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r tests/requirements.lock
 	@touch $(FOR_TESTS)
+
+$(FOR_PEERS): $(READY) tests/peers/requirements.txt
+	@$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/pip install --quiet --disable-pip-version-check uv
+	@$(PEERS)/bin/uv pip install --quiet --python $(PEERS)/bin/python --editable '.[api,otel]' \
+	  --requirements tests/peers/requirements.txt
+	@touch $(FOR_PEERS)
 
 $(FOR_TORCH): $(FOR_TESTS) Makefile
 	@$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0 transformers==5.23.0

@@ -313,7 +313,10 @@ OTLP_SPAN = {
     "end_time_unix_nano": 1767225601000000000,
     "attributes": [
         {"key": "openinference.span.kind", "value": {"string_value": "LLM"}},
-        {"key": "input.value", "value": {"string_value": "When was it built?"}},
+        {
+            "key": "input.value",
+            "value": {"array_value": None, "string_value": "When was it built?"},
+        },
         {"key": "output.value", "value": {"string_value": ANSWER}},
     ],
 }

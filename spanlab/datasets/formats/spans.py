@@ -190,8 +190,10 @@ def _attributes(listed: Any) -> dict[str, Any]:
 
 
 def _value(value: Mapping[str, Any]) -> Any:
-    """Return what an OTLP value holds."""
+    """Return what an OTLP value holds; Phoenix names all other kinds, too, with null."""
     for kind, content in value.items():
+        if content is None:
+            continue
         if kind in ("arrayValue", "array_value"):
             return [_value(inner) for inner in content.get("values", ())]
         if kind in ("kvlistValue", "kvlist_value"):
