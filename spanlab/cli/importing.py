@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -36,6 +36,17 @@ def import_command(
             dir_okay=False,
         ),
     ] = None,
+    kind: Annotated[
+        Literal["detector", "person"], typer.Option(help="What the annotator of --as is.")
+    ] = "detector",
+    join: Annotated[
+        bool,
+        typer.Option(
+            "--join",
+            help="The dataset has these items: add the files' annotations to them, under their "
+            "own names. Ids and answers are to be equal.",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Show the first records as they would be; store nothing."),
@@ -44,7 +55,8 @@ def import_command(
     """Read files into a dataset.
 
     With --as the dataset gets no new items: what the files mark becomes an annotation of the items
-    that have the same id, and takes the place of earlier ones of that name.
+    that have the same id, and takes the place of earlier ones of that name. With --join all
+    annotations in the files do, under their own names and kinds.
 
     \b
     spanlab import answers.jsonl --dataset mine
@@ -60,10 +72,10 @@ def import_command(
     spanlab import project.json --dataset labels --questions config.xml
     spanlab import submission.jsonl --dataset val --as my-system
     """
-    if options.system is not None:
+    if options.system is not None or join or kind != "detector":
         if dry_run:
-            raise UsageError("--dry-run is for items, not for predictions (--as)")
-        _import_predictions(files, dataset, options.system)
+            raise UsageError("--dry-run is for items, not for predictions (--as) or --join")
+        _annotate_known(files, dataset, options, kind, join=join)
         return
     from spanlab.cli import console, inputs
     from spanlab.storage import Store
@@ -109,18 +121,54 @@ def _warn(text: str) -> None:
         typer.secho(f"WARNING: {text}", err=True, fg=typer.colors.YELLOW, bold=True)
 
 
-def _import_predictions(files: list[str], dataset: str, system: str) -> None:
+def _annotate_known(
+    files: list[str], dataset: str, options: ImportOptions, kind: str, *, join: bool
+) -> None:
+    """Add annotations to items that the dataset has."""
+    if join and options.system is not None:
+        raise UsageError("--join keeps the names that the files have, --as gives one: not both")
+    if join:
+        _join(files, dataset, options)
+    elif options.system is None:
+        raise UsageError("--kind says what the annotator of --as is")
+    else:
+        _import_predictions(files, dataset, options.system, kind)
+
+
+def _import_predictions(files: list[str], dataset: str, system: str, kind: str) -> None:
     from spanlab.cli import console, inputs
+    from spanlab.schema import AnnotatorKind
     from spanlab.storage import Store
     from spanlab.workflows.predictions import import_predictions
 
     with Store.open() as store, console.bar("importing", unit="items") as advance:
         paths = inputs.find_files(files)
-        done = import_predictions(store, paths, dataset, system, on_progress=advance)
-    if done.unmatched:
-        shown = ", ".join(done.unmatched[:10]) + (", …" if len(done.unmatched) > 10 else "")
-        console.say(f"{counted(len(done.unmatched), 'id')} {dataset!r} does not have: {shown}")
+        done = import_predictions(
+            store, paths, dataset, system, kind=AnnotatorKind(kind), on_progress=advance
+        )
+    _say_unmatched(done.unmatched, dataset)
     console.say(f"{counted(done.items, 'item')} of {dataset!r} annotated as {system!r}")
+
+
+def _join(files: list[str], dataset: str, options: ImportOptions) -> None:
+    from spanlab.cli import console, inputs
+    from spanlab.storage import Store
+    from spanlab.workflows.import_files import in_folders
+    from spanlab.workflows.joining import join_annotations
+
+    paths = in_folders(inputs.find_files(files))
+    with Store.open() as store, console.bar("importing", unit="items") as advance:
+        done = join_annotations(store, paths, dataset, options, advance)
+    _say_unmatched(done.unmatched, dataset)
+    console.say(f"joined {counted(done.items, 'annotation')} to the items of {dataset!r}")
+
+
+def _say_unmatched(unmatched: tuple[str, ...], dataset: str) -> None:
+    from spanlab.cli import console
+
+    if unmatched:
+        shown = ", ".join(unmatched[:10]) + (", …" if len(unmatched) > 10 else "")
+        console.say(f"{counted(len(unmatched), 'id')} {dataset!r} does not have: {shown}")
 
 
 def index(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JoinedPredictions:
-    """How many predictions were stored, and the ids that the dataset does not have."""
+    """How many annotations were stored, and the ids that the dataset does not have."""
 
     items: int
     unmatched: tuple[str, ...]
@@ -63,10 +63,10 @@ def import_predictions(
     dataset: str,
     name: str,
     *,
-    annotator: str | None = None,
+    kind: AnnotatorKind = AnnotatorKind.DETECTOR,
     on_progress: Callable[[int], None] | None = None,
 ) -> JoinedPredictions:
-    """Store what a system predicted for items that are there, as annotations of a detector.
+    """Store what a system predicted, or a person marked, for items that are there.
 
     Items are joined by their id; earlier predictions under the same name are replaced.
 
@@ -76,17 +76,17 @@ def import_predictions(
             shared task are joined by ``claim_id``, and the pages that they quote are kept.
         dataset: an existing dataset.
         name: the annotator that they become.
-        annotator: whose annotation is the prediction, where a file has several.
+        kind: what the annotator is.
         on_progress: called now and then with the number of items looked at.
 
     Raises:
         InputError: a prediction is wrong, occurs twice or does not fit its item's answer, or none
             is of this dataset; nothing was stored.
         NotFoundError: there is no such dataset.
-        StoreError: somebody who is no detector has this name.
+        StoreError: somebody of another kind has this name.
     """
     store.require(Permission.MANAGE, dataset)
-    predictions = _predictions(files, annotator)
+    predictions = _predictions(files)
     pairs: list[tuple[str, Annotation]] = []
     quoting: list[_PredictedItem] = []
     for number, record in enumerate(store.records(dataset, annotators=()), start=1):
@@ -95,9 +95,10 @@ def import_predictions(
         if prediction is not None:
             fitted = _fit_to_item(prediction, item, name)
             if isinstance(fitted, _PredictedItem):
-                quoting.append(fitted)
+                said = tuple(each.model_copy(update={"kind": kind}) for each in fitted.annotations)
+                quoting.append(fitted._replace(annotations=said))
             else:
-                pairs.append((item.id, fitted))
+                pairs.append((item.id, fitted.model_copy(update={"kind": kind})))
         if on_progress is not None and number % 100 == 0:
             on_progress(number)
     if not (pairs or quoting):
@@ -120,11 +121,11 @@ def _take_prediction(
     return predictions.pop(number) if prediction is not None and prediction.counted else None
 
 
-def _predictions(files: Sequence[Path], annotator: str | None) -> dict[str, _PlacedPrediction]:
+def _predictions(files: Sequence[Path]) -> dict[str, _PlacedPrediction]:
     predictions: dict[str, _PlacedPrediction] = {}
     for file in files:
         read = _READING.get(detect(file), _labels)
-        for item_id, prediction in read(file, annotator):
+        for item_id, prediction in read(file):
             if item_id in predictions:
                 raise prediction.place(
                     InputError(
@@ -138,13 +139,13 @@ def _predictions(files: Sequence[Path], annotator: str | None) -> dict[str, _Pla
     return predictions
 
 
-def _labels(file: Path, annotator: str | None) -> Iterator[tuple[str, _PlacedPrediction]]:
-    for labels, line, unit in read_placed_labels(file, annotator=annotator, role="prediction"):
+def _labels(file: Path) -> Iterator[tuple[str, _PlacedPrediction]]:
+    for labels, line, unit in read_placed_labels(file, role="prediction"):
         yield labels.id, _PlacedPrediction(labels, str(file), line, unit)
 
 
-def _records(file: Path, annotator: str | None) -> Iterator[tuple[str, _PlacedPrediction]]:
-    chooser = AnnotatorChooser(annotator, "prediction")
+def _records(file: Path) -> Iterator[tuple[str, _PlacedPrediction]]:
+    chooser = AnnotatorChooser(None, "prediction")
     for record, line, unit in read_placed(file):
         try:
             annotation = chooser.done(record)
@@ -155,10 +156,8 @@ def _records(file: Path, annotator: str | None) -> Iterator[tuple[str, _PlacedPr
             yield record.item.id, placed
 
 
-def _records_by_number(
-    file: Path, annotator: str | None
-) -> Iterator[tuple[str, _PlacedPrediction]]:
-    for item_id, prediction in _records(file, annotator):
+def _records_by_number(file: Path) -> Iterator[tuple[str, _PlacedPrediction]]:
+    for item_id, prediction in _records(file):
         yield item_id, prediction._replace(counted=True)
 
 
@@ -197,7 +196,7 @@ def _fit_to_item(
         read = joined(bare, Retrieval(retriever=name, query=item.answer), predicted_item.passages)
         return _PredictedItem(read, (annotation.model_copy(update=changes),))
     if predicted_item.passages != item.passages:
-        changes = {**changes, **_without_evidence(annotation)}
+        changes = {**changes, **without_evidence(annotation)}
     return annotation.model_copy(update=changes)
 
 
@@ -207,7 +206,7 @@ def _annotation(labels: ItemLabels, answer: str, name: str) -> Annotation:
     return Annotation(annotator=name, kind=AnnotatorKind.DETECTOR, spans=spans, hard=hard)
 
 
-def _without_evidence(annotation: Annotation) -> Mapping[str, object]:
+def without_evidence(annotation: Annotation) -> Mapping[str, object]:
     """Return the fields of an annotation without quotes: the item lacks their passages."""
     bare = {"evidence": ()}
     return {
