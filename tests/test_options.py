@@ -131,9 +131,10 @@ def test_every_variable_of_the_settings_is_read(
     assert getattr(Settings.read(), field) == unset
     if field == "webhooks":
         monkeypatch.setenv("SPANLAB_WEBHOOK_SECRET", "a-secret-of-programs")
-    monkeypatch.setenv(variable, "http://7" if field == "webhooks" else "7")
+    said = {"webhooks": "http://7", "invite": "yes"}.get(field, "7")
+    monkeypatch.setenv(variable, said)
     told = (HttpUrl("http://7"),)
-    assert getattr(Settings.read(), field) in ("7", Path("7"), frozenset({"7"}), 7, told)
+    assert getattr(Settings.read(), field) in ("7", Path("7"), frozenset({"7"}), 7, told, True)
 
 
 def test_every_variable_that_the_code_names_is_defined_and_stands_in_the_guide() -> None:

@@ -51,7 +51,8 @@ _PAUSES: Final = (0.5, 2.0)  # seconds before another attempt
 _LONGEST: Final = 60.0  # … that a server may ask to wait
 _IN_A_ROW: Final = 5  # items that a server failed for, after which the others are not tried
 _QUOTED: Final = 300  # characters of a span or note in an explanation
-_KEYS: Final[Mapping[TraceHome, tuple[str, ...]]] = {
+# The environment variables that hold the keys of each program.
+ACCESS: Final[Mapping[TraceHome, tuple[str, ...]]] = {
     "phoenix": ("PHOENIX_API_KEY",),
     "langfuse": ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"),
     "mlflow": ("MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"),
@@ -262,7 +263,7 @@ class _Server:
             reason = f"{self._host} {error}"
             self._in_a_row = self._in_a_row + 1 if error.is_of_server else 0
             if error.status in {401, 403}:
-                reason += f"; check {' and '.join(_KEYS[self._request.to])}"
+                reason += f"; check {' and '.join(ACCESS[self._request.to])}"
             if error.status in {401, 403} or self._in_a_row >= _IN_A_ROW:
                 self._hopeless = self._hopeless or reason
             return PushFailure(item, error.status, reason)
@@ -321,7 +322,7 @@ def _client(request: PushRequest) -> httpx.AsyncClient:
     """Return a client that sends the keys of the environment, and follows no redirect."""
     import httpx
 
-    keys = {name: os.environ.get(name, "").strip() for name in _KEYS[request.to]}
+    keys = {name: os.environ.get(name, "").strip() for name in ACCESS[request.to]}
     for name, key in keys.items():
         if not (key.isascii() and key.isprintable()):
             raise UsageError(f"{name} holds what cannot be sent as a key")

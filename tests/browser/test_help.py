@@ -108,7 +108,8 @@ def test_a_tour_leads_through_five_pages(desk: Sit) -> None:
     tour = here.page.locator(".st-key-tour")
     for number, step in enumerate(STEPS, 1):
         expect(tour).to_contain_text(f"Tour, {number} of 5: {step.page.title()}")
-        active = here.page.locator("[aria-current=page]")
+        in_menu = here.page.locator("h1")  # of a page that stands in a closed menu
+        active = here.page.locator("[aria-current=page]").or_(in_menu).first
         expect(active).to_have_text(re.compile(step.page.title()))
         if number < len(STEPS):
             tour.get_by_role("button", name="Next").click()

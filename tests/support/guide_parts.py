@@ -28,6 +28,7 @@ from spanlab.settings import EndpointSettings, ModelSettings, Settings, WebSearc
 from spanlab.ui.span_editor.keys import ADJUDICATION_KEYS, KEYS, EditorKey
 from spanlab.workflows.detection.estimate import typical_cost
 from spanlab.workflows.guide import FOLDER
+from spanlab.workflows.pushing import ACCESS
 
 _PART = re.compile(r"(<!-- made: ([\w -]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _SECTION = re.compile(r"^(Args|Returns|Raises|Attributes|Yields):$", re.MULTILINE)
@@ -215,6 +216,8 @@ def variables() -> dict[str, tuple[str, str]]:
                 known[settings.variable(name, "role")] = (str(field.title), special.description)
     for service in PROVIDERS.values():
         known |= {name: (holds, service.title) for name, holds in service.variables.items()}
+    for program, names in ACCESS.items():
+        known |= dict.fromkeys(names, ("a key", f"Of {program}, for `spanlab push`."))
     endpoint = EndpointSettings.model_fields
     for name in (entry.name for entry in entries() if entry.members):
         for model in (member.model for member in getattr(spec_of(name), "members", ())):
