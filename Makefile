@@ -96,6 +96,8 @@ $(FOR_PEERS): $(READY) tests/peers/requirements.txt
 	@$(PEERS)/bin/pip install --quiet --disable-pip-version-check uv
 	@$(PEERS)/bin/uv pip install --quiet --python $(PEERS)/bin/python --editable '.[api,otel]' \
 	  --requirements tests/peers/requirements.txt
+	@# Its prompts alone are read; what its detectors need is gigabytes of PyTorch.
+	@$(PEERS)/bin/uv pip install --quiet --python $(PEERS)/bin/python --no-deps 'lettucedetect>=0.2.3'
 	@touch $(FOR_PEERS)
 
 $(FOR_TORCH): $(FOR_TESTS) Makefile

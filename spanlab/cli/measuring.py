@@ -247,7 +247,7 @@ def campaign(
     from spanlab.datasets.read_options import mapping_in
     from spanlab.results import as_csv
     from spanlab.workflows.analysis.people import oversee, remind_table
-    from spanlab.workflows.campaigns import change_known, describe_leaving
+    from spanlab.workflows.campaigns import change_known, describe_leaving, known_in_words
     from spanlab.workflows.campaigns import let_in as let_person_in
     from spanlab.workflows.datasets import open_store
 
@@ -255,6 +255,8 @@ def campaign(
     with open_store() as store:
         if known:
             change_known(store, dataset, rules)
+            if rules is not None:
+                console.say(known_in_words(store, dataset))
         if take_back is not None:
             announcement = describe_leaving(store, dataset, take_back)
             if not yes:

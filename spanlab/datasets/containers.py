@@ -71,7 +71,7 @@ def _made_plain(
     path: Path, stamp: tuple[int, int], name: str, limit: int, encoding: str | None
 ) -> IO[bytes]:
     """Return the temporary file; ``stamp`` tells a file from what it was before it changed."""
-    target = cast(IO[bytes], tempfile.NamedTemporaryFile(prefix="spanlab-"))  # noqa: SIM115
+    target = cast(IO[bytes], tempfile.NamedTemporaryFile(prefix="spanlab-"))  # noqa: SIM115 - kept open
     try:
         with path.open("rb") as stream:
             if stream.read(len(ZIP)) == ZIP:

@@ -116,14 +116,14 @@ class AccessRegister:
         Args:
             link: the token of the link.
             worker: what a crowd platform calls that person.
-            browser: a secret that this browser alone has, which becomes its token: accepted again
-                from there, as by a double click, the invitation is theirs already. None for one
-                that is made up here.
+            browser: a secret that this browser alone has; its token is made of that and the link,
+                so that accepting the same link again, as by a double click, gives the same token,
+                and another link another one. None for a token that is made up here.
 
         Returns:
             The token of their browser; None if the link is unknown, revoked, too old or used.
         """
-        token = browser or secrets.token_urlsafe(32)
+        token = digest(f"{browser} {link}") if browser else secrets.token_urlsafe(32)
         with self._database.writing() as connection:
             if find_open_token(connection, token) is not None:
                 return token

@@ -102,7 +102,8 @@ def actor_of_request(store: Store, request: HTTPConnection) -> Actor:
     """Return who sends a request, by the cookies of the login or of an invitation."""
     claims: dict[str, Any] = {}
     if has_provider():
-        # As for `st.user`, which there is in a session alone: signed by the server, in pieces.
+        # What `st.user` is made of, which there is in a session alone; Streamlit has no public name
+        # for it. `tests/browser/test_login.py` fails if that changes.
         said = signed_cookie(dict(request.cookies), "_streamlit_user")
         claims = json.loads(said) if said else {}
         claims = claims if claims.get("is_logged_in") is True else {}
@@ -110,13 +111,14 @@ def actor_of_request(store: Store, request: HTTPConnection) -> Actor:
 
 
 _MEDIA, _UPLOADS = "/media/", "/_stcore/upload_file/"  # of Streamlit's own server
-_PICTURES = (".png", ".webp", ".svg", ".jpg", ".jpeg", ".gif")
 
 
 class FileGuard:
-    """Lets those fetch files that the app has made who may export, and those upload who may import.
+    """Lets those fetch files that the app has made who may export, and those upload who may read.
 
     Streamlit gives either to whoever knows an address, also once a role has been taken back.
+    Pictures of the guide are everybody's: what a file is says the reply, as an address may have any
+    ending.
 
     Args:
         app: what answers.
@@ -128,31 +130,41 @@ class FileGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
-        path = str(scope.get("path", ""))
-        needed = _needed_for(path) if scope["type"] == "http" else None
-        if needed is None:
+        path = str(scope.get("path", "")) if scope["type"] == "http" else ""
+        if not path.startswith((_MEDIA, _UPLOADS)):
             await self._app(scope, receive, send)
             return
         actor = await run_in_threadpool(
             lambda: actor_of_request(self._open_store(), HTTPConnection(scope))
         )
-        if not actor.may_somewhere(needed):
-            words = f"this needs somebody who may {needed.value}: log in, or ask a lead\n"
-            await PlainTextResponse(words, 403)(scope, receive, send)
-            return
+        if path.startswith(_MEDIA):
+            await self._answer_media(actor, scope, receive, send)
+        elif actor.may_somewhere(Permission.READ):
+            await self._app(scope, receive, send)
+        else:
+            await _refusal(Permission.READ)(scope, receive, send)
 
-        async def send_unstored(message: Message) -> None:
-            if message["type"] == "http.response.start" and needed is Permission.EXPORT:
-                MutableHeaders(scope=message)["Cache-Control"] = "no-store"
-            await send(message)
+    async def _answer_media(self, actor: Actor, scope: Scope, receive: Receive, send: Send) -> None:
+        is_refused = False
 
-        await self._app(scope, receive, send_unstored)
+        async def send_checked(message: Message) -> None:
+            nonlocal is_refused
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                if not headers.get("content-type", "").startswith("image/"):
+                    headers["Cache-Control"] = "no-store"
+                    is_refused = not actor.may_somewhere(Permission.EXPORT)
+            if not is_refused:
+                await send(message)
+
+        await self._app(scope, receive, send_checked)
+        if is_refused:
+            await _refusal(Permission.EXPORT)(scope, receive, send)
 
 
-def _needed_for(path: str) -> Permission | None:
-    if path.startswith(_MEDIA) and not path.endswith(_PICTURES):  # the guide's are everybody's
-        return Permission.EXPORT
-    return Permission.READ if path.startswith(_UPLOADS) else None
+def _refusal(needed: Permission) -> Response:
+    words = f"this needs somebody who may {needed.value}: log in, or ask a lead\n"
+    return PlainTextResponse(words, 403)
 
 
 async def return_after_login(request: Request, answer: RequestResponseEndpoint) -> Response:

@@ -207,6 +207,19 @@ def known_labels(store: Store, dataset: str) -> frozenset[str]:
     return summary.settings.known_labels(summary.names_of(AnnotatorKind.GOLD))
 
 
+def known_in_words(store: Store, dataset: str) -> str:
+    """Return how many items have a known answer, and what to do where none has."""
+    rules = store.settings(dataset).known
+    names = ", ".join(f"“{name}”" for name in (rules.labels if rules else ()))
+    n_known = len(store.known_ids(dataset))
+    if n_known:
+        return f"{counted(n_known, 'item')} with known answers: labels of {names}"
+    return (
+        f"no item has a known answer yet: nothing is labelled by {names}. Decide some items under "
+        "that name on the page Adjudicate, or name other labels: --known labels=NAME"
+    )
+
+
 def usual_labels(summary: DatasetSummary) -> tuple[str, ...]:
     """Return whose labels are known answers unless the lead says otherwise.
 

@@ -62,6 +62,10 @@ def test_a_campaign_is_shown_and_steered(
     ):
         wrong = spanlab("campaign", "mine", "--known", value)
         assert (wrong.returncode, said in wrong.stderr) == (2, True), wrong.stderr
+    mistyped = spanlab("campaign", "mine", "--known", "labels=gpld")
+    assert "no item has a known answer yet: nothing is labelled by “gpld”" in mistyped.stderr
+    right = spanlab("campaign", "mine", "--known", "labels=gold")
+    assert "2 items with known answers: labels of “gold”" in right.stderr
     assert spanlab("campaign", "mine", "--known", "none").returncode == 0
     assert spanlab("export", "mine", "-o", "all.jsonl").returncode == 0
     assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 6

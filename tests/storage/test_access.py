@@ -335,19 +335,24 @@ def test_a_browser_opens_its_invitation_again_and_another_device_by_another_link
     register, soon = filled.access, datetime.now(UTC) + timedelta(hours=1)
     link = register.make_token("invitation", Role.ANNOTATOR, "ours", label="Nora", expires=soon)
     browser = "b" * 43
-    assert register.accept(link, browser=browser) == browser
-    assert register.accept(link, browser=browser) == browser  # a double click
+    nora = register.accept(link, browser=browser)
+    assert nora is not None
+    assert register.accept(link, browser=browser) == nora  # a double click
     assert register.accept(link, browser="c" * 43) is None
     (first,) = register.tokens("invitation")
+    other = register.make_token("invitation", Role.ANNOTATOR, "ours", label="Olga", expires=soon)
+    olga = register.bearer(str(register.accept(other, browser=browser)), "invitation")
+    assert olga is not None
+    assert olga.name == "Olga"  # two links in two tabs of one browser are two people's
     again = register.invite_again(first.id)
     phone = register.accept(again)
     assert phone is not None
-    people = [register.bearer(token, "invitation") for token in (browser, phone)]
+    people = [register.bearer(token, "invitation") for token in (nora, phone)]
     assert [(who.name, who.subject) for who in people if who] == [
         ("Nora", f"invitation:{first.id}")
     ] * 2
     register.revoke_token("invitation", first.id)  # everywhere
-    assert [register.bearer(token, "invitation") for token in (browser, phone)] == [None, None]
+    assert [register.bearer(token, "invitation") for token in (nora, phone)] == [None, None]
     with pytest.raises(UsageError, match="was revoked"):
         register.invite_again(first.id)
 

@@ -116,9 +116,11 @@ def test_a_removed_annotator_leaves_nothing_behind(reviewed: Store) -> None:
 def test_gold_labels_are_a_copy_of_what_a_person_finished(reviewed: Store) -> None:
     assert copy_as_gold(reviewed, "d", "Ada") == 2
     copied = reviewed.record("d", "a").by("gold of Ada")
+    original = reviewed.record("d", "a").by("Ada")
     assert copied is not None
+    assert original is not None
     assert copied.kind is AnnotatorKind.GOLD
-    assert copied.spans == reviewed.record("d", "a").by("Ada").spans  # type: ignore[union-attr]
+    assert copied.spans == original.spans
     _is_consistent(reviewed)
     with pytest.raises(StoreError, match="is a gold"):
         reviewed.review("d", "a", "gold of Ada")

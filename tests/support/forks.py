@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -118,5 +119,8 @@ def _run(
     try:
         status = act()
     finally:
+        # In an interpreter's order. The other way round multiprocessing closes the queues by which
+        # pools that are not shut down yet tell their processes to end, and waits for ever.
+        threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()  # multiprocessing leaves them out
     sys.exit(status if isinstance(status, int) else 0)

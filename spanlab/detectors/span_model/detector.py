@@ -99,22 +99,16 @@ def spans_in(reply: str, contract: SpanContract) -> list[dict[str, str]]:
         UnparsableAnswerError: it is not of the contract's form.
     """
     try:
-        found = next((value for value in values_in(reply) if _is_reply(value, contract)), None)
+        objects = (value for value in values_in(reply) if isinstance(value, dict))
+        listed = next((o[contract.spans] for o in objects if contract.spans in o), None)
     except UnreadableError:
-        found = None
-    if found is None:
+        listed = None
+    if not isinstance(listed, list):  # also an empty list by itself: it may be of anything
         raise unreadable_answer(reply)
-    listed = found[contract.spans] if isinstance(found, dict) else found
     spans = [{contract.text: span} if isinstance(span, str) else span for span in listed]
     if not all(isinstance(span, dict) and span.get(contract.text) for span in spans):
         raise unreadable_answer(reply)
     return [{name: str(value) for name, value in span.items() if value} for span in spans]
-
-
-def _is_reply(value: object, contract: SpanContract) -> bool:
-    if isinstance(value, dict):
-        return isinstance(value.get(contract.spans), list)
-    return isinstance(value, list)
 
 
 def _within(texts: Sequence[str], budget: int) -> tuple[list[str], str | None]:

@@ -13,8 +13,8 @@ from detector_cases import ANSWER, TOWER, Make, detect
 from spanlab.schema import QuoteStep, Status
 from spanlab.testing import ModelServer, in_turn, say
 
-# In the form of LettuceDetect 0.2.3's file, with words of our own: the real one is read by
-# `make test-peers`.
+# In the form of LettuceDetect 0.2.3's file, with words of our own: `make test-peers` reads the
+# real one.
 _PROMPTS = """
 CATEGORY_DESCRIPTIONS = {"contradiction": "against the context", "unsupported_addition": "new"}
 SUBCATEGORY_DESCRIPTIONS = {"temporal": "a time", "claim": "a statement"}
@@ -83,13 +83,17 @@ def test_an_empty_list_is_clean_and_anything_else_without_quotes_has_failed(
 ) -> None:
     elsewhere = _says({**YEAR, "text": "on the Moon"})
     model_server.script(
-        in_turn(*map(say, (_says(), "Nothing is wrong.", elsewhere, _says({"category": "x"}))))
+        in_turn(
+            *map(
+                say, (_says(), "Nothing is wrong.", elsewhere, _says({"category": "x"}), "See [].")
+            ),
+        )
     )
     detector = make("span-model")
-    items = (TOWER.model_copy(update={"question": f"{n}?"}) for n in range(4))  # none is cached
+    items = (TOWER.model_copy(update={"question": f"{n}?"}) for n in range(5))  # none is cached
     clean, *failed = (detect(detector, item).annotation for item in items)
     assert (clean.status, clean.spans) == (Status.DONE, ())
-    assert [said.status for said in failed] == [Status.FAILED] * 3
+    assert [said.status for said in failed] == [Status.FAILED] * 4
     assert "not in the form asked for" in str(failed[0].note)
     assert "none stands in the answer" in str(failed[1].note)
 
