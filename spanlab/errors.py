@@ -26,6 +26,7 @@
     └── StoreError            the annotation database
         ├── NotFoundError     a dataset, item or annotator that is not there   (exit status 1)
         ├── AccessError       whoever acts may not do this
+        ├── UnderImportError  an import into the dataset is under way
         └── OperationError    a review operation that does not fit its annotation
 
 A message names the bad value, where it is and what would be right.
@@ -209,6 +210,10 @@ class NotFoundError(StoreError):
 
 class AccessError(StoreError):
     """Whoever acts may not do this; a dataset that they may not see is said not to be there."""
+
+
+class UnderImportError(StoreError):
+    """An import into the dataset is under way; it may be tried again later."""
 
 
 class OperationError(StoreError):

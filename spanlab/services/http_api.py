@@ -24,6 +24,7 @@ from spanlab.errors import (
     ModelError,
     NotFoundError,
     SpanlabError,
+    StoreError,
     UsageError,
     missing_package,
 )
@@ -167,7 +168,13 @@ def _add_traces(app: FastAPI, inbox: TraceInbox) -> None:
     async def take(request: Request) -> Response:
         kind, packed = (request.headers.get(f"content-{name}", "") for name in ("type", "encoding"))
         traces = await read_request(request.stream(), kind, packed)
-        rejected, reason = await run_in_threadpool(inbox.add, traces)
+        try:
+            rejected, reason = await run_in_threadpool(inbox.add, traces)
+        except (AccessError, NotFoundError):
+            raise
+        except StoreError as error:  # after 503 alone all exporters send again
+            reason = _without_paths(redact(str(error)))
+            raise HTTPException(503, reason, {"Retry-After": "5"}) from None
         return Response(
             reply_to(rejected, reason, kind),
             media_type=PROTOBUF if is_protobuf(kind) else "application/json",

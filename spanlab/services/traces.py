@@ -8,6 +8,7 @@ once.
 from __future__ import annotations
 
 import logging
+import time
 from base64 import b64decode
 from collections.abc import AsyncIterator, Iterable
 from threading import Lock
@@ -19,7 +20,13 @@ from starlette.exceptions import HTTPException
 from spanlab.datasets.formats.spans import spans_in
 from spanlab.datasets.formats.traces import record_of
 from spanlab.datasets.reader import NoAnswer
-from spanlab.errors import InputError, UnparsableAnswerError, UsageError, missing_package
+from spanlab.errors import (
+    InputError,
+    UnderImportError,
+    UnparsableAnswerError,
+    UsageError,
+    missing_package,
+)
 from spanlab.figures import counted
 from spanlab.inbound import collected, reason_of
 from spanlab.schema import Record, storable_escapes
@@ -29,6 +36,7 @@ from spanlab.storage import Store
 PATH: Final = "/v1/traces"  # that exporters add to the endpoint they are told
 PROTOBUF: Final = "application/x-protobuf"
 _WAITING: Final = 64 * 2**20  # bytes of JSON of traces whose root has not come, together
+_PAUSE: Final = 0.05  # seconds before the next look
 _LOG = logging.getLogger(__name__)
 _IDS: Final = ("traceId", "spanId", "parentSpanId")  # base64 in protobuf's JSON, hex in OTLP's
 
@@ -51,10 +59,11 @@ class TraceInbox:
     Args:
         store: the annotation database.
         dataset: the dataset that gets the answers; it is made when the first one comes.
+        patience: seconds that an import of another process into the dataset is waited for.
     """
 
-    def __init__(self, store: Store, dataset: str) -> None:
-        self._store, self._dataset = store, dataset
+    def __init__(self, store: Store, dataset: str, patience: float = 20) -> None:
+        self._store, self._dataset, self._patience = store, dataset, patience
         self._waiting: dict[str, _Trace] = {}  # the trace that came first is first
         self._lock, self._storing = Lock(), Lock()
 
@@ -70,6 +79,7 @@ class TraceInbox:
 
         Raises:
             UsageError: the request is none of OTLP's.
+            StoreError: nothing was stored; the same request may be sent again.
         """
         try:
             spans = list(spans_in(request))
@@ -105,8 +115,21 @@ class TraceInbox:
                 rejected, reason = rejected + len(trace.spans), reason_of(error)
         if records:
             with self._storing:  # one import into a dataset at a time
-                self._store.import_records(self._dataset, records, on_taken=lambda *_: None)
+                self._import(records)
         return rejected, f"{counted(empty, 'trace')} {reason}" if empty and not rejected else reason
+
+    def _import(self, records: list[Record]) -> None:
+        """Store records, once no other process imports into the dataset."""
+        until = time.monotonic() + self._patience
+        while True:
+            try:
+                self._store.import_records(self._dataset, records, on_taken=lambda *_: None)
+            except UnderImportError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(_PAUSE)
+            else:
+                return
 
 
 async def read_request(body: AsyncIterator[bytes], kind: str, packed: str | None) -> object:

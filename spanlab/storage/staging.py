@@ -25,7 +25,7 @@ from sqlalchemy import (
     update,
 )
 
-from spanlab.errors import StoreError
+from spanlab.errors import StoreError, UnderImportError
 from spanlab.storage import catalog, search, tables
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import Database, in_words, is_lock
@@ -59,7 +59,8 @@ def stage(database: Database, name: str, *, create: bool) -> Iterator[DatasetRow
     With ``create`` the dataset must be new, otherwise it is made if it is not there.
 
     Raises:
-        StoreError: another import into it is under way, or the name is taken and ``create`` is set.
+        UnderImportError: another import into it is under way.
+        StoreError: the name is taken and ``create`` is set.
     """
     sweep(database)
     with ExitStack() as stack:
@@ -148,9 +149,9 @@ def _claim(
         raise busy(dataset.name)
 
 
-def busy(name: str) -> StoreError:
+def busy(name: str) -> UnderImportError:
     """Return the error that an import is under way."""
-    return StoreError(f"an import into {name!r} is under way: wait for its end")
+    return UnderImportError(f"an import into {name!r} is under way: wait for its end")
 
 
 def _hide(connection: Connection, dataset: int) -> None:

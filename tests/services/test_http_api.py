@@ -596,6 +596,29 @@ def test_traces_as_json_are_stored_once_bounded_and_need_the_key(store: Store) -
         assert client.post("/v1/traces", json=body, headers=wrong).status_code == 401
 
 
+def test_traces_are_asked_for_again_where_the_dataset_is_busy(store: Store) -> None:
+    offers = ServiceOffers(DetectorSelection(detectors=("offline",)))
+    inbox = TraceInbox(store, "traced", patience=0)
+    app = http_api(offers, ApiJobs(store, offers), KEY, traces=inbox)
+    attributes = [
+        {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}},
+        {"key": "gen_ai.output.messages", "value": {"stringValue": said("assistant", ANSWER)}},
+    ]
+    span = {"traceId": "0a" * 16, "spanId": "0b" * 8, "name": "chat", "attributes": attributes}
+    body = {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
+    with TestClient(app, headers={"Authorization": f"Bearer {KEY}"}) as client:
+
+        def importing() -> Iterator[Record]:
+            sent = client.post("/v1/traces", json=body)
+            assert (sent.status_code, sent.headers["Retry-After"]) == (503, "5")
+            assert "an import into 'traced' is under way" in sent.json()["error"]
+            yield Record(item=Item(id="a", answer="Other."))
+
+        store.import_records("traced", importing())
+        assert client.post("/v1/traces", json=body).json() == {}
+    assert [record.item.answer for record in store.records("traced")] == ["Other.", ANSWER]
+
+
 def test_health_needs_no_key_and_every_answer_and_log_line_has_its_request_s_id(
     store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from spanlab.services.traces import TraceInbox
+from spanlab.settings import Settings
 from spanlab.storage import Store
 
+_SERVER = """
+import json, sys
+from spanlab.services.traces import TraceInbox
+from spanlab.settings import Settings
+from spanlab.storage import Store
+
+with Store.open(Settings.model_validate_json(sys.argv[1])) as store:
+    inbox = TraceInbox(store, "traced")
+    print("ready", flush=True)
+    for line in sys.stdin:
+        print(inbox.add(json.loads(line)), flush=True)
+"""
 LARGE = 4_000_000  # characters of a text: seventeen of them are more than may wait together
 
 
@@ -51,6 +66,27 @@ def test_exporters_send_at_once_and_again_and_every_answer_is_there_once(store: 
     inbox.add(call(3))
     assert inbox.add(request(3, "pipeline")) == (0, "")
     assert len(answers(store)) == 24
+
+
+def test_two_servers_store_into_one_dataset_at_once(store: Store, settings: Settings) -> None:
+    command = [sys.executable, "-c", _SERVER, settings.model_dump_json()]
+    pipe = subprocess.PIPE
+    servers = [
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(2)
+    ]
+    for server in servers:
+        assert server.stdout is not None
+        assert server.stdout.readline() == "ready\n"
+
+    def send(at: int) -> tuple[str, str]:
+        numbers = range(at, 40, 2)
+        lines = (json.dumps(each) for n in numbers for each in (call(n), request(n, "pipeline")))
+        return servers[at].communicate("\n".join(lines), timeout=120)
+
+    with ThreadPoolExecutor(2) as pool:
+        for said, wrong in pool.map(send, range(2)):
+            assert set(said.splitlines()) == {"(0, '')"}, wrong
+    assert sorted(answers(store)) == sorted(f"Answer {number}." for number in range(40))
 
 
 def test_of_traces_that_do_not_end_the_oldest_go(store: Store) -> None:
