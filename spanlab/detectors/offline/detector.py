@@ -4,58 +4,27 @@ It needs no language model, no network and no language data. It knows which word
 names stand where in the passages, not what they mean: it is strong where an answer contains errors
 and the passages say otherwise in similar words, and it is no fact checker.
 
-How it works, each step a module of its own:
+Each step is a module of its own:
 
-1. **Words** (``words``, ``normal``): answer, question and passages are cut into digit runs, single
-   signs of scripts without spaces, and runs of letters. For matching alone, case, accents, digit
-   scripts, letter variants and number formats are unified; citation marks are blanked, and Markdown
-   in passages. ``lexicon`` brings stop words and names of months of some 75 languages.
-2. **Links** (``passages``, ``links``): every word of the answer is linked to the same words of
-   passages and question, and to words so similar that they are forms of one, which stands in for
-   a stemmer. Dates are laid beside each other part by part, however they are written (``dates``).
-   A sign of a script without spaces counts only in company. Titles support as the question does.
-   Of long passages, the pieces that share the rarest words with question and answer are kept, so
-   the cost stays proportional to the answer and one pass over the passages. A long answer is
-   judged in parts, each beside the pieces that come closest to it.
-3. **Alignment** (``alignment``): shared runs of words; for each answer sentence the passage
-   sentences that cover it; for each word whether its neighbours stand where it stands; and what
-   else stands between its neighbours (the *slot*: 1984 where the answer has 2008).
-4. **Features** (``features``, ``shape``, ``around``, ``background``): all of that with the word's
-   shape and position, how much of answer and sentence is without support, how common the word is
-   in general, and the same of the words around.
-5. **Model** (``model``, ``trees``, ``leaves``, ``perceptrons``): gradient-boosted regression trees,
-   each bag on items drawn with replacement, and small neural networks both learn the share of
-   annotators that marked a word; their mean counts. Other networks learn whether anyone marked it.
-   Answers without passages have a model of their own. ``training``, ``boosting`` and
-   ``backpropagation`` (scikit-learn) and ``synthetic`` make it; detecting evaluates it with numpy.
-6. **Spans** (``units``, ``spans``, ``copied``): what a passage has word for word, eight words or a
-   whole sentence, is not doubted. Unknown names and words of several signs are judged as one; a
-   word is hallucinated from probability .35 and .52 of the answer's most probable word on;
-   fainter words are spans where it is likely that anyone marks them at all. Neighbours of about
-   equal probability are one span. An answer whose words all stay below .2 seems correct and has no
-   spans.
-7. **Evidence** (``rivals``, ``evidence``): where a sentence has another number of the same unit, or
-   another name, in the same place, it refutes the span, and the note of the quote sets the two
-   against each other; otherwise the sentence where the neighbours stand is the closest, and the
-   span's note names what was not found.
+1. ``words`` cuts texts into words, ``lexicon`` brings stop words and months of some 75 languages.
+2. ``passages`` keeps the pieces that share the rarest words with question and answer, ``links``
+   links equal and similar words, which stands in for a stemmer, ``dates`` the parts of dates.
+3. ``alignment`` finds shared runs, covering sentences, and what stands in the same *slot*.
+4. ``features`` and ``neighbours`` describe each word by all of that, its shape and position.
+5. ``model`` and ``raters`` estimate the share of annotators that mark a word: boosted trees and
+   small networks, whose mean counts. Answers without passages have a model of their own.
+   ``training``, ``learners`` and ``synthetic`` make it.
+6. ``spans`` joins words; what a passage has word for word is not doubted.
+7. ``rivals``, ``sides`` and ``amounts`` find what refutes a span; else a sentence is the closest.
 
-Training. The labelled answers weigh 1; per item, sentences taken from its passages (right), the
-same with other numbers, names and words put in (wrong), and sentences of one passage whose numbers
-and names the others confirm (right in other words) weigh some thousandths to hundredths each: that
-is enough to teach the model to leave supported sentences alone, and more costs agreement with the
-annotators. Background words are counted without the item itself. ``validation`` holds out whole
-items.
-
-The recipe was chosen by cross-validation on the Mu-SHROOM validation set. What it leaves out on
-purpose: a stemmer (links by similarity serve every language), missing values for answers without
-passages (they have a model of their own), and training on answers with irrelevant or single
-passages, which teach the model to trust its passages less.
+The labelled answers weigh 1 in training; sentences of the passages, the same with errors put in,
+and sentences that other passages confirm in other words weigh some thousandths to hundredths: that
+is enough to leave supported sentences alone, and more costs agreement with the annotators.
 
 Limits. Correct statements in quite other words are doubted. Wrong passages are believed. Errors
 made of words that the passages hold (a swapped relation, a dropped "not") are mostly missed.
 Numbers written out as words match only themselves. In scripts without capitals only numbers are
-said to be refuted. Without passages it knows only how wrong answers tend to look. ``model.json``
-beside the model gives data, date and scores.
+said to be refuted. ``model.json`` beside the model gives data, date and scores.
 """
 
 from __future__ import annotations

@@ -86,19 +86,20 @@ _MARKED = 2  # a sign and its voicing mark
 _NONE, _SPACE, _OTHER, _PAUSE, _END, _LINE, _BEGIN, _FINISH = range(8)
 
 
-def _words(text: str) -> frozenset[str]:
+def folded(text: str) -> frozenset[str]:
+    """Return the words of a text as they are compared."""
     return frozenset(fold(word) for word in text.split())
 
 
 # In the languages that the detector was trained on.
-NEGATIONS = _words(
+NEGATIONS = folded(
     "not no never nor nein nicht kein keine nie ne pas jamais non mai nunca jamás ni inte ingen "
     "inget aldrig ej ei eivät en et emme ette eikä 不 没 無 无 非 未 नहीं न मत لا لم ليس لن غير نه "
     "نیست není nikdy ez cap"
 )
 
-YES = _words("yes ja oui si sí sì kyllä 是 हाँ हां نعم بله ano bai")
-NO = _words("no nein non nej ei 否 不 नहीं لا خیر ne ez")
+YES = folded("yes ja oui si sí sì kyllä 是 हाँ हां نعم بله ano bai")
+NO = folded("no nein non nej ei 否 不 नहीं لا خیر ne ez")
 
 
 def repeats(forms: Sequence[str]) -> Column:

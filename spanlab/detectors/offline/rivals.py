@@ -1,32 +1,27 @@
 """Rivals: what passages say of the same kind, in the same place, where an answer says else.
 
-A number rivals a number of the same unit, a name a name; in scripts without capitals, names are
-not told from other words and have no rivals. The place is the same if words beside it are, and if
+A number rivals a number of the same unit that it contradicts, a name a name of which the same is
+said, if neither is one of a list; in scripts without capitals, names are not told from other words
+and have no rivals. The place is the same if words beside it are, and if
 both sentences speak of the same: what the answer's says around stands in the passage's, and what
 the passage's says around stands in answer or question.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
+from spanlab.detectors.offline.amounts import contradict
 from spanlab.detectors.offline.features import AnswerFeatures
 from spanlab.detectors.offline.neighbours import year
-from spanlab.detectors.offline.passages import BREAK
-from spanlab.detectors.offline.words import WordKind, readings
+from spanlab.detectors.offline.sides import WordSide
+from spanlab.detectors.offline.words import WordKind
 
 NOUN_CAPITALS = frozenset({"de", "lb", "nds"})  # languages that write every noun with a capital
-_JOINTS = frozenset({" ", "-", "’", "'", ".", ". "})  # between words of a name
-_PARTICLES = frozenset({"de", "da", "do", "dos", "di", "del", "della", "du", "des", "la", "of"})
-_PARTICLES |= {"von", "van", "al", "bin"}
-_OPENING = frozenset("(（[")
-_SYMBOLS = frozenset("°′:")  # between the numbers of a time or a coordinate
 
 # Set on Mu-SHROOM's validation set.
 _FIT = 1.6  # both shares and a fifth of the words beside together, that a rival needs
@@ -96,9 +91,8 @@ class RivalFinder:
             ours = range(unit.start, last + 1)
             beside = _MOST_BESIDE if date else min(self._beside(ours, stands), _MOST_BESIDE)
             same_kind = self._same_number if self._answer.number(unit.start) else self._same_name
-            if not date and (
-                self._stated_positions.issuperset(stands) or not same_kind(ours, stands, beside)
-            ):
+            stated = self._stated_positions.issuperset(stands)
+            if beside <= 0 or not (date or (same_kind(ours, stands) and not stated)):
                 continue
             shares = self._shared(ours, stands), self._shared_there(stands)
             fit = sum(shares) + beside / 5
@@ -128,11 +122,10 @@ class RivalFinder:
             *(by_form.get(form, ()) for form in self._described.asked)
         )
 
-    def _same_number(self, ours: range, stands: range, beside: float) -> bool:
+    def _same_number(self, ours: range, stands: range) -> bool:
         """Return whether two runs are numbers that count the same: years, or things of a unit.
 
-        Words beside besides the unit agree, or no other number is meant. Numbers that may be one
-        in two spellings, as 10,000 and 10000, are not two.
+        Numbers of which one value fits both, as "over 20" and "35", are no rivals.
         """
         answer, passages, at, place = self._answer, self._passages, ours.start, stands.start
         if not (answer.counts(at) and passages.counts(place)):
@@ -141,22 +134,45 @@ class RivalFinder:
         unit = not years and (answer.has_unit(at) or passages.has_unit(place))
         if years != year(passages.forms[place]) or (unit and not self._agree(at + 1, place + 1)):
             return False
-        enough = beside > 0 if years else beside - answer.has_unit(at) >= 1
-        if not enough and not passages.only_number(place):
-            return False
+        has_unit = answer.has_unit(at)
+        if unit and WordKind.SIGN not in answer.kinds[at - 1 : at + 2]:
+            ends = range(at, at + 1 + has_unit), range(place, place + 1 + has_unit)
+            if not self._same_role(*ends):
+                return False
         text = self._described.answer
         written = text.text[text.starts[at] : text.ends[at]]
         there = self._described.passages.words_at(stands)
-        return readings(written).isdisjoint(readings(there))
+        return contradict(written, answer.around(at), there, passages.around(place))
 
-    def _same_name(self, ours: range, stands: range, beside: float) -> bool:
-        """Return whether two runs are names, and no spellings of one."""
+    def _same_name(self, ours: range, stands: range) -> bool:
+        """Return whether two runs are names in one role, and no spellings of one."""
         answer, passages = self._answer, self._passages
-        if beside <= 0 or not (answer.names(ours) and passages.names(stands)):
+        if not (answer.names(ours) and passages.names(stands)):
             return False
-        name = "".join(answer.forms[ours.start : ours.stop])
-        other = "".join(passages.forms[stands.start : stands.stop])
-        return fuzz.ratio(name, other) < _ALIKE
+        if answer.listed(ours) or passages.listed(stands) or not self._same_role(ours, stands):
+            return False
+        name = answer.forms[ours.start : ours.stop]
+        other = passages.forms[stands.start : stands.stop]
+        if _initials(name) in "".join(other) or _initials(other) in "".join(name):
+            return False
+        return fuzz.ratio("".join(name), "".join(other)) < _ALIKE
+
+    def _same_role(self, ours: range, stands: range) -> bool:
+        """Return whether the same is said of two names or things, so that they are of one kind.
+
+        The closest word before or after that states something ("province of", "played by") is the
+        same; or both end their sentences after the same word ("The capital of France is …").
+        """
+        before, after = (
+            (self._answer.stating(at, step), self._passages.stating(place, step))
+            for at, place, step in ((ours.start, stands.start, -1), (ours[-1], stands[-1], 1))
+        )
+        if after == (None, None) and self._agree(ours.start - 1, stands.start - 1):
+            return True
+        return any(
+            at is not None and place is not None and self._agree(at, place)
+            for at, place in (before, after)
+        )
 
     def _beside(self, ours: range, stands: range) -> float:
         """Count words beside that agree, up to three a side; stop words and ends count half."""
@@ -246,101 +262,6 @@ def _share(
     return shared / total
 
 
-@dataclass(frozen=True)
-class WordSide:
-    """Words in a row, by number; ``gap`` is the text after a word.
-
-    ``nouns`` says that every noun begins with a capital, as in German.
-    """
-
-    forms: Sequence[str]
-    kinds: Sequence[int]
-    gap: Callable[[int], str | None]
-    sentence: Sequence[int]
-    capitals: Sequence[bool]
-    stops: frozenset[str]
-    nouns: bool
-
-    def beside(self, at: int, step: int) -> int | None:
-        """Return the word before or after one in its sentence, if there is one."""
-        other = at + step
-        there = 0 <= other < len(self.forms) and self.kinds[other] != BREAK
-        return other if there and self.sentence[other] == self.sentence[at] else None
-
-    def name(self, at: int) -> bool:
-        """Return whether a word may be of a name."""
-        return self.kinds[at] == WordKind.LETTERS and self.capitals[at]
-
-    def number(self, at: int) -> bool:
-        """Return whether a word is a number."""
-        return self.kinds[at] == WordKind.NUMBER
-
-    def light(self, at: int) -> bool:
-        """Return whether a word carries no statement, or is a sign, mostly a part of a word."""
-        return self.forms[at] in self.stops or self.kinds[at] == WordKind.SIGN
-
-    def end_of_name(self, at: int, step: int, ends: Callable[[int], bool]) -> int:
-        """Return the last word of a name in one direction, before the first that ``ends`` it."""
-        while self.name(at):
-            more = self._next_in_name(at, step)
-            if more is None or ends(more):
-                break
-            at = more
-        return at
-
-    def _next_in_name(self, at: int, step: int) -> int | None:
-        """Return the next or previous word of a name, across a particle."""
-        for other in (at + step, at + 2 * step):
-            if self.beside(other - step, step) is None:
-                return None
-            if self.gap(min(other, other - step)) not in _JOINTS:
-                return None
-            if self.name(other):
-                return other
-            if self.forms[other] not in _PARTICLES:
-                return None
-        return None
-
-    def names(self, run: range) -> bool:
-        """Return whether a run of words is a name by itself.
-
-        The first word of a sentence has a capital anyway, and in German, every noun: a name there
-        is several words, or follows another noun ("der Sender VOX"). A name right after an opening
-        bracket explains what stands before it.
-        """
-        before = self.beside(run.start, -1)
-        if not (self.name(run.start) and self.name(run[-1])):
-            return False
-        if (self.gap(run.start - 1) or "")[-1:] in _OPENING:
-            return False
-        return len(run) > 1 or (before is not None and (not self.nouns or self.name(before)))
-
-    def counts(self, at: int) -> bool:
-        """Return whether a word is a number that is no part of a code, time or coordinate."""
-        if not self.number(at):
-            return False
-        before, after = self.beside(at, -1), self.beside(at, 1)
-        for other in (before, after):
-            if other is not None and self.number(other) and self.gap(min(at, other)) in _SYMBOLS:
-                return False
-        if before is None or self.kinds[before] != WordKind.LETTERS:
-            return True
-        return self.gap(before) not in ("", "-")
-
-    def has_unit(self, at: int) -> bool:
-        """Return whether the word after a number seems to say what it counts."""
-        after, gap = self.beside(at, 1), self.gap(at)
-        if after is None or gap is None:
-            return False
-        return gap == "" or (gap.isspace() and not self.light(after))
-
-    def only_number(self, at: int) -> bool:
-        """Return whether no other number of the sentence is a year, too, or has the same unit."""
-        here = self.sentence[at]
-        sentence = range(bisect_left(self.sentence, here), bisect_right(self.sentence, here))
-        return not any(
-            self.forms[at + 1 : at + 2] == self.forms[other + 1 : other + 2]
-            or (year(self.forms[at]) and year(self.forms[other]))
-            for other in sentence
-            if self.number(other) and other != at
-        )
+def _initials(name: Sequence[str]) -> str:
+    """Return the first letters of a name's words; of one word, what no name holds."""
+    return "".join(form[0] for form in name) if len(name) > 1 else " "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from offline_answers import LIGHTHOUSE, annotate, marked, probable
 
 from spanlab.detectors import detector
@@ -30,6 +31,33 @@ def test_a_name_with_another_in_its_place_is_refuted() -> None:
     assert [(quote.stance, quote.note) for quote in span.evidence] == [
         ("refutes", "“Skagen” stands here instead of “Esbjerg”")
     ]
+
+
+def stances(answer: str, passage: str) -> list[str]:
+    """What is said of the passage's sentence by each quote of the answer's spans."""
+    return [quote.stance for span in annotate(answer, passage).spans for quote in span.evidence]
+
+
+@pytest.mark.parametrize(
+    ("passage", "answer", "stance"),
+    [
+        ("The tower has 292,000 bricks.", "The tower has 95,000 bricks.", "refutes"),
+        ("The tower has 292,000 bricks.", "The tower has over 100,000 bricks.", "closest"),
+        ("The tower has 292 bricks.", "The tower has over 500 bricks.", "refutes"),
+        ("The tower has 77,984 bricks.", "The tower has nearly 78,000 bricks.", "closest"),
+        ("The tower has 77,984 bricks.", "The tower has 78,000 bricks.", "closest"),
+        ("The tower was built in 1963.", "The tower was built in the 1960s.", "closest"),
+        ("The tower was built in 1963.", "The tower was built in 1950.", "refutes"),
+        ("The owner of the tower is German.", "The owner of the Times met Bo Li.", "closest"),
+        ("They met in the city of Bergen.", "They met in the city of Tromsø.", "refutes"),
+        ("They met in the city of Bergen.", "They met in the valley of Tromsø.", "closest"),
+        ("They met in Oslo, Bergen and Moss.", "They met in Oslo, Tromsø and Moss.", "closest"),
+        ("They met in the United States.", "They met in the US.", "closest"),
+    ],
+)
+def test_what_refutes_is_of_the_same_kind(passage: str, answer: str, stance: str) -> None:
+    """A number that cannot be both, a name of which the same is said; otherwise it is closest."""
+    assert set(stances(answer, passage)) == {stance}
 
 
 def test_an_unknown_name_gets_the_closest_sentence() -> None:
