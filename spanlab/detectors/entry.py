@@ -239,6 +239,10 @@ def _no_searches(_size: PromptSize, _spec: ChosenOptions) -> int:
     return 0
 
 
+def _no_data(_options: DetectorOptions) -> Iterable[Path]:
+    return ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class DetectorEntry:
     """A detector, or an ensemble of detectors.
@@ -263,6 +267,8 @@ class DetectorEntry:
         estimate: the most model calls that an item of this size will take.
         searches: the most searches that it makes for an item by itself, beside those for the
             item's passages; none for most.
+        data: the files that its findings depend on with these options of its own, such as a trained
+            model: certificates are bound to what they hold.
         members: for an ensemble, the JSON file of an ``EnsembleSpec``.
         reads_pages: whether it reads web pages, through ``DetectorKit.pages``.
         required: options that have to be set: without them it cannot be built.
@@ -281,6 +287,7 @@ class DetectorEntry:
     tuned_on: Literal["spans", "claims", "steps"] = "spans"
     estimate: Callable[[PromptSize, ChosenOptions], Iterable[CallEstimate]] = _no_calls
     searches: Callable[[PromptSize, ChosenOptions], int] = _no_searches
+    data: Callable[[Any], Iterable[Path]] = _no_data
     members: Path | None = None
     reads_pages: bool = False
     required: tuple[str, ...] = ()

@@ -36,6 +36,7 @@ from spanlab.oplog.operations import (
     Undo,
     in_force,
     replay,
+    saw_suggestions,
 )
 from spanlab.oplog.state import CitedQuote, ReviewState, SuggestionMark
 
@@ -70,4 +71,5 @@ __all__ = [
     "Undo",
     "in_force",
     "replay",
+    "saw_suggestions",
 ]

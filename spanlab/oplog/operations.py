@@ -205,10 +205,15 @@ class NoteSuggestion(BaseEdit):
 
 
 class SetStatus(BaseEdit):
-    """Finish the item, skip it, or take that back."""
+    """Finish the item, skip it, or take that back.
+
+    ``suggested`` says whether suggestions were shown beside the answer; None where it is not told,
+    as in logs of earlier versions.
+    """
 
     kind: Literal["status"] = "status"
     status: Literal[Status.DONE, Status.SKIPPED, Status.NOT_ANNOTATED]
+    suggested: bool | None = None
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
         return state.model_copy(update={"status": self.status})
@@ -218,12 +223,14 @@ class FinishItem(BaseEdit):
     """Finish the item, and count the suggestions left undecided as accepted or rejected.
 
     ``spans[i]`` is the id for ``accepted[i]``. One operation: one undo takes all of it back.
+    ``suggested`` is that of ``SetStatus``.
     """
 
     kind: Literal["finish"] = "finish"
     spans: tuple[Name, ...] = ()
     accepted: tuple[SuggestionMark, ...] = ()
     rejected: tuple[SuggestionMark, ...] = ()
+    suggested: bool | None = None
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
         taken = take(item, state, named(self.kind, self.spans, self.accepted))
@@ -264,6 +271,24 @@ Edit = (
     | RemoveClaim
     | ReplaceClaims
 )
+
+_TAKEN_FROM_SUGGESTIONS = (
+    AcceptSpan | AcceptSpans | ReplaceSpans | RejectSpan | AcceptClaim | RejectClaim | ReplaceClaims
+)
+
+
+def saw_suggestions(operations: Iterable[Operation]) -> bool | None:
+    """Say whether the reviewer of a log was ever shown suggestions; None if it cannot tell."""
+    said: set[bool | None] = set()
+    for operation in operations:
+        if isinstance(operation, _TAKEN_FROM_SUGGESTIONS):
+            return True
+        if isinstance(operation, SetStatus | FinishItem):
+            said.add(operation.suggested)
+            if isinstance(operation, FinishItem) and (operation.accepted or operation.rejected):
+                return True
+    return True if True in said else False if False in said else None
+
 
 Operation = Annotated[Edit | Undo | Redo, Field(discriminator="kind")]
 OPERATION: TypeAdapter[Operation] = TypeAdapter(Operation)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from pydantic_core import from_json
-from sqlalchemy import ColumnElement, Connection, Table, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Table, and_, func, insert, select
 
 from spanlab.errors import OperationError, UsageError
 from spanlab.oplog import (
@@ -21,6 +21,7 @@ from spanlab.oplog import (
     SetStatus,
     Undo,
     replay,
+    saw_suggestions,
 )
 from spanlab.oplog.operations import RefusedOperation, Review, SentOperation, WriteReply
 from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings, Item, Status
@@ -29,7 +30,7 @@ from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, reg
 from spanlab.storage.engine import insert_or_replace
 from spanlab.storage.items import lock, position_of, read_one, to_json
 from spanlab.storage.reservations import renew
-from spanlab.storage.tables import annotated, items, operations, reviews
+from spanlab.storage.tables import annotated, annotators, items, operations, reviews
 
 
 def read_review(
@@ -75,6 +76,31 @@ def labels_used(connection: Connection, dataset: DatasetRow, reviewer: str) -> f
     )
     annotations_read = map(Annotation.model_validate_json, rows.scalars())
     return frozenset(label for annotation in annotations_read for label in labels_of(annotation))
+
+
+def suggestions_seen(
+    connection: Connection, dataset: DatasetRow
+) -> dict[tuple[str, str], bool | None]:
+    """Return whether suggestions were shown in each review, by the item's id and the reviewer.
+
+    None where the log does not tell, as those of earlier versions; reviews without a log are left
+    out.
+    """
+    log = operations.c
+    rows = connection.execute(
+        select(items.c.item_id, annotators.c.name, log.json)
+        .join(items, and_(items.c.dataset_id == log.dataset_id, items.c.position == log.position))
+        .join(
+            annotators,
+            and_(annotators.c.dataset_id == log.dataset_id, annotators.c.id == log.annotator_id),
+        )
+        .where(log.dataset_id == dataset.id)
+        .order_by(log.position, log.annotator_id, log.version)
+    )
+    return {
+        (item_id, name): saw_suggestions(OPERATION.validate_json(row.json) for row in log_rows)
+        for (item_id, name), log_rows in groupby(rows, key=lambda row: (row.item_id, row.name))
+    }
 
 
 def rebuild(

@@ -566,6 +566,15 @@ class Store:
         with self._reading(dataset, reviewer) as (connection, row):
             return reviews.read_review(connection, row, item_id, reviewer, kind=kind)
 
+    def suggestions_seen(self, dataset: str) -> dict[tuple[str, str], bool | None]:
+        """Return whether suggestions were shown in each review; see ``reviews.suggestions_seen``.
+
+        That is no mark of anybody: whoever may read the dataset may know it.
+        """
+        self.require(Permission.READ, dataset)
+        with self._reading(dataset) as (connection, row):
+            return reviews.suggestions_seen(connection, row)
+
     def apply(
         self, dataset: str, item_id: str, reviewer: str, writes: Sequence[SentOperation]
     ) -> WriteReply:

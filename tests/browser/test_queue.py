@@ -93,6 +93,8 @@ def test_the_measurement_s_sample_hides_suggestions_and_tells_the_rate_after_eac
     here.wait_for(second)
     expect(line).to_contain_text("so far .")
     expect(here.page.locator(".sl mark")).to_have_count(0)
+    here.settle()
+    assert here.store.suggestions_seen(here.dataset) == {(first, REVIEWER): False}
 
 
 def test_a_language_filter_narrows_the_queue_and_the_url_keeps_the_item(desk: Sit) -> None:

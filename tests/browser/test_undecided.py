@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from driving import Desk, suggested
+from driving import REVIEWER, Desk, suggested
 from playwright.sync_api import expect
 
+from spanlab.oplog import SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status, UndecidedRule
 
 pytestmark = pytest.mark.browser
@@ -97,6 +98,8 @@ def test_done_without_undecided_suggestions_says_nothing_of_them(desk: Sit) -> N
     expect(here.page.locator(".sl-notice")).to_be_hidden()
     here.settle()
     assert here.state("a").status is Status.DONE
+    done = here.store.review(here.dataset, "a", REVIEWER).operations[-1]
+    assert done == SetStatus(status=Status.DONE, suggested=True)
 
 
 def test_own_marks_settle_the_suggestions_that_they_cover(desk: Sit) -> None:

@@ -13,8 +13,17 @@ from commands import run_here
 from measured_data import ANSWER, filled, items, said
 
 from spanlab.errors import UsageError
+from spanlab.oplog import (
+    AcceptSpan,
+    FinishItem,
+    Operation,
+    SetStatus,
+    SuggestionMark,
+    Undo,
+)
 from spanlab.results import as_html
 from spanlab.schema import (
+    ADJUDICATED,
     Annotation,
     AnnotatorKind,
     Claim,
@@ -23,11 +32,13 @@ from spanlab.schema import (
     Record,
     Status,
 )
-from spanlab.storage import Store
+from spanlab.storage import SentOperation, Store
+from spanlab.workflows.measuring.certificate_page import certificate_html
 from spanlab.workflows.measuring.certificates import certify, read_certificate, stale_because
 from spanlab.workflows.measuring.certificates import write_certificate as write
 from spanlab.workflows.measuring.measurement import Measurement, measure
 from spanlab.workflows.measuring.sample import (
+    measurable,
     measurement_queue,
     plan_measurement,
     read_measured,
@@ -82,6 +93,85 @@ def test_a_gap_in_the_queue_ends_the_sample_and_a_skipped_item_does_not(store: S
     assert any(remark.startswith("1 skipped item") for remark in found.remarks)
     assert found.rate.finite
     assert found.rate.finite.high > 0.3
+
+
+def test_who_is_slower_ends_no_sample_where_items_are_assigned(store: Store) -> None:
+    filled(store, "d", lambda at: at % 4 == 0, 60, 0)
+    queue = measurement_queue(store, "d")
+    share = {"overlap": 1, "assigned_to": ("anna", "ben")}
+    store.change_settings("d", lambda old: old.model_copy(update=share))
+    of_anna = store.settings("d").share_of("anna")
+    assert of_anna is not None
+    mine = [of_anna.has(at) for at in store.positions_of("d", list(queue))]
+    annas = [name for name, is_mine in zip(queue, mine, strict=True) if is_mine]
+    bens = [name for name in queue if name not in annas]
+    store.save_annotations("d", [(name, said("anna", marked=False)) for name in annas[:12]])
+    store.save_annotations("d", [(name, said("ben", marked=False)) for name in bens[:4]])
+    found = measure(store, "d")
+    assert found.rate.reviews == 16
+    assert any("who is to review them has not come that far" in remark for remark in found.remarks)
+    assert read_measured(store, "d").line == found.line
+    # Ben goes past one: that may be for what it says, and ends the sample.
+    store.save_annotations("d", [(bens[5], said("ben", marked=False))])
+    before_gap = queue.index(bens[4])
+    assert measure(store, "d").rate.reviews == sum(
+        name in {*annas[:12], *bens[:4]} for name in queue[:before_gap]
+    )
+
+
+def test_what_was_adjudicated_counts_before_what_people_said(store: Store) -> None:
+    filled(store, "d", lambda _: True, 60, 30)
+    queue = measurement_queue(store, "d")
+    decision = Annotation(annotator=ADJUDICATED, kind=AnnotatorKind.GOLD, decided_by="eve")
+    store.save_annotations("d", [(name, decision) for name in queue[:15]])
+    rate = measure(store, "d").rate.alone
+    assert rate is not None
+    assert rate.mean == pytest.approx(0.5)
+    known = Annotation(annotator="known", kind=AnnotatorKind.GOLD)  # imported: no decision
+    store.save_annotations("d", [(name, known) for name in queue[15:30]])
+    assert measure(store, "d").rate.alone == rate
+    quality = certify(store, "d").figures()
+    assert quality["reviewers"] == {"anna": 30}
+    named = MeasurementPlan(annotator="judge", reviewers=("anna",))
+    alone = measure(store, "d", named).rate.alone
+    assert alone is not None
+    assert alone.mean == 1
+
+
+def test_a_vote_is_not_measured_by_its_own_voters(store: Store) -> None:
+    filled(store, "d", lambda at: at % 4 == 0, 20, 5)
+    voted = {name: ("judge", name) for name in ("anna", "judge")}
+    for name, voters in voted.items():
+        vote = Annotation(annotator=f"vote of {name}", kind=AnnotatorKind.VOTE, voters=voters)
+        store.save_annotations("d", [(f"i{at}", vote) for at in range(20)])
+    assert measurable(store, "d") == ("judge", "vote of judge")
+    plan = MeasurementPlan(annotator="vote of anna")
+    with pytest.raises(UsageError, match="'vote of anna' was voted from what anna marked"):
+        plan_measurement(store, "d", plan)
+    store.save_annotations("d", [("i0", said("ben", marked=True))])
+    plan_measurement(store, "d", plan.model_copy(update={"reviewers": ("ben",)}))
+
+
+def test_whether_suggestions_were_shown_is_what_the_logs_say(store: Store) -> None:
+    filled(store, "d", lambda at: at % 4 == 0, 60, 0)
+    queue = measurement_queue(store, "d")
+    mark = SuggestionMark(source="judge", start=2, end=5, prob=0.9)
+    ends: list[list[Operation]] = [
+        [SetStatus(status=Status.DONE, suggested=False)],
+        [SetStatus(status=Status.DONE, suggested=True)],
+        [SetStatus(status=Status.DONE)],
+        [FinishItem(rejected=(mark,))],  # of 1.0: what it decided was shown
+        [AcceptSpan(span="s1", mark=mark), Undo(), SetStatus(status=Status.DONE, suggested=False)],
+    ]
+    for at, operations in enumerate(ends):
+        writes = [
+            SentOperation(session=f"s{at}", seq=n + 1, base=n, operation=operation)
+            for n, operation in enumerate(operations)
+        ]
+        assert not store.apply("d", queue[at], "anna", writes).refused
+    assert measure(store, "d").suggestions == {"hidden": 1, "shown": 3, "unknown": 1}
+    facts = " ".join(re.sub("<[^>]*>", " ", certificate_html(certify(store, "d"))).split())
+    assert "Suggestions in review hidden in 1, shown in 3, not known of 1" in facts
 
 
 def test_the_line_in_review_follows_each_item_without_reading_all(store: Store) -> None:

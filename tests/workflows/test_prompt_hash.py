@@ -1,4 +1,4 @@
-"""A detector's prompts are known by what they say, wherever in its package they stand."""
+"""A detector's prompts are known by its signatures and data, wherever in its package they stand."""
 
 from __future__ import annotations
 
@@ -14,10 +14,17 @@ from spanlab.settings import Settings
 from spanlab.workflows.detection.setup import prompt_hash
 
 ENTRY = """
+from pathlib import Path
+
 from spanlab.detectors.entry import DetectorEntry
 
 ENTRY = DetectorEntry(
-    name="minder", what="", needs="", create="minder.detector:create", roles=("model",)
+    name="minder",
+    what="",
+    needs="",
+    create="minder.detector:create",
+    roles=("model",),
+    data=lambda _options: [Path(__file__).with_name("model.json")],
 )
 """
 PROMPT = """
@@ -30,8 +37,7 @@ class FindIt(dspy.Signature):
     answer: str = dspy.InputField(desc="an answer")
     wrong: list[str] = dspy.OutputField(desc="its wrong words")
 """
-INSISTING = 'INSISTING = "Refuse nothing."\n'
-CREATE = "\n\ndef create(kit): ...\n"
+CREATE = "\n\nNOTE = 'nothing was fuond'\n\n\ndef create(kit): ...\n"
 
 Hash = Callable[..., str]
 
@@ -67,20 +73,28 @@ def hash_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hash]:
 def test_a_prompt_that_moves_is_the_same_and_one_that_says_something_else_is_not(
     hash_of: Hash,
 ) -> None:
-    before = hash_of(detector_dot_py=PROMPT + INSISTING + CREATE)
-    moved = "from minder.words import FindIt, Reply\n" + INSISTING + CREATE
+    before = hash_of(detector_dot_py=PROMPT + CREATE)
+    moved = "from minder.words import FindIt, Reply\n" + CREATE
     assert hash_of(detector_dot_py=moved, words_dot_py=PROMPT + "\n\nclass Reply: ...\n") == before
-    assert (
-        hash_of(detector_dot_py="# A remark.\n" + PROMPT + INSISTING + CREATE + "x = 1\n") == before
-    )
+    assert hash_of(detector_dot_py="# A remark.\n" + PROMPT + CREATE + "x = 1\n") == before
+    mended = PROMPT + CREATE.replace("fuond", "found")
+    assert hash_of(detector_dot_py=mended, minder_dot_md="# A page of the guide") == before
     for old, new in (
         ("Find what is wrong.", "Find what is right."),
         ("its wrong words", "its words"),
         ("list[str]", "str"),
-        ("Refuse nothing.", "Refuse all."),
     ):
-        assert hash_of(detector_dot_py=(PROMPT + INSISTING + CREATE).replace(old, new)) != before
-    assert hash_of(detector_dot_py=PROMPT + INSISTING + CREATE, model_dot_json="[1]") != before
+        assert hash_of(detector_dot_py=(PROMPT + CREATE).replace(old, new)) != before
+    assert hash_of(detector_dot_py=PROMPT + CREATE, model_dot_json="[1]") != before
+
+
+def test_a_contract_is_a_prompt_though_it_stands_in_a_file(tmp_path: Path) -> None:
+    contract, hashes = tmp_path / "contract.json", set()
+    spec = DetectorSpec(detector="span-model", options={"contract": str(contract)})
+    for text in ("{}", '{"user": "Which words?"}'):
+        contract.write_text(text)
+        hashes.add(prompt_hash(spec, Settings(home=tmp_path)))
+    assert len(hashes) == 2
 
 
 def test_every_detector_has_a_hash_and_those_that_ask_models_one_of_their_own(
@@ -91,4 +105,6 @@ def test_every_detector_has_a_hash_and_those_that_ask_models_one_of_their_own(
     for entry in entries():
         own = prompt_hash(DetectorSpec(detector=entry.name), settings)
         assert len(own) == 64
-        assert (own == nothing) == (not entry.roles and entry.name != "offline"), entry.name
+        has_some = entry.asks_models or entry.name == "offline"
+        elsewhere = entry.name == "span-model"  # its contract is in a package that is not installed
+        assert (own == nothing) == (not has_some or elsewhere), entry.name

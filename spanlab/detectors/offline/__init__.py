@@ -5,6 +5,8 @@ What it says of itself; its model is loaded when it is built.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from spanlab.detectors.entry import DetectorEntry
 
 ENTRY = DetectorEntry(
@@ -13,4 +15,5 @@ ENTRY = DetectorEntry(
     what="marks words that passages and question do not support",
     needs="nothing; passages help",
     create="spanlab.detectors.offline.detector:create",
+    data=lambda _: [Path(__file__).with_name(name) for name in ("model.json", "model.npz")],
 )

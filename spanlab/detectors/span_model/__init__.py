@@ -11,7 +11,9 @@ spanlab's code.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -19,6 +21,8 @@ from spanlab.detectors.entry import JUDGE, CallEstimate, ChosenOptions, Detector
 from spanlab.detectors.entry import DetectorOptions as _DetectorOptions
 from spanlab.lm import ModelOptions
 from spanlab.schema import Probability
+
+LETTUCEDETECT: Final = "lettucedetect"  # a contract, and the package that it is in
 
 
 class SpanModelOptions(_DetectorOptions):
@@ -30,7 +34,7 @@ class SpanModelOptions(_DetectorOptions):
             description="A JSON or TOML file with the model's contract, or lettucedetect for the "
             "one in the installed package of that name."
         ),
-    ] = "lettucedetect"
+    ] = LETTUCEDETECT
     explain: Annotated[
         bool, Field(description="Ask for an explanation of each span, if the contract has one.")
     ] = False
@@ -38,6 +42,15 @@ class SpanModelOptions(_DetectorOptions):
         Probability,
         Field(title="Span probability", description="Of the spans: such models say none."),
     ] = 1.0
+
+
+def _files(options: SpanModelOptions) -> Iterable[Path]:
+    """Return the files of the contract; those of a package without loading it."""
+    if options.contract != LETTUCEDETECT:
+        return (Path(options.contract),)
+    found = find_spec(LETTUCEDETECT)
+    folders = (found and found.submodule_search_locations) or ()
+    return [path for folder in folders for path in Path(folder, "prompts").glob("*.*")]
 
 
 def _calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
@@ -53,5 +66,6 @@ ENTRY = DetectorEntry(
     options=SpanModelOptions,
     roles=(JUDGE,),
     asked=ModelOptions(temperature=0.0),  # as such models are evaluated
+    data=_files,
     estimate=_calls,
 )

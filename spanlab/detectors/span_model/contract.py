@@ -14,10 +14,10 @@ from typing import Final
 
 from pydantic import Field, JsonValue, ValidationError
 
+from spanlab.detectors.span_model import LETTUCEDETECT
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import FrozenModel, Item
 
-LETTUCEDETECT: Final = "lettucedetect"
 _ENGLISH: Final = "en"
 
 

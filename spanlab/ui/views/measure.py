@@ -9,7 +9,7 @@ import streamlit as st
 
 from spanlab.figures import counted, figure
 from spanlab.results import ResultTable
-from spanlab.schema import AnnotatorKind, DatasetSummary, MeasurementPlan, Permission, Status
+from spanlab.schema import AnnotatorKind, DatasetSummary, MeasurementPlan, Permission
 from spanlab.storage.store import Store
 from spanlab.ui.common import (
     SAMPLE,
@@ -37,8 +37,9 @@ from spanlab.workflows.measuring.measurement import (
     history_table,
     measure,
     reliability_of,
+    suggestions_in_words,
 )
-from spanlab.workflows.measuring.sample import plan_measurement
+from spanlab.workflows.measuring.sample import measurable, plan_measurement
 
 _DESIGNS: Final = {
     "uniform": "Even odds",
@@ -58,12 +59,7 @@ def page() -> None:
     if not summaries:
         return
     summary = choose_dataset(summaries)
-    detectors = [
-        annotator.name
-        for annotator in summary.annotators
-        if annotator.kind in {AnnotatorKind.DETECTOR, AnnotatorKind.VOTE}
-        and annotator.counts.get(Status.DONE)
-    ]
+    detectors = list(_measurable_once(summary.name, _fingerprint(summary), store()))
     if not detectors:
         st.info(
             "A rate is measured from the marks of a detector and a few reviews: no detector has "
@@ -79,6 +75,13 @@ def page() -> None:
     with errors_shown():
         st.subheader("Another plan" if plan else "Plan the measurement", anchor=False)
         _offer_plan(summary, _ask(summary, detectors))
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _measurable_once(
+    dataset: str, fingerprint: tuple[object, ...], _store: Store
+) -> tuple[str, ...]:
+    return measurable(_store, dataset)
 
 
 def _ask(summary: DatasetSummary, detectors: list[str]) -> MeasurementPlan:
@@ -294,8 +297,8 @@ def _certify_once(
 def _describe_plan(measurement: Measurement) -> str:
     plan, rate = measurement.plan, measurement.rate
     reviews = f"{counted(rate.reviews, 'review')} of {counted(rate.items, 'item')}"
-    hidden = "shown" if plan.show_suggestions else "hidden"
-    return f"{plan.annotator} · {reviews} · suggestions {hidden} in review"
+    seen = suggestions_in_words(measurement.suggestions) if rate.reviews else "no reviews yet"
+    return f"{plan.annotator} · {reviews} · suggestions in review: {seen}"
 
 
 def _draw_pictures(measurement: Measurement, reliability: ResultTable) -> None:

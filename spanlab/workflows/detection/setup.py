@@ -8,16 +8,16 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from importlib.metadata import version
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pydantic import JsonValue, PydanticUserError
+from pydantic import JsonValue, PydanticUserError, ValidationError
 
 from spanlab.detectors import DetectorEntry, installed
 from spanlab.detectors.building import program_name
 from spanlab.detectors.entry import entries, entry_of
 from spanlab.detectors.spec import DetectorSpec
+from spanlab.errors import UsageError
 from spanlab.lm.choice import OPENAI
 from spanlab.lm.refusals import recall
 from spanlab.schema import DatasetSettings, DetectorSetup
@@ -162,34 +162,40 @@ def changed_prompts(
         named = {
             key: setup.settings.get(key) for key in ("detector", "name", "program", "guidance")
         }
-        spec = DetectorSpec.model_validate(named)
-        if spec.detector in installed_names and setup.prompts != prompt_hash(spec, settings):
+        options = {
+            key.removeprefix("options."): value
+            for key, value in setup.settings.items()
+            if key.startswith("options.")
+        }
+        try:
+            spec = DetectorSpec.model_validate({**named, "options": options})
+            now = prompt_hash(spec, settings) if spec.detector in installed_names else setup.prompts
+        except (ValidationError, UsageError):  # it has no such option any more
+            now = ""
+        if setup.prompts != now:
             changed.append(setup.annotator)
     return tuple(dict.fromkeys(changed))
 
 
 def prompt_hash(spec: DetectorSpec, settings: Settings) -> str:
-    """Return a hash of a detector's prompts, the tuned one included if it uses one.
+    """Return a hash of what a detector asks and of what it learnt.
 
-    Where a prompt stands makes no difference: instructions and fields of signatures count, other
-    texts of its package, and files of data beside its code, such as a trained model.
+    That is the instructions and fields of its signatures, wherever they stand; its tuned program,
+    demonstrations included, if it uses one; and the data of its entry, such as a trained model.
     """
     entry = entry_of(spec.detector)
     module = importlib.import_module(entry.module) if entry.module else None
-    texts = set(_prompts(module)) if module and entry.asks_models else set()
+    texts = set(_signatures(module)) if module and entry.asks_models else set()
     program = settings.programs / f"{program_name(spec, settings)}.json"
-    beside = Path(module.__file__).parent.glob("*") if module and module.__file__ else ()
-    data = [path for path in beside if module and module.__package__ and path.suffix != ".py"]
-    texts |= {path.read_bytes() for path in (*data, program) if path.is_file()}
+    options = entry.options.model_validate(spec.options)
+    data = (*entry.data(options), *([entry.members] if entry.members else []), program)
+    texts |= {path.read_bytes() for path in data if path.is_file()}
     digests = sorted(sha256(text).digest() for text in texts)
     return sha256(b"".join(digests)).hexdigest()
 
 
-def _prompts(module: ModuleType) -> Iterator[bytes]:
-    """Yield the signatures and texts of a module, and of what it imports from its package.
-
-    Of what it imports from elsewhere, such as the extraction of claims, the signatures count.
-    """
+def _signatures(module: ModuleType) -> Iterator[bytes]:
+    """Yield the signatures of a module and of what it imports from its package and from spanlab."""
     import dspy  # which takes a second to load, and detectors that ask models have loaded
 
     package = module.__package__ or module.__name__
@@ -198,11 +204,9 @@ def _prompts(module: ModuleType) -> Iterator[bytes]:
     while queue:
         name = queue.pop()
         is_own = _is_in(name, package)
-        for key, value in vars(sys.modules[name]).items():
+        for value in vars(sys.modules[name]).values():
             if isinstance(value, type) and issubclass(value, dspy.Signature):
                 yield _signature_text(value)
-            elif is_own and isinstance(value, str) and " " in value and not key.startswith("__"):
-                yield value.encode()
             origin = getattr(value, "__module__", None)
             is_followed = _is_in(str(origin), "spanlab") or _is_in(str(origin), package)
             if is_own and is_followed and origin in sys.modules and origin not in names:

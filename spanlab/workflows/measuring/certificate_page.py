@@ -25,6 +25,7 @@ from spanlab.workflows.measuring.measurement import (
     corrected_table,
     history_table,
     reliability_table,
+    suggestions_in_words,
 )
 from spanlab.workflows.report import page_head
 
@@ -81,7 +82,9 @@ def _facts(content: Mapping[str, Any]) -> ResultTable:
         "Unit": bound["unit"],
         "Reviewed by": people,
         "Agreement of reviewers": _alike(content["agreement"], "one reviewer each"),
-        "Suggestions in review": "shown" if plan["show_suggestions"] else "hidden",
+        "Suggestions in review": suggestions_in_words(
+            content["measurement"].get("suggestions", {})
+        ),
         "Sample": f"{plan['design']}, seed {plan['seed']}",
         "Estimate": content["measurement"]["method"],
         "Items": bound["dataset"],

@@ -18,14 +18,14 @@ import numpy as np
 from spanlab.errors import UsageError
 from spanlab.extents import Extent
 from spanlab.labels import hard_of
-from spanlab.schema import Annotation, AnnotatorKind, DetectorSetup, MeasurementPlan, Record
+from spanlab.schema import Annotation, AnnotatorKind, DetectorSetup, MeasurementPlan, Record, Status
 from spanlab.scorers.agreement import pairwise_ious
 from spanlab.scorers.calibration import CalibrationTally
 from spanlab.scorers.powered import Array, ReviewedSample, estimate_rate
 from spanlab.storage import Store
 from spanlab.workflows.datasets import summary_of
 from spanlab.workflows.detection.setup import changed_prompts, model_checks, option_hash
-from spanlab.workflows.measuring.items import is_reviewer
+from spanlab.workflows.measuring.items import is_reviewer, words_that_count
 from spanlab.workflows.measuring.measurement import measure
 from spanlab.workflows.measuring.sample import (
     MeasuredItems,
@@ -93,9 +93,10 @@ class DetectorQuality:
         people = [annotation for annotation in finished.values() if is_reviewer(annotation, plan)]
         self._reviews.update(person.annotator for person in people)
         self._people.add([hard_of(person) for person in people])
-        self._count(at, detector, people, len(record.item.answer))
+        truths = [a for a in words_that_count(record, plan) if a.status is Status.DONE]
+        self._count(at, detector, truths, len(record.item.answer))
         machine = detector.model_copy(update={"kind": AnnotatorKind.DETECTOR})
-        self._calibration.add(record.model_copy(update={"annotations": (machine, *people)}))
+        self._calibration.add(record.model_copy(update={"annotations": (machine, *truths)}))
 
     def _count(
         self, at: int, detector: Annotation, people: Sequence[Annotation], length: int

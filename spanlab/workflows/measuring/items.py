@@ -13,8 +13,8 @@ from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind, MeasurementP
 class MeasuredItem(NamedTuple):
     """An item of the population: what the detector says (``f``; ``marked`` by its own decision).
 
-    ``y`` of ``x`` is what people say, None where nobody has finished it;
-    ``reviews`` are what each of them says.
+    ``y`` of ``x`` is what people say, None where nobody has finished it; ``reviews`` are what each
+    of them says, ``decided_by`` all who finished or skipped it.
     """
 
     item_id: str
@@ -28,6 +28,7 @@ class MeasuredItem(NamedTuple):
     x: float
     skipped: bool
     reviews: tuple[tuple[str, float], ...] = ()
+    decided_by: frozenset[str] = frozenset()
 
 
 def measure_item(record: Record, plan: MeasurementPlan, group: str) -> MeasuredItem | None:
@@ -35,7 +36,7 @@ def measure_item(record: Record, plan: MeasurementPlan, group: str) -> MeasuredI
     detector = record.by(plan.annotator)
     if detector is None or detector.status is not Status.DONE:
         return None
-    people = [annotation for annotation in record.annotations if is_reviewer(annotation, plan)]
+    people = words_that_count(record, plan)
     finished = [person for person in people if person.status is Status.DONE]
     if plan.unit == "claims":
         finished = [person for person in finished if person.claims]
@@ -61,7 +62,24 @@ def measure_item(record: Record, plan: MeasurementPlan, group: str) -> MeasuredI
         x=fmean(x for _, x in truths) if truths else size,
         skipped=not truths and any(person.status is not Status.NOT_ANNOTATED for person in people),
         reviews=tuple(reviews),
+        decided_by=frozenset(
+            annotation.annotator
+            for annotation in record.annotations
+            if is_reviewer(annotation, plan) and annotation.status is not Status.NOT_ANNOTATED
+        ),
     )
+
+
+def words_that_count(record: Record, plan: MeasurementPlan) -> list[Annotation]:
+    """Return the annotations of an item that say what is true of it, finished or not.
+
+    Those of the plan's reviewers; where it names none, what was adjudicated, else what people say.
+    """
+    if not plan.reviewers:
+        decided = [a for a in record.finished if a.kind is AnnotatorKind.GOLD and a.decided_by]
+        if decided:
+            return decided
+    return [annotation for annotation in record.annotations if is_reviewer(annotation, plan)]
 
 
 def is_reviewer(annotation: Annotation, plan: MeasurementPlan) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from spanlab.scorers.sampling import cautious_rho, reviews_for_difference
 from spanlab.storage import Store
 from spanlab.workflows.analysis.comparison_tables import calibration_table
 from spanlab.workflows.measuring.gating import MeasuredSide, RateChange, compare_rates
-from spanlab.workflows.measuring.items import is_reviewer
+from spanlab.workflows.measuring.items import words_that_count
 from spanlab.workflows.measuring.sample import (
     ALL,
     MeasuredItems,
@@ -59,7 +60,8 @@ class Measurement:
     """The state of a measurement; ``groups`` begin with all items.
 
     ``pairs`` are differences of groups with intervals that hold together; ``history`` is the rate
-    after so many reviews; ``more`` about how many are missing.
+    after so many reviews; ``more`` about how many are missing. ``suggestions`` counts the reviews
+    by whether suggestions were "shown", "hidden" or this is "unknown", as their logs tell.
     """
 
     dataset: str
@@ -70,6 +72,7 @@ class Measurement:
     more: int
     for_difference: int
     remarks: tuple[str, ...]
+    suggestions: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def rate(self) -> GroupMeasurement:
@@ -161,6 +164,7 @@ class Measurement:
             "more": self.more,
             "for_difference": self.for_difference,
             "remarks": list(self.remarks),
+            "suggestions": dict(self.suggestions),
         }
 
     @staticmethod
@@ -178,6 +182,7 @@ class Measurement:
             more=figures["more"],
             for_difference=figures["for_difference"],
             remarks=tuple(figures["remarks"]),
+            suggestions=figures.get("suggestions", {}),  # certificates of 1.0 lack it
         )
 
 
@@ -209,6 +214,7 @@ def measure(store: Store, dataset: str, plan: MeasurementPlan | None = None) -> 
     rate = groups[0]
     # The middle of the interval: after a pilot a rate near 0 is often found too low to plan by.
     guess = (rate.finite.low + rate.finite.high) / 2 if rate.finite else rate.marked
+    suggestions = _count_suggestions(store, dataset, items)
     return Measurement(
         dataset=dataset,
         plan=plan,
@@ -219,8 +225,30 @@ def measure(store: Store, dataset: str, plan: MeasurementPlan | None = None) -> 
         for_difference=reviews_for_difference(
             _DIFFERENCE, guess, cautious_rho(rate.rho, items.reviewed), items=len(items.items)
         ),
-        remarks=tuple(_remarks(items, rate)),
+        remarks=tuple(_remarks(items, suggestions)),
+        suggestions=suggestions,
     )
+
+
+def _count_suggestions(store: Store, dataset: str, items: MeasuredItems) -> Counter[str]:
+    """Count the reviews in the sample by whether suggestions were shown in them."""
+    seen = store.suggestions_seen(dataset)
+    words = {True: "shown", False: "hidden", None: "unknown"}
+    return Counter(
+        words[seen.get((item.item_id, name))]
+        for item in items.items[: items.reviewed]
+        for name in item.decided_by
+        if item.y is not None
+    )
+
+
+def suggestions_in_words(suggestions: Mapping[str, int]) -> str:
+    """Return in how many reviews suggestions were shown, such as "hidden in 80, shown in 4"."""
+    words = (
+        f"{key} in {suggestions[key]:,}" for key in ("hidden", "shown") if suggestions.get(key)
+    )
+    unknown = suggestions.get("unknown")
+    return ", ".join((*words, *((f"not known of {unknown:,}",) if unknown else ()))) or "not known"
 
 
 def _group(items: MeasuredItems, value: str | None) -> GroupMeasurement:
@@ -258,14 +286,22 @@ def _history(items: MeasuredItems) -> Iterable[tuple[int, MeanInterval]]:
                 yield n, interval
 
 
-def _remarks(items: MeasuredItems, rate: GroupMeasurement) -> Iterable[str]:
+def _remarks(items: MeasuredItems, suggestions: Mapping[str, int]) -> Iterable[str]:
     plan = items.plan
     yield f"“Marked by {plan.annotator}” is no rate: the detector's own errors are in it."
     yield f"Sample: {plan.design}, seed {plan.seed}. Estimate: {METHOD}."
     if not any(len(item.reviews) > 1 for item in items.items[: items.reviewed]):
         yield "Nobody reviewed what somebody else did: how far people differ is in no interval."
-    if plan.show_suggestions:
-        yield "Reviewers saw the detector's suggestions, which pulls them towards it."
+    if suggestions.get("shown"):
+        yield (
+            f"Suggestions in review: {suggestions_in_words(suggestions)}. Who sees them is pulled "
+            "towards the detector."
+        )
+    if n_waiting := int(items.waiting[: items.reviewed].sum()):
+        yield (
+            f"{counted(n_waiting, 'item')} left out, as if like the others: who is to review them "
+            "has not come that far."
+        )
     beyond = sum(item.y is not None for item in items.items[items.reviewed :])
     if beyond:
         yield f"{counted(beyond, 'review')} after the first gap of the queue do not count yet."
@@ -322,7 +358,7 @@ def reliability_of(store: Store, dataset: str, plan: MeasurementPlan) -> ResultT
     """
     tally = CalibrationTally({plan.annotator: AnnotatorKind.DETECTOR})
     for record in store.records(dataset):
-        people = [annotation for annotation in record.annotations if is_reviewer(annotation, plan)]
+        people = words_that_count(record, plan)
         detector = record.by(plan.annotator)
         if detector is not None and any(person.status is Status.DONE for person in people):
             as_detector = detector.model_copy(update={"kind": AnnotatorKind.DETECTOR})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from spanlab.errors import UsageError
 from spanlab.figures import figure
 from spanlab.results import MeanInterval
-from spanlab.schema import MeasurementPlan, Record
+from spanlab.schema import AnnotatorKind, MeasurementPlan, Record, Status
 from spanlab.scorers.powered import RateEstimate, ReviewedSample, estimate_rate
 from spanlab.scorers.sampling import (
     Array,
@@ -73,6 +73,7 @@ class MeasuredItems:
         self.groups = groups if plan.by else []
         self.codes = np.array([groups.index(item.group) for item in self.items], dtype=int)
         _, self.questions = np.unique([names[at] for at in order], return_inverse=True)
+        self.waiting = np.zeros(len(items), dtype=bool)  # for people who have not come that far
 
     @cached_property
     def columns(self) -> Mapping[str, Array]:
@@ -84,9 +85,14 @@ class MeasuredItems:
 
     @cached_property
     def reviewed(self) -> int:
-        """The number of items at the beginning that are reviewed or skipped without a gap."""
+        """The number of items at the beginning that are reviewed, skipped or waiting without a gap.
+
+        It ends with one that is reviewed or skipped.
+        """
         missing = np.isnan(self.columns["y"]) & (self.columns["skipped"] == 0)
-        return int(missing.argmax()) if missing.any() else len(self.items)
+        gaps = missing & ~self.waiting
+        end = int(gaps.argmax()) if gaps.any() else len(self.items)
+        return int(np.flatnonzero(~missing[:end]).max(initial=-1)) + 1
 
     @property
     def line(self) -> str:
@@ -213,6 +219,12 @@ def check_plan(store: Store, dataset: str, plan: MeasurementPlan) -> None:
     check_annotators(summary_of(store, dataset), [plan.annotator])
     if plan.annotator in plan.reviewers:
         raise UsageError(f"{plan.annotator!r} is measured, and no reviewer of itself")
+    people = set(plan.reviewers or summary_of(store, dataset).names_of(AnnotatorKind.PERSON))
+    if voters := sorted(people & _voters(store, dataset)[plan.annotator]):
+        raise UsageError(
+            f"{plan.annotator!r} was voted from what {', '.join(voters)} marked, who would review "
+            "their own marks: measure a detector, or name other reviewers"
+        )
     if plan.by == "label":
         raise UsageError("rates are measured by lang or a path such as meta.model, not by label")
     if plan.design == "stratified" and not plan.by:
@@ -221,9 +233,56 @@ def check_plan(store: Store, dataset: str, plan: MeasurementPlan) -> None:
         values_of(plan.by)
 
 
+def measurable(store: Store, dataset: str) -> tuple[str, ...]:
+    """Return whose marks are worth measuring: detectors, and votes that no person took part in.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    summary, voters = summary_of(store, dataset), _voters(store, dataset)
+    people = set(summary.names_of(AnnotatorKind.PERSON))
+    machines = (AnnotatorKind.DETECTOR, AnnotatorKind.VOTE)
+    return tuple(
+        annotator.name
+        for annotator in summary.annotators
+        if annotator.kind in machines
+        and annotator.counts.get(Status.DONE)
+        and not voters[annotator.name] & people
+    )
+
+
+def _voters(store: Store, dataset: str) -> Mapping[str, set[str]]:
+    """Return by name of a vote whose marks it was made from."""
+    voters: dict[str, set[str]] = defaultdict(set)
+    for record in store.records(dataset):
+        for annotation in record.annotations:
+            if annotation.kind is AnnotatorKind.VOTE:
+                voters[annotation.annotator].update(annotation.voters)
+    return voters
+
+
 def measurement_queue(store: Store, dataset: str) -> tuple[str, ...]:
     """Return the ids of a measurement's items in the one order of their review."""
     return tuple(item.item_id for item in read_measured(store, dataset).items)
+
+
+def _waiting(store: Store, dataset: str, items: MeasuredItems) -> Flags:
+    """Flag the undecided items that are assigned to people who have decided nothing after them.
+
+    Everybody works in the one order of the sample, and nothing of an item decides whose it is: such
+    a gap tells nothing of what it leaves out.
+    """
+    settings, waiting = summary_of(store, dataset).settings, np.zeros(len(items.items), dtype=bool)
+    people = items.plan.reviewers or settings.assigned_to
+    shares = {name: share for name in people if (share := settings.share_of(name)) is not None}
+    last = {name: at for at, item in enumerate(items.items) for name in item.decided_by}
+    beginning = items.items[: max(last.values(), default=0)]
+    gaps = [at for at, item in enumerate(beginning) if not item.decided_by] if shares else []
+    positions = store.positions_of(dataset, [items.items[at].item_id for at in gaps])
+    for at, position in zip(gaps, positions, strict=True):
+        owners = [name for name, share in shares.items() if share.has(position)]
+        waiting[at] = bool(owners) and all(last.get(name, -1) < at for name in owners)
+    return waiting
 
 
 def read_measured(store: Store, dataset: str, plan: MeasurementPlan | None = None) -> MeasuredItems:
@@ -243,6 +302,7 @@ def read_measured(store: Store, dataset: str, plan: MeasurementPlan | None = Non
         raise UsageError(f"{plan.annotator!r} has finished no item of {dataset!r}")
     if len(items.groups) > _MOST_GROUPS:
         raise UsageError(f"{plan.by} has more than {_MOST_GROUPS} values: choose another field")
+    items.waiting = _waiting(store, dataset, items)
     return items
 
 

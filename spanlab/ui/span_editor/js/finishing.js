@@ -75,9 +75,10 @@ export class Finishing {
         if (status === "done" && !anyway && !this.isAnswered(accepted, () => this.conclude(status, open, rule, true))) return;
         const marks = (chosen) => chosen.map((mark) => mark.best);
         const decides = accepted.length + rejected.length > 0;
+        const suggested = item.payload.annotators.length > 0; // whether others' marks stood beside the answer
         const op = decides
-            ? { kind: "finish", spans: accepted.map(newId), accepted: marks(accepted), rejected: marks(rejected) }
-            : { kind: "status", status };
+            ? { kind: "finish", spans: accepted.map(newId), accepted: marks(accepted), rejected: marks(rejected), suggested }
+            : { kind: "status", status, suggested };
         view.notice.hide();
         const changes = decides || item.history.state.status !== status;
         if (changes && !editor.apply(op)) return;
