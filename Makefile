@@ -94,7 +94,7 @@ $(FOR_TESTS): $(READY) tests/requirements.lock
 $(FOR_PEERS): $(READY) tests/peers/requirements.txt
 	@$(PYTHON) -m venv $(PEERS)
 	@$(PEERS)/bin/pip install --quiet --disable-pip-version-check uv
-	@$(PEERS)/bin/uv pip install --quiet --python $(PEERS)/bin/python --editable '.[api,otel]' \
+	@$(PEERS)/bin/uv pip install --quiet --python $(PEERS)/bin/python --editable '.[api,login,otel]' \
 	  --requirements tests/peers/requirements.txt
 	@# Its prompts alone are read; what its detectors need is gigabytes of PyTorch.
 	@$(PEERS)/bin/uv pip install --quiet --python $(PEERS)/bin/python --no-deps 'lettucedetect>=0.2.3'

@@ -20,7 +20,7 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 def write_rows(stream: Any, rows: Iterable[Iterable[object]], *, line_end: str = "\n") -> None:
     """Write rows of cells to a text stream."""
     writer = csv.writer(stream, lineterminator=line_end)
-    writer.writerows([_safe(cell) for cell in row] for row in rows)
+    writer.writerows([safe_cell(cell) for cell in row] for row in rows)
 
 
 def write_dicts(stream: Any, titles: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
@@ -28,11 +28,12 @@ def write_dicts(stream: Any, titles: Sequence[str], rows: Iterable[Mapping[str, 
     write_rows(stream, [titles, *([row.get(title) for title in titles] for row in rows)])
 
 
-def as_written(cell: str) -> str:
-    """Return a cell of a table of ours without the apostrophe that it got."""
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+def as_written(cell: Any) -> Any:
+    """Return a cell of a table of ours; a text without the apostrophe that it got."""
+    is_changed = isinstance(cell, str) and cell.startswith("'") and _FORMULA.match(cell)
+    return cell[1:] if is_changed else cell
 
 
-def _safe(cell: object) -> object:
+def safe_cell(cell: object) -> object:
     """Return a cell; a text that would be run, with an apostrophe before it."""
     return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell

@@ -205,7 +205,7 @@ class Sandbox:
 
 def parsers() -> Sandbox:
     """Return this process's pool for pages and tokenizers."""
-    return _pool(os.getpid(), min(os.cpu_count() or 1, 4), min(4.0, _most_memory()), 1)
+    return _pool(os.getpid(), min(os.cpu_count() or 1, 4), min(4.0, most_memory()), 1)
 
 
 def networks(*, limited: bool = True) -> Sandbox:
@@ -215,7 +215,7 @@ def networks(*, limited: bool = True) -> Sandbox:
         limited: whether it may have three quarters of the machine's memory alone; graphics cards
             need more addresses than there is memory.
     """
-    return _pool(os.getpid(), 1, _most_memory() if limited else 0, os.cpu_count() or 1)
+    return _pool(os.getpid(), 1, most_memory() if limited else 0, os.cpu_count() or 1)
 
 
 @cache
@@ -223,7 +223,7 @@ def _pool(_process: int, count: int, memory: float, cores: int) -> Sandbox:
     return Sandbox(count, memory, cores)
 
 
-def _most_memory() -> float:
+def most_memory() -> float:
     """Return three quarters of the machine's memory in GiB; 0 where it is not said."""
     if sys.platform == "win32":
         return 0.0

@@ -160,6 +160,17 @@ class Settings(EnvironmentVariables):
         description="How the provider knows the app.",
         repr=False,
     )
+    oidc_scope: str = Field(
+        "openid email profile",
+        pattern=r"(^|\s)openid(\s|$)",
+        title="names with spaces between, openid among them",
+        description="What the provider is asked to say of people.",
+    )
+    oidc_prompt: str = Field(
+        "",
+        title="a word that the provider knows, such as login or select_account",
+        description="What the provider asks of people who are logged in there already.",
+    )
     leads: Annotated[frozenset[str], BeforeValidator(_names)] = Field(
         frozenset(),
         title="verified e-mail addresses, or oidc:SUBJECT, with commas between",

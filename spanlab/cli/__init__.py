@@ -1,7 +1,7 @@
 """The command line: `spanlab COMMAND`.
 
 Its exit status is 0, 1 (wrong input, or all that was to be done failed), 2 (wrong usage) or 3 (some
-items failed, and the others are done).
+items failed, or a budget ended the run early; what was done is kept).
 """
 
 from __future__ import annotations

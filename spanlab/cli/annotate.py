@@ -173,10 +173,10 @@ def annotate_files(
         console.say(str(stream.spent))
     if any(asks_models(spec.detector) for spec in request.specs):
         console.say(usage_in_words(stream.usage) or "no model calls")
-    _say_failures(stream.outcomes)
+    _say_failures(stream.outcomes, stopped=stream.spent is not None)
 
 
-def _say_failures(outcomes: FileRunCounts) -> None:
+def _say_failures(outcomes: FileRunCounts, *, stopped: bool) -> None:
     """Say how many detectors failed on items and why, and exit as ``console.exit_status`` says."""
     for cause, count in outcomes.causes.most_common(_CAUSES):
         console.say(f"failed {counted(count, 'time')}: {outcomes.examples[cause]}")
@@ -185,7 +185,7 @@ def _say_failures(outcomes: FileRunCounts) -> None:
     if outcomes.failed:
         console.say(f"{outcomes.failed:,} of {counted(outcomes.items, 'item')} failed")
     failed = max(outcomes.failed, bool(outcomes.causes))  # one of several detectors counts, too
-    if status := console.exit_status(failed, outcomes.items):
+    if status := console.exit_status(failed, outcomes.items, stopped=stopped):
         raise typer.Exit(status)
 
 

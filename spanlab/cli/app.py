@@ -183,7 +183,8 @@ app = typer.Typer(
       spanlab annotate val.jsonl --contexts ctx/ --detector offline -o pred.jsonl
       spanlab score pred.jsonl val.jsonl
 
-    Exit status: 0 success, 1 wrong input or nothing done, 2 wrong usage, 3 some items failed.
+    Exit status: 0 success, 1 wrong input or nothing done, 2 wrong usage, 3 some items failed,
+    or a budget ended the run early.
 
     Work is kept in .spanlab/ (SPANLAB_HOME), or in PostgreSQL (SPANLAB_DATABASE_URL).
     """,

@@ -113,8 +113,12 @@ def _lines(text: str) -> Advance:
     return advance
 
 
-def exit_status(failed: int, items: int) -> int:
-    """Return the exit status of a run: 1 if all of its items failed, 3 if some did, else 0."""
+def exit_status(failed: int, items: int, *, stopped: bool = False) -> int:
+    """Return the exit status of a run.
+
+    Returns:
+        1 if all of its items failed; 3 if some did, or its budget ended it early; else 0.
+    """
     if not failed:
-        return 0
+        return 3 if stopped else 0
     return 1 if failed >= items else 3

@@ -157,5 +157,7 @@ def sum_up(view: JobView) -> None:
         raise typer.Exit(1)
     # One of several detectors may have failed on an item, and the others are done with it.
     several = len((view.request or {}).get("detectors", ())) > 1
-    if status := console.exit_status(view.progress.failed, view.progress.done + several):
+    progress = view.progress
+    stopped = progress.stopped is not None
+    if status := console.exit_status(progress.failed, progress.done + several, stopped=stopped):
         raise typer.Exit(status)

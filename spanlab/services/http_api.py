@@ -226,54 +226,63 @@ def _without_paths(words: str) -> str:
 
 
 def _add_jobs(app: FastAPI, jobs: ApiJobs) -> None:
-    """Add the requests about jobs, which run in threads because they wait for the database."""
+    """Add the requests about jobs, which run in threads because they wait for the database.
+
+    Each handler gets the jobs of its caller's key, and no others.
+    """
+    from fastapi import Depends
+
+    def jobs_of(request: Request) -> ApiJobs:
+        return jobs.acting_as(request.scope[ACTOR])
+
+    callers = Depends(jobs_of)
     missing: dict[int | str, dict[str, Any]] = {
         404: {"model": ErrorReply, "description": "There is no such job"}
     }
     location = {"Location": {"description": "Where the job is", "schema": {"type": "string"}}}
 
     @app.post(f"/{VERSION}/jobs", status_code=202, responses={202: {"headers": location}})
-    def start(job_request: JobRequest, request: Request, response: Response) -> ApiJob:
+    def start(job_request: JobRequest, response: Response, mine: ApiJobs = callers) -> ApiJob:
         """Start the detection of many answers, which goes on whatever becomes of this server."""
-        job = jobs.acting_as(request.scope[ACTOR]).start(job_request)
+        job = mine.start(job_request)
         response.headers["Location"] = f"/{VERSION}/jobs/{job.id}"
         return job
 
     @app.get(f"/{VERSION}/jobs")
-    def newest_jobs(request: Request) -> tuple[ApiJob, ...]:
+    def newest_jobs(mine: ApiJobs = callers) -> tuple[ApiJob, ...]:
         """Return the jobs that are not forgotten, the newest first, a hundred at most."""
-        return jobs.acting_as(request.scope[ACTOR]).newest()
+        return mine.newest()
 
     @app.get(f"/{VERSION}/jobs/{{job_id}}", responses=missing)
-    def job(job_id: str, request: Request) -> ApiJob:
+    def job(job_id: str, mine: ApiJobs = callers) -> ApiJob:
         """Return how far a job is."""
-        return jobs.acting_as(request.scope[ACTOR]).get(job_id)
+        return mine.get(job_id)
 
     @app.get(
         f"/{VERSION}/jobs/{{job_id}}/results", response_model_exclude_none=True, responses=missing
     )
     def results(
-        job_id: str, request: Request, start: Annotated[int, Field(ge=0)] = 0
+        job_id: str, start: Annotated[int, Field(ge=0)] = 0, mine: ApiJobs = callers
     ) -> JobResults:
         """Return what a job has found so far, a page at a time, from an answer on."""
-        return jobs.acting_as(request.scope[ACTOR]).results(job_id, start)
+        return mine.results(job_id, start)
 
     @app.get(f"/{VERSION}/jobs/{{job_id}}/rates", responses=missing)
-    def rates(job_id: str, request: Request) -> JobRates:
+    def rates(job_id: str, mine: ApiJobs = callers) -> JobRates:
         """Return how much a job's detector marked, and the rate where people have measured it."""
-        return jobs.acting_as(request.scope[ACTOR]).rates(job_id)
+        return mine.rates(job_id)
 
     gone: dict[int | str, dict[str, Any]] = {
         204: {"description": "The job was stopped, or forgotten with all it found"}
     }
 
     @app.delete(f"/{VERSION}/jobs/{{job_id}}", response_model=StopReply, responses=missing | gone)
-    def stop(job_id: str, request: Request) -> Any:
+    def stop(job_id: str, mine: ApiJobs = callers) -> Any:
         """Stop a job; one that is over is forgotten with all it found.
 
         What people have worked on since is not deleted; the reply says so then.
         """
-        reply = jobs.acting_as(request.scope[ACTOR]).stop(job_id)
+        reply = mine.stop(job_id)
         return reply if reply is not None else Response(status_code=204)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections import defaultdict
 from collections.abc import Collection
@@ -14,7 +15,7 @@ from unicodedata import category, combining, normalize
 from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
 
 from spanlab.errors import NotFoundError, UsageError
-from spanlab.schema import AccessToken, Actor, GrantedRole, LogEntry, Permission, Role
+from spanlab.schema import AccessToken, Actor, GrantedRole, LogEntry, Permission, Role, storable
 from spanlab.storage import catalog
 from spanlab.storage.access import (
     broken_entry,
@@ -37,9 +38,12 @@ from spanlab.storage.tables import (
     roles,
 )
 
+UNSAFE: Final = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")  # controls, halves of an emoji
 EMAIL: Final = "email:"  # before an address: a role for whoever proves to have it
 TokenKind = Literal["key", "invitation"]
 _SHOWN: Final = 12  # characters of a token that are its id
+_ENDED: Final = "ended login"  # the kind of a row that says so
+_LONGEST: Final = 400  # characters of a subject: providers have 255, and addresses 320
 _OWNER: Final = "owner"  # the person of the links that `spanlab serve --invite` says
 
 
@@ -69,6 +73,7 @@ class AccessRegister:
             since: when the provider said so: later sessions with the same word of it are no
                 login of their own in the log. None for now.
         """
+        check_subject(subject)
         with self._database.writing() as connection:
             is_person = people.c.subject == subject
             last_login = connection.scalar(select(people.c.seen).where(is_person))
@@ -123,6 +128,7 @@ class AccessRegister:
         Returns:
             The token of their browser; None if the link is unknown, revoked, too old or used.
         """
+        worker = worker and storable(worker[:_LONGEST], UNSAFE)
         token = digest(f"{browser} {link}") if browser else secrets.token_urlsafe(32)
         with self._database.writing() as connection:
             if find_open_token(connection, token) is not None:
@@ -142,6 +148,41 @@ class AccessRegister:
             name = _person_of(connection, subject) or ""
             note(connection, Actor(subject, name), "invitation accepted", about=worker or "")
         return token
+
+    def leave(self, token: str) -> None:
+        """End what the token of somebody's browser opens; another link lets them in again."""
+        guest = self.bearer(token, "invitation")
+        if guest is None:
+            return
+        with self._database.writing() as connection:
+            mine = access_tokens.c.hash == digest(token)
+            nothing = digest(secrets.token_urlsafe(32))
+            connection.execute(update(access_tokens).where(mine).values(hash=nothing))
+            note(connection, guest, "logout")
+
+    def end_login(self, login: str, actor: Actor, expires: float) -> None:
+        """Store that a login has ended, in all tabs that it opened.
+
+        Args:
+            login: what tells it from all others.
+            actor: whose it is.
+            expires: when it would have ended by itself, in seconds since 1970 (UTC).
+        """
+        with self._database.writing() as connection:
+            ended = access_tokens.c.kind == _ENDED
+            past = access_tokens.c.expires < datetime.now(UTC).timestamp()
+            known = or_(past, access_tokens.c.hash == digest(login))
+            connection.execute(delete(access_tokens).where(ended, known))
+            values = {"id": secrets.token_hex(_SHOWN), "hash": digest(login), "kind": _ENDED}
+            values |= {"label": "", "role": "", "made_by": actor.subject, "at": _now()}
+            connection.execute(insert(access_tokens).values(values | {"expires": expires}))
+            note(connection, actor, "logout")
+
+    def has_ended(self, login: str) -> bool:
+        """Return whether somebody has logged out of a login."""
+        with self._database.reading() as connection:
+            row = find_open_token(connection, login)
+        return row is not None and row.kind == _ENDED
 
     def invite_again(self, token_id: str) -> str:
         """Make another link for the person of an invitation, for another device of theirs.
@@ -266,12 +307,16 @@ class AccessRegister:
 
         Raises:
             AccessError: the actor does not lead there; keys for all are made by leads of all.
-            UsageError: an invitation is for all datasets or for a lead, or its end has passed.
+            UsageError: an invitation is for all datasets or for a lead, its end has passed, or its
+                label or code cannot be stored.
         """
         if expires is not None and expires <= datetime.now(UTC):
             raise UsageError(f"the end {expires:%Y-%m-%d %H:%M} has passed")
         if kind == "invitation" and (dataset is None or expires is None or role is Role.LEAD):
             raise UsageError("an invitation is for one dataset, with an end, and for no lead")
+        for what, text in (("label", label), ("completion code", code)):
+            if text:
+                check_subject(text, what)
         token = f"sl-{secrets.token_urlsafe(32)}"
         with self._database.writing() as connection:
             number = self._number(connection, dataset)
@@ -370,6 +415,7 @@ class AccessRegister:
         self, connection: Connection, subject: str, dataset: str | None
     ) -> tuple[str, int | None]:
         number = self._number(connection, dataset)
+        check_subject(subject)
         if ":" in subject:
             return subject, number
         if "@" in subject:
@@ -382,6 +428,22 @@ class AccessRegister:
                 "what the provider calls them"
             )
         return person, number
+
+
+def check_subject(subject: str, what: str = "subject") -> None:
+    """Check that a subject can be stored, and is no text of any size.
+
+    Args:
+        subject: the subject, or another text from outside.
+        what: what it is.
+
+    Raises:
+        UsageError: it has too many characters, or one that no database takes.
+    """
+    if not subject.strip() or len(subject) > _LONGEST or UNSAFE.search(subject):
+        raise UsageError(
+            f"{subject[:40]!r} is no {what}: 1 to {_LONGEST} characters, without controls"
+        )
 
 
 def _actor(connection: Connection, subject: str, email: str | None = None) -> Actor:

@@ -20,6 +20,7 @@ from spanlab.schema import (
 )
 from spanlab.scorers.spans import ItemScore
 from spanlab.ui.counts import kind_in_words
+from spanlab.ui.results.tables import text_grid
 from spanlab.ui.views.reviewer import seen_store
 from spanlab.workflows.analysis.comparison import Order, list_items
 from spanlab.workflows.report import mark_html, marked_html
@@ -174,15 +175,17 @@ def item_list(summary: DatasetSummary, order: Order, lang: str | None) -> None:
     )
     st.session_state[_IDS] = [row.item_id for row in shown.rows]
     st.dataframe(
-        [
-            {
-                "Differ": row.disagreement,
-                "Lang": row.lang,
-                "Answer": row.answer,
-                "Item": row.item_id,
-            }
-            for row in shown.rows
-        ],
+        text_grid(
+            [
+                {
+                    "Differ": row.disagreement,
+                    "Lang": row.lang,
+                    "Answer": row.answer,
+                    "Item": row.item_id,
+                }
+                for row in shown.rows
+            ]
+        ),
         hide_index=True,
         height=425,
         column_config={

@@ -22,8 +22,9 @@ from starlette.websockets import WebSocketClose
 from streamlit import config
 
 from spanlab.redaction import bound_logs
+from spanlab.ui.login import ReturnAfterLogin, login_routes
 from spanlab.ui.results.dots import DARK, LIGHT
-from spanlab.ui.visitor import GUARDED, FileGuard, return_after_login, routes
+from spanlab.ui.visitor import GUARDED, FileGuard, routes
 from spanlab.workflows.access import (
     has_login,
     has_provider,
@@ -143,18 +144,24 @@ def guards() -> list[Middleware]:
     """Return the middleware in front of Streamlit, however the app is started; bound its logs."""
     bound_logs()
     guard = Middleware(RequestGuard, hosts=allowed_hosts(), has_login=has_login())
-    back = [Middleware(BaseHTTPMiddleware, dispatch=return_after_login)] if has_provider() else []
-    files = [Middleware(FileGuard, open_store=cache(open_store))] if has_login() else []
+    opened = cache(open_store)
+    returning = ReturnAfterLogin(opened)
+    back = [Middleware(BaseHTTPMiddleware, dispatch=returning)] if has_provider() else []
+    files = Middleware(FileGuard, open_store=opened)
     first = [Middleware(RequestLog), Middleware(SafeHeaders), Middleware(HealthPaths)]
-    return [*first, guard, *files, *back]
+    return [*first, guard, files, *back]
 
 
 def login_options() -> dict[str, Any]:
     """Return the options of a server with a login, beside its guards; empty without a login."""
     if not has_login():
         return {}
-    secrets = login_secrets()
-    return {"routes": routes(cache(open_store))} | ({"secrets": secrets} if secrets else {})
+    invited, secrets = routes(cache(open_store)), login_secrets()
+    return (
+        {"routes": [*invited, *login_routes()], "secrets": secrets}
+        if secrets
+        else {"routes": invited}
+    )
 
 
 def apply_options() -> None:

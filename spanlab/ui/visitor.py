@@ -5,27 +5,21 @@ Without a login it is the owner, as on one's own machine.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable
 from secrets import token_urlsafe
-from typing import Any
-from urllib.parse import quote, unquote
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import MutableHeaders
-from starlette.middleware.base import RequestResponseEndpoint
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from streamlit.web.server.starlette.starlette_websocket import (
-    _get_signed_cookie_with_chunks as signed_cookie,
-)
 
 from spanlab.schema import NOBODY, OWNER, Actor, Permission
 from spanlab.storage.store import Store
+from spanlab.ui.login import HEADERS, claims_of
+from spanlab.ui.uploads import Uploads
 from spanlab.workflows.access import (
     COOKIE,
     INVITATION,
@@ -38,21 +32,9 @@ from spanlab.workflows.access import (
 
 GUARDED = "X-Spanlab-Guarded"  # a header of requests that the guard has let through
 _ARRIVED = "spanlab.arrived"  # the subject whose session has begun
-_LONGEST_ADDRESS = 2000  # characters of a page's address: browsers keep no longer cookies
 _LONGEST = 200  # characters of a link's token, and of a worker's name
 _BROWSER = "spanlab_browser"  # a cookie: a secret of the browser that opens an invitation
 _SECRET = 40  # characters of it at least
-_ASKED = "spanlab_asked"  # a cookie: the address that somebody asked for before they logged in
-# A path of this server: no other host follows the slash, also once a browser has left out tabs and
-# line ends, which it does before it reads an address.
-_OWN_PATH = re.compile(r"/(?![/\\])[^\x00-\x20\\]*")
-_NO_PAGES = ("/auth/", "/oauth2callback", INVITATION)
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
-    "frame-ancestors 'none'",
-    "Referrer-Policy": "same-origin",  # no link elsewhere; with none a form has no Origin
-    "Cache-Control": "no-store",
-}
 
 
 def actor(store: Store) -> Actor:
@@ -100,13 +82,9 @@ def ask_to_log_in(actor: Actor) -> None:
 
 def actor_of_request(store: Store, request: HTTPConnection) -> Actor:
     """Return who sends a request, by the cookies of the login or of an invitation."""
-    claims: dict[str, Any] = {}
-    if has_provider():
-        # What `st.user` is made of, which there is in a session alone; Streamlit has no public name
-        # for it. `tests/browser/test_login.py` fails if that changes.
-        said = signed_cookie(dict(request.cookies), "_streamlit_user")
-        claims = json.loads(said) if said else {}
-        claims = claims if claims.get("is_logged_in") is True else {}
+    if not has_login():
+        return OWNER
+    claims = claims_of(request) if has_provider() else {}
     return visitor(store, claims, request.cookies.get(COOKIE))
 
 
@@ -116,6 +94,8 @@ _MEDIA, _UPLOADS = "/media/", "/_stcore/upload_file/"  # of Streamlit's own serv
 class FileGuard:
     """Lets those fetch files that the app has made who may export, and those upload who may read.
 
+    What is uploaded has bounds (`ui/uploads.py`), also without a login.
+
     Streamlit gives either to whoever knows an address, also once a role has been taken back.
     Pictures of the guide are everybody's: what a file is says the reply, as an address may have any
     ending.
@@ -123,10 +103,13 @@ class FileGuard:
     Args:
         app: what answers.
         open_store: returns the annotation database, as its owner has it.
+        most: see ``Uploads``.
     """
 
-    def __init__(self, app: ASGIApp, open_store: Callable[[], Store]) -> None:
-        self._app, self._open_store = app, open_store
+    def __init__(
+        self, app: ASGIApp, open_store: Callable[[], Store], most: int | None = None
+    ) -> None:
+        self._app, self._open_store, self._uploads = app, open_store, Uploads(most)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -139,10 +122,22 @@ class FileGuard:
         )
         if path.startswith(_MEDIA):
             await self._answer_media(actor, scope, receive, send)
-        elif actor.may_somewhere(Permission.READ):
+        elif not actor.may_somewhere(Permission.READ):
+            await _refusal(Permission.READ)(scope, receive, send)
+        elif scope["method"] != "PUT":
             await self._app(scope, receive, send)
         else:
-            await _refusal(Permission.READ)(scope, receive, send)
+            await self._take_upload(actor, scope, receive, send)
+
+    async def _take_upload(self, actor: Actor, scope: Scope, receive: Receive, send: Send) -> None:
+        size = Headers(scope=scope).get("content-length", "")
+        if not size.isdecimal():  # browsers always say it
+            await PlainTextResponse("say how long it is\n", 411)(scope, receive, send)
+            return
+        session = scope["path"].removeprefix(_UPLOADS).partition("/")[0]
+        with self._uploads.admitted(actor.subject, session, int(size)) as fits:
+            refusal = PlainTextResponse("uploads fill the memory that they may have\n", 413)
+            await (self._app if fits else refusal)(scope, receive, send)
 
     async def _answer_media(self, actor: Actor, scope: Scope, receive: Receive, send: Send) -> None:
         is_refused = False
@@ -167,29 +162,6 @@ def _refusal(needed: Permission) -> Response:
     return PlainTextResponse(words, 403)
 
 
-async def return_after_login(request: Request, answer: RequestResponseEndpoint) -> Response:
-    """Lead whoever has logged in to the page that they asked for; Streamlit leads to the first.
-
-    Until then a cookie holds the page's address.
-    """
-    response = await answer(request)
-    path, back = request.url.path, unquote(request.cookies.get(_ASKED, ""))
-    address = path + ("?" + request.url.query if request.url.query else "")
-    is_page = request.method == "GET" and "text/html" in request.headers.get("accept", "")
-    if path == "/auth/logout":
-        response.delete_cookie(_ASKED)
-    elif path == "/oauth2callback" and "location" in response.headers and _is_own(back):
-        response.headers["location"] = back
-    elif is_page and not path.startswith(_NO_PAGES) and len(address) < _LONGEST_ADDRESS:
-        noted = quote(address, safe="")
-        response.set_cookie(_ASKED, noted, max_age=3600, httponly=True, samesite="lax")
-    return response
-
-
-def _is_own(address: str) -> bool:
-    return _OWN_PATH.fullmatch(address) is not None
-
-
 def log_out() -> None:
     """Draw the page that ends the session."""
     st.title("Log out", anchor=False)
@@ -212,14 +184,14 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
 
     async def open_link(request: Request) -> Response:
         if request.query_params.get("leave"):
-            return HTMLResponse(leaving_page(), 200, _HEADERS)
+            return HTMLResponse(leaving_page(), 200, HEADERS)
         link = request.query_params.get("to", "")[:_LONGEST]
         worker = request.query_params.get("worker", "")[:_LONGEST]
         invitation = await run_in_threadpool(lambda: open_store().access.invitation(link))
         if invitation is None and await knows(request):
             return RedirectResponse("/", 303, {"Cache-Control": "no-store"})
         page = invitation_page(invitation, link, worker)
-        response = HTMLResponse(page, 404 if invitation is None else 200, _HEADERS)
+        response = HTMLResponse(page, 404 if invitation is None else 200, HEADERS)
         if invitation is not None:  # what this browser is to be known by once it goes on
             secret = token_urlsafe(32)
             response.set_cookie(_BROWSER, secret, max_age=3600, httponly=True, samesite="lax")
@@ -236,6 +208,8 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
     async def accept_invitation(request: Request) -> Response:
         form = await request.form(max_files=0, max_fields=4)
         if form.get("leave"):
+            cookie = request.cookies.get(COOKIE, "")
+            await run_in_threadpool(lambda: open_store().access.leave(cookie))
             response: Response = RedirectResponse("/", 303)
             response.delete_cookie(COOKIE)
             return response
@@ -246,7 +220,7 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
             lambda: open_store().access.accept(link, worker or None, browser or None)
         )
         if token is None:
-            return HTMLResponse(invitation_page(None, link, worker), 404, _HEADERS)
+            return HTMLResponse(invitation_page(None, link, worker), 404, HEADERS)
         guest = await run_in_threadpool(lambda: open_store().access.bearer(token, "invitation"))
         # Who leads does not begin with Review, which would reserve items for them.
         leads = guest is not None and guest.may_somewhere(Permission.MANAGE)

@@ -16,7 +16,7 @@ from spanlab.results import Cell, ResultTable, columns_of
 from spanlab.schema import NOBODY, OWNER, AccessToken, Actor, GrantedRole, LogEntry, Role
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.storage.access_register import EMAIL
+from spanlab.storage.access_register import EMAIL, check_subject
 from spanlab.workflows.blind import check_reviewer
 from spanlab.workflows.datasets import summary_of
 
@@ -54,6 +54,8 @@ def visitor(
     ends = claims.get("exp")
     if not isinstance(ends, int | float) or ends <= datetime.now(UTC).timestamp():
         return NOBODY
+    if store.access.has_ended(_login_of(claims)):
+        return NOBODY
     subject, issued = f"oidc:{claims['sub']}", claims.get("iat")
     is_verified = claims.get("email_verified") is True and claims.get("email")
     email = str(claims["email"]).casefold() if is_verified else None
@@ -67,6 +69,23 @@ def visitor(
     if {subject.casefold(), email} & Settings.read().leads:
         return Actor(subject, actor.name, {None: frozenset({Role.LEAD})}, actor.names)
     return actor
+
+
+def check_claims(claims: Mapping[str, Any]) -> None:
+    """Check that what a provider calls somebody can be stored; raises UsageError."""
+    check_subject(f"oidc:{claims['sub']}")
+
+
+def log_out(store: Store, claims: Mapping[str, Any]) -> None:
+    """Store that a login has ended: no tab that it opened writes anything from now on."""
+    actor = visitor(store, claims, None)
+    if actor is not NOBODY:
+        store.access.end_login(_login_of(claims), actor, float(claims["exp"]))
+
+
+def _login_of(claims: Mapping[str, Any]) -> str:
+    """Return what tells a login from all others, also of the same person."""
+    return f"login {claims['sub']} {claims.get('iat')} {claims.get('nonce')}"
 
 
 def has_provider() -> bool:
@@ -112,6 +131,7 @@ def login_secrets() -> dict[str, Any]:
             "client_secret": settings.oidc_client_secret,
             "server_metadata_url": f"{str(settings.oidc_issuer).rstrip('/')}"
             "/.well-known/openid-configuration",
+            "client_kwargs": {"scope": settings.oidc_scope, "prompt": settings.oidc_prompt},
         }
     }
 
@@ -188,6 +208,15 @@ def owners_link(store: Store) -> str:
     """Return the link that makes whoever opens it the lead of all datasets, for a year."""
     token = store.access.owners_link(in_days(365))
     return f"{_address(Settings.read())}{INVITATION}?to={quote(token)}"
+
+
+def failed_login_page(error: str, description: str) -> str:
+    """Return the page that says why nobody is logged in, as HTML without scripts."""
+    return (
+        f"{_HEAD}<h1>You are not logged in</h1><p>The provider of logins: "
+        f"<b>{escape(error)}</b></p><p>{escape(description)}</p>"
+        '<p><a href="/">Log in again</a></p></main>'
+    )
 
 
 def leaving_page() -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 from driving import Desk
+from serving import PATIENCE
 
 from spanlab.schema import Annotation, AnnotatorKind, Evidence, Item, Passage, Record, Span
 
@@ -59,3 +62,27 @@ def test_an_answer_full_of_markup_shows_as_text_and_runs_nothing(desk: Sit) -> N
     assert here.page.locator(".sl script, .sl img, .sl svg, .sl style, .sl b b").count() == 0
     assert here.page.locator(".sl-passage a").count() == 0
     assert here.state(item.id).note == EVIL[:80]
+
+
+def test_the_csv_that_a_grid_downloads_runs_nothing_in_a_spreadsheet(desk: Sit) -> None:
+    item = Item(id="@item", answer='=HYPERLINK("http://a.example","1 error")')
+    guess = Annotation(annotator="guess", kind=AnnotatorKind.DETECTOR)
+    gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD)
+    here = desk([Record(item=item, annotations=(guess, gold))])
+    page = here.page.context.new_page()
+    # Without this Chromium would ask where to save, in a window that nobody can answer.
+    page.add_init_script("delete window.showSaveFilePicker")
+    page.goto(here.page.url.replace("/?", "/compare?"))
+    grids = page.locator("[data-testid='stDataFrame']")
+    grids.first.wait_for(timeout=PATIENCE)
+    written = ""
+    for grid in grids.all():
+        grid.hover()
+        with page.expect_download(timeout=PATIENCE) as downloaded:
+            grid.locator("xpath=..").get_by_role("button", name="Download as CSV").click()
+        written += Path(downloaded.value.path()).read_text(encoding="utf-8-sig") + "\n"
+    for cell in ("=HYPERLINK", "@item"):
+        assert "'" + cell in written
+    cells = [cell for row in csv.reader(written.splitlines()) for cell in row]
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
+    page.close()

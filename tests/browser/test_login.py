@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
@@ -235,6 +235,7 @@ def test_whoever_logs_in_comes_to_the_page_that_they_asked_for(
             "/\\evil.example",
             "/\t/evil.example",
             "https://evil.example",
+            "/jobs",  # as a sibling of this host may set it: nobody has signed that
         ):
             context.clear_cookies()
             page.goto(server.url())
@@ -243,6 +244,62 @@ def test_whoever_logs_in_comes_to_the_page_that_they_asked_for(
             context.add_cookies([{"name": "spanlab_asked", "value": value, "url": url}])
             sign_in(page, server, "2")
             page.get_by_text("Help").first.wait_for()
+            assert urlsplit(page.url).path == "/"
+
+
+def test_a_logout_ends_the_other_tabs_and_copies_of_the_cookies(
+    server: Server, browser: Browser
+) -> None:
+    with browser.new_context() as context, browser.new_context() as copied:
+        page, other = patient(context.new_page()), patient(context.new_page())
+        page.goto(server.url(dataset="ours", item="ours-2"))
+        sign_in(page, server, "2")
+        _editor(page)
+        other.goto(server.url(dataset="ours", item="ours-2"))
+        _editor(other)
+        copied.add_cookies(context.cookies(server.url()))  # type: ignore[arg-type]
+        page.goto(server.url().replace("/?", "/log-out?"))
+        page.get_by_role("button", name="Log out").click()
+        page.get_by_role("button", name="End session").click()
+        page.get_by_role("button", name="Log in").wait_for()
+        with Store.open(server.settings) as store:
+            before = store.n_operations("ours")
+            other.keyboard.press("Enter")
+            other.get_by_text("Nothing typed is lost").or_(
+                other.get_by_role("button", name="Log in")
+            ).or_(other.get_by_text("that you may work with")).first.wait_for()
+            assert store.n_operations("ours") == before
+            assert "logout" in [entry.action for entry in store.access.log()]
+        page = patient(copied.new_page())
+        page.goto(server.url(dataset="ours"))
+        page.get_by_role("button", name="Log in").wait_for()
+
+
+def test_leaving_ends_the_other_tabs_of_an_invitation(server: Server, browser: Browser) -> None:
+    with Store.open(server.settings) as store:
+        ends = datetime.now(UTC) + timedelta(hours=1)
+        token = store.access.make_token("invitation", Role.ANNOTATOR, "ours", expires=ends)
+    with browser.new_context() as context, Store.open(server.settings) as store:
+        page, other = patient(context.new_page()), patient(context.new_page())
+        page.goto(f"http://127.0.0.1:{server.port}/invitation?to={token}")
+        page.get_by_role("button", name="Go on").click()
+        _editor(page)
+        other.goto(server.url(dataset="ours", item="ours-1"))
+        _editor(other)
+        page.goto(f"http://127.0.0.1:{server.port}/invitation?leave=1")
+        page.get_by_role("button", name="Leave").click()
+        page.get_by_role("button", name="Log in").wait_for()
+        before = store.n_operations("ours")
+        other.keyboard.press("Enter")
+        other.get_by_text("Nothing typed is lost").or_(
+            other.get_by_role("button", name="Log in")
+        ).or_(other.get_by_text("that you may work with")).first.wait_for()
+        assert store.n_operations("ours") == before
+        (own,) = (one for one in store.access.tokens("invitation") if not one.revoked)
+        again = store.access.invite_again(own.id)  # who has left may come back by another link
+        page.goto(f"http://127.0.0.1:{server.port}/invitation?to={again}")
+        page.get_by_role("button", name="Go on").click()
+        _editor(page)
 
 
 def test_a_link_is_accepted_from_the_apps_own_page_alone(server: Server) -> None:

@@ -41,6 +41,7 @@ def test_what_one_run_or_detector_searched_for_no_other_pays_for_again(
         return sum(ask.path.startswith("/v1/search?") for ask in model_server.requests)
 
     stopped = run("ucsc-extract", "--max-searches", "2")
+    assert stopped.returncode == 3
     assert "the budget of 2 searches is used up" in stopped.stderr, stopped.stderr
     assert searched() == 2
     resumed = run("ucsc-extract")

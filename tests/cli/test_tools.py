@@ -61,5 +61,6 @@ def test_calls_of_tools_are_in_the_summary_and_bounded(
     assert done.returncode == 0, done.stderr
     assert "3 searches · 6 tool calls" in done.stderr
     stopped = spanlab(*run, "--max-searches", "2")
+    assert stopped.returncode == 3
     assert "the budget of 2 searches is used up" in stopped.stderr
     assert "2 searches · 4 tool calls" in stopped.stderr

@@ -73,15 +73,21 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture
+def port() -> int:
+    """A port that nobody listens on."""
+    return free_port()
+
+
+@pytest.fixture
 def served(tmp_path: Path) -> Served:
     """Run a server of this environment for a block, which begins when its ``path`` answers.
 
-    ``{port}`` in words and variables is a free one; the block gets the address.
+    ``{port}`` in words and variables is a free one, or ``at``; the block gets the address.
     """
 
     @contextmanager
-    def run(words: list[str], path: str, **variables: str) -> Iterator[str]:
-        port = str(free_port())
+    def run(words: list[str], path: str, at: int | None = None, **variables: str) -> Iterator[str]:
+        port = str(at or free_port())
         command = [str(BIN / words[0]), *(word.replace("{port}", port) for word in words[1:])]
         own = {name: value.replace("{port}", port) for name, value in variables.items()}
         url = f"http://127.0.0.1:{port}"

@@ -8,19 +8,40 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from spanlab.errors import UsageError
-from spanlab.schema import Role
+from spanlab.schema import Actor, Permission, Role
 from spanlab.services.api_jobs import ApiJobs
 from spanlab.services.http_api import http_api
 from spanlab.services.offers import ServiceOffers
+from spanlab.services.traces import TraceInbox
 from spanlab.storage import Store
 from spanlab.workflows.detection.selection import DetectorSelection
 
 KEY = "a-key-that-is-long-enough"
 ASKED = {"answer": "The tower was built in 1989.", "passages": [{"text": "Built in 1889."}]}
 JOB = {"answers": [ASKED]}
+
+
+# Every route: what it needs, whether it is about a job, and what is sent.
+ROUTES: dict[tuple[str, str], tuple[Permission | None, bool, object]] = {
+    ("GET", "/docs"): (None, False, None),
+    ("GET", "/openapi.json"): (None, False, None),
+    ("GET", "/v1/detectors"): (Permission.READ, False, None),
+    ("POST", "/v1/scores"): (Permission.READ, False, {"answer": "a", "spans": [], "gold": []}),
+    ("POST", "/v1/passages"): (Permission.READ, False, {"query": "tower"}),
+    ("POST", "/v1/detections"): (Permission.ADMINISTER, False, ASKED),
+    ("POST", "/v1/claims"): (Permission.ADMINISTER, False, {"claim": "x"}),
+    ("POST", "/v1/traces"): (Permission.ADMINISTER, False, {}),
+    ("POST", "/v1/jobs"): (Permission.ADMINISTER, False, JOB),
+    ("GET", "/v1/jobs"): (Permission.READ, False, None),
+    ("GET", "/v1/jobs/{job_id}"): (Permission.READ, True, None),
+    ("GET", "/v1/jobs/{job_id}/results"): (Permission.READ, True, None),
+    ("GET", "/v1/jobs/{job_id}/rates"): (Permission.READ, True, None),
+    ("DELETE", "/v1/jobs/{job_id}"): (Permission.ADMINISTER, True, None),  # last: they are gone
+}
 
 
 @pytest.fixture
@@ -87,6 +108,44 @@ def test_a_key_for_a_dataset_sees_no_job_of_another(store: Store) -> None:
                 assert ask(client, key, "GET", f"jobs/{theirs}{what}") == 404
             assert ask(client, key, "DELETE", f"jobs/{ours}") == 403
             assert ask(client, key, "POST", "jobs", JOB) == 403
+
+
+def test_every_route_goes_by_the_key_that_asks(store: Store) -> None:
+    """All routes, by keys of all roles, for all datasets, for a job's own and for another."""
+    offers = ServiceOffers(DetectorSelection(detectors=("offline",)))
+    app = http_api(offers, ApiJobs(store, offers), KEY, traces=TraceInbox(store, "traces"))
+    there = {
+        (method, route.path)
+        for route in app.routes
+        if isinstance(route, Route)
+        for method in (route.methods or set()) - {"HEAD"}
+    }
+    assert there == ROUTES.keys()
+    with TestClient(app) as client:
+        owner = {"Authorization": f"Bearer {KEY}"}
+        ours, theirs = (client.post("/v1/jobs", json=JOB, headers=owner).json()["id"] for _ in "ab")
+        scopes = (None, f"api-{ours}", f"api-{theirs}")
+        keys = [
+            (store.access.make_token("key", role, scope), role, scope)
+            for role in Role
+            for scope in scopes
+        ]
+        for (method, path), (needs, is_of_job, body) in ROUTES.items():
+            at = path.replace("{job_id}", ours)
+            for wrong in ("", "sl-" + "x" * 43):
+                reply = client.request(method, at, json=body, headers={"Authorization": wrong})
+                assert (reply.status_code == 401) is (needs is not None), (path, wrong)
+            for key, role, scope in keys:
+                headers = {"Authorization": f"Bearer {key}"}
+                status = client.request(method, at, json=body, headers=headers).status_code
+                may = Actor("", "", {None if scope is None else 1: frozenset({role})})
+                if needs is not None and not may.may_somewhere(needs):
+                    expected = {403}
+                elif is_of_job and scope == f"api-{theirs}":
+                    expected = {404}
+                else:
+                    expected = {200, 202, 204, 400}
+                assert status in expected, (method, path, role, scope, status)
 
 
 def test_what_is_no_key_any_more_opens_nothing(

@@ -403,3 +403,29 @@ def test_a_backup_has_roles_and_no_keys(settings: Settings, filled: Store, empty
         assert again.access.actor("oidc:1").name == "Anna"
         if empty.database_url != settings.database_url:
             assert again.access.bearer(key) is None
+
+
+@pytest.mark.parametrize("wrong", ["a\x00b", "a\nb", "half \ud83d", " ", "x" * 401])
+def test_what_cannot_be_stored_or_has_no_bound_is_refused_before(filled: Store, wrong: str) -> None:
+    """Of a subject, an address, and a label alike; a worker's name is cut and cleaned."""
+    access = filled.access
+    with pytest.raises(UsageError, match="is no subject"):
+        access.sign_in(wrong, "Anna")
+    for subject in (f"oidc:{wrong}", f"{wrong}@example.org"):
+        if wrong != " ":
+            with pytest.raises(UsageError, match="is no subject"):
+                access.grant(subject, Role.VIEWER)
+    with pytest.raises(UsageError, match="is no label"):
+        access.make_token("key", Role.VIEWER, None, label=wrong)
+    ends = datetime.now(UTC) + timedelta(hours=1)
+    link = access.make_token("invitation", Role.VIEWER, "ours", expires=ends)
+    assert access.accept(link, wrong)
+
+
+def test_a_login_that_has_ended_is_known_until_it_would_have_ended(filled: Store) -> None:
+    access, now = filled.access, datetime.now(UTC).timestamp()
+    anna = access.sign_in("oidc:2", "Anna")
+    for login, ends in (("one", now + 60), ("one", now + 60), ("old", now - 60)):
+        access.end_login(login, anna, ends)
+    assert [access.has_ended(login) for login in ("one", "other", "old")] == [True, False, False]
+    assert access.bearer("one") is None

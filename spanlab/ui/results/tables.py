@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
 
+from spanlab.csv_text import as_written, safe_cell
 from spanlab.results import (
     MISSING,
     Cell,
@@ -91,6 +92,16 @@ def csv_button(table: ResultTable, hint: str = "") -> None:
             st.caption(hint)
 
 
+def text_grid(rows: Sequence[Mapping[str, object]]) -> Styler:
+    """Return rows for a grid whose toolbar writes no cell that a spreadsheet would run.
+
+    The browser writes that CSV itself, from the values; shown is what was given.
+    """
+    texts = {name for row in rows for name, cell in row.items() if isinstance(cell, str)}
+    guarded = [{name: safe_cell(cell) for name, cell in row.items()} for row in rows]
+    return pd.DataFrame(guarded).style.format(dict.fromkeys(texts, as_written))
+
+
 def _style_table(table: ResultTable) -> Styler:
     """Return the values, by which a grid sorts, with how they are written."""
     series: dict[str, pd.Series[Any]] = {}
@@ -112,7 +123,7 @@ def _style_table(table: ResultTable) -> Styler:
 
 
 def _values(cells: Sequence[Cell], column: Column) -> pd.Series[Any]:
-    values = [cell.mean if isinstance(cell, MeanInterval) else cell for cell in cells]
+    values = [cell.mean if isinstance(cell, MeanInterval) else safe_cell(cell) for cell in cells]
     is_count = all(value is None or isinstance(value, int) for value in values)
     kind = "Int64" if is_count else float
     return pd.Series(values, dtype=object if column.unit == "text" else kind)
@@ -121,7 +132,8 @@ def _values(cells: Sequence[Cell], column: Column) -> pd.Series[Any]:
 def _write_value(value: Any, column: Column) -> str:
     is_missing = value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
     is_count = column.unit == "count" and not isinstance(value, float)
-    return MISSING if is_missing else write_cell(int(value) if is_count else value, column)
+    value = int(value) if is_count and not is_missing else as_written(value)
+    return MISSING if is_missing else write_cell(value, column)
 
 
 def _ends(column: Column) -> str:

@@ -19,6 +19,7 @@ from spanlab.datasets.readers import table_layout
 from spanlab.errors import InputError
 from spanlab.figures import counted
 from spanlab.ui.common import server_files
+from spanlab.ui.results.tables import text_grid
 from spanlab.workflows.import_files import in_folders, save_upload, split_sources, unpack_contexts
 from spanlab.workflows.import_preview import ImportPreview, preview_import
 from spanlab.workflows.importing import ImportOptions
@@ -162,7 +163,7 @@ def show_samples(samples: Sequence[Mapping[str, Any]]) -> None:
     names = list(dict.fromkeys(name for row in rows for name in row))
     st.markdown(f"**The first {counted(len(rows), 'record')} as they stand**")
     st.dataframe(
-        [{name: row.get(name, "") for name in names} for row in rows],
+        text_grid([{name: row.get(name, "") for name in names} for row in rows]),
         hide_index=True,
         column_config={name: _column(name, rows) for name in names},
         alt="The first records of the file with all their columns",

@@ -15,6 +15,7 @@ from spanlab.schema import Item
 from spanlab.ui.common import link, plain, remember_dataset, store
 from spanlab.ui.counts import kind_beside
 from spanlab.ui.messages import errors_shown, progress
+from spanlab.ui.results.tables import text_grid
 from spanlab.ui.views.import_files import ImportChoice, ReadableFiles, make_readable, preview_of
 from spanlab.ui.views.import_form import clear_form, import_form, lacks_answer
 from spanlab.workflows.import_files import estimate_items
@@ -160,7 +161,7 @@ def _show_joined(result: _ImportResult, joined: JoinedPredictions) -> None:
 def _show_rejects(rejects: Sequence[RejectedRecord]) -> None:
     st.warning(f"Left out: {counted(len(rejects), 'bad record')}.", icon=":material/warning:")
     st.dataframe(
-        [{"file": r.file, "line": r.line, "reason": r.reason} for r in rejects[:100]],
+        text_grid([{"file": r.file, "line": r.line, "reason": r.reason} for r in rejects[:100]]),
         hide_index=True,
         column_config={"reason": st.column_config.TextColumn(width="large")},
         alt="The first records that were left out, with file, line and reason",
