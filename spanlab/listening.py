@@ -20,7 +20,7 @@ from typing import Any, Final, cast
 
 from spanlab.datasets.cells import text_of_message
 from spanlab.datasets.formats.spans import flat
-from spanlab.datasets.formats.traces import note_span, stage_of
+from spanlab.datasets.formats.trace import note_span, stage_of
 from spanlab.recording import Recorder, current
 from spanlab.recording import record as recording
 

@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 
 from spanlab.datasets.formats.spans import spans_in
 from spanlab.datasets.formats.traces import record_of
+from spanlab.datasets.formats.turns import turns_in
 from spanlab.datasets.reader import NoAnswer
 from spanlab.errors import (
     InputError,
@@ -107,7 +108,8 @@ class TraceInbox:
         rejected, reason, empty, records = 0, "", 0, list[Record]()
         for trace in traces:
             try:
-                records.append(record_of(list(trace.spans.values())))
+                turns = turns_in(list(trace.spans.values()))
+                records += [record_of(spans, turn) for turn, spans in turns]
             except NoAnswer as error:  # a health check, a call that failed, or what else there is
                 empty, reason = empty + 1, reason or f"made no item: {error}"
                 _LOG.info("trace without an answer: %s", error)

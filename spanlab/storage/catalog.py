@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.schema import (
@@ -183,7 +184,12 @@ def create(connection: Connection, name: str, state: str) -> int:
     check_free(connection, name)
     row = {"name": name, "created": datetime.now(UTC).isoformat(), "state": state, "n_items": 0}
     statement = insert(datasets).values(row).returning(datasets.c.id)
-    return int(connection.execute(statement).scalar_one())
+    try:
+        with connection.begin_nested():
+            return int(connection.execute(statement).scalar_one())
+    except IntegrityError:  # another process has just made it
+        check_free(connection, name)
+        raise
 
 
 def rename(connection: Connection, name: str, new: str) -> None:

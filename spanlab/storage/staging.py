@@ -128,7 +128,12 @@ def _open(connection: Connection, name: str, *, create: bool) -> DatasetRow:
         .with_for_update(key_share=True)
     ).one_or_none()
     if row is None or create:
-        return DatasetRow(catalog.create(connection, name, LOADING), name, 0)
+        try:
+            return DatasetRow(catalog.create(connection, name, LOADING), name, 0)
+        except StoreError:
+            if create:
+                raise
+            raise busy(name) from None  # another process has made it since
     if row.state != READY:
         raise busy(name)
     if row.digest is not None:

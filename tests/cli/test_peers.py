@@ -51,6 +51,28 @@ def _records(name: str, remarks: list[str] | None = None) -> list[Record]:
     return list(read(_PEERS / name, ReadOptions(on_warning=told.append)))
 
 
+@pytest.mark.parametrize("name", ["pydantic-turns", "langgraph-turns"])
+def test_each_turn_of_a_chat_in_one_trace_is_an_item(name: str) -> None:
+    """Two questions to an agent with a tool, inside one span; the model sees what was said."""
+    first, second = (record.item for record in _records(f"traces/{name}.console.json"))
+    answer, tall = "The Eiffel Tower was built in 1989.", "It is 330 metres tall."
+    assert (first.question, first.answer) == (_ASKED, answer)
+    assert (second.question, second.answer) == ("And how tall is it?", "It is 330 m tall.")
+    assert [passage.text for passage in first.passages] == [_BUILT]
+    assert [passage.text for passage in second.passages] == [_BUILT, tall]  # both were read
+    assert isinstance(second.process, Process)
+    assert answer not in {node.text for node in second.process.nodes}
+    assert second.meta["conversation"] == [
+        {"role": "user", "content": _ASKED},
+        {"role": "assistant", "content": answer},
+    ]
+    assert [first.meta["turn"], second.meta["turn"]] == [1, 2]
+    assert first.meta["trace_id"] == second.meta["trace_id"]
+    assert first.meta["session"] == second.meta["session"]
+    assert first.meta["span_id"] != second.meta["span_id"]  # so that each gets its own verdict
+    assert (first.id, second.id) == tuple(f"{first.meta['trace_id']}-{n}" for n in (1, 2))
+
+
 @pytest.mark.parametrize("name", _TRACES)
 def test_a_trace_brings_its_question_answer_and_evidence(name: str) -> None:
     question, answer, passages = _TRACES[name]

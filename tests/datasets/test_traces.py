@@ -367,6 +367,67 @@ def test_what_failed_is_no_answer_and_a_guard_neither(tmp_path: Path) -> None:
     assert record.item.answer == "It was Eiffel."
 
 
+def chat(at: int, said: str, *earlier: str, inside: int = 0) -> dict[str, Any]:
+    """A call that read what user and model said by turns."""
+    roles = ("user", "assistant") * len(earlier)
+    read = [parts(role, text) for role, text in zip(roles, earlier, strict=False)]
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": f"[{','.join(one[1:-1] for one in read)}]",
+        "gen_ai.output.messages": parts("assistant", said),
+    }
+    return {**span(at, "chat", attributes), "parentSpanId": f"s{inside}"}
+
+
+def test_questions_of_one_trace_are_turns_with_what_was_found_for_each(tmp_path: Path) -> None:
+    found = {"retrieval.documents.0.document.content": CITY, "openinference.span.kind": "RETRIEVER"}
+    spans = [
+        span(0, "session", {"session.id": "s", "user.id": "Ann"}),
+        {**RETRIEVER, "parentSpanId": "s0"},
+        chat(2, "Eiffel did.", "Who built it?"),
+        {**span(3, "search", found), "parentSpanId": "s0"},
+        chat(4, "In Paris.", "Who built it?", "Eiffel did.", "Where?"),
+        chat(
+            5, "You are welcome.", "Who built it?", "Eiffel did.", "Where?", "In Paris.", "Thanks!"
+        ),
+    ]
+    items = [record.item for record in read(lines(tmp_path / "traces.jsonl", [otlp(*spans)]))]
+    assert [(item.id, item.question, item.answer) for item in items] == [
+        ("t1-1", "Who built it?", "Eiffel did."),
+        ("t1-2", "Where?", "In Paris."),
+        ("t1-3", "Thanks!", "You are welcome."),
+    ]
+    assert [[passage.text for passage in item.passages] for item in items] == [
+        [TOWER, CITY],
+        [CITY],
+        [],
+    ]
+    assert {(item.meta["session"], item.meta["user"]) for item in items} == {("s", "Ann")}
+
+
+@pytest.mark.parametrize("around", [{"input.value": "Who built it?"}, {"output.value": "Eiffel."}])
+def test_an_agent_that_is_corrected_is_one_run(tmp_path: Path, around: dict[str, Any]) -> None:
+    spans = [
+        span(0, "agent", around),
+        chat(1, "Eiffel?", "Who built it?"),
+        chat(2, "Eiffel.", "Who built it?", "Eiffel?", "Say it without a question mark."),
+    ]
+    (record,) = read(lines(tmp_path / "traces.jsonl", [otlp(*spans)]))
+    assert (record.item.id, record.item.answer) == ("t1", "Eiffel.")
+
+
+def test_what_a_model_criticises_is_no_turn(tmp_path: Path) -> None:
+    critique = "Say it without a question mark."
+    spans = [
+        span(0, "pipeline", {}),
+        chat(1, "Eiffel?", "Who built it?"),
+        chat(2, critique, "Criticise: Eiffel?"),
+        chat(3, "Eiffel.", "Who built it?", "Eiffel?", critique),
+    ]
+    (record,) = read(lines(tmp_path / "traces.jsonl", [otlp(*spans)]))
+    assert (record.item.id, record.item.answer) == ("t1", "Eiffel.")
+
+
 def test_the_text_that_the_run_gave_back_is_the_answer(tmp_path: Path) -> None:
     """A model's reply may be JSON of which a pipeline returns a part."""
     said = json.dumps({"answer": ANSWER, "sure": True})

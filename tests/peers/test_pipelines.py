@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
+import spanlab
 from spanlab.schema import Process, Record
 from spanlab.testing import ModelServer, call_tools, in_turn, say
 
@@ -126,3 +128,41 @@ def test_pydantic_ai(
     else:
         assert agent.run_sync(ASKED).output == WRONG
     check(annotated(), [f"{BUILT}\n{TALL}"], "guide")
+
+
+def test_two_questions_in_one_span(
+    model: ModelServer, provider: TracerProvider, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    from langchain.agents import create_agent
+    from langchain_openai import ChatOpenAI
+    from langgraph.checkpoint.memory import InMemorySaver
+    from openinference.instrumentation.langchain import LangChainInstrumentor
+
+    def look_up(what: str) -> str:
+        """Look something up."""
+        return BUILT if what == "age" else TALL
+
+    first, second = (call_tools(look_up={"what": what}) for what in ("age", "height"))
+    model.script(in_turn(first, say(WRONG), second, say("It is 330 m tall.")))
+    asked = [ASKED, "And how tall is it?"]
+    bot = ChatOpenAI(model="m", base_url=model.url, api_key="any")
+    agent = create_agent(bot, tools=[look_up], checkpointer=InMemorySaver())
+    tracing = LangChainInstrumentor()
+    tracing.instrument(tracer_provider=provider)
+    try:
+        with provider.get_tracer("app").start_as_current_span("session"):
+            for question in asked:
+                said = [{"role": "user", "content": question}]
+                agent.invoke({"messages": said}, {"configurable": {"thread_id": "t"}})
+    finally:
+        tracing.uninstrument()
+    command("export", "traces", "-o", "turns.jsonl")
+    items = [record.item for record in spanlab.load(tmp_path / "turns.jsonl")]
+    assert [(item.question, item.answer) for item in items] == [
+        (asked[0], WRONG),
+        (asked[1], "It is 330 m tall."),
+    ]
+    assert [[passage.text for passage in item.passages] for item in items] == [
+        [BUILT],
+        [BUILT, TALL],
+    ]

@@ -274,15 +274,24 @@ def _first(attributes: Mapping[str, Any], names: Sequence[str]) -> Any:
 def _unpacked(value: Any, around: Sequence[str]) -> Any:
     """Return a value without what programs put around it: JSON, a wrapper, LangChain's classes."""
     inner = parse_json(value)
-    inner = value if inner is None else inner
-    if isinstance(inner, dict) and {"lc", "kwargs"} <= inner.keys():
-        return _unpacked(inner["kwargs"], ())
+    inner = _without_classes(value if inner is None else inner)
     for name in around:
         if isinstance(inner, dict) and name in inner:
             return _unpacked(inner[name], ())
-    if isinstance(inner, list):
-        return [_unpacked(part, ()) if isinstance(part, dict) else part for part in inner]
     return inner
+
+
+def _without_classes(value: Any) -> Any:
+    """Return a value with LangChain's objects, in either form that it writes, as plain ones."""
+    if isinstance(value, list):
+        return [_without_classes(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if {"lc", "kwargs"} <= value.keys():
+        return _without_classes(value["kwargs"])
+    if value.keys() == {"type", "data"} and isinstance(value["data"], dict):
+        return _without_classes(value["data"])
+    return {name: _without_classes(inner) for name, inner in value.items()}
 
 
 def documents_of(span: Span) -> list[str]:

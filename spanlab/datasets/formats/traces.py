@@ -1,108 +1,33 @@
 """Traces of language models, exported as JSON: what pipelines write by themselves; see ``spans``.
 
-An item is a trace. Its answer is the text that the run gave back, where a model said it; else what
-the last model said that is no guard, judge or title maker. Its question is what the run was given,
-its passages what retrievers and tools found, letter by letter. Its process is what the calls read
-and wrote: spans do not say which text was made from which, so that is told from what they say (see
-``recording``): a message that holds retrieved documents or earlier answers word for word was made
-from those. Earlier turns of a chat are neither evidence nor question, but ``conversation`` in meta.
-A stage is called what a framework calls its node, task or agent, on the call's span or on one
-around it; otherwise as the span.
+An item is a trace, or a turn of a chat in one (``turns``). Its answer is the text that the run gave
+back, where a model said it; else what the last model said that is no guard, judge or title maker.
+Its question is what the run was given, its passages what retrievers and tools found, letter by
+letter. Its process is what the calls read and wrote: spans do not say which text was made from
+which, so that is told from what they say (see ``recording``): a message that holds retrieved
+documents or earlier answers word for word was made from those. Earlier turns of a chat are neither
+evidence nor question, but ``conversation`` in meta. A stage is called what a framework calls its
+node, task or agent, on the call's span or on one around it; otherwise as the span.
 """
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from functools import cached_property
-from operator import itemgetter
-from typing import Any, Final
+from typing import Any
 
 from pydantic_core import from_json, to_json
 
 from spanlab.datasets import reader
-from spanlab.datasets.cells import is_chat, is_message, text_of_message, text_of_reply
 from spanlab.datasets.files import FileRow
-from spanlab.datasets.formats.observations import parse_json
-from spanlab.datasets.formats.spans import (
-    Span,
-    documents_of,
-    has_documents,
-    input_of,
-    is_phoenix_page,
-    kind_of,
-    messages_of,
-    output_of,
-    spans_in,
-)
+from spanlab.datasets.formats.spans import Span, is_phoenix_page, spans_in
+from spanlab.datasets.formats.trace import Trace, note_span, replies_of
+from spanlab.datasets.formats.turns import turns_in
 from spanlab.datasets.json_rows import is_single, printed_objects
 from spanlab.datasets.limits import TOGETHER, too_many
 from spanlab.datasets.reader import NoAnswer, checked
 from spanlab.errors import InputError
 from spanlab.recording import SOURCE, Recorder
 from spanlab.schema import Item, Passage, Process, Record
-
-_ASKED: Final = (
-    *("question", "query", "query_str", "user_input", "user_msg", "message", "input", "inputs"),
-    *("prompt", "q", "content", "text", "query_bundle", "messages"),
-)
-_SAID: Final = (
-    "answer",
-    "output",
-    "response",
-    "result",
-    "text",
-    "content",
-    "generation",
-    "messages",
-)
-
-# Where frameworks say which node, task or agent of theirs a span belongs to: LangGraph,
-# OpenInference (LangChain, LlamaIndex, CrewAI), OpenLLMetry, and OpenTelemetry's own for agents.
-_STAGES: Final = (
-    *("langgraph_node", "langgraph.node", "metadata.langgraph_node"),
-    *("langsmith.metadata.langgraph_node", "traceloop.association.properties.langgraph_node"),
-    *("graph.node.name", "graph.node.id", "crewai.task.name", "crewai.agent.role"),
-    *("llama_index.step.name", "traceloop.entity.name", "gen_ai.task.name", "gen_ai.agent.name"),
-)
-_USERS: Final = frozenset(("user", "human"))
-_SPEAKERS: Final = _USERS | {"assistant", "ai"}
-_METADATA: Final = ("metadata", "langfuse.observation.metadata")  # that are objects, or their JSON
-
-# A model's call of such a name checks, routes or titles, and does not answer.
-_ASIDE: Final = re.compile(
-    r"guard|moderat|judge|evaluat|grader|title|rewrite|rephrase|condense|classif|router|intent",
-    re.IGNORECASE,
-)
-
-# What is kept of a trace in meta, by the first attribute that says it.
-_ABOUT: Final = {
-    "model": ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.model.id"),
-    "service": ("service.name",),
-    "session": (
-        *("session.id", "gen_ai.conversation.id", "langfuse.session.id", "mlflow.trace.session"),
-        "traceloop.association.properties.session_id",
-    ),
-    "user": ("user.id", "enduser.id", "langfuse.user.id", "mlflow.trace.user"),
-    "environment": (
-        *("deployment.environment.name", "deployment.environment", "langfuse.environment"),
-    ),
-    "tags": ("tag.tags", "langfuse.trace.tags"),
-}
-_TOKENS: Final = {
-    "input_tokens": (
-        "gen_ai.usage.input_tokens",
-        "llm.token_count.prompt",
-        "ai.usage.promptTokens",
-    ),
-    "output_tokens": (
-        *("gen_ai.usage.output_tokens", "llm.token_count.completion"),
-        "ai.usage.completionTokens",
-    ),
-    "cost": ("llm.cost.total", "gen_ai.usage.cost"),
-}
 
 
 class TraceReader(reader.FormatReader):
@@ -127,7 +52,7 @@ class TraceReader(reader.FormatReader):
         return is_phoenix_page(record) or (super().recognises(record) and not any(lists))
 
     def rows(self) -> Iterator[FileRow]:
-        """Yield the spans of each trace as one row.
+        """Yield the spans of each trace as one row, or a row for each turn of a chat in it.
 
         Raises:
             InputError: the file is not JSON, or a span of it has no trace.
@@ -148,7 +73,8 @@ class TraceReader(reader.FormatReader):
                     f"not an OpenTelemetry span: {error}", file=self._file.name, line=row.line
                 ) from None
         for trace, spans in traces.items():
-            yield FileRow(lines[trace], to_json(spans))
+            for number, turn in turns_in(spans):
+                yield FileRow(lines[trace], to_json(turn), turn=number)
 
     def _requests(self) -> Iterator[FileRow]:
         """Yield what holds spans; lines of a log between them are no JSON objects."""
@@ -162,16 +88,20 @@ class TraceReader(reader.FormatReader):
             )
 
     def _record(self, row: FileRow) -> Record:
-        return record_of(from_json(row.raw))
+        return record_of(from_json(row.raw), row.turn)
 
 
-def record_of(unordered: Sequence[Span]) -> Record:
+def record_of(unordered: Sequence[Span], turn: int = 0) -> Record:
     """Return the record of a trace: its question, answer, passages and process.
+
+    Args:
+        unordered: its spans, or those of a turn of the chat in it.
+        turn: the number of that turn, from 1, which stands behind the id; 0 for a whole trace.
 
     Raises:
         NoAnswer: no model said anything in it, or the calls failed.
     """
-    trace = _Trace(unordered)
+    trace = Trace(unordered)
     question = trace.question()
     recorder = Recorder()
     for span in trace.heard:
@@ -184,13 +114,15 @@ def record_of(unordered: Sequence[Span]) -> Record:
             expected="the attributes of OpenInference, OpenLLMetry or gen_ai.*, MLflow's or "
             "Langfuse's",
         )
-    said = [message.text for span in trace.calls for message in _replies(span)]
+    said = [message.text for span in trace.calls for message in replies_of(span)]
     if answer not in said:  # a part of what a model said, or more than that
         near = [text for text in said if answer in text or text in answer]
         recorder.step(near[-1:], answer, "answer")
-    item = recorder.item(str(trace.spans[0]["trace"]), question, answer=answer)
+    name = str(trace.spans[0]["trace"])
+    item = recorder.item(f"{name}-{turn}" if turn else name, question, answer=answer)
     passages = trace.passages() or _sources(item, question)
-    about = {"passages": tuple(Passage(text=text) for text in passages), "meta": trace.about()}
+    meta = trace.about() | ({"turn": turn} if turn else {})
+    about = {"passages": tuple(Passage(text=text) for text in passages), "meta": meta}
     return Record(item=checked(item.model_copy(update=about)))
 
 
@@ -199,265 +131,3 @@ def _sources(item: Item, question: str) -> list[str]:
     nodes = item.process.nodes if isinstance(item.process, Process) else ()
     texts = (node.text for node in nodes if node.stage == SOURCE)
     return [text for text in texts if text.strip() not in (question.strip(), item.answer.strip())]
-
-
-class _Trace:
-    """The spans of a trace in the order of time, and what lies above and below each."""
-
-    def __init__(self, unordered: Sequence[Span]) -> None:
-        self.spans = sorted(unordered, key=itemgetter("start"))
-        for number, span in enumerate(self.spans):
-            if not span.get("id"):
-                self.spans[number] = {**span, "id": f"span {number}"}
-        self._by_id = {span["id"]: span for span in self.spans}
-        self._kinds = {span["id"]: kind_of(span) for span in self.spans}
-        self._order = self._from_the_roots()
-        self.stages: dict[Any, str] = {}
-        self._named: dict[Any, str] = {}  # what a framework calls a span's part of the pipeline
-        self._aside: dict[Any, bool] = {}
-        self._documented: dict[Any, bool] = {}  # retrievers with documents, and what lies in them
-        for span in self._order:
-            self._look_up(span)
-        self.has_failed = any(span.get("failed") for span in self.spans)
-
-    def _from_the_roots(self) -> list[Span]:
-        """Return the spans, each behind the one around it; in circles, which are broken, as is."""
-        inside: dict[Any, list[Span]] = {}
-        for span in self.spans:
-            parent = span.get("parent")
-            inside.setdefault(parent if parent in self._by_id else None, []).append(span)
-        order, waiting = list[Span](), list(reversed(inside.get(None, [])))
-        while waiting:
-            span = waiting.pop()
-            order.append(span)
-            waiting += reversed(inside.pop(span["id"], []))
-        placed = {span["id"] for span in order}
-        return order + [span for span in self.spans if span["id"] not in placed]
-
-    def _look_up(self, span: Span) -> None:
-        """Note what a span has from those around it, which were looked at before."""
-        name, parent = span["id"], span.get("parent")
-        self._named[name] = _stage_name(span["attributes"]) or self._named.get(parent, "")
-        self.stages[name] = self._named[name] or _called(span)
-        is_aside = self._kinds[name] == "aside" or _ASIDE.search(str(span["name"])) is not None
-        self._aside[name] = is_aside or self._aside.get(parent, False)
-        documented = self._kinds[name] == "retriever" and has_documents(span)
-        self._documented[name] = documented or self._documented.get(parent, False)
-
-    def names(self) -> str:
-        """Return the names of the first spans."""
-        return ", ".join(str(span["name"]) for span in self.spans[:5])
-
-    @cached_property
-    def heard(self) -> list[Span]:
-        """Return the spans whose texts count, as they ended: of one call heard twice the inner.
-
-        A model's call around another has what that has, and a retriever around or in one with
-        documents only names them.
-        """
-        holding = set[Any]()  # spans with a call in them that has messages
-        documenting = set[Any]()  # … with a retriever in them that has documents
-        for span in reversed(self._order):
-            name, parent = span["id"], span.get("parent")
-            is_call = self._kinds[name] == "model" and bool(_replies(span))
-            if is_call or name in holding:
-                holding.add(parent)
-            is_documented = self._kinds[name] == "retriever" and has_documents(span)
-            if is_documented or name in documenting:
-                documenting.add(parent)
-        kept = []
-        for span in self._order:
-            name, kind = span["id"], self._kinds[span["id"]]
-            doubled = kind == "model" and name in holding
-            only_names = kind == "retriever" and not has_documents(span)
-            only_names = only_names and (name in documenting or self._documented[name])
-            if not (span.get("failed") or doubled or only_names):
-                kept.append(span)
-        return sorted(kept, key=itemgetter("end"))
-
-    @cached_property
-    def calls(self) -> list[Span]:
-        """Return the model's calls that count, as they ended."""
-        return [span for span in self.heard if self._kinds[span["id"]] == "model"]
-
-    def answer(self) -> str | None:
-        """Return the text that the run gave back, or that the last answering model said."""
-        said = [
-            message.text
-            for span in self.calls
-            if not self._aside[span["id"]]
-            for message in _replies(span)
-        ]
-        for root in self._roots():
-            given = _text_said(output_of(root))
-            if given and any(given == text or given in text or text in given for text in said):
-                return given
-        return said[-1] if said else None
-
-    def question(self) -> str:
-        """Return what the run was given; a prompt only where nothing better is there."""
-        asked = self._asked_by("") or self._asked_by("model", self.passages())
-        return asked or self._asked_by("retriever") or self._asked_by("model")
-
-    def _asked_by(self, kind: str, documents: Sequence[str] = ()) -> str:
-        """Return the question in the first span of a kind, without one that holds documents."""
-        for span in self._order:
-            name = span["id"]
-            if self._kinds[name] != kind or self._aside[name]:
-                continue
-            asked = _text_asked(input_of(span))
-            if kind == "model":
-                read = messages_of(span, read=True)
-                asked = next((m.text for m in reversed(read) if m.role in {*_USERS, ""}), asked)
-            if asked and not any(document in asked for document in documents):
-                return asked
-        return ""
-
-    def passages(self) -> list[str]:
-        """Return what retrievers and tools found, each text once."""
-        texts: dict[str, None] = {}
-        for span in sorted(self.heard, key=itemgetter("start")):
-            texts |= dict.fromkeys(documents_of(span))
-            if self._kinds[span["id"]] == "model":
-                read = messages_of(span, read=True)
-                texts |= {m.text: None for m in read if m.role in ("tool", "function")}
-        return [text for text in texts if text.strip()]
-
-    def about(self) -> dict[str, Any]:
-        """Return what a trace says of itself, as fields to filter and group by."""
-        root = next(iter(self._roots()), self.spans[0])
-        about: dict[str, Any] = {}
-        # A later call is likelier the one that answered, and the root knows of user and session.
-        for span in (*reversed(self.spans), root):
-            for name, sources in _ABOUT.items():
-                found = _first_of(span["attributes"], sources)
-                unsaid = found is None or (isinstance(found, float) and not math.isfinite(found))
-                if not unsaid and (name not in about or span is root):
-                    about[name] = found
-        for name, sources in _TOKENS.items():
-            counts = [_number(_first_of(span["attributes"], sources)) for span in self.calls]
-            if any(counts):
-                about[name] = sum(counts)
-        if root["start"] > _RECENT and (time := _time(root["start"])):
-            about["time"] = time
-        turns = self._conversation()
-        about |= {"conversation": turns} if turns else {}
-        return about | {"trace_id": root["trace"], "span_id": root["id"]}
-
-    def _conversation(self) -> list[dict[str, str]]:
-        """Return the turns before the question in the call that read it last."""
-        for span in reversed(self.spans):
-            read = messages_of(span, read=True) if self._kinds[span["id"]] == "model" else []
-            turns = [message for message in read if message.role in _SPEAKERS]
-            if len(turns) > 1:
-                return [{"role": turn.role, "content": turn.text} for turn in turns[:-1]]
-        return []
-
-    def _roots(self) -> list[Span]:
-        return [span for span in self.spans if span.get("parent") not in self._by_id]
-
-
-_UNNAMED: Final = "unknown_service"  # what OpenTelemetry calls a service that has no name
-_RECENT: Final = 10**18  # nanoseconds: the year 2001; clocks of tests and old spans begin at 0
-
-
-def _number(value: Any) -> int | float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return 0
-    if not math.isfinite(number):
-        return 0
-    return int(number) if number.is_integer() else number
-
-
-def _time(nanoseconds: int) -> str | None:
-    """Return a time in ISO 8601; None for one that no clock of ours shows."""
-    try:
-        return datetime.fromtimestamp(nanoseconds / 1e9, UTC).isoformat()
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-def _first_of(attributes: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next(
-        (attributes[name] for name in names if attributes.get(name) not in (None, "")), None
-    )
-
-
-def _replies(span: Span) -> list[Any]:
-    return [] if span.get("failed") else messages_of(span, read=False)
-
-
-def _called(span: Span) -> str:
-    return str(span["name"] or "model call")
-
-
-def _stage_name(attributes: Mapping[str, Any]) -> str:
-    metadata = dict(attributes)
-    for name in _METADATA:
-        inner = parse_json(attributes.get(name))
-        metadata |= inner if isinstance(inner, dict) else {}
-    return next((str(metadata[name]) for name in _STAGES if metadata.get(name)), "")
-
-
-def stage_of(span: Span, by_id: Mapping[str, Span]) -> str:
-    """Return what a framework calls the part of a pipeline that a span belongs to."""
-    enclosing: Span | None = span
-    n_spans = 0
-    while enclosing is not None and n_spans < len(by_id):
-        if name := _stage_name(enclosing["attributes"]):
-            return name
-        enclosing = by_id.get(str(enclosing.get("parent")))
-        n_spans += 1
-    return _called(span)
-
-
-def note_span(recorder: Recorder, span: Span, stage: str, question: str = "") -> None:
-    """Note what a span retrieved, or what a model's call read and wrote.
-
-    Earlier turns of a chat are conversation, and no sources: of what people and the model said
-    only the last is read, or what holds texts that were noted.
-    """
-    for text in documents_of(span):
-        recorder.source(text)
-    if kind_of(span) != "model":
-        return
-    read = messages_of(span, read=True)
-    turns = [n for n, message in enumerate(read) if message.role in _SPEAKERS]
-    earlier = {n for n in turns[:-1] if not recorder.knows(read[n].text)}
-    kept = [message for n, message in enumerate(read) if n not in earlier]
-    kept = [message for message in kept if message.text.strip() != question.strip()]
-    recorder.call(kept, [message.text for message in messages_of(span, read=False)], stage)
-
-
-def _text_said(value: Any) -> str:
-    """Return the text in what a run gave back; "" for none."""
-    if isinstance(value, list):
-        return _text_said(value[-1]) if value else ""
-    if is_message(value):
-        return text_of_message(value)
-    if isinstance(value, dict):
-        reply = text_of_reply(value) if "choices" in value or "generations" in value else ""
-        texts = (_text_said(value[name]) for name in _SAID if name in value)
-        return reply or next(filter(None, texts), "")
-    return value if isinstance(value, str) else ""
-
-
-def _text_asked(value: Any) -> str:
-    """Return the question in what a run was given; "" if it has none."""
-    if isinstance(value, list):
-        users = [part for part in value if is_message(part) and _is_user(part)]
-        if is_chat(value) and users:
-            return text_of_message(users[-1])
-        return _text_asked(value[-1]) if value else ""
-    if is_message(value):
-        return text_of_message(value)
-    if isinstance(value, dict):
-        return next((text for key in _ASKED if (text := _text_asked(value.get(key)))), "")
-    return value if isinstance(value, str) else ""
-
-
-def _is_user(message: Mapping[str, Any]) -> bool:
-    said = (message.get(name) for name in ("role", "type", "from"))
-    return any(str(role).lower() in _USERS for role in said)
