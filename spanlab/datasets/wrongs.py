@@ -80,7 +80,9 @@ def _rejects_in(files: Sequence[Path], options: ReadOptions) -> tuple[list[Rejec
                     name = record.item.id
                     is_taken = name in seen and not isinstance(record.item.meta.get("model"), str)
                     if is_taken and getattr(options, "same_ids", "") == "refuse":
-                        twice = repeated(name).at(file=quiet.name or str(file), line=line, unit=unit)
+                        twice = repeated(name).at(
+                            file=quiet.name or str(file), line=line, unit=unit
+                        )
                         reject(RejectedRecord(str(file), line, str(twice), "", twice.kind))
                     else:
                         seen.add(name)
