@@ -34,8 +34,12 @@ A message names the bad value, where it is and what would be right.
 
 from __future__ import annotations
 
+import re
 from copy import copy
 from pathlib import Path
+
+
+_VARYING = re.compile(r"\d+|'[^']*'|\"[^\"]*\"|“[^”]*”")
 
 
 class SpanlabError(Exception):
@@ -54,9 +58,12 @@ class InputError(SpanlabError):
         expected: what would be right.
 
     ``unit`` says what ``line`` counts: a "line", or a "row" or "record" of a file without lines.
+    ``count`` is how many records are wrong like this one, ``others`` what else is wrong, in lines.
     """
 
     unit = "line"
+    count = 1
+    others: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -84,6 +91,17 @@ class InputError(SpanlabError):
             placed.line, placed.unit = line, unit
         return placed
 
+    def with_others(self, count: int, others: tuple[str, ...]) -> InputError:
+        """Return the same error with how many there are like it, and lines on what else is wrong."""
+        together = copy(self)
+        together.count, together.others = count, others
+        return together
+
+    @property
+    def kind(self) -> str:
+        """What is wrong, without what differs from record to record: numbers and quoted texts."""
+        return _VARYING.sub("…", f"{self.field}: {self.what}")
+
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line) if part is not None)
         if self.line is not None and self.unit != "line":
@@ -95,7 +113,9 @@ class InputError(SpanlabError):
             parts.append(f"found: {_short(self.found)}")
         if self.expected is not None:
             parts.append(f"expected: {self.expected}")
-        return "; ".join(parts)
+        if self.count > 1:
+            parts.append(f"{self.count:,} records like this")
+        return "\n".join(("; ".join(parts), *self.others))
 
 
 class UsageError(SpanlabError):

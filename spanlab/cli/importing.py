@@ -108,6 +108,8 @@ def import_command(
         finally:
             if left_out.count:
                 console.say(f"left out {counted(left_out.count, 'bad record')}; see {target}")
+                for line in left_out.kinds.lines():
+                    console.say(line)
     for warning in done.warnings:
         console.say(warning)
     console.say(f"imported {counted(done.items, 'item')} into {dataset!r}")

@@ -23,13 +23,14 @@ class RejectedRecord:
 
     ``line`` is the 1-based line (JSON Lines, CSV) or record number (other formats); ``reason`` is
     the whole message of the error that a strict read would have raised; ``raw`` is the record as
-    text.
+    text; ``kind`` is the same for what is wrong in the same way, and empty for a call that failed.
     """
 
     file: str
     line: int
     reason: str
     raw: str
+    kind: str = ""
 
 
 class ControlResponse(NamedTuple):

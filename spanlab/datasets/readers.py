@@ -124,7 +124,8 @@ def _records(
                     raise placed from error.__cause__
                 else:
                     raw = row.beginning.decode(errors="backslashreplace").rstrip("\r\n")
-                    options.on_reject(RejectedRecord(file.name, row.line, str(placed), raw))
+                    kind = "" if isinstance(error, NoAnswer) else error.kind
+                    options.on_reject(RejectedRecord(file.name, row.line, str(placed), raw, kind))
                 continue
             report.add(row, record, reader.fields)
             failed.n_read += 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import closing
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -15,78 +17,97 @@ _MOST: Final = 100_000  # records that are looked at
 _KINDS: Final = 10  # that are told
 
 
-class _Enough(Exception):  # noqa: N818 - no error: ends the reading
+class _EnoughError(Exception):
     """So many records were looked at as should be."""
 
 
-def kinds_of(rejects: Iterable[RejectedRecord]) -> list[str]:
-    """Return a line for each kind of what is wrong: the first of it, and how many there are."""
-    first: dict[str, RejectedRecord] = {}
-    counts: dict[str, int] = {}
-    for reject in rejects:
+class Kinds:
+    """What is wrong with records, by kind: the first of each, and how many there are."""
+
+    def __init__(self, rejects: Iterable[RejectedRecord] = ()) -> None:
+        self._first: dict[str, str] = {}
+        self._counts: Counter[str] = Counter()
+        for reject in rejects:
+            self.add(reject)
+
+    def add(self, reject: RejectedRecord) -> None:
+        """Count a record; one without a kind has its reason as kind."""
         kind = reject.kind or reject.reason
-        first.setdefault(kind, reject)
-        counts[kind] = counts.get(kind, 0) + 1
-    lines = [
-        reject.reason + (f"; {counts[kind]:,} records like this" if counts[kind] > 1 else "")
-        for kind, reject in first.items()
-    ]
-    n_more = len(lines) - _KINDS
-    return lines[:_KINDS] + ([f"and {n_more:,} more kinds"] if n_more > 0 else [])
+        self._first.setdefault(kind, reject.reason)
+        self._counts[kind] += 1
+
+    def lines(self) -> list[str]:
+        """Return a line for each kind."""
+        lines = [
+            reason + (f"; {count:,} records like this" if count > 1 else "")
+            for reason, count in zip(self._first.values(), self._counts.values(), strict=True)
+        ]
+        n_more = len(lines) - _KINDS
+        return lines[:_KINDS] + ([f"and {n_more:,} more kinds"] if n_more > 0 else [])
 
 
-def told_together(error: InputError, files: Sequence[Path], options: ReadOptions) -> InputError:
+def told_together(
+    error: InputError,
+    files: Sequence[Path],
+    options: ReadOptions,
+    taken: Callable[[str], InputError] | None = None,
+) -> InputError:
     """Return the error that ended a strict read with what else is wrong in the files.
 
     Args:
         error: of one record; what is wrong with a file as a whole is returned as it is.
         files: all that are read.
-        options: how; nothing is called that they have.
+        options: how; nothing that they have is called.
+        taken: the error of an id that occurs twice; None if that is none.
     """
-    if error.line is None or error.file is None:
+    if error.line is None:
         return error
-    rejects, n_read = _rejects_in(files, options)
-    first = next((n for n, each in enumerate(rejects) if each.reason == str(error)), None)
-    rest = [each for n, each in enumerate(rejects) if n != first]
+    found = _Found(taken)
+    with suppress(_EnoughError, InputError):  # a file that breaks off has told what it could
+        for file in files:
+            found.read(file, options)
+    rest = [reject for reject in found.rejects if reject.reason != str(error)]
     if not rest:
         return error
-    same = [each for each in rest if each.kind == error.kind]
-    others = [each for each in rest if each.kind != error.kind]
-    n_wrong, n_all = 1 + len(rest), n_read + len(rejects) + (first is None)
-    among = "all" if n_wrong == n_all else "the first" if n_all >= _MOST else "of"
-    wrong = f"{n_wrong:,} {among} {n_all:,}" if n_wrong < n_all else f"all {n_all:,}"
-    more = (*kinds_of(others), f"{wrong} records are wrong; --skip-bad leaves them out")
-    return error.with_others(1 + len(same), more)
+    same = sum(reject.kind == error.kind for reject in rest)
+    others = [reject for reject in rest if reject.kind != error.kind]
+    n_wrong = 1 + len(rest)
+    n_all = max(found.n_read + len(found.rejects), n_wrong)
+    among = "the first " if n_all >= _MOST else ""
+    more = f"{n_wrong:,} of {among}{n_all:,} records are wrong; --skip-bad leaves them out"
+    return error.with_others(1 + same, (*Kinds(others).lines(), more))
 
 
-def _rejects_in(files: Sequence[Path], options: ReadOptions) -> tuple[list[RejectedRecord], int]:
-    """Return what is wrong with the first records of files, and how many of them are right."""
-    rejects: list[RejectedRecord] = []
-    n_read = 0
-    seen: set[str] = set()
+class _Found:
+    """What is wrong with the first records of files, and how many are right."""
 
-    def reject(left_out: RejectedRecord) -> None:
-        if left_out.kind:  # a call that failed is left out anyway
-            rejects.append(RejectedRecord(*_told(left_out), raw="", kind=left_out.kind))
-        if n_read + len(rejects) >= _MOST:
-            raise _Enough
+    def __init__(self, taken: Callable[[str], InputError] | None) -> None:
+        self.rejects: list[RejectedRecord] = []
+        self.n_read = 0
+        self._taken = taken
+        self._seen: set[str] = set()
 
-    callbacks = dict.fromkeys(("on_warning", "on_response", "on_questions", "on_fields"), _ignore)
-    quiet = options.model_copy(update={**callbacks, "on_reject": reject})
-    try:
-        for file in files:
-            with closing(read_placed(file, quiet)) as placed_records:
-                for record, line, unit in placed_records:
-                    name = record.item.id
-                    is_taken = name in seen and not isinstance(record.item.meta.get("model"), str)
-                    if is_taken and getattr(options, "same_ids", "") == "refuse":
-                        twice = repeated(name).at(
-                            file=quiet.name or str(file), line=line, unit=unit
-                        )
-                        reject(RejectedRecord(str(file), line, str(twice), "", twice.kind))
-                    else:
-                        seen.add(name)
-                        n_read += 1
-    except (_Enough, InputError):  # a file that breaks off is told of by what came before
-        pass
-    return rejects, n_read
+    def read(self, file: Path, options: ReadOptions) -> None:
+        names = ("on_warning", "on_response", "on_questions", "on_fields")
+        callbacks = {**dict.fromkeys(names, lambda *_: None), "on_reject": self._reject}
+        with closing(read_placed(file, options.model_copy(update=callbacks))) as placed:
+            for record, line, unit in placed:
+                item = record.item
+                # Answers of several models to one question get the model's name behind the id.
+                if self._taken and item.id in self._seen and "model" not in item.meta:
+                    name = options.name or str(file)
+                    twice = self._taken(item.id).at(file=name, line=line, unit=unit)
+                    self._reject(RejectedRecord(name, line, str(twice), "", twice.kind))
+                else:
+                    self._seen.add(item.id)
+                    self._count()
+                    self.n_read += 1
+
+    def _reject(self, reject: RejectedRecord) -> None:
+        if reject.kind:  # a call that failed is no mistake of the file
+            self.rejects.append(replace(reject, raw=""))
+        self._count()
+
+    def _count(self) -> None:
+        if self.n_read + len(self.rejects) >= _MOST:
+            raise _EnoughError

@@ -63,6 +63,9 @@ def _details(error: InputError) -> Iterator[str]:
         yield f"Found: {_line(value)}"
     if error.expected is not None:
         yield f"Expected: {_line(error.expected)}"
+    if error.count > 1:
+        yield f"{error.count:,} records like this"
+    yield from map(_line, error.others)
 
 
 def _sentence(text: str) -> str:

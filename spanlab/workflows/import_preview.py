@@ -9,14 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from spanlab.datasets import ReadOptions, RejectedRecord, detect, read_placed
+from spanlab.datasets.wrongs import Kinds
+from spanlab.errors import InputError
 from spanlab.figures import counted
 from spanlab.results import ResultTable, fact_table
 from spanlab.schema import AnnotatorKind, Item, Record
 from spanlab.workflows.analysis.stages import stages_of
 from spanlab.workflows.importing import (
     ImportOptions,
+    all_wrong,
     describe_fields,
     has_no_evidence,
+    taken_id,
     without_passages,
 )
 
@@ -59,6 +63,11 @@ class ImportPreview:
         """A warning if records lack answers' evidence, which detectors need; empty if none does."""
         return without_passages(self.read - self.with_passages, self.read)
 
+    @property
+    def wrong(self) -> list[str]:
+        """What is wrong with the records that are left out, a line for each kind."""
+        return Kinds(self.rejects).lines()
+
     def tables(self) -> tuple[ResultTable, ...]:
         """Return the recognised format, what records have and lack, and the first of them."""
         annotators = ", ".join(f"{name} ({kind}, {n:,})" for name, kind, n in self.annotators)
@@ -74,7 +83,7 @@ class ImportPreview:
             facts["remarks"] = "; ".join(self.remarks)
         if self.rejects:
             bad = counted(len(self.rejects), "bad record")
-            facts["left out"] = f"{bad}, the first because {self.rejects[0].reason}"
+            facts["left out"] = f"{bad}: {' — '.join(self.wrong)}"
         items = (fact_table("item", "", _facts_of(item)) for item in self.items)
         return (fact_table("files", "", facts), *items)
 
@@ -130,8 +139,16 @@ def preview_import(files: Sequence[Path], options: ImportOptions | None = None) 
             # Closed also where a preview has seen enough, as a reader says then what it read.
             with closing(read_placed(file, chosen)) as placed_records:
                 for placed in placed_records:
+                    item = placed.record.item
+                    if chosen.same_ids == "refuse" and not on_reject and counts.is_repeated(item):
+                        name = chosen.name or str(file)
+                        raise taken_id(item.id).at(file=name, line=placed.line, unit=placed.unit)
                     counts.add(placed.record)
         is_all = True
+    except InputError as error:
+        if on_reject is not None:
+            raise
+        raise all_wrong(error, files, chosen) from error.__cause__
     except _PreviewEnd:
         is_all = False
     return ImportPreview(
@@ -159,6 +176,13 @@ class _PreviewCounts:
     characters: int = 0
     annotators: Counter[tuple[str, AnnotatorKind]] = field(default_factory=Counter)
     rejects: list[RejectedRecord] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+
+    def is_repeated(self, item: Item) -> bool:
+        """Say whether another item has this id, and an import would not put a model behind it."""
+        known = item.id in self.seen and "model" not in item.meta
+        self.seen.add(item.id)
+        return known
 
     def add(self, record: Record) -> None:
         if self.read == _LOOKED_AT or self.characters > _CHARACTERS:

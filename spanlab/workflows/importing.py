@@ -16,6 +16,7 @@ from spanlab.datasets import ReadOptions, RejectedRecord, dumps, read_placed
 from spanlab.datasets.field_report import LEFT_OUT
 from spanlab.datasets.limits import longest, record_limit, too_large
 from spanlab.datasets.read_options import ControlTally
+from spanlab.datasets.wrongs import Kinds, told_together
 from spanlab.errors import InputError
 from spanlab.figures import counted
 from spanlab.options import option
@@ -198,21 +199,22 @@ def import_files(
         if (renamed := other_ids.next(index, record)) is not None:
             return renamed
         file, line, unit = places.of(index)
-        error = InputError(
-            "this id occurs twice in the import, or in the dataset already",
-            field="id",
-            found=other_ids.first_id(index, record),
-            expected=f"ids that are new to the dataset {dataset!r}; --same-ids number puts a "
-            "number behind those that are not, --skip-bad leaves their records out",
-        ).at(file=file, line=line, unit=unit)
+        error = taken_id(other_ids.first_id(index, record))
+        error = error.at(file=file, line=line, unit=unit)
         if on_reject is None:
             raise error
-        on_reject(RejectedRecord(file, line, str(error), dumps(record).decode().rstrip("\n")))
+        raw = dumps(record).decode().rstrip("\n")
+        on_reject(RejectedRecord(file, line, str(error), raw, error.kind))
         return None
 
     records = _require_records(places.records(), log)
-    with rarely_collected():
-        count = store.import_records(dataset, records, on_progress, on_taken)
+    try:
+        with rarely_collected():
+            count = store.import_records(dataset, records, on_progress, on_taken)
+    except InputError as error:
+        if on_reject is not None:
+            raise
+        raise all_wrong(error, files, import_options) from error.__cause__
     shown_questions, unclear = tally.questions()
     _set_questions(store, dataset, questions or log.asked or shown_questions, log)
     if unclear and not questions:
@@ -223,6 +225,22 @@ def import_files(
     log.warnings += other_ids.remarks()
     missing = without_passages(min(places.without_passages, count), count)
     return ImportResult(count, tuple(log.warnings), tuple(log.rejects), missing, log.fields)
+
+
+def taken_id(name: str) -> InputError:
+    """Return the error of an id that another item has."""
+    return InputError(
+        "this id occurs twice in the import, or in the dataset already",
+        field="id",
+        found=name,
+        expected="ids that are new to the dataset; --same-ids number puts a number behind those "
+        "that are not, --skip-bad leaves their records out",
+    )
+
+
+def all_wrong(error: InputError, files: Sequence[Path], options: ImportOptions) -> InputError:
+    """Return the error that ended an import with what else is wrong in the files."""
+    return told_together(error, files, options, taken_id if options.same_ids == "refuse" else None)
 
 
 def _set_questions(
@@ -360,11 +378,13 @@ def rejects_as_jsonl(rejects: Sequence[RejectedRecord]) -> str:
 class RejectsFile:
     """Writes rejected records to a file as they come, in the lines of ``rejects_as_jsonl``.
 
-    The file is made, or replaced, when the first one comes; ``count`` is their number so far.
+    The file is made, or replaced, when the first one comes; ``count`` is their number so far,
+    ``kinds`` what is wrong with them.
     """
 
     def __init__(self, target: Path) -> None:
         self.count = 0
+        self.kinds = Kinds()
         self._target = target
         self._stack = ExitStack()
         self._stream: IO[str] | None = None
@@ -386,6 +406,7 @@ class RejectsFile:
                 f"the rejects cannot be written: {error.strerror}", file=self._target
             ) from error
         self.count += 1
+        self.kinds.add(reject)
 
     def __enter__(self) -> Self:
         return self

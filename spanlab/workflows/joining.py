@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from spanlab.datasets import ReadOptions, read_placed
+from spanlab.datasets.wrongs import told_together
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Item, Permission, Record
 from spanlab.workflows.predictions import JoinedPredictions, without_evidence
@@ -46,7 +47,11 @@ def join_annotations(
         StoreError: an annotator has another kind there.
     """
     store.require(Permission.MANAGE, dataset)
-    coming = _records(files, options or ReadOptions())
+    reading = options or ReadOptions()
+    try:
+        coming = _records(files, reading)
+    except InputError as error:
+        raise told_together(error, files, reading) from error.__cause__
     pairs: list[tuple[str, Annotation]] = []
     others: list[str] = []
     n_found = 0

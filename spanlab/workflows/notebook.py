@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, TypeAlias
@@ -15,6 +15,7 @@ from pydantic_core import to_json
 from spanlab.datasets import ReadOptions, read, write
 from spanlab.datasets.hub import PREFIX, fetch_dataset
 from spanlab.datasets.reader import passages_of
+from spanlab.datasets.wrongs import told_together
 from spanlab.detectors import Detector, DetectorSpec, EnsembleSpec, LocalDetector, Spec
 from spanlab.errors import InputError, UsageError
 from spanlab.options import problem
@@ -118,7 +119,10 @@ def _read(source: str | Path | Iterable[Any], options: ReadOptions) -> Iterable[
         paths = fetch_dataset(str(source))
     else:
         paths = in_folders([Path(source)])
-    return chain.from_iterable(read(path, options) for path in paths)
+    try:
+        return [record for path in paths for record in read(path, options)]
+    except InputError as error:
+        raise told_together(error, paths, options) from error.__cause__
 
 
 def _read_rows(source: Iterable[Any], options: ReadOptions) -> Iterator[Record]:

@@ -145,6 +145,7 @@ def _find_on_server(named: Sequence[str]) -> list[Path]:
 def _rename_as_uploaded(error: InputError, folder: str) -> InputError:
     renamed = copy(error)
     renamed.what = error.what.replace(f"{folder}/", "")
+    renamed.others = tuple(line.replace(f"{folder}/", "") for line in error.others)
     renamed.file = None if error.file is None else error.file.replace(f"{folder}/", "")
     return renamed
 

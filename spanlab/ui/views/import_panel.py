@@ -242,8 +242,12 @@ def show_preview(preview: ImportPreview) -> None:
     if preview.rejects:
         so_far_note = "" if preview.is_all else " so far"
         st.warning(
-            f"{counted(len(preview.rejects), 'bad record')}{so_far_note}; the first: "
-            f"{plain(preview.rejects[0].reason)}",
+            "  \n".join(
+                [
+                    f"{counted(len(preview.rejects), 'bad record')}{so_far_note}:",
+                    *map(plain, preview.wrong),
+                ]
+            ),
             icon=":material/warning:",
         )
     if preview.items:
