@@ -38,7 +38,6 @@ import re
 from copy import copy
 from pathlib import Path
 
-
 _VARYING = re.compile(r"\d+|'[^']*'|\"[^\"]*\"|“[^”]*”")
 
 
@@ -92,7 +91,7 @@ class InputError(SpanlabError):
         return placed
 
     def with_others(self, count: int, others: tuple[str, ...]) -> InputError:
-        """Return the same error with how many there are like it, and lines on what else is wrong."""
+        """Return the same error with how many are like it, and lines on what else is wrong."""
         together = copy(self)
         together.count, together.others = count, others
         return together

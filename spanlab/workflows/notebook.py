@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -56,6 +57,7 @@ SpanFunction: TypeAlias = Callable[[Item], Iterable[Span | tuple[int, int]]]
 AnyDetector: TypeAlias = str | DetectorSelection | Spec | Detector | LocalDetector | SpanFunction
 _CHOICES = DetectorSelection | DetectorSpec | EnsembleSpec
 _ROWS = "rows"  # what errors call rows in memory
+_LINE = re.compile(rf"^{_ROWS}:(\d+)")
 
 
 class MarkedAnnotation(Annotation):
@@ -147,12 +149,16 @@ def _read_rows(source: Iterable[Any], options: ReadOptions) -> Iterator[Record]:
                 stream.write(to_json(plain, inf_nan_mode="null", fallback=_to_json_value) + b"\n")
         if not file.stat().st_size:
             return
+        reading = options.model_copy(update={"name": _ROWS})
         try:
-            yield from read(file, options.model_copy(update={"name": _ROWS}))
+            yield from read(file, reading)
         except InputError as error:
+            together = told_together(error, [file], reading)
             if error.file == _ROWS and error.unit == "line":
-                error.unit = "row"
-            raise
+                together.unit = "row"
+                lines = (_LINE.sub(rf"{_ROWS}, row \1", line) for line in together.others)
+                together.others = tuple(lines)
+            raise together from error.__cause__
 
 
 def _plain(value: Any) -> Any:

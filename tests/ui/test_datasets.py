@@ -159,6 +159,20 @@ def test_markup_in_an_error_is_shown_and_not_obeyed(open_page: OpenPage) -> None
     assert "\\*\\*EN\\*\\*" in app.error[0].value
 
 
+def test_several_wrongs_are_told_together(open_page: OpenPage) -> None:
+    wrong = item("c", annotations=[{"annotator": "x", "kind": "nobody"}])
+    app = upload(open_page("datasets"), lines(item("a"), {"id": "b"}, wrong, {"id": "d"}))
+    (error,) = app.error
+    told = error.value.replace("\\", "")
+    assert "2 records like this" in told
+    assert "answers.jsonl:3: " in told
+    assert "3 of 4 records are wrong" in told
+    app.radio(key="spanlab.import-0.skip-bad").set_value(True).run()
+    told = everything(app).replace("\\", "")
+    assert "3 bad records" in told
+    assert "2 records like this" in told
+
+
 def test_bad_records_are_left_out_and_offered_with_reasons(
     open_page: OpenPage, store: Store
 ) -> None:
