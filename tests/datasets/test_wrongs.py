@@ -105,7 +105,7 @@ def test_one_wrong_record_is_told_as_it_is(tmp_path: Path) -> None:
 
 
 def test_calls_that_failed_are_not_wrong(tmp_path: Path) -> None:
-    failed = {"question": "When?", "output": None, "error": "429"}
+    failed: dict[str, Any] = {"question": "When?", "output": None, "error": "429"}
     rows = [{"question": "When?", "output": "In 1889."}, failed, {"question": "Who?", "output": ""}]
     with pytest.raises(InputError) as wrong:
         spanlab.load(written(tmp_path / "bad.jsonl", *rows, failed))
