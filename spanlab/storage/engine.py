@@ -23,6 +23,9 @@ from spanlab.storage.urls import database_url, shown, watchful
 
 BUSY_SECONDS = 30  # how long a write waits for another process's write before it gives up
 _AT_ONCE = 512  # rows inserted by one statement
+_READ_ONLY = (
+    "its file or folder is read-only, and SQLite writes there also to read: copy the folder"
+)
 _CACHE_KIB = 16_384  # of SQLite pages per connection
 _FOUND = "spanlab_found"  # of a connection that reads: what was looked up in its snapshot
 _T = TypeVar("_T")
@@ -233,6 +236,8 @@ def in_words(error: Exception, file: Path | None = None) -> str:
     cause = getattr(error, "orig", None) or error
     if _code(cause) == sqlite3.SQLITE_FULL or getattr(cause, "sqlstate", None) == _PG_FULL:
         return FULL
+    if _code(cause) == sqlite3.SQLITE_READONLY:
+        return _READ_ONLY
     # SQLite calls it an I/O error where it cannot extend the files beside the database.
     maybe_full = isinstance(cause, sqlite3.OperationalError | OSError) and not is_lock(cause)
     return FULL if maybe_full and file is not None and is_full(file) else str(cause).strip()

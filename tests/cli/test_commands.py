@@ -384,3 +384,28 @@ def test_an_export_says_whose_labels_go_out_and_takes_only_what_is_asked(
     wrong = spanlab("export", "towers", "--format", "pdf")
     assert wrong.returncode == 2
     assert "these can: spanlab, mushroom" in wrong.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="who is root elsewhere may write anywhere")
+def test_a_folder_that_may_only_be_read_is_named_as_the_reason(
+    spanlab: Run, write: Write, record: MakeRecord, tmp_path: Path
+) -> None:
+    spanlab("import", write(tmp_path / "a.jsonl", record(1, "It fell.")), "--dataset", "d")
+    home = tmp_path / "home"
+    for path in (home, *home.iterdir()):
+        path.chmod(path.stat().st_mode & ~0o222)
+    # Modes hold for root, too, without the right to pass over them.
+    as_others = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+    command = [str(Path(sys.executable).with_name("spanlab")), "datasets"]
+    done = subprocess.run(
+        [*(as_others if os.geteuid() == 0 else []), *command],
+        env=os.environ | {"SPANLAB_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    home.chmod(0o700)
+    assert done.returncode == 1
+    assert "is read-only" in done.stderr
+    assert "Traceback" not in done.stderr

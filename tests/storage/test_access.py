@@ -44,6 +44,7 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "records": (_SEE, lambda store, name: list(store.records(name))),
     "record": (_SEE, lambda store, name: store.record(name, "a")),
     "records_at": (_SEE, lambda store, name: store.records_at(name, [0])),
+    "suggestions_seen": (_READ, lambda store, name: store.suggestions_seen(name)),
     "page": (_SEE, lambda store, name: store.page(name, _ANNA)),
     "neighbour": (_SEE, lambda store, name: store.neighbour(name, _ANNA, "a")),
     "standing": (_SEE, lambda store, name: store.standing(name, _ANNA, "a")),
