@@ -103,7 +103,7 @@ _ASIDE: Final = frozenset(
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BETWEEN = re.compile(r"[\W_]+")
-_PROVIDER = re.compile(r"\[([^\]]+)\] ")
+PROVIDER: Final = re.compile(r"\[([^\]]+)\] ")
 _LONGEST_NAME: Final = 200  # characters of a model's name
 _TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 
@@ -166,7 +166,7 @@ def map_columns(
 
 def model_in(column: str) -> str | None:
     """Return the model that a column is named by, as promptfoo does: "[openai:gpt-x] prompt"."""
-    named = _PROVIDER.match(column)
+    named = PROVIDER.match(column)
     return named[1] if named else None
 
 
@@ -184,7 +184,7 @@ def _guess(
             if words == name and _can_hold(field, column, samples):
                 return column
     if field == "answer":  # promptfoo's tables name a column of answers by its model and prompt
-        return next((column for column in paths_found if _PROVIDER.match(column)), None)
+        return next((column for column in paths_found if PROVIDER.match(column)), None)
     return None
 
 

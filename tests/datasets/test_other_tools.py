@@ -337,3 +337,29 @@ def test_marked_texts_without_one_place_are_claims_that_are_not_supported(tmp_pa
     ]
     assert {annotation.claims[0].verdict for annotation in gold} == {"not-supported"}
     assert "marked texts of 2 items do not stand" in remarks[0] and "q1, q2" in remarks[0]
+
+
+@pytest.mark.parametrize("graded", ["in columns", "before the text"])
+def test_promptfoos_answers_beside_each_other_are_items_of_one_question(
+    tmp_path: Path, graded: str
+) -> None:
+    apart = graded == "in columns"
+    columns = ["Status", "Score"] if apart else []
+    prompts = ("[openai:a] Say: {{asked}}", "[openai:b] Say: {{asked}}", "[openai:b] {{asked}}")
+    answers = (("PASS", SAID), ("FAIL", "In 1894."), ("ERROR", "429 Too Many Requests"))
+    header = ["asked", "context", *(name for prompt in prompts for name in (prompt, *columns))]
+    row = [ASKED, PASSAGE]
+    for status, text in answers:
+        row += [text, status, "0"] if apart else [f"[{status}] {text}"]
+    path = tmp_path / "out.csv"
+    with path.open("w", newline="") as stream:
+        csv.writer(stream).writerows([header, row])
+    remarks: list[str] = []
+    items = [record.item for record in read(path, ReadOptions(on_warning=remarks.append))]
+    assert [(item.id, item.meta["model"], item.question, item.answer) for item in items] == [
+        ("out-1", "openai:a", f"Say: {ASKED}", SAID),
+        ("out-1", "openai:b", f"Say: {ASKED}", "In 1894."),
+    ]
+    assert all([passage.text for passage in item.passages] == [PASSAGE] for item in items)
+    (remark,) = remarks
+    assert "1 of 3 records have no answer" in remark

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from spanlab.csv_text import as_written
 from spanlab.datasets.files import InputFile
 from spanlab.datasets.formats.analysis_table import CellsRow, is_table
+from spanlab.datasets.formats.side_by_side import answers_in, columns_apart, records_apart
 from spanlab.datasets.formats.tabular import CELL, TableReader
 from spanlab.datasets.limits import too_large
 from spanlab.errors import InputError
@@ -26,6 +27,14 @@ class CsvReader(TableReader):
     _unit = "line"
 
     def columns(self) -> tuple[str, ...]:
+        """Return the names of the columns, those of each answer where several stand in a row."""
+        columns = self._header()
+        return columns_apart(columns) if self._has_several(columns) else columns
+
+    def _has_several(self, columns: Sequence[str]) -> bool:
+        return not self._options.columns and bool(answers_in(columns))
+
+    def _header(self) -> tuple[str, ...]:
         """Return the names in the header; one that stands twice gets a number."""
         with closing(self._rows()) as rows:
             header, first_row = next(rows, None), next(rows, None)
@@ -43,16 +52,20 @@ class CsvReader(TableReader):
         return is_table(columns)
 
     def _cells(self) -> Iterator[CellsRow]:
-        columns = self.columns()
+        columns = self._header()
+        apart = self._has_several(columns)
         with closing(self._rows()) as rows:
             next(rows, None)
-            for cells, line in rows:
+            for number, (cells, line) in enumerate(rows, start=1):
                 if len(cells) > len(columns):
                     width = f"{len(cells)} cells, the header {len(columns)}"
                     raise self._error(f"this row has {width}", line)
                 written = map(as_written, cells) if self.is_ours(columns) else cells
                 filled = [*written, *[""] * (len(columns) - len(cells))]
-                yield CellsRow(line, dict(zip(columns, filled, strict=True)))
+                row = dict(zip(columns, filled, strict=True))
+                name = f"{self._stem}-{number}"
+                for record in records_apart(row, name) if apart else (row,):
+                    yield CellsRow(line, record)
 
     def _rows(self) -> Generator[_CsvRow]:
         """Yield the rows, the header first, without lines that are empty."""

@@ -321,7 +321,8 @@ def _failure_in(value: Any) -> str:
     """Return what programs say of a call that failed, in the record or a reply in it; "" if not."""
     if not isinstance(value, Mapping):
         return ""
-    for name in ("error", "failureReason", "exception"):
+    value = {str(name).lower(): inner for name, inner in value.items()}
+    for name in ("error", "failurereason", "exception"):
         if said := value.get(name):
             words = said.get("message", said) if isinstance(said, Mapping) else said
             return str(words)
