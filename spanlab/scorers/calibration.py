@@ -9,11 +9,17 @@ from itertools import pairwise
 from math import ceil
 from typing import Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from spanlab.extents import Extent, coverage
 from spanlab.labels import SoftLabel, flatten, hard_of
 from spanlab.schema import Annotation, AnnotatorKind, FrozenModel, Record, Span
+from spanlab.scorers.powered import t_quantile
 
-_BINS = 10
+Array = NDArray[np.float64]
+_BINS: Final = 10
+_DRAWS: Final = 400  # samples of the sample: its quantiles then move by a hundredth of the error
 
 
 class CalibrationBin(FrozenModel):
@@ -34,46 +40,104 @@ class CalibrationReport(FrozenModel):
 
     That is the mean distance between a bin's probability and its share of people, weighted by
     characters (Guo et al. 2017, "On Calibration of Modern Neural Networks"): 0 is perfect, 1 worst.
+    ``interval`` is where it lies with 95 %, if the items are a sample.
     """
 
     bins: tuple[CalibrationBin, ...]
     error: float
+    interval: tuple[float, float] | None = None
 
 
 class CalibrationSums:
     """Running sums of one annotator's probabilities against shares of people, item by item."""
 
     def __init__(self) -> None:
-        self._characters = [0] * (_BINS + 1)
-        self._probs = [0.0] * (_BINS + 1)
-        self._shares = [0.0] * (_BINS + 1)
+        self._sums = np.zeros((3, _BINS + 1))
 
     def add(self, probs: Sequence[SoftLabel], shares: Sequence[SoftLabel], length: int) -> None:
         """Add an item whose answer has ``length`` characters, both lists flattened."""
-        for size, prob, share in _stretches(probs, shares, length):
-            at = ceil(prob * _BINS - 1e-9)
-            self._characters[at] += size
-            self._probs[at] += prob * size
-            self._shares[at] += share * size
+        self._sums += _binned(probs, shares, length)
 
     def result(self) -> CalibrationReport | None:
         """Return the calibration; None where no characters were added."""
-        total = sum(self._characters)
-        if not total:
+        return _report(self._sums) if self._sums[0].any() else None
+
+
+class SampledCalibration:
+    """A detector's calibration on all items, estimated from some that were drawn."""
+
+    def __init__(self) -> None:
+        self._sums: list[Array] = []
+        self._odds: list[float] = []
+
+    def add(self, record: Record, detector: Annotation, odds: float) -> None:
+        """Add an item that was drawn with these odds; the record's finished annotations judge."""
+        marked = marked_shares(record.finished)
+        if marked is not None:
+            spans = flatten(detector.spans)
+            self._sums.append(_binned(spans, marked, len(record.item.answer)))
+            self._odds.append(odds)
+
+    def result(self) -> CalibrationReport | None:
+        """Return the calibration of all items; None where nothing was added.
+
+        Distances of few characters are large by chance. What they are too large by is what
+        samples of the sample exceed it by (the bootstrap's estimate of a bias). The interval is
+        theirs, and that of the error with each item's distances signed by the other items, which
+        errs to the other side: on real labels the first alone held a small error in half of the
+        samples of 30 items, the two together in nine tenths and of larger ones in .96 or more.
+        """
+        if not self._sums:
             return None
-        bins = tuple(
-            CalibrationBin(
-                low=max(at - 1, 0) / _BINS,
-                high=at / _BINS,
-                characters=size,
-                prob=self._probs[at] / size,
-                share=self._shares[at] / size,
-            )
-            for at, size in enumerate(self._characters)
-            if size
+        sums, weights = np.array(self._sums), 1 / np.array(self._odds)
+        report, n = _report(np.tensordot(weights, sums, 1)), len(sums)
+        draws = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), _DRAWS)
+        drawn = np.array([_error(total) for total in np.tensordot(draws * weights, sums, 1)])
+        bias = drawn.mean() - report.error
+        signed, half = _signed_error(sums, weights)
+        low, high = np.quantile(drawn, (0.025, 0.975)) - bias
+        ends = np.clip((min(low, signed - half), max(high, signed + half)), 0, 1)
+        error = float(np.clip(report.error - bias, *ends))
+        return CalibrationReport(
+            bins=report.bins, error=error, interval=(float(ends[0]), float(ends[1]))
         )
-        error = sum(abs(part.prob - part.share) * part.characters for part in bins) / total
-        return CalibrationReport(bins=bins, error=error)
+
+
+def _signed_error(sums: Array, weights: Array) -> tuple[float, float]:
+    """Return the error by signs that the other items give, and half its 95 % interval."""
+    distances = (sums[:, 1] - sums[:, 2]) * weights[:, None]
+    characters, n = sums[:, 0].sum(1) * weights, len(sums)
+    signed = (np.sign(distances.sum(0) - distances) * distances).sum(1)
+    error = signed.sum() / characters.sum()
+    variance = ((signed - error * characters) ** 2).sum() * n / max(n - 1, 1)
+    return float(error), float(t_quantile(max(n - 1, 1)) * variance**0.5 / characters.sum())
+
+
+def _binned(probs: Sequence[SoftLabel], shares: Sequence[SoftLabel], length: int) -> Array:
+    """Return by bins the number of characters, the sum of their probabilities, and of shares."""
+    sums = np.zeros((3, _BINS + 1))
+    for size, prob, share in _stretches(probs, shares, length):
+        sums[:, ceil(prob * _BINS - 1e-9)] += (size, prob * size, share * size)
+    return sums
+
+
+def _error(sums: Array) -> float:
+    return float(np.abs(sums[1] - sums[2]).sum() / sums[0].sum())
+
+
+def _report(sums: Array) -> CalibrationReport:
+    bins = tuple(
+        CalibrationBin(
+            low=max(at - 1, 0) / _BINS,
+            high=at / _BINS,
+            characters=round(size),
+            prob=prob / size,
+            share=share / size,
+        )
+        for at, (size, prob, share) in enumerate(sums.T.tolist())
+        if size
+    )
+    return CalibrationReport(bins=bins, error=_error(sums))
 
 
 def shares(raters: Sequence[Sequence[Extent]]) -> list[SoftLabel]:

@@ -152,12 +152,17 @@ def _quality(content: Mapping[str, Any]) -> ResultTable:
         remarks=(
             "Of the reviewed sample with its odds, for all items.",
             *(
-                (f"Expected calibration error, by characters: {figure(calibration['error'])}.",)
+                (f"Expected calibration error, by characters: {_error_in_words(calibration)}.",)
                 if calibration
                 else ()
             ),
         ),
     )
+
+
+def _error_in_words(calibration: Mapping[str, Any]) -> str:
+    ends = calibration.get("interval")  # certificates of 1.0 have the sample's error alone
+    return figure(calibration["error"]) + (f" [{', '.join(map(figure, ends))}]" if ends else "")
 
 
 def _pictures(measured: Measurement, content: Mapping[str, Any]) -> tuple[ResultTable, ...]:

@@ -18,9 +18,9 @@ import numpy as np
 from spanlab.errors import UsageError
 from spanlab.extents import Extent
 from spanlab.labels import hard_of
-from spanlab.schema import Annotation, AnnotatorKind, DetectorSetup, MeasurementPlan, Record, Status
+from spanlab.schema import Annotation, DetectorSetup, MeasurementPlan, Record, Status
 from spanlab.scorers.agreement import pairwise_ious
-from spanlab.scorers.calibration import CalibrationTally
+from spanlab.scorers.calibration import SampledCalibration
 from spanlab.scorers.powered import Array, ReviewedSample, estimate_rate
 from spanlab.storage import Store
 from spanlab.workflows.datasets import summary_of
@@ -75,7 +75,7 @@ class DetectorQuality:
         self._items, self._repeats = items, repeats
         self._place = {items.items[at].item_id: at for at in items.chosen().tolist()}
         self._counts = {unit: np.zeros((len(items.items), 4)) for unit in _UNITS}
-        self._calibration = CalibrationTally({items.plan.annotator: AnnotatorKind.DETECTOR})
+        self._odds, self._calibration = items.odds, SampledCalibration()
         self._people, self._runs = MarkAgreement(), MarkAgreement()
         self._reviews: Counter[str] = Counter()
 
@@ -95,8 +95,8 @@ class DetectorQuality:
         self._people.add([hard_of(person) for person in people])
         truths = [a for a in words_that_count(record, plan) if a.status is Status.DONE]
         self._count(at, detector, truths, len(record.item.answer))
-        machine = detector.model_copy(update={"kind": AnnotatorKind.DETECTOR})
-        self._calibration.add(record.model_copy(update={"annotations": (machine, *truths)}))
+        judged = record.model_copy(update={"annotations": tuple(truths)})
+        self._calibration.add(judged, detector, self._odds[at])
 
     def _count(
         self, at: int, detector: Annotation, people: Sequence[Annotation], length: int
@@ -124,12 +124,12 @@ class DetectorQuality:
             }
             for unit in _UNITS
         }
-        calibration = next(iter(self._calibration.result()), None)
+        calibration = self._calibration.result()
         return {
             "reviewers": dict(self._reviews),
             "agreement": self._people.figures(),
             **shares,
-            "calibration": calibration and calibration.calibration.model_dump(),
+            "calibration": calibration and calibration.model_dump(),
             "consistency": self._runs.figures()
             and {"runs": 1 + len(self._repeats), **(self._runs.figures() or {})},
         }

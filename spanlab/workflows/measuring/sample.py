@@ -185,7 +185,7 @@ class MeasuredItems:
             pi = np.full(len(units), len(units) / len(np.unique(self.questions)))
             strata = None
         else:
-            pi = self._odds(n)[chosen] * len(chosen) / max(inside[:n].sum(), 1)
+            pi = self._odds_among(n)[chosen] * len(chosen) / max(inside[:n].sum(), 1)
         pi = np.clip(pi, 1e-9, 1)
         return ReviewedSample(
             y=picked["y"],
@@ -196,7 +196,12 @@ class MeasuredItems:
             strata=strata,
         )
 
-    def _odds(self, n: int) -> Array:
+    @property
+    def odds(self) -> Array:
+        """The odds of each item of being among those that are reviewed."""
+        return np.clip(self._odds_among(self.reviewed), 1e-9, 1)
+
+    def _odds_among(self, n: int) -> Array:
         if self.plan.design != "stratified":
             return inclusion_probabilities(self.p, n)
         drawn = np.bincount(self.codes[:n], minlength=self.codes.max() + 1)
