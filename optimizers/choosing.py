@@ -23,16 +23,15 @@ from spanlab.errors import UsageError
 from spanlab.lm import CallLimits, ModelChoice, TokenPrice
 from spanlab.lm.choice import options_for, options_of_environment
 from spanlab.options import option, problem
+from spanlab.scorers import METRICS as SPAN_METRICS
 from spanlab.workflows.detection.selection import DetectorSelection, is_ensemble
 from spanlab.workflows.detection.specifications import specifications
 from spanlab.workflows.programs import registry
 
 _METRIC_TITLES: Final = {
-    "iou": "IoU of the marked characters",
-    "corr": "Corr of the probabilities",
-    "max-iou": "MaxIoU, the best with any one annotator",
+    **{key.replace("_", "-"): metric.title for key, metric in SPAN_METRICS.items()},
     "iou+corr": "mean of IoU and Corr",
-    "all": "mean of all three",
+    "all": "mean of IoU, Corr and MaxIoU",
     "verdict-f1": "macro F1 of verdicts on claims",
     "type-f1": "macro F1 of types of errors in steps",
     "answer-f1": "F1 of the generator's answers to questions",
@@ -65,9 +64,9 @@ class SearchOptions(CallLimits, SearchSettings, DetectorSelection):
     metric: str = option(
         "",
         title="Metric to optimise",
-        help="iou, corr, max-iou, iou+corr or all (default: what the member is for, or iou); "
-        "verdict-f1 for detectors that judge claims; type-f1 (types of errors in steps) or "
-        "answer-f1 (the generator of `spanlab reason`, on questions) for safe.",
+        help="iou, corr, max-iou, iou+corr, all or another of spans (default: what the member is "
+        "for, or iou); verdict-f1 for detectors that judge claims; type-f1 (types of errors in "
+        "steps) or answer-f1 (the generator of `spanlab reason`, on questions) for safe.",
         titles=_METRIC_TITLES,
     )
 

@@ -1,9 +1,9 @@
 """The metrics that an optimiser maximises, and feedback in words on what was wrong.
 
-The targets are those of Huang et al. 2025, "UCSC at SemEval-2025 Task 3": IoU, Corr, MaxIoU, the
-mean of the first two, and the mean of all three. Verdicts on claims have ``verdict-f1``, types of
-errors in the steps of reasonings ``type-f1``: one claim or step is right or wrong, so that the
-score of a trial is the share of right ones (accuracy), and macro F1 is what those held out are
+The targets are the metrics of spans; as in Huang et al. 2025, "UCSC at SemEval-2025 Task 3", also
+the mean of IoU and Corr, and that of both and MaxIoU. Verdicts on claims have ``verdict-f1``,
+types of errors in the steps of reasonings ``type-f1``: one claim or step is right or wrong, so that
+the score of a trial is the share of right ones (accuracy), and macro F1 is what those held out are
 compared by (``optimizers.held_out``). Answers to questions have ``answer-f1``, HotpotQA's F1 of
 their words.
 """
@@ -20,12 +20,10 @@ from spanlab.errors import UsageError
 from spanlab.extents import Extent, overlap
 from spanlab.labels import ItemLabels
 from spanlab.schema import FrozenModel, Unit
+from spanlab.scorers import METRICS as SPAN_METRICS
 from spanlab.scorers import coarse, score_answer, score_item
 
-TARGETS: Final = {
-    "iou": ("iou",),
-    "corr": ("corr",),
-    "max-iou": ("max_iou",),
+TARGETS: Final = {key.replace("_", "-"): (key,) for key in SPAN_METRICS} | {
     "iou+corr": ("iou", "corr"),
     "all": ("iou", "corr", "max_iou"),
 }

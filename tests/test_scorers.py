@@ -11,13 +11,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from optimizers.metrics import TARGETS
 from spanlab.datasets import read_labels
 from spanlab.errors import InputError
 from spanlab.extents import Extent, merge
 from spanlab.labels import ItemLabels, SoftLabel, flatten, harden
-from spanlab.scorers import ItemScore, mark_all, mark_none, score_item, score_items
+from spanlab.scorers import METRICS, ItemScore, mark_all, mark_none, score_item, score_items
+from spanlab.scorers.spans import PerMetric
+from spanlab.workflows.analysis.score_files import SCORES as SCORE_COLUMNS
 
 LENGTH = 20
+
+
+def test_a_metric_is_one_line_of_the_table_and_one_field() -> None:
+    assert list(PerMetric.model_fields) == list(METRICS) == [m.key for m in METRICS.values()]
+    assert list(SCORE_COLUMNS) == list(METRICS)
+    assert {keys[0] for keys in TARGETS.values() if len(keys) == 1} == set(METRICS)
+
+
 SCORES = ("iou", "precision", "recall", "f1", "span_f1")
 
 Pairs = list[tuple[int, int]]

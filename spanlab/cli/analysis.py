@@ -27,6 +27,10 @@ def score(
     against: Annotated[
         str | None, typer.Option(help="A second prediction (file or glob), for a paired test.")
     ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", help="A further metric, by its name in an installed package."),
+    ] = None,
     claims: Annotated[
         bool, typer.Option("--claims", help="Score verdicts on claims instead of spans.")
     ] = False,
@@ -75,6 +79,8 @@ def score(
     predictions, golds = inputs.split_sides(files)
     if repeat_pairs and not averitec:
         raise UsageError("--repeat-pairs goes with --averitec")
+    if metric and (averitec or steps or claims):
+        raise UsageError("--metric is of spans: leave --claims, --steps and --averitec out")
     if averitec:
         if claims or steps or against or annotator or gold:
             raise UsageError("--averitec scores two files whole: leave the other options out")
@@ -90,7 +96,9 @@ def score(
     if keep_inconclusive and not claims:
         raise UsageError("--keep-inconclusive goes with --claims")
     scored_by = (
-        partial(score_claim_files, keep_inconclusive=keep_inconclusive) if claims else score_files
+        partial(score_claim_files, keep_inconclusive=keep_inconclusive)
+        if claims
+        else partial(score_files, metrics=metric or ())
     )
     evaluation = scored_by(
         predictions,

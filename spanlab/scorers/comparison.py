@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from spanlab.scorers.report import (
     p_value,
     values,
 )
-from spanlab.scorers.spans import METRICS, ItemScore
+from spanlab.scorers.spans import METRICS, ItemScore, PerMetric
 
 
 class MeanDifference(FrozenModel):
@@ -38,17 +39,12 @@ class MeanDifference(FrozenModel):
     p: float
 
 
-class ScoreDifferences(FrozenModel):
-    """Differences over ``n`` common items; ``max_iou`` over those where both have it."""
-
+class _Counted(FrozenModel):
     n: int
-    iou: MeanDifference
-    corr: MeanDifference
-    max_iou: MeanDifference | None
-    precision: MeanDifference
-    recall: MeanDifference
-    f1: MeanDifference
-    span_f1: MeanDifference
+
+
+class ScoreDifferences(PerMetric[MeanDifference], _Counted):
+    """Differences over ``n`` common items; ``max_iou`` over those where both have it."""
 
 
 class LanguageDifferences(ScoreDifferences):
@@ -148,9 +144,7 @@ def paired(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
     return _difference(table.mean(), bootstrap(table, "")[:, 0], flipped(table, "")[:, 0])
 
 
-def _differences(
-    observed: Table, resampled: Table, signed: Table
-) -> dict[str, MeanDifference | None]:
+def _differences(observed: Table, resampled: Table, signed: Table) -> dict[str, Any]:
     return {
         metric: None
         if np.isnan(observed[at])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,22 +20,17 @@ from spanlab.labels import ItemLabels
 from spanlab.results import MeanInterval
 from spanlab.schema import FrozenModel
 from spanlab.scorers.powered import wilson
-from spanlab.scorers.spans import METRICS, ItemScore, score_items
+from spanlab.scorers.spans import METRICS, ItemScore, PerMetric, score_items
 
 _BATCH = 4096  # items scored at a time, which bounds the memory
 
 
-class ScoreMeans(FrozenModel):
-    """Mean scores of ``n`` items; ``max_iou`` over those of them whose annotators are known."""
-
+class _Counted(FrozenModel):
     n: int
-    iou: MeanInterval
-    corr: MeanInterval
-    max_iou: MeanInterval | None
-    precision: MeanInterval
-    recall: MeanInterval
-    f1: MeanInterval
-    span_f1: MeanInterval
+
+
+class ScoreMeans(PerMetric[MeanInterval], _Counted):
+    """Mean scores of ``n`` items; ``max_iou`` over those of them whose annotators are known."""
 
 
 class LanguageMeans(ScoreMeans):
@@ -154,11 +150,12 @@ def macro_mean(languages: Sequence[Table]) -> Table:
     return np.stack(columns, axis=-1)
 
 
-def _estimates(observed: Table, ends: Table) -> dict[str, MeanInterval | None]:
+def _estimates(observed: Table, ends: Table) -> dict[str, Any]:
     defined = [at for at, mean in enumerate(observed) if not np.isnan(mean)]
-    by_metric: dict[str, MeanInterval | None] = dict.fromkeys(METRICS)
+    keys = list(METRICS)
+    by_metric: dict[str, Any] = dict.fromkeys(keys)
     for at, low, high in zip(defined, *ends[:, defined].tolist(), strict=True):
-        by_metric[METRICS[at]] = MeanInterval(mean=float(observed[at]), low=low, high=high)
+        by_metric[keys[at]] = MeanInterval(mean=float(observed[at]), low=low, high=high)
     return by_metric
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
-from typing import Final
+from math import isnan
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,21 +17,145 @@ from spanlab.extents import Extent
 from spanlab.labels import ItemLabels, SoftLabel
 from spanlab.schema import FrozenModel
 
-METRICS: Final = ("iou", "corr", "max_iou", "precision", "recall", "f1", "span_f1")
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+V = TypeVar("V")
 
 
-class ItemScore(FrozenModel):
-    """The scores of a prediction on one item; ``score_item`` says what the figures mean."""
+class PerMetric(FrozenModel, Generic[V]):
+    """A value for each of ``METRICS``, by its key."""
 
+    iou: V
+    corr: V
+    max_iou: V | None
+    precision: V
+    recall: V
+    f1: V
+    span_f1: V
+
+
+class _Scored(FrozenModel):
     id: str
     lang: str
-    iou: float
-    corr: float
-    max_iou: float | None
-    precision: float
-    recall: float
-    f1: float
-    span_f1: float
+
+
+class ItemScore(PerMetric[float], _Scored):
+    """The scores of a prediction on one item; ``METRICS`` and ``score_item`` say what they mean."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of spans: everything that scores, compares, tunes or draws them reads ``METRICS``.
+
+    ``title`` and ``about`` are for people; ``of`` returns a number for each item of a batch, NaN
+    for an item that the metric does not apply to.
+    """
+
+    key: str
+    title: str
+    about: str
+    of: Callable[[_Batch], Floats]
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Items that are scored at once, as columns."""
+
+    golds: Sequence[ItemLabels]
+    preds: Sequence[ItemLabels]
+    lengths: Ints
+
+    @cached_property
+    def bases(self) -> Ints:
+        """Where each item's characters begin on the common axis."""
+        return np.cumsum(self.lengths) - self.lengths
+
+    @cached_property
+    def wanted(self) -> IntervalTrack:
+        """The gold hard labels."""
+        return IntervalTrack.of([gold.hard for gold in self.golds], self.bases)
+
+    @cached_property
+    def predicted(self) -> IntervalTrack:
+        """The predicted hard labels."""
+        return IntervalTrack.of([pred.hard for pred in self.preds], self.bases)
+
+    @cached_property
+    def common(self) -> Floats:
+        """Characters that both sides mark, per item."""
+        return self.wanted.common(self.predicted)
+
+    @cached_property
+    def n_wanted(self) -> Floats:
+        """Characters of the gold labels, per item."""
+        return self.wanted.sums(self.wanted.size)
+
+    @cached_property
+    def n_found(self) -> Floats:
+        """Characters of the predicted labels, per item."""
+        return self.predicted.sums(self.predicted.size)
+
+    @cached_property
+    def both(self) -> Floats:
+        """The characters of both sides added up, per item."""
+        return self.n_wanted + self.n_found
+
+    def corr(self) -> Floats:
+        """Spearman correlation of the soft labels."""
+        gold = IntervalTrack.of([labels.soft for labels in self.golds], self.bases)
+        pred = IntervalTrack.of([labels.soft for labels in self.preds], self.bases)
+        return spearman(gold, pred, self.lengths)
+
+
+METRICS: Final = {
+    metric.key: metric
+    for metric in (
+        Metric(
+            "iou",
+            "IoU",
+            "Intersection over union of the characters taken for hallucinated. 1 is the same "
+            "characters, 0 none in common.",
+            lambda batch: _share(batch.common, batch.both - batch.common, batch.both),
+        ),
+        Metric(
+            "corr",
+            "Corr",
+            "Spearman correlation of the probabilities over all characters. 1 is the same order, 0 "
+            "no relation.",
+            lambda batch: batch.corr(),
+        ),
+        Metric(
+            "max_iou",
+            "MaxIoU",
+            "The best IoU with any single person; for a person, with any other person.",
+            lambda batch: _max_iou(batch.golds, batch.predicted, batch.bases),
+        ),
+        Metric(
+            "precision",
+            "Precision",
+            "Share of the marked characters that the reference marks too.",
+            lambda batch: _share(batch.common, batch.n_found, batch.both),
+        ),
+        Metric(
+            "recall",
+            "Recall",
+            "Share of the reference's characters that are marked.",
+            lambda batch: _share(batch.common, batch.n_wanted, batch.both),
+        ),
+        Metric(
+            "f1",
+            "F1",
+            "Harmonic mean of precision and recall, in characters.",
+            lambda batch: _share(2 * batch.common, batch.both, batch.both),
+        ),
+        Metric(
+            "span_f1",
+            "Span F1",
+            "F1 of whole spans with both edges exactly right.",
+            lambda batch: _span_f1(batch.wanted, batch.predicted),
+        ),
+    )
+}
 
 
 def score_item(gold: ItemLabels, pred: ItemLabels) -> ItemScore:
@@ -60,30 +186,16 @@ def score_items(pairs: Sequence[tuple[ItemLabels, ItemLabels]]) -> list[ItemScor
         return []
     golds, preds = [gold for gold, _ in pairs], [pred for _, pred in pairs]
     lengths = np.array([_check_fit(gold, pred) for gold, pred in pairs], dtype=np.int64)
-    bases = np.cumsum(lengths) - lengths
-    wanted = IntervalTrack.of([gold.hard for gold in golds], bases)
-    predicted = IntervalTrack.of([pred.hard for pred in preds], bases)
-    common = wanted.common(predicted)
-    n_wanted, n_found = wanted.sums(wanted.size), predicted.sums(predicted.size)
-    either = n_wanted + n_found
-    corr = spearman(
-        IntervalTrack.of([gold.soft for gold in golds], bases),
-        IntervalTrack.of([pred.soft for pred in preds], bases),
-        lengths,
-    )
-    columns: dict[str, list[float | None]] = {
-        "iou": _share(common, either - common, either).tolist(),
-        "corr": corr.tolist(),
-        "max_iou": _max_iou(golds, predicted, bases),
-        "precision": _share(common, n_found, either).tolist(),
-        "recall": _share(common, n_wanted, either).tolist(),
-        "f1": _share(2 * common, either, either).tolist(),
-        "span_f1": _span_f1(wanted, predicted).tolist(),
-    }
+    batch = _Batch(golds, preds, lengths)
+    columns = {key: _known(metric.of(batch)) for key, metric in METRICS.items()}
     return [
         ItemScore(id=gold.id, lang=gold.lang, **dict(zip(columns, row, strict=True)))
         for gold, *row in zip(golds, *columns.values(), strict=True)
     ]
+
+
+def _known(figures: Floats) -> list[Any]:
+    return [None if isnan(figure) else figure for figure in figures.tolist()]
 
 
 def mark_all(gold: ItemLabels) -> ItemLabels:
@@ -115,9 +227,7 @@ def _share(part: Floats, whole: Floats, either: Floats) -> Floats:
     return shares
 
 
-def _max_iou(
-    golds: Sequence[ItemLabels], predicted: IntervalTrack, bases: Ints
-) -> list[float | None]:
+def _max_iou(golds: Sequence[ItemLabels], predicted: IntervalTrack, bases: Ints) -> Floats:
     counts = np.array([len(gold.raters) for gold in golds])
     item = np.repeat(np.arange(len(golds)), counts)  # of each rater
     raters = IntervalTrack.of([rater for gold in golds for rater in gold.raters], bases[item])
@@ -125,7 +235,8 @@ def _max_iou(
     either = raters.sums(raters.size) + predicted.sums(predicted.size)[item]
     best = np.zeros(len(golds))
     np.maximum.at(best, item, _share(common, either - common, either))
-    return [iou if count else None for iou, count in zip(best.tolist(), counts, strict=True)]
+    best[counts == 0] = np.nan
+    return best
 
 
 def _span_f1(wanted: IntervalTrack, predicted: IntervalTrack) -> Floats:
@@ -168,10 +279,6 @@ def _check_fit(gold: ItemLabels, pred: ItemLabels) -> int:
                 expected=f"at most {length}, the answer's length in characters",
             )
     return length
-
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -13,7 +13,6 @@ from pydantic import ValidationError
 
 from spanlab.datasets.formats.analysis_table import table_rows
 from spanlab.errors import InputError, UsageError
-from spanlab.inbound import brought
 from spanlab.labels import ItemLabels, labels_of
 from spanlab.lm import Budget, ModelChoice
 from spanlab.options import problem
@@ -23,11 +22,16 @@ from spanlab.schema import AnnotatorKind, Record
 from spanlab.scorers import ReportComparison, mark_all, mark_none
 from spanlab.scorers import compare as compare_scores
 from spanlab.scorers import score as score_labels
-from spanlab.scorers.report import score_by
 from spanlab.workflows.analysis.comparison import DatasetComparison, compare_records
 from spanlab.workflows.analysis.rate_tally import RateTally, default_annotators
 from spanlab.workflows.analysis.rates import RateReport
-from spanlab.workflows.analysis.score_files import ScoreEvaluation, difference_table
+from spanlab.workflows.analysis.score_files import (
+    ScoreEvaluation,
+    SpanMetric,
+    difference_table,
+    more_means,
+    named_metrics,
+)
 from spanlab.workflows.detection.selection import DetectorSelection
 from spanlab.workflows.report import write_report
 
@@ -82,7 +86,6 @@ def reason(
     return answered
 
 
-Metric: TypeAlias = Callable[[ItemLabels, ItemLabels], float]
 LabelPairs: TypeAlias = list[tuple[ItemLabels, ItemLabels]]
 
 
@@ -91,7 +94,7 @@ def score(
     annotator: str,
     against: str = "gold",
     *,
-    metrics: Sequence[Metric | str] = (),
+    metrics: Sequence[SpanMetric | str] = (),
 ) -> ScoreEvaluation:
     """Score one annotator of the records against another.
 
@@ -111,10 +114,6 @@ def score(
         UsageError: no installed package has a metric of this name.
     """
     pairs = _pairs(records, annotator, against)
-    chosen: list[Metric] = [
-        brought("spanlab.metrics", metric, "metric") if isinstance(metric, str) else metric
-        for metric in metrics
-    ]
     right = [gold for gold, _ in pairs]
     return ScoreEvaluation(
         report=score_labels(pairs),
@@ -122,10 +121,7 @@ def score(
         nothing=score_labels((labels, mark_none(labels)) for labels in right),
         missing=(),
         extra=(),
-        more={
-            getattr(metric, "__name__", type(metric).__name__): score_by(metric, pairs)
-            for metric in chosen
-        },
+        more=more_means(pairs, named_metrics(metrics)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -148,6 +149,21 @@ def test_its_retriever_is_searched_by_name(
     refused = run(*detect, "--search", "nowhere")
     assert refused.returncode == 2
     assert "the retriever 'nowhere' cannot be loaded: No module named" in refused.stderr
+
+
+def test_its_metric_is_a_column_of_score(run: Run, tmp_path: Path, write: Write) -> None:
+    labels = {"hard_labels": [[4, 8]], "soft_labels": [{"start": 4, "end": 8, "prob": 1}]}
+    line = {"id": "a", "lang": "EN", "model_output_text": "The NASA.", **labels}
+    file = write(tmp_path / "val.jsonl", line)
+    done = run("score", file, file, "--metric", "same", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["more"]["same"]["macro"]["mean"] == 1
+    for name, why in (("nothing", "cannot be loaded"), ("nobodys", "there are: nothing, same")):
+        refused = run("score", file, file, "--metric", name)
+        assert refused.returncode == 2
+        assert why in refused.stderr
+    refused = run("score", file, file, "--metric", "same", "--claims")
+    assert "--metric is of spans" in refused.stderr
 
 
 def test_its_metric_scores_by_name(site: Path, tmp_path: Path) -> None:

@@ -256,8 +256,8 @@ def test_what_makes_no_search_is_refused() -> None:
         PromptSearch(name="x", detector=spec, auto="light", trials=3)
     with pytest.raises(ValueError, match="one fold holds nothing out"):
         PromptSearch(name="x", detector=spec, folds=1)
-    with pytest.raises(ValueError, match="no metric is called 'f1'"):
-        PromptSearch(name="x", detector=spec, metric="f1")
+    with pytest.raises(ValueError, match="no metric is called 'bleu'"):
+        PromptSearch(name="x", detector=spec, metric="bleu")
 
 
 def test_a_detector_without_prompts_is_refused(ready: Ready, gold: ModelServer) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from other_package import install
 from streamlit.testing.v1 import AppTest
 from traced import traced_file
 
@@ -160,6 +161,24 @@ def test_the_score_table_has_the_workflows_numbers(open_page: OpenPage, mine: St
     assert table.loc["Ann", "IoU"] == 1.0
     assert table.loc["Ben", "IoU"] == 0.5
     assert table.loc["mark nothing", "IoU"] == 0.0
+
+
+def test_metrics_of_packages_are_scored_and_broken_ones_named(
+    open_page: OpenPage,
+    mine: Store,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(install(tmp_path_factory.mktemp("shouting"))))
+    app = open_page("compare", dataset="mine")
+    shown = next(frame.value for frame in app.dataframe if "same" in frame.value)
+    assert dict(zip(shown["Annotator"], shown["same"], strict=True)) == {
+        "Ann": 1.0,
+        "Ben": 0.5,
+        "mark everything": 0.0,
+        "mark nothing": 0.0,
+    }
+    assert any("the metric 'nothing' cannot be loaded" in each.value for each in app.caption)
 
 
 def test_an_edit_of_a_finished_annotation_is_scored_anew(open_page: OpenPage, mine: Store) -> None:

@@ -23,6 +23,7 @@ from spanlab.workflows.analysis.comparison_tables import (
     calibration_table,
     label_table,
     language_table,
+    more_table,
     pair_table,
     score_table,
 )
@@ -77,6 +78,11 @@ def show_scores(comparison: DatasetComparison, names: Collection[str]) -> None:
         st.caption(ONE_ITEM)
     drawn = language_table(scores, metric) if per_language else table
     _draw(drawn, metric, per_language=per_language)
+    more = more_table(scores)
+    if more.rows:
+        show_grid(more, "Means of packages' metrics over all languages, with 95 % intervals")
+    for remark in more.remarks:
+        st.caption(plain(remark))
     if comparison.calibrations and _is_opened("Calibration of detectors", ":material/show_chart:"):
         _show_calibration(comparison, names)
     labels = {name: confusion for name, confusion in comparison.labels.items() if name in names}

@@ -32,6 +32,7 @@ from spanlab.scorers.raters import ALPHAS, MATCHED, QuestionAgreement, ResponseT
 from spanlab.storage import Store
 from spanlab.workflows.analysis.claims import ClaimComparison, ClaimTally
 from spanlab.workflows.analysis.comparison_tables import AgreedOn, ScoredAnnotator, alpha_table
+from spanlab.workflows.analysis.score_files import more_means, package_metrics
 from spanlab.workflows.datasets import check_annotators, summary_of, with_progress
 
 EVERYTHING = "mark everything"
@@ -302,9 +303,13 @@ def _scores(
     golds: Sequence[ItemLabels],
     kinds: dict[str, AnnotatorKind],
 ) -> Iterator[ScoredAnnotator]:
-    for name, compared in pairs.items():
+    baselines = {EVERYTHING: mark_all, NOTHING: mark_none}
+    metrics, _ = package_metrics()
+    marked = {name: [(gold, mark(gold)) for gold in golds] for name, mark in baselines.items()}
+    for name, compared in [*pairs.items(), *marked.items()]:
         if compared:
-            yield ScoredAnnotator(name, kinds[name], score(compared))
-    if golds:
-        yield ScoredAnnotator(EVERYTHING, None, score((gold, mark_all(gold)) for gold in golds))
-        yield ScoredAnnotator(NOTHING, None, score((gold, mark_none(gold)) for gold in golds))
+            means = more_means(compared, metrics)
+            macro = {
+                metric: mean_by_language["macro"] for metric, mean_by_language in means.items()
+            }
+            yield ScoredAnnotator(name, kinds.get(name), score(compared), macro)

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from spanlab.results import ITEMS, LANGUAGE, Cell, Chart, Column, ResultTable, columns_of, several
+from spanlab.results import (
+    ITEMS,
+    LANGUAGE,
+    Cell,
+    Chart,
+    Column,
+    MeanInterval,
+    ResultTable,
+    columns_of,
+    several,
+)
 from spanlab.schema import AnnotatorKind
 from spanlab.scorers import ScoreMeans, ScoreReport
 from spanlab.scorers.agreement import AgreementReport, AnnotatorPair, LanguageAgreement
 from spanlab.scorers.calibration import AnnotatorCalibration, Confusion
 from spanlab.scorers.raters import ResponseAgreement
 from spanlab.workflows.analysis.claims import MEASURES, ScoredClaims, VerdictAgreement
-from spanlab.workflows.analysis.score_files import SCORES
+from spanlab.workflows.analysis.score_files import SCORES, package_metrics
 
 PERSON: Final = "person"
 BASELINE: Final = "baseline"
@@ -35,11 +45,15 @@ AgreedOn = AgreementReport | LanguageAgreement | VerdictAgreement | ResponseAgre
 
 @dataclass(frozen=True)
 class ScoredAnnotator:
-    """Scores of one annotator against the reference; ``kind`` is None for the two baselines."""
+    """Scores of one annotator against the reference; ``kind`` is None for the two baselines.
+
+    ``more`` are macro means of metrics that packages bring, by their names.
+    """
 
     name: str
     kind: AnnotatorKind | None
     report: ScoreReport
+    more: Mapping[str, MeanInterval] = field(default_factory=dict)
 
 
 def score_table(
@@ -57,6 +71,32 @@ def score_table(
         columns=(ANNOTATOR, KIND, ITEMS, *(SCORES[name] for name in metrics)),
         rows=tuple(rows),
         chart=Chart(kind="dots", x=drawn, y="annotator"),
+    )
+
+
+def more_table(scores: Sequence[ScoredAnnotator]) -> ResultTable:
+    """Return the macro means of packages' metrics, a row per annotator; no rows without any."""
+    names = dict.fromkeys(name for scored in scores for name in scored.more)
+    return ResultTable(
+        key="package-metrics",
+        title="Metrics of packages",
+        columns=(ANNOTATOR, KIND, ITEMS, *columns_of("score", *names)),
+        rows=tuple(
+            (
+                *(scored.name, KINDS[scored.kind], scored.report.macro.n),
+                *(
+                    several(
+                        scored.more[name],
+                        scored.report.macro.n,
+                        groups=len(scored.report.languages),
+                    )
+                    for name in names
+                ),
+            )
+            for scored in scores
+            if names
+        ),
+        remarks=package_metrics()[1],
     )
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from spanlab.datasets import Role, read_placed_labels
-from spanlab.errors import InputError
+from spanlab.errors import InputError, UsageError
 from spanlab.figures import counted, named_ids
+from spanlab.inbound import brought, offered
 from spanlab.labels import ItemLabels
 from spanlab.results import (
     ITEMS,
@@ -24,6 +25,7 @@ from spanlab.results import (
     several,
 )
 from spanlab.scorers import (
+    METRICS,
     MeanDifference,
     ReportComparison,
     ScoreMeans,
@@ -34,31 +36,14 @@ from spanlab.scorers import (
     score,
     score_item,
 )
+from spanlab.scorers.report import score_by
 
-_TITLES: Final = {  # by metric, with what it means
-    "iou": (
-        "IoU",
-        "Intersection over union of the characters taken for hallucinated. 1 is the same "
-        "characters, 0 none in common.",
-    ),
-    "corr": (
-        "Corr",
-        "Spearman correlation of the probabilities over all characters. 1 is the same order, 0 no "
-        "relation.",
-    ),
-    "max_iou": (
-        "MaxIoU",
-        "The best IoU with any single person; for a person, with any other person.",
-    ),
-    "precision": ("Precision", "Share of the marked characters that the reference marks too."),
-    "recall": ("Recall", "Share of the reference's characters that are marked."),
-    "f1": ("F1", "Harmonic mean of precision and recall, in characters."),
-    "span_f1": ("Span F1", "F1 of whole spans with both edges exactly right."),
-}
 SCORES: Final = {
-    key: Column(key=key, title=title, unit="score", about=about)
-    for key, (title, about) in _TITLES.items()
+    key: Column(key=key, title=metric.title, unit="score", about=metric.about)
+    for key, metric in METRICS.items()
 }
+SpanMetric: TypeAlias = Callable[[ItemLabels, ItemLabels], float]
+_METRIC_GROUP: Final = "spanlab.metrics"  # of entry points, by which packages bring metrics
 _MAIN: Final = ("iou", "corr")  # which have intervals in a table of files
 
 
@@ -228,6 +213,7 @@ def score_files(
     annotator: str | None = None,
     gold_annotator: str | None = None,
     against: Sequence[Path] = (),
+    metrics: Sequence[str] = (),
 ) -> ScoreEvaluation:
     """Score prediction files against gold files on the full item ids that both sides have.
 
@@ -237,9 +223,11 @@ def score_files(
         annotator: whose annotation is the prediction, where a file has several.
         gold_annotator: whose annotation is the gold, where it is not "gold".
         against: files of a second system, for a paired test.
+        metrics: further ones, by their names in packages.
 
     Raises:
         InputError: a file is wrong, an id is repeated, or no id is common to both sides.
+        UsageError: no installed package has a metric of this name.
     """
     gold = _labels(golds, gold_annotator, "gold")
     predicted = _labels(predictions, annotator, "prediction")
@@ -253,7 +241,48 @@ def score_files(
         missing=tuple(name for name in gold if name not in predicted),
         extra=tuple(name for name in predicted if name not in gold),
         against=compare(report, _score(second, gold, against, golds)) if against else None,
+        more=more_means(
+            [(gold[name].labels, predicted[name].labels) for name in gold if name in predicted],
+            named_metrics(metrics),
+        ),
     )
+
+
+def more_means(
+    pairs: Sequence[tuple[ItemLabels, ItemLabels]], metrics: Mapping[str, SpanMetric]
+) -> dict[str, dict[str, MeanInterval]]:
+    """Return means of further metrics by their names, then by language and "macro".
+
+    Args:
+        pairs: gold labels and prediction of each item, at least one.
+        metrics: functions of both.
+    """
+    return {name: score_by(metric, pairs) for name, metric in metrics.items()}
+
+
+def named_metrics(metrics: Iterable[SpanMetric | str]) -> dict[str, SpanMetric]:
+    """Return metrics by name; a text is the name under which an installed package has one.
+
+    Raises:
+        UsageError: no package has a metric of this name, or it cannot be loaded.
+    """
+    return {
+        metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__): (
+            brought(_METRIC_GROUP, metric, "metric") if isinstance(metric, str) else metric
+        )
+        for metric in metrics
+    }
+
+
+def package_metrics() -> tuple[dict[str, SpanMetric], tuple[str, ...]]:
+    """Return the metrics of all installed packages by name, and why others cannot be loaded."""
+    found, broken = dict[str, SpanMetric](), list[str]()
+    for name in offered(_METRIC_GROUP):
+        try:
+            found |= named_metrics([name])
+        except UsageError as error:
+            broken.append(str(error))
+    return found, tuple(broken)
 
 
 def _score(
