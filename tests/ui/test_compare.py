@@ -170,7 +170,7 @@ def test_metrics_of_packages_are_scored_and_broken_ones_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.syspath_prepend(str(install(tmp_path_factory.mktemp("shouting"))))
-    app = open_page("compare", dataset="mine")
+    app = open_page("compare", view="Scores")
     shown = next(frame.value for frame in app.dataframe if "same" in frame.value)
     assert dict(zip(shown["Annotator"], shown["same"], strict=True)) == {
         "Ann": 1.0,
