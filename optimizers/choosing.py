@@ -117,8 +117,7 @@ def optimisation_of(dataset: str, options: SearchOptions) -> Optimisation:
         request = Optimisation(
             dataset=dataset,
             search=PromptSearch.model_validate(fields),
-            budget=options.budget,
-            rate=options.rate,
+            **options.call_limits,
         )
     except ValidationError as error:
         raise UsageError(problem(error)) from None

@@ -16,7 +16,7 @@ from spanlab.errors import (
     SpanlabError,
     UnavailableError,
 )
-from spanlab.lm import Budget, Meter, Usage, translate
+from spanlab.lm import Budget, CallLimits, Meter, Usage, translate
 from spanlab.lm.meter import CallKind
 from spanlab.programs import program_state
 from spanlab.schema import FrozenModel, SearchTrial, Stage
@@ -44,7 +44,7 @@ class StoppableMeter(Meter):
     Answers from the cache still come, so that a search that is stopped runs out quickly.
 
     Args:
-        budget: see ``Meter``.
+        limits: see ``Meter``.
         spent: see ``Meter``.
         should_stop: asked before every attempt at a call.
         wait: returns when the next attempt may go out, or is not wanted any more; None lets every
@@ -54,14 +54,14 @@ class StoppableMeter(Meter):
 
     def __init__(
         self,
-        budget: Budget | None = None,
+        limits: CallLimits | Budget | None = None,
         *,
         spent: Usage | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         wait: Callable[[], Awaitable[None]] | None = None,
         concurrency: int | None = None,
     ) -> None:
-        super().__init__(budget, spent=spent, before_attempt=wait, concurrency=concurrency)
+        super().__init__(limits, spent=spent, before_attempt=wait, concurrency=concurrency)
         self.reason: SpanlabError | None = None
         self._should_stop = should_stop
 

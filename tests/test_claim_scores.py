@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sklearn.metrics import f1_score
 
 from spanlab.errors import InputError
 from spanlab.scorers import RIGHT, JudgedClaim, compare_claims, compare_macro_f1, score_claims
@@ -44,7 +45,19 @@ def test_verdicts_that_only_the_prediction_uses_are_wrong_but_no_class() -> None
     assert report.balanced_accuracy.mean == pytest.approx((1 / 2 + 0) / 2)
     # Supported: F1 = 2·1 / (2 gold + 1 predicted); refuted: 0.
     assert report.macro_f1.mean == pytest.approx((2 / 3 + 0) / 2)
+    assert report.macro_f1_all.mean == pytest.approx((2 / 3 + 0 + 0) / 3)
     assert report.unjudged == 1
+
+
+def test_macro_f1_of_all_verdicts_is_that_of_scikit_learn() -> None:
+    """All gold verdicts are one; a system that errs in a fifth has an F1 of .889 on that one."""
+    pairs = [("supported", "supported")] * 8 + [("supported", "refuted")] * 2
+    report = score_claims(claims(*pairs))
+    assert report.macro_f1.mean == pytest.approx(8 / 9)
+    gold, predicted = zip(*pairs, strict=True)
+    expected = f1_score(gold, predicted, average="macro", zero_division=0)
+    assert report.macro_f1_all.mean == pytest.approx(expected)
+    assert report.macro_f1_all.low <= expected <= report.macro_f1_all.high
 
 
 def test_claims_that_either_side_calls_inconclusive_are_left_out() -> None:

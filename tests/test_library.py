@@ -220,7 +220,7 @@ def test_annotators_are_compared_and_their_agreement_and_rates_told(
     assert spanlab.agreement(records, ["gold", "three"]).everybody.alpha == 1.0
     rates = spanlab.rates(records, by="meta.model").to_pandas()
     assert sorted(rates["meta.model"]) == ["a", "b"]
-    assert list(rates["Characters"]) == [pytest.approx(9 / 27)] * 2
+    assert list(rates["Share of an answer"]) == [pytest.approx(9 / 27)] * 2
     assert "no rate" in str(spanlab.rates(records, annotators=["offline"]))
     with pytest.raises(UsageError, match="no annotator 'anna'"):
         spanlab.agreement(records, ["anna"])

@@ -165,8 +165,8 @@ def annotate_files(
     """Annotate the records of files; the output keeps the input's format unless told otherwise."""
     options = reading.model_copy(update={"on_warning": console.say})
     records = islice(_read(job.files, options), limits.limit)
-    bounds = {"concurrency": limits.concurrency, "budget": limits.budget, "events": limits.events}
-    request = request_of("files", specs, **bounds)
+    bounds = {"concurrency": limits.concurrency, "events": limits.events}
+    request = request_of("files", specs, **bounds, **limits.call_limits)
     stream = FileRun.of(request)
     _write(stream.annotate(records), job, annotator=specs[-1].signs, task="annotating")
     if stream.spent is not None:

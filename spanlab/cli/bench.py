@@ -116,9 +116,8 @@ def bench(
         "controls": [control.strip() for control in controls.split(",")] if controls else None,
         "repeats": repeats,
         "seed": seed,
-        "budget": limits.budget,
+        **limits.call_limits,
         "concurrency": limits.concurrency,
-        "rate": limits.rate,
         "retry_failed": retry_failed,
         "predictions": [
             {"name": name, "file": Path(file).resolve()}

@@ -92,9 +92,9 @@ async def _run(job_id: str, request: dict[str, Any], number: int, done: int) -> 
         raise interruption()
     stopped = threading.Event()
     log = _CellLog(progress_of(row), done)
-    calls = JobCalls(me, job_id, plan.rate)
+    calls = JobCalls(me, job_id, plan)
     meter = Meter(
-        plan.budget,
+        plan,
         spent=log.before.usage,
         before_attempt=calls.from_other_loops(lambda: "stopped" if stopped.is_set() else None),
     )

@@ -98,7 +98,7 @@ async def _prepare(request_json: dict[str, Any]) -> Pinned:
         lambda: choose_examples(me.store.records(request.dataset), request.search)
     )
     job_id = DBOS.workflow_id or ""
-    meter = Meter(request.budget, before_attempt=JobCalls(me, job_id, request.rate).wait)
+    meter = Meter(request, before_attempt=JobCalls(me, job_id, request).wait)
     progress = RunProgress(
         total=plan_search(request.search, len(examples)).trials, started=time.time()
     )
@@ -196,9 +196,9 @@ async def _run_watched(
         (curve_of(row) or SearchCurve()).without_fold(fold), progress_of(row)
     )
     stopped = threading.Event()
-    calls = JobCalls(me, job_id, request.rate)
+    calls = JobCalls(me, job_id, request)
     stopper = StoppableMeter(
-        request.budget,
+        request,
         spent=progress_log.before.usage,
         should_stop=stopped.is_set,
         wait=calls.from_other_loops(lambda: "stopped" if stopped.is_set() else None),

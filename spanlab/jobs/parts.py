@@ -121,14 +121,14 @@ async def work_on(
 
 async def _set_up(job_id: str, request: RunRequest) -> JobResources:
     me = worker.current()
-    calls = JobCalls(me, job_id, request.rate)
+    calls = JobCalls(me, job_id, request)
     reserve = None
     if request.budget is not None:
         parts = await asyncio.to_thread(me.jobs.parts, job_id)
         before = sum((part.usage for part in parts), Usage())
         reserve = SharedBudget(me.settings, job_id, request.budget, before).reserve
     meter = Meter(
-        request.budget,
+        request,
         before_attempt=calls.wait,
         concurrency=request.concurrency,
         reserve=reserve,

@@ -31,7 +31,7 @@ from spanlab.jobs import database
 
 if TYPE_CHECKING:
     from spanlab.jobs.worker import Worker
-    from spanlab.lm import Budget, Usage
+    from spanlab.lm import Budget, CallLimits, Usage
     from spanlab.settings import Settings
 
 _AHEAD = 0.5  # seconds for which calls are reserved: more would be lost when a worker ends
@@ -63,11 +63,12 @@ class JobCalls:
     Args:
         me: the process's worker.
         job_id: the job.
-        rate: calls a minute, above 0; None for no limit.
+        limits: of the job's calls, of which this keeps the rate.
     """
 
-    def __init__(self, me: Worker, job_id: str, rate: float | None) -> None:
+    def __init__(self, me: Worker, job_id: str, limits: CallLimits) -> None:
         self._me = me
+        rate = limits.rate
         self._limiter = None if rate is None else RateLimiter(me.settings, job_id, rate)
 
     async def wait(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 from spanlab.errors import BudgetError
-from spanlab.lm.usage import Budget, Usage
+from spanlab.lm.usage import Budget, CallLimits, Usage
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Meter:
     """Counts calls of any number of threads and tasks, and stops them at the budget.
 
     Args:
-        budget: the limits; None counts alone.
+        limits: of the calls, of which the meter keeps the budget; None counts alone.
         spent: what earlier parts of the same run came to; it counts towards the budget.
         before_attempt: awaited before every attempt at a call, such as a rate limiter.
         concurrency: calls under way at once, in each event loop; None for no limit.
@@ -59,16 +59,16 @@ class Meter:
 
     def __init__(
         self,
-        budget: Budget | None = None,
+        limits: CallLimits | Budget | None = None,
         *,
         spent: Usage | None = None,
         before_attempt: Callable[[], Awaitable[None]] | None = None,
         concurrency: int | None = None,
         reserve: Callable[[str, float, float], Awaitable[float]] | None = None,
     ) -> None:
-        self.budget = budget or Budget()
-        limits = {name: limit for name, limit in self.budget if limit is not None}
-        self._share: dict[str, float] = dict.fromkeys(limits, 0) if reserve else limits
+        self.budget = (limits.budget if isinstance(limits, CallLimits) else limits) or Budget()
+        most = {name: limit for name, limit in self.budget if limit is not None}
+        self._share: dict[str, float] = dict.fromkeys(most, 0) if reserve else most
         self._reserve = reserve
         self._reserving = asyncio.Lock()
         self._ended = asyncio.Event()  # a call that others wait for, to learn what one takes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 from pydantic import field_validator
 
@@ -101,7 +102,10 @@ class Budget(OptionModel):
 
 
 class CallLimits(OptionModel):
-    """How fast models may be called, and what the calls may come to."""
+    """How fast models may be called, and what the calls may come to.
+
+    Whatever has such limits extends this, and hands them on whole: a further one works everywhere.
+    """
 
     rate: float | None = option(
         None,
@@ -118,3 +122,8 @@ class CallLimits(OptionModel):
     @classmethod
     def _none_without_limits(cls, budget: Budget | None) -> Budget | None:
         return None if budget == Budget() else budget
+
+    @property
+    def call_limits(self) -> dict[str, Any]:
+        """The limits of calls alone, as fields of another model that has them."""
+        return {name: getattr(self, name) for name in CallLimits.model_fields}

@@ -60,9 +60,11 @@ class ClaimReport(FrozenModel):
 
     ``inconclusive`` is the number of claims that were left out as either side calls them so.
     ``accuracy`` is the share of right verdicts, ``balanced_accuracy`` and ``macro_f1`` are means
-    over the verdicts that the gold labels use, in [0, 1]. ``auroc`` is the chance that a supported
-    claim has a higher soft score than another, ties counting half, over the ``soft`` claims that
-    have such a score; None where none has, or all gold verdicts of these are of one side.
+    over the verdicts that the gold labels use, in [0, 1]; ``macro_f1_all`` is one over all that
+    either side uses, as scikit-learn's: those that the gold labels lack count as 0. ``auroc`` is
+    the chance that a supported claim has a higher soft score than another, ties counting half, over
+    the ``soft`` claims that have such a score; None where none has, or all gold verdicts of these
+    are of one side.
     """
 
     n: int
@@ -72,6 +74,7 @@ class ClaimReport(FrozenModel):
     accuracy: MeanInterval
     balanced_accuracy: MeanInterval
     macro_f1: MeanInterval
+    macro_f1_all: MeanInterval
     auroc: MeanInterval | None
     verdicts: tuple[VerdictScore, ...]
 
@@ -113,6 +116,8 @@ def score_claims(claims: Sequence[JudgedClaim], *, keep_inconclusive: bool = Fal
     samples = _figures(resampled.reshape(-1, *whole.shape))
     observed = _figures(whole[None])[0]
     accuracy, balanced, f1 = (_mean(observed[at], samples[:, at], len(names)) for at in range(3))
+    both = {claim.predicted for claim in claims if claim.predicted} | {*classes}
+    share = len(classes) / len(both)
     return ClaimReport(
         n=len(claims),
         unjudged=sum(claim.predicted is None for claim in claims),
@@ -121,6 +126,7 @@ def score_claims(claims: Sequence[JudgedClaim], *, keep_inconclusive: bool = Fal
         accuracy=accuracy,
         balanced_accuracy=balanced,
         macro_f1=f1,
+        macro_f1_all=_mean(share * observed[2], share * samples[:, 2], len(names)),
         auroc=_auroc([claim for claim in claims if claim.support is not None]),
         verdicts=_by_verdict(classes, whole),
     )

@@ -268,11 +268,7 @@ def annotate(
         detectors = list(detector)
     limits, specs = _limits_and_specs(detectors, options)
     own = [_as_detector(value) for value in detectors if not isinstance(value, str | _CHOICES)]
-    bounds = {
-        "concurrency": limits.concurrency,
-        "budget": limits.budget,
-        "events": limits.events,
-    }
+    bounds = {"concurrency": limits.concurrency, "events": limits.events, **limits.call_limits}
     request = request_of("records", specs, **bounds) if specs else None
     try:
         names = () if request is None else request.annotators

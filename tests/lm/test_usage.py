@@ -7,8 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from optimizers.choosing import SearchOptions
+from optimizers.request import Optimisation
 from spanlab.errors import BudgetError
-from spanlab.lm import Budget, Meter, Usage
+from spanlab.lm import Budget, CallLimits, Meter, Usage
+from spanlab.workflows.bench.plan import BenchPlan
+from spanlab.workflows.detection.request import RunRequest
 
 ONE = Usage(calls=1, input_tokens=100, cached_tokens=60, output_tokens=10, cost=0.5)
 
@@ -114,3 +118,12 @@ def test_threads_never_go_beyond_the_limit_together() -> None:
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(work, range(200))) == 50
     assert meter.usage.calls == 50
+
+
+def test_limits_of_calls_are_handed_on_whole_so_that_a_further_one_works_everywhere() -> None:
+    limits = CallLimits(rate=30.0, budget=Budget(calls=5))
+    assert limits.call_limits == {"rate": 30.0, "budget": Budget(calls=5)}
+    assert set(limits.call_limits) == set(CallLimits.model_fields)
+    for model in (RunRequest, Optimisation, BenchPlan, SearchOptions):
+        assert issubclass(model, CallLimits)
+    assert Meter(limits).budget == Budget(calls=5)

@@ -322,7 +322,7 @@ def test_models_are_compared_by_a_field_of_the_items(store: Store, open_page: Op
     assert not app.exception
     rates, pairs = app.dataframe
     assert rates.value["meta.model_id"].tolist() == ["careful", HOSTILE]
-    assert rates.value["Characters"].tolist() == [0.0, 0.5]
+    assert rates.value["Share of an answer"].tolist() == [0.0, 0.5]
     assert pairs.value["Common questions"].tolist() == [2]
     assert not any("errors that" in each.value for each in app.caption)
 
@@ -338,7 +338,7 @@ def test_models_open_on_the_model_and_say_what_a_detectors_interval_lacks(
     told = "".join(each.value for each in app.caption)
     assert "the errors that “one” makes are not in them" in told
     assert "One item alone has no interval" in told
-    assert "Characters 95 %" not in app.dataframe[0].value
+    assert "Share of an answer 95 %" not in app.dataframe[0].value
 
 
 def test_where_the_reference_stands_alone_there_is_nobody_to_score(

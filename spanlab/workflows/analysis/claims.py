@@ -152,7 +152,12 @@ _MEASURES: Final = {  # with what they mean
         "Mean over the verdicts of the share of their claims that was found.",
     ),
     "accuracy": ("Accuracy", "Share of claims with the reference's verdict."),
-    "macro_f1": ("Macro F1", "Mean over the verdicts of their F1."),
+    "macro_f1": ("Macro F1", "Mean over the reference's verdicts of their F1."),
+    "macro_f1_all": (
+        "Macro F1, all verdicts",
+        "Mean over the verdicts that either side uses, as scikit-learn's: one that the reference "
+        "lacks counts as 0.",
+    ),
     "auroc": (
         "AUROC",
         "Chance that a supported claim has a higher soft score than another; .5 is chance. "

@@ -37,7 +37,12 @@ from spanlab.workflows.analysis.score_files import difference_cells
 MOST_GROUPS: Final = 200  # groups that a table can show
 _NAMED: Final = 5  # annotators in a title
 _MEASURES: Final[Mapping[str, tuple[str, Unit, str]]] = {
-    "characters": ("Characters", "share", "Share of the answers' characters hallucinated."),
+    "characters": (
+        "Share of an answer",
+        "share",
+        "Mean over the answers of the share of their characters that is hallucinated. Where a rate "
+        "of characters is measured, all characters count alike: long answers carry it.",
+    ),
     "answers": ("Answers", "share", "Share of answers with at least one hallucination."),
     "spans": ("Spans per 1,000", "count", "Hallucinated spans per 1,000 characters of answer."),
     "claims": ("Claims", "share", "Share of claims with a verdict that counts as hallucinated."),
@@ -51,9 +56,9 @@ MEASURES: Final = {
 class GroupRates(NamedTuple):
     """Rates of some items, each 0 for an answer without hallucination.
 
-    ``answers`` is the share of answers with one, ``characters`` the share of characters, ``spans``
-    their number per 1,000 characters, ``claims`` the share of claims; None where nobody judged
-    claims.
+    ``answers`` is the share of answers with one, ``characters`` the mean share of an answer's
+    characters, ``spans`` their number per 1,000 characters, ``claims`` the share of claims; None
+    where nobody judged claims.
     """
 
     answers: MeanInterval
@@ -160,7 +165,7 @@ class RateReport(ResultViews):
         characters = MEASURES["characters"].model_copy(update={"unit": "difference", "digits": 3})
         return ResultTable(
             key=f"rates-{self.field}-pairs",
-            title="On the same questions: share of characters, paired",
+            title="On the same questions: share of an answer's characters, paired",
             columns=(
                 *columns_of("text", "Value", "minus"),
                 *columns_of("count", "Common questions"),

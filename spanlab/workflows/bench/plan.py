@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 from spanlab.detectors import Spec, asks_models, specs_in
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import UsageError
-from spanlab.lm import Budget
+from spanlab.lm import CallLimits
 from spanlab.options import problem
 from spanlab.schema import FrozenModel, Item, Name
 from spanlab.workflows.bench.cards import BenchItem, DatasetCard, FoundDataset, cards, find
@@ -56,7 +56,7 @@ class BenchPredictions(FrozenModel):
     file: Path
 
 
-class BenchPlan(FrozenModel):
+class BenchPlan(CallLimits):
     """A whole benchmark. Repeat ``n`` asks models with ``seed`` + n, from 0.
 
     ``output`` is the folder of the table; ``data`` are folders below which datasets are found,
@@ -74,9 +74,7 @@ class BenchPlan(FrozenModel):
     controls: tuple[Control, ...] = tuple(CONTROLS)
     seed: int = 0
     repeats: Annotated[int, Field(ge=1, le=100)] = 1
-    budget: Budget | None = None
     concurrency: Annotated[int, Field(ge=1, le=1024)] | None = None
-    rate: Annotated[float, Field(gt=0)] | None = None
     retry_failed: bool = False
 
     def find_datasets(self) -> tuple[FoundDataset, ...]:

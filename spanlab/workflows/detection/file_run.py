@@ -88,7 +88,7 @@ class FileRun:
         Raises:
             UsageError: a detector cannot be built as it was asked for.
         """
-        meter = meter or Meter(request.budget, concurrency=request.concurrency)
+        meter = meter or Meter(request, concurrency=request.concurrency)
         executor = executor_of(processes_of(request))
         ensemble = ensemble_of(request, meter, settings or Settings.read(), executor)
         return cls(ensemble, executor, AHEAD * request.concurrency, meter)
