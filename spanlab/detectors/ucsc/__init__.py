@@ -69,7 +69,10 @@ class GraphOptions(QuoteOptions):
 
     unverified: Annotated[
         bool,
-        Field(description="Mark also facts that could not be verified, at most half as likely."),
+        Field(
+            description="Mark also facts that could not be verified, at most half as likely, as "
+            "the paper does: the hard labels are then all that is marked."
+        ),
     ] = False
 
 

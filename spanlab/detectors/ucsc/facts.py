@@ -19,7 +19,8 @@ Deviations. The prompts are our own. The graph is queried by names, tolerant in 
 of by generated code. Where the graph says nothing, the model goes by what it is certain of, unless
 the option ``unsupported`` says "passages". Facts that could not be verified mark nothing, unless
 the option ``unverified`` asks for it, as the paper's code does; they are then at most half as
-likely. Without passages there is no graph: facts are checked once, against what the model knows.
+likely, and marked as wrong all the same: the hard labels are all that is marked. Without passages
+there is no graph: facts are checked once, against what the model knows.
 
 The steps are those of ``kg``, 2a to 2d.
 """
@@ -39,10 +40,21 @@ from spanlab.detectors.common.model_detector import DetectionCase, places_of, sp
 from spanlab.detectors.ucsc import MAX_FACTS, MAX_ROUNDS, UNVERIFIED, GraphOptions
 from spanlab.detectors.ucsc.system import AtomicFact, FactJudgement, UcscDetector
 from spanlab.entities import EntityEdge, EntityGraph, EntityRelation, edges_of
+from spanlab.extents import Extent, merge
 from spanlab.lm.meter import keep, together
 from spanlab.mappers import ModelQuote, QuoteMapping, map_quotes
 from spanlab.runtime import wait
-from spanlab.schema import Annotation, Claim, FactStep, Item, RelationStep, RemarkStep, Span, Step
+from spanlab.schema import (
+    Annotation,
+    Claim,
+    FactStep,
+    Interval,
+    Item,
+    RelationStep,
+    RemarkStep,
+    Span,
+    Step,
+)
 
 
 class UcscKg(UcscDetector):
@@ -75,20 +87,32 @@ class UcscKg(UcscDetector):
             spans += [span_of(item.answer, mapped, reason) for mapped in mapping.spans]
             claims.append(_claim(item, checked))
             facts.append(_step(checked, mapping))
+        marked = strongest(spans)
         return self.annotation(
-            spans=strongest(spans),
+            spans=marked,
+            hard=_every(marked) if self._options.unverified else None,
             claims=claims,
             trace=[*relations, *left_out, *facts],
         )
+
+    @property
+    def _options(self) -> GraphOptions:
+        return GraphOptions.model_validate(self.kit.spec.options)
 
     def _map(self, item: Item, checked: CheckedFact) -> QuoteMapping:
         judgement = checked.judgement
         prob = judgement.confidence
         if judgement.verdict != "refuted":
             prob = min(1.0 if prob is None else prob, UNVERIFIED)
-        floor = GraphOptions.model_validate(self.kit.spec.options).floor
+        floor = self._options.floor
         source = checked.fact.sentence or None
         return placed(item.answer, source, checked.words, prob=prob, lang=item.lang, floor=floor)
+
+
+def _every(spans: Iterable[Span]) -> tuple[Interval, ...]:
+    """Return all marks as the decision: at .5 at most, what could not be verified would be none."""
+    extents = merge(Extent(span.start, span.end) for span in spans)
+    return tuple(Interval(start=start, end=end) for start, end in extents)
 
 
 def _claim(item: Item, checked: CheckedFact) -> Claim:
