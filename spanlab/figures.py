@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import ceil, floor, log10
 from typing import Final
 
 _NAMED: Final = 3  # names in a sentence
@@ -47,10 +48,13 @@ def rate_in_words(rate: float) -> str:
     return f"{rate:,.1f} a second" if rate >= 1 else f"{rate * 60:,.1f} a minute"
 
 
-def money(cost: float) -> str:
-    """Return US dollars: ``$0``, ``$0.0021``, ``$1,234.50``."""
+def money(cost: float, *, up: bool = False) -> str:
+    """Return US dollars: ``$0``, ``$0.0021``, ``$1,234.50``; ``up`` never says less than it is."""
     if cost == 0:
         return "$0"
+    if up:
+        step = 0.01 if cost >= 0.01 else 10.0 ** (floor(log10(cost)) - 1)
+        cost = ceil(cost / step - 1e-9) * step
     return f"${cost:.2g}" if cost < 0.01 else f"${cost:,.2f}"
 
 

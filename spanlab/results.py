@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
@@ -310,7 +310,7 @@ def write_interval(cell: MeanInterval, column: Column) -> str:
 
 
 def _figure_in(value: float, column: Column) -> str:
-    written = {
+    written: dict[str, Callable[[float], str]] = {
         "share": percent,
         "score": lambda number: figure(number, column.digits),
         "difference": lambda number: figure(number, column.digits, signed=True),

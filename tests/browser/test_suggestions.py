@@ -223,6 +223,22 @@ def test_what_is_likely_is_over_one_probability_on_every_item(desk: Sit) -> None
     assert here.texts("next") == ["here"]
 
 
+def test_more_suggestions_than_anybody_has_read_are_asked_about(desk: Sit) -> None:
+    item = Item(id="long", lang="en", answer=" ".join(f"word{n} is as it was." for n in range(21)))
+    parts = [(f"word{n}", 0.9) for n in range(21)]
+    here = desk([Record(item=item, annotations=(suggested(item, parts),))])
+    here.press("A")
+    notice = here.page.locator(".sl-notice")
+    expect(notice).to_contain_text("Accept 21 likely suggestions, over 50 %")
+    here.press("Escape")
+    expect(notice).to_be_hidden()
+    here.settle()
+    assert here.texts("long") == []
+    here.press("A", "a")
+    here.settle()
+    assert len(here.texts("long")) == 21
+
+
 def test_done_with_all_that_is_shown_is_one_key_and_one_undo(desk: Sit) -> None:
     here = desk(_records())
     here.press(*["<"] * 5, "D")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -21,7 +22,7 @@ from spanlab.oplog import (
     SuggestionMark,
     Undo,
 )
-from spanlab.results import as_html
+from spanlab.results import MeanInterval, as_html
 from spanlab.schema import (
     ADJUDICATED,
     Annotation,
@@ -93,6 +94,28 @@ def test_a_gap_in_the_queue_ends_the_sample_and_a_skipped_item_does_not(store: S
     assert any(remark.startswith("1 skipped item") for remark in found.remarks)
     assert found.rate.finite
     assert found.rate.finite.high > 0.3
+
+
+@pytest.mark.parametrize(
+    ("unit", "low", "high", "says"),
+    [
+        ("answers", 0.4012, 0.598, "Between 40 and 60 of 100 answers like these contain"),
+        ("answers", 0.0, 0.0081, "Between 0 and 9 of 1,000 answers like these contain"),
+        ("characters", 0.29, 0.29001, "Of 100 characters of answers like these, between 29 and 30"),
+        ("claims", 0.0, 1.0, "Of 100 claims of answers like these, between 0 and 100 are"),
+    ],
+)
+def test_a_measurement_is_one_sentence(
+    store: Store, unit: str, low: float, high: float, says: str
+) -> None:
+    filled(store, "d", lambda at: at % 4 == 0, 60, 30)
+    found = measure(store, "d")
+    plan = found.plan.model_copy(update={"unit": unit})
+    like = MeanInterval(mean=(low + high) / 2, low=low, high=high)
+    groups = (replace(found.rate, superpopulation=like),)
+    assert str(replace(found, plan=plan, groups=groups).sentence).startswith(says)
+    unreviewed = replace(found, groups=(replace(found.rate, superpopulation=None),))
+    assert unreviewed.sentence is None
 
 
 def test_who_is_slower_ends_no_sample_where_items_are_assigned(store: Store) -> None:

@@ -200,7 +200,7 @@ def _show(expected: RunEstimate) -> None:
     if not expected.calls:
         st.markdown(f"{counted(expected.items, 'item')} to do, without any model call.")
         return
-    cost = "—" if expected.cost is None else f"\\{money(expected.cost)}"
+    cost = "—" if expected.cost is None else f"\\{money(expected.cost, up=True)}"
     figures = {
         "Items to do": f"{expected.items:,}",
         "Calls at most": f"{expected.calls:,}",

@@ -228,6 +228,8 @@ def _draw_state(summary: DatasetSummary, plan: MeasurementPlan) -> None:
     measurement = _measure_once(summary.name, plan, fingerprint, store())
     rate = measurement.rate.finite
     unit = "Answers" if plan.unit == "answers" else f"Share of {plan.unit}"
+    if measurement.sentence:
+        st.markdown(f"#### {plain(measurement.sentence)}")
     left, right = st.columns([1, 3], vertical_alignment="center")
     left.metric(
         f"{unit} hallucinated", "not known yet" if rate is None else f"{100 * rate.mean:.1f} %"
@@ -244,8 +246,8 @@ def _draw_state(summary: DatasetSummary, plan: MeasurementPlan) -> None:
             )
             page_link("compare", "Compare", icon=":material/compare:")
     if rate is not None:
-        _draw_certificate(summary.name, plan, fingerprint)
         _draw_pictures(measurement, _read_reliability(summary.name, plan, fingerprint, store()))
+        _draw_certificate(summary.name, plan, fingerprint)
     for remark in measurement.remarks:
         st.caption(plain(remark))
 

@@ -36,6 +36,7 @@ def certificate_html(certificate: Certificate) -> str:
     measured, bound = Measurement.read(content["measurement"]), content["binding"]
     parts = [
         page_head(f"Certificate of {bound['annotator']} on {bound['name']}"),
+        f"<p><strong>{escape(measured.sentence or '')}</strong></p>\n",
         f"<p>{escape(_headline(measured))}</p>\n",
         *map(as_html, (_facts(content), *measured.tables())),
         "<p class='about'>Intervals are of 95 %. In the pictures, dots have one, and squares are "

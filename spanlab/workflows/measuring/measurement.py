@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,14 @@ _STEPS: Final = 24  # points of the history
 _DIFFERENCE: Final = 0.05
 _LIKE: Final = "Answers like these"
 _FINITE: Final = "These answers, as these people marked them"
+_SENTENCES: Final = {
+    "answers": "Between {low} and {high} of {of} answers like these contain a hallucination.",
+    "characters": "Of {of} characters of answers like these, between {low} and {high} are "
+    "hallucinated.",
+    "claims": "Of {of} claims of answers like these, between {low} and {high} are hallucinated.",
+}
+_ONE_IN_100: Final = 0.01  # a rate that lies below it whole is told of 1,000
+_TINY: Final = 1e-9  # 100 × .29 is a little more than 29
 
 
 @dataclass(frozen=True)
@@ -84,6 +93,19 @@ class Measurement:
         """The state in a line: ``so far .071 [.042, .100], about 40 more for ± .020``."""
         rate = self.rate
         return state_line(self.plan, rate.finite, rate.superpopulation, self.more)
+
+    @property
+    def sentence(self) -> str | None:
+        """What was found, in one sentence for everybody; None without reviews.
+
+        Counts are of 100, or of 1,000 where the rate is below 1 %, rounded away from each other.
+        """
+        rate = self.rate.superpopulation
+        if rate is None:
+            return None
+        of = 100 if rate.high >= _ONE_IN_100 else 1_000
+        low, high = math.floor(of * rate.low + _TINY), math.ceil(of * rate.high - _TINY)
+        return _SENTENCES[self.plan.unit].format(low=low, high=high, of=f"{of:,}")
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return rates by group, their differences, and how the interval shrank."""

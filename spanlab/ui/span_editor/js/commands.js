@@ -6,6 +6,8 @@ import { LIKELY } from "./joining.js";
 import { QUESTION_COMMANDS } from "./questions.js";
 import { likelyWords, percent, quote } from "./words.js";
 
+const UNREAD = 20; // suggestions: more than these at once nobody has read
+
 export const COMMANDS = {
     nextSpan: (editor, event) => step(editor, 1, event),
     previousSpan: (editor, event) => step(editor, -1, event),
@@ -34,9 +36,15 @@ export const COMMANDS = {
     acceptAll: (editor) => {
         const likely = editor.likely();
         if (likely.length === 0) return editor.view.say(`No open suggestion is over ${percent(LIKELY)}.`, true);
-        editor.apply({ kind: "accept-all", spans: likely.map(newId), marks: likely.map((piece) => piece.best) });
-        editor.view.focusChanged({ scroll: false });
-        return editor.view.say(`Accepted ${likelyWords(likely)}.`, true);
+        const accept = () => {
+            editor.view.notice.hide();
+            editor.apply({ kind: "accept-all", spans: likely.map(newId), marks: likely.map((piece) => piece.best) });
+            editor.view.focusChanged({ scroll: false });
+            return editor.view.say(`Accepted ${likelyWords(likely)}.`, true);
+        };
+        if (likely.length <= UNREAD) return accept();
+        const choices = [{ name: "Accept all", key: "a", act: accept }, { name: "Look at them first", key: "Escape", act: () => editor.view.notice.hide() }];
+        return editor.view.notice.show(`Accept ${likelyWords(likely)} at once?`, choices, { asks: true });
     },
     parts: (editor) => editor.toggleParts(),
     moreSuggestions: (editor) => editor.view.threshold.move(-1),
