@@ -41,7 +41,7 @@ from spanlab.detectors.offline.lexicon import base
 from spanlab.detectors.offline.model import SHIPPED, OfflineModel, load
 from spanlab.detectors.offline.passages import CopiedRuns, PassageTexts, read_passages
 from spanlab.detectors.offline.rivals import NOUN_CAPITALS, RivalFinder
-from spanlab.detectors.offline.spans import WordStretch, decided, stretches, together
+from spanlab.detectors.offline.spans import WordStretch, decided, stretches
 from spanlab.detectors.offline.words import WordKind, blocks, read
 from spanlab.schema import (
     Annotation,
@@ -94,11 +94,14 @@ class OfflineDetector:
         """Judge the characters ``[begin, end)`` of an answer as an answer of their own."""
         begin, end = part
         answer = item.answer[begin:end]
-        described = describe(question_of(item), answer, texts, item.lang, self._model.background)
-        rated = self._model.rate(described)
+        described, alone = (
+            describe(question_of(item), answer, given, item.lang, self._model.background)
+            for given in (texts, PassageTexts((), ()))
+        )
+        titles = [passage.title or "" for passage in item.passages]
+        rated = self._model.rate(described, alone, described.coverage(item.question, titles))
         copied = passed.words(described.answer)
-        share, anyone = (np.where(copied, 0.0, together(described, probs)) for probs in rated)
-        marked = stretches(described.answer, share, anyone)
+        marked = stretches(described, *(np.where(copied, 0.0, probs) for probs in rated))
         nouns = base(item.lang) in NOUN_CAPITALS
         explainer = Explainer(described, item.passages, nouns=nouns)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
@@ -75,6 +76,22 @@ class AnswerFeatures:
     confirmed: frozenset[int]
     names: tuple[str, ...]
     table: NDArray[np.float32]
+
+    def coverage(self, question: str, titles: Sequence[str]) -> float:
+        """Return the share in [0, 1] of question and answer that passages and titles speak of.
+
+        The answer's words count by how much they state, the question's one each, without stop
+        words.
+        """
+        named = {form for title in titles for form in read(title).forms}
+        asked = [
+            form in named or form in self.passages.places
+            for form in {*read(question).forms} - self.stops
+        ]
+        held = np.maximum(self.links.linked, [form in named for form in self.answer.forms])
+        return (sum(asked) + float(self.weight @ held)) / max(
+            len(asked) + float(self.weight.sum()), 1e-6
+        )
 
     @cached_property
     def near(self) -> list[float]:

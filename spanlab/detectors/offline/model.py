@@ -24,6 +24,11 @@ from spanlab.errors import InputError
 FORMAT = "spanlab-offline"
 SHIPPED = Path(__file__).with_name("model.npz")
 _TOO_LONG = 50_000_000  # bytes of a model file or of what it unpacks to
+# Set on Mu-SHROOM's validation set, each language with models of the others.
+_BY_ITSELF = 0.2  # weight of how an answer is judged by itself, …
+_MOST = 3.0  # at most so many times the probability beside passages, which may support a word, …
+_ELSEWHERE = 0.7  # … where its passages seem to be about something else, …
+_COVERED = 0.3  # … having less than this share of question and answer
 _TREES = 0.5  # how much the trees count in the share
 _BEFORE_ALL = (1980, 1, 1, 0, 0, 0)  # a zip member needs a date; a constant keeps bytes the same
 
@@ -87,11 +92,28 @@ class OfflineModel:
     blind: ModeRaters
     background: WordBackground
 
-    def rate(self, described: AnswerFeatures) -> WordProbabilities:
-        """Rate each word of an answer."""
+    def rate(
+        self, described: AnswerFeatures, alone: AnswerFeatures, coverage: float
+    ) -> WordProbabilities:
+        """Rate each word of an answer beside its passages and ``alone``, without them.
+
+        Passages about something else, whose ``coverage`` is small, make every word look wrong, so
+        they count less.
+        """
         if not described.names:
             return WordProbabilities(np.zeros(0), np.zeros(0))
-        return (self.blind if described.passages.empty else self.given).rate(described)
+        blind = self.blind.rate(alone)
+        if described.passages.empty:
+            return blind
+        given = self.given.rate(described)
+        covered = coverage >= _COVERED
+        weight = _BY_ITSELF if covered else _ELSEWHERE
+        share, anyone = (
+            (1 - weight) * beside
+            + weight * (np.minimum(by_itself, _MOST * beside) if covered else by_itself)
+            for beside, by_itself in zip(given, blind, strict=True)
+        )
+        return WordProbabilities(share, anyone)
 
     def dump(self) -> bytes:
         """Return the model as the bytes of an .npz file; the same model gives the same bytes."""

@@ -1,7 +1,7 @@
-"""Probabilities of words to spans; words as units.
+"""Probabilities of words to phrases and spans.
 
-The model rates word by word. But nobody marks half a name, or one sign of a Chinese one; and the
-"and" between two wrong names is marked with them.
+The model rates word by word. But nobody marks half a name, or leaves out the "of" in the middle of
+a wrong one: it costs something to go from marked to not marked and back inside a sentence.
 """
 
 from __future__ import annotations
@@ -16,13 +16,18 @@ from spanlab.detectors.offline.features import AnswerFeatures
 from spanlab.detectors.offline.links import Column
 from spanlab.detectors.offline.words import TokenizedText, WordKind
 
-FLOOR = 0.35  # hallucinated from this probability on …
+# Set on Mu-SHROOM's validation set, each language with models of the others.
+FLOOR = 0.38  # hallucinated from this probability on …
 SHARE = 0.52  # … and from this share of the answer's most probable word
+_CHANGE = 0.2  # what an edge of a phrase costs: so many characters of the most probable word
+_IN_NAME = 4.0  # how much more it costs between two words of a name
 _ANYONE = 0.3  # other words are spans where this probable that anyone marks them at all, …
 _ANYONE_SHARE = 0.4  # … from this share of the answer's likeliest word
 _QUIET = 0.2  # … and this share of its most probable word on
 _FAINT = 0.2  # an answer all of whose words are below this probability is correct: no spans
 _BAND = 0.05  # words of one span differ by no more, so that its one probability speaks for all
+_WORD = 4  # signs that may be one word
+_CONFIRMED = 0.5  # what is left of the probability of a part of a date that the passages have
 
 
 class WordStretch(NamedTuple):
@@ -36,8 +41,8 @@ class WordStretch(NamedTuple):
     hard: bool
 
 
-def stretches(words: TokenizedText, probs: Column, anyone: Column) -> list[WordStretch]:
-    """Join neighbouring words that are about equally probable.
+def stretches(described: AnswerFeatures, probs: Column, anyone: Column) -> list[WordStretch]:
+    """Decide which words are hallucinated, and join neighbours that are about equally probable.
 
     Characters between two words of a stretch belong to it, those between two stretches to the
     less probable one, but no stretch begins with punctuation. ``probs`` and ``anyone`` are the
@@ -48,12 +53,17 @@ def stretches(words: TokenizedText, probs: Column, anyone: Column) -> list[WordS
         probability is the mean over their words' characters, ``hard`` whether all of them are
         taken for hallucinated.
     """
+    words = described.answer
+    probs, anyone = _units(described, probs), _units(described, anyone)
     top = float(probs.max(initial=0.0))
     if top < _FAINT:
         return []
-    hard = probs >= max(FLOOR, SHARE * top)
+    cost = _edges(words)
+    hard = _phrases(words, probs / top - max(FLOOR / top, SHARE), cost)
     likely = anyone >= max(_ANYONE, _ANYONE_SHARE * float(anyone.max()))
     loud = hard | (likely & (probs >= _QUIET * top))
+    if not hard.any() and described.stop[loud].all():
+        return []
     values, is_hard = probs.tolist(), hard.tolist()
     stretches_found = [
         WordStretch(
@@ -64,9 +74,75 @@ def stretches(words: TokenizedText, probs: Column, anyone: Column) -> list[WordS
             _mean(words, values, first, last),
             is_hard[first],
         )
-        for first, last in _runs(values, is_hard, loud.tolist())
+        for first, last in _runs(values, is_hard, loud.tolist(), cost)
     ]
     return _with_gaps(words.text, stretches_found)
+
+
+def _units(described: AnswerFeatures, probs: Column) -> Column:
+    """Doubt confirmed parts of dates less, and signs that are one word alike.
+
+    A short run of signs that nothing knows is a word, as probable as its likeliest sign; two with
+    a stop word between them, which may be a part of either, are one.
+    """
+    words, probs = described.answer, probs.copy()
+    probs[sorted(described.confirmed)] *= _CONFIRMED
+    unknown = [
+        kind is WordKind.SIGN and not known
+        for kind, known in zip(words.kinds, described.known, strict=True)
+    ]
+    first, before = 0, (0, -2)
+    for at in range(len(words)):
+        if not unknown[at]:
+            first = at + 1
+            continue
+        if at + 1 < len(words) and unknown[at + 1] and _belong(words, at + 1):
+            continue
+        if at - first < _WORD:
+            joins = before[1] == first - 2 and described.stop[first - 1] and _belong(words, first)
+            unit = slice(before[0] if joins else first, at + 1)
+            probs[unit] = probs[unit].max()
+            before = unit.start, at
+        first = at + 1
+    return probs
+
+
+def _phrases(words: TokenizedText, excess: Column, cost: list[float]) -> NDArray[np.bool_]:
+    """Choose the words to mark so that the excess of their characters, less the cost, is most.
+
+    ``excess`` is how far each word's probability is above what is marked; ``cost`` is that of an
+    edge before it. The best choice up to each word is kept for either state (Viterbi 1967).
+    """
+    lengths = np.array(words.ends) - np.array(words.starts)
+    unmarked, marked = 0.0, 0.0
+    changes: list[tuple[bool, bool]] = []  # whether it is better to come from the other state
+    for gain, edge in zip((lengths * excess).tolist(), cost, strict=True):
+        changes.append((marked - edge > unmarked, unmarked - edge > marked))
+        unmarked, marked = max(unmarked, marked - edge), max(marked, unmarked - edge) + gain
+    state, chosen = marked > unmarked, []
+    for change in reversed(changes):
+        chosen.append(state)
+        state ^= change[state]
+    hard = np.array(chosen[::-1], dtype=bool)
+    return hard if hard.any() else excess >= 0
+
+
+def _edges(words: TokenizedText) -> list[float]:
+    """Return what an edge of a phrase costs before each word; nothing between sentences."""
+    return [0.0] + [
+        _CHANGE * (_IN_NAME if _belong(words, at) else 1.0)
+        if words.sentence[at] == words.sentence[at - 1]
+        else 0.0
+        for at in range(1, len(words))
+    ]
+
+
+def _belong(words: TokenizedText, at: int) -> bool:
+    """Return whether a word and the one before are parts of one name or of one word."""
+    between = words.text[words.ends[at - 1] : words.starts[at]]
+    if words.kinds[at] is WordKind.SIGN:
+        return words.kinds[at - 1] is WordKind.SIGN and not between
+    return words.capital(at) and words.capital(at - 1) and between in (" ", "-", "’", "'")
 
 
 def decided(rated: list[WordStretch]) -> list[tuple[int, int]]:
@@ -82,12 +158,16 @@ def decided(rated: list[WordStretch]) -> list[tuple[int, int]]:
     return merged
 
 
-def _runs(probs: list[float], hard: list[bool], loud: list[bool]) -> Iterator[tuple[int, int]]:
+def _runs(
+    probs: list[float], hard: list[bool], loud: list[bool], cost: list[float]
+) -> Iterator[tuple[int, int]]:
+    """Yield first and last word of each stretch; names are not cut for their probabilities."""
     first: int | None = None
     low = high = 0.0
     for at, prob in enumerate(probs):
         low, high = min(low, prob), max(high, prob)
-        apart = first is not None and (hard[at] != hard[first] or high - low > _BAND)
+        wide = high - low > _BAND and cost[at] <= _CHANGE
+        apart = first is not None and (hard[at] != hard[first] or wide)
         if first is not None and (not loud[at] or apart):
             yield first, at - 1
             first = None
@@ -119,66 +199,3 @@ def _with_gaps(text: str, rated: list[WordStretch]) -> list[WordStretch]:
         else:
             joined.append(stretch)
     return joined
-
-
-_CONFIRMED = 0.5  # what is left of the probability of a part of a date that stands in the passages
-_WORD = 4  # signs that may be one word
-
-
-def together(described: AnswerFeatures, probs: Column) -> Column:
-    """Give the words of a unit one probability.
-
-    A part of a date that the passages have is doubted less, whatever is beside it. Units
-    are runs of words that neither passages nor question know: capital words, whose mean
-    counts, and signs of a script without spaces. A short run of signs is a word, whose most
-    probable sign counts; a long one is several, and the mean counts. A stop word between two
-    units is as probable as the less probable of them; between two runs of signs it may well be a
-    part of a word, so that both are one unit, as probable as the more probable of them.
-
-    ``probs`` in [0, 1] are not changed in place.
-    """
-    probs = probs.copy()
-    answer, unknown = described.answer, described.known == 0
-    lengths = np.array(answer.ends, dtype=np.float64) - np.array(answer.starts, dtype=np.float64)
-    probs[sorted(described.confirmed)] *= _CONFIRMED
-    before: tuple[int, int] | None = None
-    for first, last in _units(answer, unknown):
-        inside = slice(first, last + 1)
-        signs = answer.kinds[first] is WordKind.SIGN
-        word = signs and last - first < _WORD
-        mean = np.average(probs[inside], weights=lengths[inside])
-        probs[inside] = probs[inside].max() if word else mean
-        if before is not None and first == before[1] + 2 and described.stop[first - 1]:
-            if signs and answer.kinds[before[1]] is WordKind.SIGN and _touch(answer, first):
-                probs[before[0] : last + 1] = max(probs[before[0]], probs[last])
-            else:
-                probs[first - 1] = max(probs[first - 1], min(probs[before[1]], probs[first]))
-        before = first, last
-    return probs
-
-
-def _units(answer: TokenizedText, unknown: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-    """Yield first and last word of every unit of at least two words."""
-    first = 0
-    for at in range(1, len(answer) + 1):
-        if at < len(answer) and unknown[at] and unknown[at - 1] and _belong(answer, at):
-            continue
-        if at - first > 1:
-            yield first, at - 1
-        first = at
-
-
-def _belong(answer: TokenizedText, at: int) -> bool:
-    """Return whether a word and the one before are parts of one name or of one word."""
-    between = answer.text[answer.ends[at - 1] : answer.starts[at]]
-    if answer.kinds[at] is WordKind.SIGN:
-        return answer.kinds[at - 1] is WordKind.SIGN and not between
-    named = answer.capital(at) and answer.capital(at - 1)
-    return named and between in (" ", "-", "’", "'")
-
-
-def _touch(answer: TokenizedText, first: int) -> bool:
-    """Return whether three words have nothing between them."""
-    return answer.ends[first - 2] == answer.starts[first - 1] and (
-        answer.ends[first - 1] == answer.starts[first]
-    )

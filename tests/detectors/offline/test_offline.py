@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from offline_answers import LIGHTHOUSE, annotate, marked, probable
 
-from spanlab.schema import Annotation, AnnotatorKind, Status
+from spanlab.schema import Annotation, AnnotatorKind, Interval, Status
 
 BRIDGE = "Die Fehmarnsundbrücke ist 963,40 Meter lang und wurde am 30. April 1963 eröffnet."
 HANGZHOU = "杭州湾跨海大桥全长36公里，于2008年5月1日通车，连接嘉兴和宁波。"
@@ -128,10 +128,28 @@ def test_a_supported_answer_has_no_spans(lang: str, passage: str, answer: str) -
     assert annotation.note is None
 
 
-def test_wrong_places_in_a_script_without_spaces_are_one_span_that_is_left_to_people() -> None:
+def test_wrong_places_in_a_script_without_spaces_are_one_span() -> None:
     annotation = annotate("杭州湾跨海大桥连接上海和南京。", HANGZHOU, lang="zh")
     assert [span.text for span in annotation.spans] == ["上海和南京"]
-    assert annotation.hard == ()  # doubted, and not by enough annotators
+    assert annotation.hard == (Interval(start=9, end=14),)
+
+
+def test_passages_about_something_else_make_little_difference() -> None:
+    question = "When was the lighthouse of Skagen opened?"
+    answer = "The Grey Lighthouse of Skagen was designed by Niels Sigfred Nebelong in 1858."
+    cats = "The domestic cat is a small carnivorous mammal. It sleeps up to sixteen hours a day."
+    beside, by_itself = (
+        annotate(answer, *passages, question=question) for passages in ((cats,), ())
+    )
+    assert beside.hard == by_itself.hard
+    assert probable(beside).prob == pytest.approx(probable(by_itself).prob, abs=0.05)
+
+
+def test_a_copied_sentence_beside_other_passages_has_probabilities() -> None:
+    """A word that the passages fully support, in an answer that they say little of."""
+    answer = "Tiamat sank near Quimper in 1742, and Brieuc Kerlan wrote it down. The cat sleeps."
+    spans = annotate(answer, "The cat sleeps.", question="Who wrote of Tiamat near Quimper?").spans
+    assert all(0 < span.prob <= 1 for span in spans)
 
 
 def test_repeated_word_maps_to_its_own_place() -> None:
