@@ -26,7 +26,7 @@ from typing import Any, Final, TypeVar, overload
 from pydantic import ValidationError
 
 from spanlab.errors import UsageError
-from spanlab.schema import UNDETERMINED, Item, Process, ProcessNode
+from spanlab.schema import UNDETERMINED, Item, Passage, Process, ProcessNode
 
 F = TypeVar("F", bound=Callable[..., Any])
 SOURCE: Final = "source"  # the stage of texts that no recorded step returned
@@ -53,6 +53,7 @@ class Recorder:
     def __init__(self) -> None:
         self._nodes: list[ProcessNode] = []
         self._by_text: dict[str, str] = {}  # the latest node with a text
+        self._found: dict[str, None] = {}  # texts that were noted as sources
         self._lock = Lock()
 
     def step(self, inputs: Iterable[str], output: str, stage: str) -> None:
@@ -90,11 +91,13 @@ class Recorder:
         for output in outputs:
             self.step(inputs, output, stage)
 
-    def source(self, text: str) -> None:
-        """Note a text that no step returned, such as a document that was retrieved."""
+    def source(self, text: str, stage: str = SOURCE) -> None:
+        """Note a text that no step made, such as a document that was retrieved: a passage."""
         with self._lock:
-            if text.strip() and text not in self._by_text:
-                self._add(text, SOURCE, ())
+            if text.strip():
+                self._found[text] = None
+                if text not in self._by_text:
+                    self._add(text, stage, ())
 
     def knows(self, text: str) -> bool:
         """Say whether a text was noted, or holds one that was."""
@@ -150,10 +153,16 @@ class Recorder:
     def item(
         self, name: str, question: str = "", *, lang: str = UNDETERMINED, answer: str | None = None
     ) -> Item:
-        """Return the answer as an item of this id, with its process; see ``process``."""
+        """Return the answer as an item of this id, with its process; see ``process``.
+
+        Its passages are what was noted as sources, whether the answer was made from it or not.
+        """
         process = self.process(answer, question)
         text = process.terminal.text
-        return Item(id=name, question=question, lang=lang, answer=text, process=process)
+        with self._lock:
+            passages = tuple(Passage(text=found) for found in self._found if found != text)
+        item = Item(id=name, question=question, lang=lang, answer=text, process=process)
+        return item.model_copy(update={"passages": passages})
 
     def _sources(self, text: str) -> Sequence[str]:
         node = self._by_text.get(text)
@@ -209,7 +218,7 @@ def current() -> Recorder | None:
 def recorded(function: F, /) -> F: ...
 @overload
 def recorded(
-    *, stage: str | None = None, inputs: Sequence[str] | None = None
+    *, stage: str | None = None, inputs: Sequence[str] | None = None, sources: bool = False
 ) -> Callable[[F], F]: ...
 
 
@@ -219,6 +228,7 @@ def recorded(
     *,
     stage: str | None = None,
     inputs: Sequence[str] | None = None,
+    sources: bool = False,
 ) -> F | Callable[[F], F]:
     """Record each call of a function or coroutine function as a step, while a recording is open.
 
@@ -227,22 +237,28 @@ def recorded(
         stage: what the step is called; by default the function's name.
         inputs: the parameters that hold texts, also inside lists, dictionaries, messages and
             objects; by default all but ``question`` and ``query``.
+        sources: whether it finds texts, as a search does, instead of making them: what it returns
+            are sources, and passages of the item.
 
     Returns:
         The function, unchanged in what it does. Each text that it returns is recorded, also in a
         list or an object. If it yields pieces of text, they are recorded as one text.
     """
     if function is None:
-        return lambda inner: _decorated(inner, stage, inputs)
-    return _decorated(function, stage, inputs)
+        return lambda inner: _decorated(inner, stage, inputs, sources)
+    return _decorated(function, stage, inputs, sources)
 
 
-def _decorated(function: F, stage: str | None, inputs: Sequence[str] | None) -> F:
+def _decorated(function: F, stage: str | None, inputs: Sequence[str] | None, sources: bool) -> F:
     signature, name = inspect.signature(function), stage or function.__name__
 
     def note(result: object, args: tuple[object, ...], kwargs: Mapping[str, object]) -> None:
         recorder = current()
         if recorder is None:
+            return
+        if sources:
+            for found in _texts(result):
+                recorder.source(found, name)
             return
         given = signature.bind(*args, **kwargs).arguments
         names = inputs or [name for name in given if name not in _ASKING]

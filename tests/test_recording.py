@@ -89,6 +89,27 @@ def test_what_did_not_lead_to_the_answer_is_left_out() -> None:
     }
 
 
+def test_what_a_search_returns_are_sources_and_passages() -> None:
+    @spanlab.recorded(stage="retrieve", sources=True)
+    def search(query: str) -> list[dict[str, str]]:
+        return [{"text": text} for text in CHAPTERS[:2]]
+
+    @spanlab.recorded(stage="answer")
+    def ask(documents: list[dict[str, str]], question: str) -> str:
+        return "It was built in 1989."
+
+    with spanlab.record() as process:
+        ask(search("tower")[:1], "When?")
+    item = process.item("a", "When?")
+    assert [passage.text for passage in item.passages] == CHAPTERS[:2]
+    assert isinstance(item.process, Process)
+    assert edges(item.process) == [
+        (CHAPTERS[0], "retrieve", ()),
+        ("It was built in 1989.", "answer", (CHAPTERS[0],)),
+    ]
+    assert item.process.stages == ("retrieve", "answer")
+
+
 def test_a_prompt_that_holds_earlier_texts_stands_for_them() -> None:
     @spanlab.recorded
     def ask(prompt: str) -> str:
