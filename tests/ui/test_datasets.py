@@ -303,6 +303,33 @@ def test_predictions_are_joined_to_a_dataset_s_items(open_page: OpenPage, store:
     assert (said.annotator, said.spans[0].text) == ("my-system", "Paris")
 
 
+def test_a_person_s_marks_stay_a_person_s(open_page: OpenPage, store: Store) -> None:
+    store.import_records("mine", [Record(item=Item(id="a", lang="en", answer=ANSWER))])
+    made = {"id": "a", "soft_labels": [{"start": 24, "end": 29, "prob": 1}]}
+    app = open_page("datasets")
+    app.radio(key="import-kind-0").set_value("Predictions").run()
+    upload(app, lines(made), "ben.jsonl")
+    app.segmented_control(key="import-annotator-kind-0").set_value(AnnotatorKind.PERSON).run()
+    app.button(key="import").click().run()
+    (record,) = store.records("mine")
+    (said,) = record.annotations
+    assert (said.annotator, said.kind) == ("ben", AnnotatorKind.PERSON)
+
+
+def test_annotations_from_elsewhere_are_joined(open_page: OpenPage, store: Store) -> None:
+    store.import_records("mine", [Record(item=Item(id="a", lang="en", answer=ANSWER))])
+    span = {"start": 24, "end": 29, "text": "Paris"}
+    ben = {"annotator": "Ben", "kind": "person", "status": "done", "spans": [span]}
+    app = open_page("datasets")
+    app.radio(key="import-kind-0").set_value("Annotations").run()
+    upload(app, lines(item("a", annotations=[ben]), item("b", annotations=[ben])), "ben.jsonl")
+    app.button(key="import").click().run()
+    assert "1 annotation joined to the items of mine" in everything(app)
+    assert "1 record left out" in app.warning[0].value
+    (record,) = store.records("mine")
+    assert [(said.annotator, said.kind) for said in record.annotations] == [("Ben", "person")]
+
+
 def annotated(store: Store, dataset: str = "mine") -> None:
     """Four items; Ann has finished one with a span and one without, failed one, left one."""
     mark = Span.of(ANSWER, 24, 29)

@@ -18,6 +18,7 @@ from spanlab.datasets.formats.tabular import RecordLayout
 from spanlab.datasets.readers import table_layout
 from spanlab.errors import InputError
 from spanlab.figures import counted
+from spanlab.schema import AnnotatorKind
 from spanlab.ui.common import server_files
 from spanlab.ui.results.tables import text_grid
 from spanlab.workflows.import_files import in_folders, save_upload, split_sources, unpack_contexts
@@ -30,13 +31,19 @@ _PREVIEW = "spanlab.import-preview"
 
 @dataclass(frozen=True)
 class ImportChoice:
-    """The form's values: uploads or paths, passages that were uploaded, and how to read them."""
+    """The form's values: uploads or paths, passages that were uploaded, and how to read them.
+
+    ``kind`` is what the system of predictions is; ``joins`` whether the dataset has the items, and
+    gets the annotations of the files under their own names.
+    """
 
     uploads: Sequence[UploadedFile]
     paths: Sequence[str]
     dataset: str
     options: ImportOptions
     contexts: UploadedFile | None = None
+    kind: AnnotatorKind = AnnotatorKind.DETECTOR
+    joins: bool = False
 
     def with_options(self, **options: Any) -> ImportChoice:
         """Return the same files, read otherwise."""
@@ -47,11 +54,17 @@ class ImportChoice:
         """Whether there is a file."""
         return bool(self.uploads or self.paths)
 
+    @property
+    def makes_items(self) -> bool:
+        """Whether there is a file, and it becomes new items."""
+        return self.is_any and self.options.system is None and not self.joins
+
     def key(self) -> tuple[object, ...]:
         """Return what decides how the files are read, to compare with another choice."""
         uploads = tuple(upload.file_id for upload in self.uploads)
         contexts = self.contexts and self.contexts.file_id
-        return (uploads, tuple(self.paths), contexts, self.options.model_dump_json())
+        options = self.options.model_dump_json()
+        return (uploads, tuple(self.paths), contexts, options, self.kind, self.joins)
 
 
 @dataclass(frozen=True)

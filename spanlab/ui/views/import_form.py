@@ -15,6 +15,7 @@ from spanlab.datasets.columns import FIELDS
 from spanlab.datasets.formats.tabular import RecordLayout
 from spanlab.datasets.registry import formats
 from spanlab.errors import SpanlabError
+from spanlab.schema import AnnotatorKind
 from spanlab.ui.common import server_files
 from spanlab.ui.forms import ask
 from spanlab.ui.views.import_files import ImportChoice, layout_of, show_samples
@@ -25,9 +26,11 @@ _UPLOAD = "Upload"
 _SERVER = "Path on the server"
 _ITEMS = "Items"
 _PREDICTIONS = "Predictions"
+_ANNOTATIONS = "Annotations"
 _KINDS = {
     _ITEMS: "Answers to review, with or without labels.",
     _PREDICTIONS: "What a system marked in items that a dataset has, joined by their id.",
+    _ANNOTATIONS: "What people and detectors marked in items that a dataset has, by their names.",
 }
 _BESIDE = 3  # boxes in a row
 _FIELDS = {
@@ -59,6 +62,9 @@ def import_form(datasets: Sequence[str]) -> ImportChoice:
     uploads, paths = _ask_files()
     if kind == _PREDICTIONS:
         return _ask_predictions(uploads, paths, datasets)
+    if kind == _ANNOTATIONS:
+        into = st.selectbox("Dataset", datasets, key=f"import-into-{_round()}")
+        return ImportChoice(uploads, paths, into or "", ImportOptions(), joins=True)
     stem = _stem(uploads[0].name if uploads else (paths[0] if paths else ""))
     left, right = st.columns(2)
     name = left.text_input(
@@ -92,7 +98,15 @@ def _ask_predictions(
     with right:
         named = {"placeholder": stem} if stem else {}
         system = _ask("system", system=named)["system"]
-    return ImportChoice(uploads, paths, dataset or "", ImportOptions(system=str(system or stem)))
+    kind = st.segmented_control(
+        "The system is a",
+        (AnnotatorKind.DETECTOR, AnnotatorKind.PERSON),
+        default=AnnotatorKind.DETECTOR,
+        required=True,
+        key=f"import-annotator-kind-{_round()}",
+    )
+    options = ImportOptions(system=str(system or stem))
+    return ImportChoice(uploads, paths, dataset or "", options, kind=AnnotatorKind(kind))
 
 
 def _ask(*keywords: str, **changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from spanlab.workflows.importing import (
     import_files,
     rejects_as_jsonl,
 )
+from spanlab.workflows.joining import join_annotations
 from spanlab.workflows.predictions import JoinedPredictions, import_predictions
 
 _RESULT = "spanlab.imported"
@@ -69,13 +70,13 @@ def import_panel(datasets: Sequence[str] = ()) -> None:
     result: _ImportResult | None = st.session_state.get(_RESULT)
     is_done = result is not None and result.source == _source(choice)
     ready = choice.is_any
-    if choice.is_any and choice.options.system is None and lacks_answer(choice):
+    if choice.makes_items and lacks_answer(choice):
         ready = False
         st.info(
             "Choose above which column holds the answer, or the chat that it ends.",
             icon=":material/arrow_upward:",
         )
-    elif choice.is_any and choice.options.system is None:
+    elif choice.makes_items:
         ready = False
         with errors_shown("Nothing was imported."):
             show_preview(preview_of(choice))
@@ -142,16 +143,18 @@ def _show_imported(name: str, imported: ImportResult) -> None:
 
 
 def _show_joined(result: _ImportResult, joined: JoinedPredictions) -> None:
-    st.markdown(
-        f":material/check_circle: **{counted(joined.items, 'item')} of {plain(result.dataset)} "
-        f"annotated as {plain(result.system)}**"
-    )
+    name = plain(result.dataset)
+    done = f"{counted(joined.items, 'annotation')} joined to the items of {name}"
+    if result.system:
+        done = f"{counted(joined.items, 'item')} of {name} annotated as {plain(result.system)}"
+    st.markdown(f":material/check_circle: **{done}**")
     if joined.unmatched:
+        noun = "prediction" if result.system else "record"
         named = ", ".join(joined.unmatched[:_UNMATCHED])
         ellipsis = ", …" if len(joined.unmatched) > _UNMATCHED else ""
         st.warning(
             plain(
-                f"{counted(len(joined.unmatched), 'prediction')} left out: the dataset has no item "
+                f"{counted(len(joined.unmatched), noun)} left out: the dataset has no item "
                 f"with this id: {named}{ellipsis}"
             ),
             icon=":material/warning:",
@@ -187,9 +190,20 @@ def _import(choice: ImportChoice) -> _ImportResult:
         if system is not None:
             with progress("Joining", None) as advance:
                 joined = import_predictions(
-                    store(), readable_files.files, choice.dataset, system, on_progress=advance
+                    store(),
+                    readable_files.files,
+                    choice.dataset,
+                    system,
+                    kind=choice.kind,
+                    on_progress=advance,
                 )
             return _ImportResult(choice.dataset, _source(choice), joined=joined, system=system)
+        if choice.joins:
+            with progress("Joining", None) as advance:
+                joined = join_annotations(
+                    store(), readable_files.files, choice.dataset, readable_files.options, advance
+                )
+            return _ImportResult(choice.dataset, _source(choice), joined=joined)
         with progress("Importing", estimate_items(readable_files.files), about=True) as advance:
             imported = import_files(
                 store(),
