@@ -140,12 +140,17 @@ class FileGuard:
             await (self._app if fits else refusal)(scope, receive, send)
 
     async def _answer_media(self, actor: Actor, scope: Scope, receive: Receive, send: Send) -> None:
-        is_refused = False
+        # Streamlit's page asks for each file once to know whether it is there, and reads nothing of
+        # it: what is not to be stored would be under way as long as the page is open.
+        is_asked_after = Headers(scope=scope).get("sec-fetch-mode") == "cors"
+        scope, is_refused = {**scope, "method": "HEAD"} if is_asked_after else scope, False
 
         async def send_checked(message: Message) -> None:
             nonlocal is_refused
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
+                if is_asked_after:
+                    headers["Content-Length"] = "0"
                 if not headers.get("content-type", "").startswith("image/"):
                     headers["Cache-Control"] = "no-store"
                     is_refused = not actor.may_somewhere(Permission.EXPORT)

@@ -101,6 +101,9 @@ def _check_files(server: Server, url: str, lead: Page, nora: Page) -> None:
     mine = lead.request.get(url)
     assert (mine.status, mine.headers["cache-control"]) == (200, "no-store")
     assert nora.request.get(url).status == 403
+    asked = "(url) => fetch(url).then(async (said) => [said.status, (await said.text()).length])"
+    assert lead.evaluate(asked, url) == [200, 0]  # as a page asks whether a file is there
+    assert nora.evaluate(asked, url)[0] == 403
     disguised = f"{url}.png"  # Streamlit goes by what stands before the ending
     assert (nora.request.get(disguised).status, lead.request.get(disguised).status) == (403, 200)
     upload = f"http://127.0.0.1:{server.port}/_stcore/upload_file/x/y"
