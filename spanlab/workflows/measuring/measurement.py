@@ -364,7 +364,7 @@ def history_table(measured: Measurement) -> ResultTable:
         title="The interval after each review",
         columns=(
             *columns_of("count", "Reviews"),
-            Column(key="rate", title=_FINITE, unit="share"),
+            Column(key="rate", title="Rate so far", unit="share", about=f"{_FINITE}."),
         ),
         rows=measured.history,
         chart=Chart(kind="line", x="rate", y="reviews"),
