@@ -31,8 +31,15 @@ def check(record: Record, passages: list[str], stage: str) -> None:
     assert [span.text for span in annotation.spans if span.prob > 0.5] == ["1989"]
 
 
+@pytest.mark.parametrize(
+    ("convention", "stage"), [("OpenInference", "ChatOpenAI"), ("OpenLLMetry", "RunnableSequence")]
+)
 def test_langchain(
-    model: ModelServer, provider: TracerProvider, annotated: Callable[[], Record]
+    model: ModelServer,
+    provider: TracerProvider,
+    annotated: Callable[[], Record],
+    convention: str,
+    stage: str,
 ) -> None:
     from langchain_core.documents import Document
     from langchain_core.output_parsers import StrOutputParser
@@ -41,6 +48,7 @@ def test_langchain(
     from langchain_core.vectorstores import InMemoryVectorStore
     from langchain_openai import ChatOpenAI, OpenAIEmbeddings
     from openinference.instrumentation.langchain import LangChainInstrumentor
+    from opentelemetry.instrumentation.langchain import LangchainInstrumentor
 
     at: dict[str, Any] = {"base_url": model.url, "api_key": "any"}
     vectors = OpenAIEmbeddings(model="m", check_embedding_ctx_length=False, **at)
@@ -49,13 +57,14 @@ def test_langchain(
     prompt = ChatPromptTemplate.from_template("Context: {context}\n\nQuestion: {question}")
     given = {"context": store.as_retriever(), "question": RunnablePassthrough()}
     chain = given | prompt | ChatOpenAI(model="m", **at) | StrOutputParser()
-    tracing = LangChainInstrumentor()
+    instruments = {"OpenInference": LangChainInstrumentor, "OpenLLMetry": LangchainInstrumentor}
+    tracing: Any = instruments[convention]()
     tracing.instrument(tracer_provider=provider)
     try:
         assert chain.invoke(ASKED) == WRONG
     finally:
         tracing.uninstrument()
-    check(annotated(), [BUILT, TALL], "ChatOpenAI")
+    check(annotated(), [BUILT, TALL], stage)
 
 
 def test_llamaindex(
