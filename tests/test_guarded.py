@@ -27,8 +27,8 @@ HARMLESS = """
     check_adjudicator log_json take_over_logs revision_pieces suggestions trails fetched_checkpoints
     plan_in_words usage_in_words start_embedded_worker jobs_by_id under_way guide_page guide_pages
     search_guide in_days test_in_words remind_table responses_in_words describe_fields
-    suggestions_in_words holds_api_key has_provider failed_login_page leaving_page usual_labels
-    check_claims gold_name sweep_restores
+    suggestions_in_words more_table holds_api_key has_provider failed_login_page leaving_page
+    usual_labels check_claims gold_name sweep_restores
 """.split()  # noqa: SIM905 - a hundred names
 # Where a store is opened for its owner: to be bound to who is there, or to know who that is.
 JOBS = importlib.import_module("spanlab.jobs")

@@ -238,8 +238,8 @@ def test_a_dataset_deleted_meanwhile_is_a_full_stop_that_keeps_what_was_typed(de
     here.press("a")
     kept = here.page.get_by_role("region", name="Changes not saved")
     expect(kept).to_contain_text("1 change to 1 item (en-1) could not be saved")
-    here.press("Enter", "a")  # no key reaches anything
     expect(here.page.locator(".sl")).to_have_count(0)
+    here.press("Enter", "a")  # no key reaches anything
     here.page.reload()
     expect(kept).to_contain_text("1 change to 1 item")
     with here.page.expect_download() as download:

@@ -23,7 +23,9 @@ def test_cross_validated_it_beats_marking_everything_and_marking_nothing(shared:
         for found in (own, none):
             assert found.iou.low > baseline.iou.high
             assert found.corr.low > baseline.corr.high
-    assert own.iou.mean - other.iou.mean >= 0.04
+    # What the passages say helps, and those of another item do no more harm than none.
+    assert own.iou.mean - none.iou.mean >= 0.03
+    assert none.iou.mean - other.iou.mean < 0.01
 
 
 def test_it_reaches_what_was_asked_of_it() -> None:
