@@ -51,14 +51,19 @@ def visit(server: Server, page: Page) -> Callable[..., Page]:
 
 
 def height(page: Page) -> int:
-    """The page's height in windows, rounded up."""
-    high = page.evaluate(
-        """() => {
-            const main = document.querySelector('[data-testid="stMain"]');
-            return Math.ceil(main.scrollHeight / window.innerHeight);
-        }"""
-    )
-    return int(high)
+    """The page's height in windows, rounded up, once it has been the same for half a second."""
+    read: list[int] = []
+    while len(read) < 6 or len(set(read[-6:])) > 1:
+        read.append(
+            page.evaluate(
+                """() => {
+                    const main = document.querySelector('[data-testid="stMain"]');
+                    return Math.ceil(main.scrollHeight / window.innerHeight);
+                }"""
+            )
+        )
+        page.wait_for_timeout(100)
+    return read[-1]
 
 
 def test_no_page_is_higher_than_three_windows(visit: Callable[..., Page], many: str) -> None:
