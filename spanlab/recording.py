@@ -274,7 +274,7 @@ def _decorated(function: F, stage: str | None, inputs: Sequence[str] | None, sou
             note(result, args, kwargs)
             return result
 
-        return awaited  # type: ignore[return-value]
+        return awaited  # type: ignore[return-value]  # called as before
 
     if inspect.isasyncgenfunction(function):
 
@@ -288,7 +288,7 @@ def _decorated(function: F, stage: str | None, inputs: Sequence[str] | None, sou
             finally:
                 note(_joined(pieces), args, kwargs)
 
-        return streamed  # type: ignore[return-value]
+        return streamed  # type: ignore[return-value]  # called as before
 
     if inspect.isgeneratorfunction(function):
 
@@ -306,7 +306,7 @@ def _decorated(function: F, stage: str | None, inputs: Sequence[str] | None, sou
             finally:
                 note(_joined(pieces), args, kwargs)
 
-        return yielded  # type: ignore[return-value]
+        return yielded  # type: ignore[return-value]  # called as before
 
     @wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
@@ -314,7 +314,7 @@ def _decorated(function: F, stage: str | None, inputs: Sequence[str] | None, sou
         note(result, args, kwargs)
         return result
 
-    return called  # type: ignore[return-value]
+    return called  # type: ignore[return-value]  # called as before
 
 
 def _joined(pieces: Sequence[object]) -> object:

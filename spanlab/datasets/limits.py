@@ -105,7 +105,7 @@ class BoundedStream(io.RawIOBase):
         return True
 
     # typeshed wants any buffer here; a BufferedReader, which alone calls this, gives a memoryview.
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # as said above
         """Read into ``buffer``; raises InputError beyond the limit."""
         data = self._inner.read(len(buffer))
         buffer[: len(data)] = data

@@ -164,7 +164,7 @@ def _set_up_dbos() -> None:
     from dbos._serialization import DefaultSerializer
 
     # DBOS has no setting for it; that its reader of pickles is replaced is what the types refuse.
-    DefaultSerializer.deserialize = _refuse_pickle  # type: ignore[method-assign, assignment]
+    DefaultSerializer.deserialize = _refuse_pickle  # type: ignore[method-assign, assignment]  # as said above
     _lend_clock()
     logger = logging.getLogger("dbos")
     if not logger.handlers:

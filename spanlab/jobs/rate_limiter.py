@@ -156,7 +156,7 @@ class RateLimiter:
             # clock was set back.
             # Only names and expressions of ours stand in the text; values are bound.
             reserve = text(
-                f"INSERT INTO {self._table} AS held (job, at) VALUES (:job, {now} + :span) "  # noqa: S608
+                f"INSERT INTO {self._table} AS held (job, at) VALUES (:job, {now} + :span) "  # noqa: S608 - as said above
                 f"ON CONFLICT (job) DO UPDATE SET at = :span + CASE "
                 f"WHEN held.at > {now} AND held.at < {now} + :most THEN held.at ELSE {now} END "
                 f"RETURNING at - :span - {now}"
@@ -214,9 +214,9 @@ class SharedBudget:
         key = {"job": self._job_id, "name": name}
         before = float(getattr(self._before, name) or 0)
         # Only names of ours stand in the text; values are bound.
-        begin = f"INSERT INTO {self._table} VALUES (:job, :name, :old) ON CONFLICT DO NOTHING"  # noqa: S608
-        look = f"SELECT amount FROM {self._table} WHERE job = :job AND name = :name"  # noqa: S608
-        swap = f"UPDATE {self._table} SET amount = :new WHERE job = :job AND name = :name AND amount = :old"  # noqa: E501, S608
+        begin = f"INSERT INTO {self._table} VALUES (:job, :name, :old) ON CONFLICT DO NOTHING"  # noqa: S608 - as said above
+        look = f"SELECT amount FROM {self._table} WHERE job = :job AND name = :name"  # noqa: S608 - as said above
+        swap = f"UPDATE {self._table} SET amount = :new WHERE job = :job AND name = :name AND amount = :old"  # noqa: E501, S608 - as said above; one statement
         while True:
             with database.connection(self._settings) as connection:
                 old = connection.execute(text(look), key).scalar()

@@ -104,7 +104,7 @@ def _python(node: ast.expr) -> Any:
             return [_python(part) for part in parts]
         case ast.Dict(keys=keys, values=parts) if all(isinstance(k, ast.Constant) for k in keys):
             pairs = zip(keys, parts, strict=True)
-            return {str(key.value): _python(part) for key, part in pairs}  # type: ignore[union-attr]
+            return {str(key.value): _python(part) for key, part in pairs}  # type: ignore[union-attr]  # the guard says so
         case ast.Call(args=[], keywords=given) if given and all(keyword.arg for keyword in given):
             return {str(keyword.arg): _python(keyword.value) for keyword in given}
         case _:

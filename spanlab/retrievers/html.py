@@ -21,11 +21,11 @@ from bs4.dammit import EncodingDetector
 from spanlab.retrievers.results import PageDate
 
 _LEFT_OUT = frozenset(
-    "title script style nav noscript template iframe svg button".split()  # noqa: SIM905
+    "title script style nav noscript template iframe svg button".split()  # noqa: SIM905 - a list of words
 )
 
 _BLOCKS = frozenset(
-    "address article aside blockquote br caption dd details div dl dt fieldset figcaption figure "  # noqa: SIM905
+    "address article aside blockquote br caption dd details div dl dt fieldset figcaption figure "  # noqa: SIM905 - a list of words
     "footer form h1 h2 h3 h4 h5 h6 header hr li main ol p pre section summary table tr ul".split()
 )
 
@@ -33,7 +33,7 @@ _DATED = frozenset(("meta", "time"))  # elements that may state when a page was 
 _CELLS = frozenset(("td", "th"))
 
 _EMPTY = frozenset(
-    "area base br col embed hr img input link meta source track wbr".split()  # noqa: SIM905
+    "area base br col embed hr img input link meta source track wbr".split()  # noqa: SIM905 - a list of words
 )
 
 _ENOUGH = 200  # bytes from which on a guess at the encoding is better than the commonest one
@@ -46,7 +46,7 @@ _DECLARED = re.compile(
 
 # The WHATWG's Encoding Standard, §4.2, by Python's names; punycode, utf-7 and others are not there.
 _ENCODINGS = frozenset(
-    "ascii big5 big5hkscs cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 cp866 "  # noqa: SIM905
+    "ascii big5 big5hkscs cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 cp866 "  # noqa: SIM905 - a list of words
     "cp874 cp932 cp949 euc_jp euc_kr gb18030 gb2312 gbk iso2022_jp iso8859-1 iso8859-10 iso8859-11 "
     "iso8859-13 iso8859-14 iso8859-15 iso8859-16 iso8859-2 iso8859-3 iso8859-4 iso8859-5 "
     "iso8859-6 iso8859-7 iso8859-8 iso8859-9 koi8-r koi8-u mac-cyrillic mac-roman shift_jis "

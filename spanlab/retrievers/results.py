@@ -219,7 +219,7 @@ _SEPARATORS: Final = re.compile(r"[\W_]+")
 
 # Names of metadata for a day of publication, in lower case and without separators.
 _PUBLISHED: Final = frozenset(
-    "articledateoriginal articlepostdate articlepublicationdate articlepublished "  # noqa: SIM905
+    "articledateoriginal articlepostdate articlepublicationdate articlepublished "  # noqa: SIM905 - a list of words
     "articlepublisheddate articlepublishedtime bookreleasedate citationdate citationonlinedate "
     "citationpublicationdate date datecreated dateposted datepublished dccreated dcdate "
     "dcdatecreated dcdateissued dctermscreated dctermsdate dctermsissued displaydate "

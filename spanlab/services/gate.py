@@ -243,7 +243,7 @@ class HeadLimit(H11Protocol):
     _timer: asyncio.TimerHandle | None = None
     _waiting: ClassVar[dict[HeadLimit, None]] = {}  # the longest first
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # asyncio gives servers no other
         """Begin to wait for a head; uvicorn narrows the type of the transport in the same way."""
         super().connection_made(transport)
         self._wait()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from spanlab.errors import UsageError
 from spanlab.figures import figure
 from spanlab.results import MeanInterval
-from spanlab.schema import AnnotatorKind, MeasurementPlan, Record, Status
+from spanlab.schema import AnnotatorKind, DatasetSummary, MeasurementPlan, Record, Status
 from spanlab.scorers.powered import RateEstimate, ReviewedSample, estimate_rate
 from spanlab.scorers.sampling import (
     Array,
@@ -224,8 +224,9 @@ def check_plan(store: Store, dataset: str, plan: MeasurementPlan) -> None:
     check_annotators(summary_of(store, dataset), [plan.annotator])
     if plan.annotator in plan.reviewers:
         raise UsageError(f"{plan.annotator!r} is measured, and no reviewer of itself")
-    people = set(plan.reviewers or summary_of(store, dataset).names_of(AnnotatorKind.PERSON))
-    if voters := sorted(people & _voters(store, dataset)[plan.annotator]):
+    summary = summary_of(store, dataset)
+    people = set(plan.reviewers or summary.names_of(AnnotatorKind.PERSON))
+    if voters := sorted(people & _voters(store, summary).get(plan.annotator, set())):
         raise UsageError(
             f"{plan.annotator!r} was voted from what {', '.join(voters)} marked, who would review "
             "their own marks: measure a detector, or name other reviewers"
@@ -244,7 +245,8 @@ def measurable(store: Store, dataset: str) -> tuple[str, ...]:
     Raises:
         NotFoundError: there is no such dataset.
     """
-    summary, voters = summary_of(store, dataset), _voters(store, dataset)
+    summary = summary_of(store, dataset)
+    voters = _voters(store, summary)
     people = set(summary.names_of(AnnotatorKind.PERSON))
     machines = (AnnotatorKind.DETECTOR, AnnotatorKind.VOTE)
     return tuple(
@@ -252,14 +254,15 @@ def measurable(store: Store, dataset: str) -> tuple[str, ...]:
         for annotator in summary.annotators
         if annotator.kind in machines
         and annotator.counts.get(Status.DONE)
-        and not voters[annotator.name] & people
+        and not voters.get(annotator.name, set()) & people
     )
 
 
-def _voters(store: Store, dataset: str) -> Mapping[str, set[str]]:
-    """Return by name of a vote whose marks it was made from."""
+def _voters(store: Store, summary: DatasetSummary) -> Mapping[str, set[str]]:
+    """Return by name of a vote whose marks it was made from; without a vote nothing is read."""
     voters: dict[str, set[str]] = defaultdict(set)
-    for record in store.records(dataset):
+    votes = summary.names_of(AnnotatorKind.VOTE)
+    for record in store.records(summary.name) if votes else ():
         for annotation in record.annotations:
             if annotation.kind is AnnotatorKind.VOTE:
                 voters[annotation.annotator].update(annotation.voters)

@@ -96,7 +96,7 @@ def _add_queue_values() -> None:
 
 def _fill(connection: sa.Connection, place: dict[str, int]) -> None:
     """Work out the columns of the items at some positions, and of their annotations."""
-    stored = sa.text(f"SELECT position, annotator_id, json FROM annotations {_AT}")  # noqa: S608
+    stored = sa.text(f"SELECT position, annotator_id, json FROM annotations {_AT}")  # noqa: S608 - _AT is ours
     by_position: dict[int, list[Annotation]] = {}
     rows = []
     for position, annotator, json in connection.execute(stored, place):
@@ -114,7 +114,7 @@ def _fill(connection: sa.Connection, place: dict[str, int]) -> None:
             rows,
         )
     values = []
-    stored = sa.text(f"SELECT position, json FROM items {_AT}")  # noqa: S608
+    stored = sa.text(f"SELECT position, json FROM items {_AT}")  # noqa: S608 - _AT is ours
     for position, json in connection.execute(stored, place):
         annotations = by_position.get(position, [])
         numbers = [annotation_values(annotation) for annotation in annotations]
