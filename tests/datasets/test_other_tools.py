@@ -363,3 +363,22 @@ def test_promptfoos_answers_beside_each_other_are_items_of_one_question(
     assert all([passage.text for passage in item.passages] == [PASSAGE] for item in items)
     (remark,) = remarks
     assert "1 of 3 records have no answer" in remark
+
+
+# As promptfoo wrote it with two providers called echo, labelled model-a and model-b.
+_RECORDED = """\
+question,"[model-a] Say: {{question}}",Status,Score,Named Scores,Grader Reason,Comment,\
+"[model-b] Say: {{question}}",Status,Score,Named Scores,Grader Reason,Comment
+Who built it?,Say: Who built it?,PASS,1.00,,All assertions passed,,Say: Who built it?,FAIL,0.00,,\
+Expected output to contain Paris,
+"""
+
+
+def test_a_table_that_promptfoo_wrote_with_two_providers_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    path.write_text(_RECORDED, encoding="utf-8")
+    items = [record.item for record in read(path, ReadOptions(on_warning=lambda _: None))]
+    assert [item.meta["model"] for item in items] == ["model-a", "model-b"]
+    assert {item.question for item in items} == {"Who built it?"}
+    assert {item.answer for item in items} == {"Say: Who built it?"}
+    assert [item.meta["Status"] for item in items] == ["PASS", "FAIL"]
