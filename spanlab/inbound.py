@@ -11,9 +11,9 @@ import math
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
+from spanlab import doors
 from spanlab.errors import SpanlabError, UnparsableAnswerError, UsageError
 from spanlab.redaction import redact
 from spanlab.schema import storable
@@ -198,29 +198,29 @@ def one_line(text: str, longest: int) -> str:
     return storable(" ".join(text[: 4 * longest].split()))[:longest]
 
 
-def offered(group: str) -> dict[str, EntryPoint]:
-    """Return the entry points of a group that installed packages have, by name; nothing is loaded.
+def offered(kind: str) -> tuple[str, ...]:
+    """Return the names of what rooms and installed packages offer of a kind; nothing is loaded.
 
     Args:
-        group: such as "spanlab.metrics".
+        kind: such as "metrics".
     """
-    return {point.name: point for point in sorted(entry_points(group=group))}
+    return tuple(dict.fromkeys(offer.name for offer in doors.offers(kind)))
 
 
-def brought(group: str, name: str, what: str) -> Any:
-    """Return what an installed package brings under a name.
+def brought(kind: str, name: str) -> Any:
+    """Return what a room or an installed package offers under a name.
 
     Args:
-        group: of entry points.
-        name: the entry point's.
-        what: what it is, such as "metric".
+        kind: such as "metrics".
+        name: the name.
 
     Raises:
-        UsageError: no package has one of this name, or its package is broken.
+        UsageError: there is none of this name, or its package is broken.
     """
-    points = offered(group)
-    if name not in points:
-        installed = ", ".join(points) or "none"
+    offer = doors.offer(kind, name)
+    what = kind.removesuffix("s")
+    if offer is None:
+        installed = ", ".join(offered(kind)) or "none"
         raise UsageError(f"no installed package has a {what} {name!r}; there are: {installed}")
     with foreign(f"the {what} {name!r} cannot be loaded", UsageError):
-        return points[name].load()
+        return offer.load()

@@ -252,7 +252,7 @@ def export(
     """
     from spanlab.cli import console
     from spanlab.datasets import format_of
-    from spanlab.datasets.registry import GROUP
+    from spanlab.datasets.registry import KIND
     from spanlab.inbound import offered
     from spanlab.storage import Store
     from spanlab.workflows.datasets import summary_of
@@ -260,7 +260,7 @@ def export(
     if output and "format" not in choice.model_fields_set:
         format = format_of(output, more={".html": REPORT})
         choice = choice.model_copy(update={"format": format})
-    if choice.format not in {*FORMATS, *offered(GROUP)}:
+    if choice.format not in {*FORMATS, *offered(KIND)}:
         raise UsageError(
             f"format {choice.format!r} cannot be written; these can: {', '.join(FORMATS)}"
         )

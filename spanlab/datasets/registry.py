@@ -13,12 +13,12 @@ from spanlab.inbound import brought, offered
 if TYPE_CHECKING:
     from spanlab.datasets.reader import FormatReader
 
-GROUP = "spanlab.formats"  # of entry points; each is a ``FormatEntry``
+KIND = "formats"  # under which rooms and packages offer them; each is a ``FormatEntry``
 
 
 def formats() -> tuple[str, ...]:
     """Return the names of all formats that may be read, those of installed packages last."""
-    return (*FORMATS, *(name for name in offered(GROUP) if name not in FORMATS and _reads(name)))
+    return (*FORMATS, *(name for name in offered(KIND) if name not in FORMATS and _reads(name)))
 
 
 def reader_of(name: str) -> type[FormatReader]:
@@ -30,11 +30,11 @@ def reader_of(name: str) -> type[FormatReader]:
     if name in FORMATS:
         reader: type[FormatReader] = resolve_name(FORMATS[name].reader)
         return reader
-    if name not in offered(GROUP):
+    if name not in offered(KIND):
         raise UsageError(f"no format {name!r}; known are auto, {', '.join(formats())}")
-    made: type[FormatReader] | None = brought(GROUP, name, "format").reader
+    made: type[FormatReader] | None = brought(KIND, name).reader
     if made is None:
-        raise UsageError(f"format {name!r} of {offered(GROUP)[name].value} cannot be read")
+        raise UsageError(f"format {name!r} cannot be read, only written")
     return made
 
 
@@ -42,6 +42,6 @@ def reader_of(name: str) -> type[FormatReader]:
 def _reads(name: str) -> bool:
     """Say whether a package's format can be read; one that is broken is told when it is named."""
     try:
-        return brought(GROUP, name, "format").reader is not None
+        return brought(KIND, name).reader is not None
     except SpanlabError:
         return False

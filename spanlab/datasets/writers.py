@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple
 from spanlab.datasets.files import replacing
 from spanlab.datasets.formats import jsonl
 from spanlab.datasets.formats.node_lines import node_lines
-from spanlab.datasets.registry import GROUP
+from spanlab.datasets.registry import KIND
 from spanlab.datasets.scoring import AnnotatorChooser
 from spanlab.errors import UsageError
 from spanlab.inbound import brought, offered
@@ -98,8 +98,8 @@ def write(
 
 def _plugin_writer(format: str) -> _TextWriter:
     chunks = None
-    if format in offered(GROUP):
-        chunks = brought(GROUP, format, "format").chunks
+    if format in offered(KIND):
+        chunks = brought(KIND, format).chunks
     if chunks is None:
         raise UsageError(f"format {format!r} cannot be written; these can: {', '.join(WRITABLE)}")
 

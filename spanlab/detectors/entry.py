@@ -1,7 +1,8 @@
 """What a detector says of itself, and which detectors are installed.
 
-A package brings a detector by an entry point of the group ``spanlab.detectors``. Its name is the
-detector's, its object an ``DetectorEntry`` in a module that is quick to load:
+A room offers a detector at its door (``spanlab.doors``), a package by an entry point of the group
+``spanlab.detectors``. Its name is the detector's, its object a ``DetectorEntry`` in a module that
+is quick to load:
 
     [project.entry-points."spanlab.detectors"]
     shouting = "my_package.entry:ENTRY"
@@ -15,22 +16,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import JsonValue, ValidationError, ValidatorFunctionWrapHandler, field_validator
 
+from spanlab import doors
 from spanlab.errors import UsageError
 from spanlab.inbound import is_end
 from spanlab.lm import ModelOptions
 from spanlab.options import Option, options_in
 from spanlab.schema import FrozenModel
 
-GROUP = "spanlab.detectors"
 GROUPS = ("nothing", "a model", "a model and a search", "a checkpoint")  # what detectors need
-_OURS = "spanlab"  # the distribution whose detectors come first, and keep their names
 
 
 class BrokenDetector(NamedTuple):
@@ -48,11 +47,9 @@ def installed() -> Mapping[str, DetectorEntry | BrokenDetector]:
     Of the others, what needs neither a model nor an option comes first, what needs an option last.
     """
     by_name: dict[str, DetectorEntry | BrokenDetector] = {}
-    for point in sorted(
-        entry_points(group=GROUP), key=lambda entry_point: (not _is_ours(entry_point), entry_point)
-    ):
-        name = point.name if point.name not in by_name else f"{point.name} ({_package(point)})"
-        by_name[name] = _read(point, taken=name != point.name)
+    for offer in doors.offers("detectors"):
+        name = offer.name if offer.name not in by_name else f"{offer.name} ({offer.package})"
+        by_name[name] = _read(offer, taken=name != offer.name)
     return MappingProxyType(dict(sorted(by_name.items(), key=lambda item: _rank(item[1]))))
 
 
@@ -121,33 +118,27 @@ def check_tunable(name: str) -> None:
         )
 
 
-def _read(point: EntryPoint, *, taken: bool) -> DetectorEntry | BrokenDetector:
+def _read(offer: doors.Offer, *, taken: bool) -> DetectorEntry | BrokenDetector:
     try:
         if taken:
             raise UsageError("another package has a detector of this name")
-        entry = point.load()
+        entry = offer.load()
         if not isinstance(entry, DetectorEntry):
-            raise UsageError(f"{point.value} is no spanlab.detectors.Entry")
-        if entry.name != point.name:
-            raise UsageError(f"{point.value} has the name {entry.name!r}, not its entry point's")
+            raise UsageError(f"{offer.value} is no spanlab.detectors.Entry")
+        if entry.name != offer.name:
+            raise UsageError(
+                f"{offer.value} has the name {entry.name!r}, not the one that it is offered by"
+            )
         if (entry.create is None) == (entry.members is None):
-            raise UsageError(f"{point.value} has to have either create or members")
+            raise UsageError(f"{offer.value} has to have either create or members")
         entry.options()  # all have defaults
         entry.options.model_json_schema()  # from which forms are made
     except BaseException as error:  # whatever breaks there, the others can be used
         if is_end(error):
             raise
         reason = str(error) if isinstance(error, UsageError) else f"{type(error).__name__}: {error}"
-        return BrokenDetector(point.name, _package(point), reason)
+        return BrokenDetector(offer.name, offer.package, reason)
     return entry
-
-
-def _is_ours(point: EntryPoint) -> bool:
-    return _package(point) == _OURS
-
-
-def _package(point: EntryPoint) -> str:
-    return point.dist.name if point.dist is not None else "?"
 
 
 def _rank(entry: DetectorEntry | BrokenDetector) -> int:

@@ -34,7 +34,7 @@ class SourceKind(NamedTuple):
     service: SearchService | None = None
 
 
-GROUP: Final = "spanlab.retrievers"  # of entry points; each makes a retriever, given k
+KIND: Final = "retrievers"  # under which packages offer them; each makes a retriever, given k
 _SEARCHED = frozenset({"claims", "translate", "k"})
 SOURCE_KINDS: Final[Mapping[str, SourceKind]] = {
     "given": SourceKind(
@@ -76,7 +76,7 @@ SOURCE_KINDS: Final[Mapping[str, SourceKind]] = {
 @cache
 def source_kinds() -> Mapping[str, SourceKind]:
     """Return the kinds of sources by name, with the retrievers that installed packages bring."""
-    names = sorted(offered(GROUP).keys() - SOURCE_KINDS.keys())
+    names = sorted(set(offered(KIND)) - SOURCE_KINDS.keys())
     about = "Brought by an installed package."
     return {**SOURCE_KINDS, **{name: SourceKind(name, about, _SEARCHED) for name in names}}
 

@@ -26,7 +26,7 @@ from spanlab.retrievers.endpoint import SearchEndpoint, price_per_search
 from spanlab.retrievers.provider import ProviderName
 from spanlab.retrievers.providers import PROVIDERS
 from spanlab.retrievers.results import ResultShape
-from spanlab.retrievers.source import GROUP, PassageSource, source_kinds
+from spanlab.retrievers.source import KIND, PassageSource, source_kinds
 from spanlab.schema import FrozenModel
 from spanlab.settings import Settings
 
@@ -163,7 +163,7 @@ class PackageSpec(_SearchSource):
     name: str
 
     def _open(self, meter: Meter, settings: Settings) -> Retriever:
-        create = brought(GROUP, self.name, "retriever")
+        create = brought(KIND, self.name)
         with foreign(f"the retriever {self.name!r} cannot be made", UsageError):
             package_retriever: Retriever = create(self.k)
             return package_retriever

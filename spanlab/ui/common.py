@@ -8,6 +8,7 @@ from typing import Literal, TypedDict
 
 import streamlit as st
 
+from spanlab import doors
 from spanlab.schema import OWNER, Actor, DatasetSummary, Permission
 from spanlab.storage.store import Store
 from spanlab.ui import span_editor, visitor
@@ -37,27 +38,6 @@ _STYLE = """<style>
 /* No blue is read both as words on a dark page and as the ground of white ones. */
 button[data-testid^="stBaseButton-primary"] { color: light-dark(#fff, #0e1117); }
 </style>"""
-
-
-# The purpose of each page, and its topic in the guide.
-ABOUT: Mapping[str, tuple[str, str]] = {
-    "Review": ("Go through answers and accept, reject or draw spans.", "review"),
-    "Datasets": (
-        "Import answers, see their progress, and set how they are reviewed.",
-        "formats",
-    ),
-    "Detect": ("Let detectors suggest spans; the cost is shown before they start.", "detectors"),
-    "Campaign": ("See what people have done, what is left, and how well they mark.", "campaigns"),
-    "Optimise": ("Find a better prompt for a detector on the labels that people made.", "tuning"),
-    "Jobs": ("Follow, stop and resume what runs in the background.", "models"),
-    "Compare": ("See where people and detectors agree, and how well they do.", "campaigns"),
-    "Measure": ("Estimate how often answers are hallucinated, with an interval.", "measuring"),
-    "Adjudicate": ("Decide where people differ; the result is gold labels.", "review"),
-    "Memory": ("See and correct the evidence that detectors keep for later claims.", "search"),
-    "Export": ("Export labels in the format that you need.", "formats"),
-    "Access": ("Give people roles, invite them, and make keys for programs.", "team"),
-    "Guidelines": ("What reviewers of a dataset are asked to mark.", "campaigns"),
-}
 
 
 class WidgetKey(TypedDict):
@@ -96,18 +76,22 @@ def server_files() -> ServerFiles | None:
 
 def title(text: str) -> None:
     """Draw a page's title, and below it what the page is for, with a link into the guide."""
+    page = next(page for page in doors.pages() if page.title == text)
+    head(text, page.about, page.topic)
+
+
+def head(text: str, about: str, topic: str) -> None:
+    """Draw the title of a page that is not in the navigation's row, as ``title`` does."""
     st.title(text, anchor=False)
-    if text in ABOUT:
-        sentence, topic = ABOUT[text]
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.caption(sentence, width="content")
-            page_link("guide", "Guide", icon=":material/menu_book:", topic=topic)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(about, width="content")
+        page_link("guide", "Guide", icon=":material/menu_book:", topic=topic)
 
 
-def guide_link(page: str) -> None:
+def guide_link(title: str) -> None:
     """Draw a link into the guide that says what a page without a title is for, if pointed at."""
-    sentence, topic = ABOUT[page]
-    page_link("guide", "Guide", icon=":material/menu_book:", about=sentence, topic=topic)
+    page = next(page for page in doors.pages() if page.title == title)
+    page_link("guide", "Guide", icon=":material/menu_book:", about=page.about, topic=page.topic)
 
 
 def style() -> None:

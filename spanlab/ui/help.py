@@ -32,7 +32,7 @@ def help_pages() -> list[st.Page]:
 
 
 def _draw_guidelines() -> None:
-    common.title("Guidelines")
+    common.head("Guidelines", "What reviewers of a dataset are asked to mark.", "campaigns")
     summaries = common.datasets_for("read guidelines of", Permission.SEE)
     if not summaries:
         return
@@ -48,7 +48,7 @@ def _draw_guidelines() -> None:
 
 
 def _draw_version() -> None:
-    common.title("Version")
+    st.title("Version", anchor=False)
     st.markdown(f"spanlab {version('spanlab')}")
     st.markdown("`spanlab --help` lists the commands; the guide has each with all its options.")
 

@@ -11,8 +11,8 @@ from driving import Desk
 from playwright.sync_api import Page, expect
 from serving import Server
 
+from spanlab import doors
 from spanlab.schema import Item, Record
-from spanlab.ui.common import ABOUT
 from spanlab.ui.help import STEPS
 
 pytestmark = pytest.mark.browser
@@ -82,8 +82,8 @@ def test_an_unknown_topic_says_which_is_meant(server: Server, page: Page) -> Non
 
 def test_every_page_says_what_it_is_for_and_leads_into_the_guide(desk: Sit) -> None:
     here = desk([Record(item=Item(id="one", answer="One."))])
-    pages = ABOUT.items() - {("Access", ABOUT["Access"])}  # there is one where people log in
-    for name, (sentence, topic) in sorted(pages):
+    pages = [page for page in doors.pages() if page.group != doors.OWN]  # where people log in
+    for name, sentence, topic in ((page.title, page.about, page.topic) for page in pages):
         place = "" if name == "Review" else name.lower()
         address = here.server.url(dataset=here.dataset, reviewer="Ada")
         here.page.goto(address.replace("/?", f"/{place}?"))

@@ -14,10 +14,10 @@ from playwright.sync_api import Browser, Page, expect
 from serving import PATIENCE, Server, patient
 from signing_in import serving_with_login, sign_in
 
+from spanlab import doors
 from spanlab.oplog import ReviewState
 from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings, Item, Record, Role, Span
 from spanlab.storage import Store
-from spanlab.ui.common import ABOUT
 
 # The provider answers in a thread of this process, and warns of what it is made of.
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -135,10 +135,10 @@ def test_a_lead_is_told_what_the_page_access_is_for(server: Server, enter: Enter
     lea = enter("1")
     _editor(lea)
     lea.goto(server.url().replace("/?", "/access?"))
-    sentence, topic = ABOUT["Access"]
-    expect(lea.get_by_text(sentence)).to_be_visible()
+    about = next(page for page in doors.pages() if page.title == "Access")
+    expect(lea.get_by_text(about.about)).to_be_visible()
     link = lea.get_by_role("link", name="Guide", exact=True).last
-    expect(link).to_have_attribute("href", re.compile(f"guide\\?topic={topic}$"))
+    expect(link).to_have_attribute("href", re.compile(f"guide\\?topic={about.topic}$"))
 
 
 def test_another_dataset_is_not_there(server: Server, enter: Enter) -> None:

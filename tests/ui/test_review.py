@@ -8,9 +8,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Checkbox
 
+from spanlab import doors
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.storage import Store
-from spanlab.ui.common import ABOUT
 
 OpenPage = Callable[..., AppTest]
 PAGES = ["review", "adjudicate", "detect", "optimise", "compare", "export"]
@@ -38,7 +38,7 @@ def test_without_data_a_page_says_what_it_is_for(
 ) -> None:
     app = open_page(page.lower())
     assert [title.value for title in app.title] == [page]
-    assert app.caption[0].value == ABOUT[page][0]
+    assert app.caption[0].value == next(p.about for p in doors.pages() if p.title == page)
     assert "nothing to" in app.info[0].value
 
 

@@ -43,7 +43,7 @@ SCORES: Final = {
     for key, metric in METRICS.items()
 }
 SpanMetric: TypeAlias = Callable[[ItemLabels, ItemLabels], float]
-_METRIC_GROUP: Final = "spanlab.metrics"  # of entry points, by which packages bring metrics
+_METRICS: Final = "metrics"  # the kind under which packages offer them
 _MAIN: Final = ("iou", "corr")  # which have intervals in a table of files
 
 
@@ -268,7 +268,7 @@ def named_metrics(metrics: Iterable[SpanMetric | str]) -> dict[str, SpanMetric]:
     """
     return {
         metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__): (
-            brought(_METRIC_GROUP, metric, "metric") if isinstance(metric, str) else metric
+            brought(_METRICS, metric) if isinstance(metric, str) else metric
         )
         for metric in metrics
     }
@@ -277,7 +277,7 @@ def named_metrics(metrics: Iterable[SpanMetric | str]) -> dict[str, SpanMetric]:
 def package_metrics() -> tuple[dict[str, SpanMetric], tuple[str, ...]]:
     """Return the metrics of all installed packages by name, and why others cannot be loaded."""
     found, broken = dict[str, SpanMetric](), list[str]()
-    for name in offered(_METRIC_GROUP):
+    for name in offered(_METRICS):
         try:
             found |= named_metrics([name])
         except UsageError as error:

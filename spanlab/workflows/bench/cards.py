@@ -10,13 +10,13 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import file_digest
-from importlib.metadata import entry_points
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, ValidationError
 
+from spanlab import doors
 from spanlab.datasets import ReadOptions, read
 from spanlab.datasets.contexts import ContextFiles
 from spanlab.errors import InputError, UsageError
@@ -27,7 +27,6 @@ from spanlab.options import problem
 from spanlab.results import ResultTable, columns_of
 from spanlab.schema import Annotation, AnnotatorKind, FrozenModel, Item, Name, Record
 
-GROUP: Final = "spanlab.cards"
 _PACKAGE: Final = Path(__file__).parents[2]  # where the samples lie
 _SPANS: Final = ("iou", "corr", "max_iou", "precision", "recall", "f1", "span_f1")
 _VERDICTS: Final = ("macro_f1", "balanced_accuracy", "accuracy", "auroc")
@@ -186,9 +185,9 @@ def cards(files: Iterable[Path] = ()) -> dict[str, DatasetCard]:
         UsageError: a file is no TOML, a card is wrong, or two have the same name.
     """
     paths = [Path(__file__).with_name("cards.toml")]
-    for point in sorted(entry_points(group=GROUP)):
-        with foreign(f"the cards of {point.name!r} cannot be loaded", UsageError):
-            paths.append(Path(point.load()))
+    for offer in doors.offers("cards"):
+        with foreign(f"the cards of {offer.name!r} cannot be loaded", UsageError):
+            paths.append(Path(offer.load()))
     by_name: dict[str, DatasetCard] = {}
     for path in (*paths, *files):
         for card in _read(path):

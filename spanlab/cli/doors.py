@@ -1,0 +1,137 @@
+"""What is offered here, at the doors of the app."""
+
+from spanlab.doors import Command, Room
+
+ROOM = Room(
+    commands={
+        "import": Command("Read files into a dataset.", "importing:import_command", 10),
+        "annotate": Command(
+            "Let detectors mark spans, in a dataset or from file to file.", "annotate:annotate", 20
+        ),
+        "reason": Command(
+            "Answer questions step by step; a verifier checks every step.", "reasoning:reason", 30
+        ),
+        "vote": Command("Turn the marks of many annotators into soft labels.", "annotate:vote", 40),
+        "score": Command(
+            "Score predictions against gold labels: IoU, Corr and more.", "analysis:score", 50
+        ),
+        "rates": Command(
+            "Say how often answers are hallucinated, by model or another field.",
+            "analysis:rates",
+            60,
+        ),
+        "measure": Command(
+            "Plan and read a rate: a detector's marks, corrected by reviews.",
+            "measuring:measure",
+            70,
+        ),
+        "gate": Command(
+            "Fail if the hallucination rate of a dataset is too high.", "measuring:gate", 80
+        ),
+        "campaign": Command(
+            "Say how far people are with a dataset, and until when; steer it.",
+            "measuring:campaign",
+            90,
+        ),
+        "raters": Command(
+            "Say how far each person's marks can be relied on.", "measuring:raters", 100
+        ),
+        "agreement": Command(
+            "Say how far annotators agree on characters, and on verdicts.",
+            "analysis:agreement",
+            110,
+        ),
+        "export": Command("Write a dataset with its annotations.", "datasets:export", 120),
+        "push": Command(
+            "Write a dataset to Hugging Face's Hub, or verdicts back to its traces.",
+            "datasets:push",
+            130,
+        ),
+        "stages": Command(
+            "Say at which stages of their processes errors of answers came in.",
+            "analysis:stages",
+            140,
+        ),
+        "index": Command(
+            "Index a corpus, so that detectors can look things up in it.", "importing:index", 150
+        ),
+        "detectors": Command(
+            "List the detectors: what each does and what it needs.", "models:detectors", 160
+        ),
+        "tools": Command("Start tool servers, to see which tools they offer.", "models:tools", 170),
+        "bench": Command(
+            "Compare detectors on datasets: one table with controls and tests.", "bench:bench", 180
+        ),
+        "check-model": Command(
+            "Ask a model one call of each kind: what its endpoint can do.",
+            "models:check_model",
+            190,
+        ),
+        "datasets": Command(
+            "List datasets with their settings and annotators, or change one.",
+            "datasets:datasets",
+            200,
+        ),
+        "snapshot": Command(
+            "Keep a dataset as it is now, as a version that never changes.",
+            "versions:snapshot",
+            210,
+        ),
+        "diff": Command("Say what differs between two datasets or versions.", "versions:diff", 220),
+        "bin": Command("Deleted datasets: list, restore, delete for good.", "versions:app", 230),
+        "backup": Command(
+            "Write the database and all programs into one file.", "versions:backup", 240
+        ),
+        "restore": Command("Put a backup into a database.", "versions:restore", 250),
+        "guide": Command("Read the guide, page by page, or search it.", "guide:guide", 260),
+        "roles": Command("What people may do: grant, revoke, list.", "access:roles", 270),
+        "keys": Command("Keys of programs: create, list, revoke.", "access:keys", 280),
+        "log": Command("Say who did what, the newest first.", "access:log", 290),
+        "serve": Command("Serve the app on this machine until Ctrl+C.", "serving:serve", 300),
+        "demo": Command(
+            "Import and annotate the samples once, and serve the app.", "serving:demo", 310
+        ),
+        "mcp": Command(
+            "Offer detectors, verification, scores and sources as MCP tools.", "serving:mcp", 320
+        ),
+        "api": Command(
+            "Offer detectors, verification and scores as a JSON API.", "serving:api", 330
+        ),
+        "train-offline": Command(
+            "Train the offline detector on labelled items.", "training:train_offline", 340
+        ),
+        "calibrate": Command(
+            "Calibrate the probabilities of the detector encoder.", "models:calibrate", 350
+        ),
+        "optimize": Command(
+            "Tune a detector's prompt on labels that people made.", "optimize:optimize", 360
+        ),
+        "verify-benchmark": Command(
+            "Verify that passages of questions lead to their known answers.",
+            "training:verify_benchmark",
+            370,
+        ),
+        "ideal-trajectories": Command(
+            "Have a model write an ideal reasoning for every question.",
+            "training:ideal_trajectories",
+            380,
+        ),
+        "verifier-data": Command(
+            "Write chats to train a verifier of steps on.", "training:verifier_data", 390
+        ),
+        "worker": Command(
+            "Work on queued jobs until Ctrl+C; any number share them.", "jobs:worker", 400
+        ),
+        "annotators": Command(
+            "Annotators of a dataset: rename, merge, remove, mark as gold.", "datasets:app", 410
+        ),
+        "encoder": Command(
+            "Get, convert, list and check checkpoints for the encoders.", "models:app", 420
+        ),
+        "memory": Command("The evidence that detectors keep for later claims.", "memory:app", 430),
+        "programs": Command(
+            "Tuned prompts: list, show, compare, use, export, import.", "optimize:app", 440
+        ),
+        "jobs": Command("List and steer jobs.", "jobs:app", 450),
+    },
+)
