@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
-from spanlab.detectors.safe.steps import error_marked, right_answers, steps_in
 from spanlab.errors import UsageError
 from spanlab.extents import Extent, intersection, length
 from spanlab.labels import ItemLabels, hard_of, labels_of, vote
 from spanlab.options import OptionModel, option
 from spanlab.schema import Annotation, AnnotatorKind, FrozenModel, Item, Name, Record, Status, Unit
 from spanlab.scorers import RIGHT
+from spanlab.systems.safe.steps import error_marked, right_answers, steps_in
 from spanlab.workflows.analysis.claims import by_text
 
 LabelKind = Literal["gold", "reviewed", "vote"]

@@ -119,7 +119,7 @@ def _build_subject(
     entry, spec = entry_of(search.detector.detector), search.detector
     detector: object
     if search.unit == "questions":
-        from spanlab.detectors.safe.reasoner import ReasonOptions, StepReasoner
+        from spanlab.systems.safe.reasoner import ReasonOptions, StepReasoner
 
         detector = StepReasoner(kit_of(spec, stopper, settings), ReasonOptions())
         names = entry.generator_prompts

@@ -121,7 +121,8 @@ def offers(kind: str) -> tuple[Offer, ...]:
             (ours if owner == OURS else others).append(Offer(name, _place(package, place), owner))
     for point in entry_points(group=f"spanlab.{kind}"):
         owner = point.dist.name if point.dist is not None else "?"
-        others.append(Offer(point.name, point.value, owner))
+        if owner != OURS:  # an installation of before may still tell of ours
+            others.append(Offer(point.name, point.value, owner))
     return (*sorted(ours), *sorted(others))
 
 

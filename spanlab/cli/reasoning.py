@@ -86,7 +86,7 @@ def reason(
     spanlab reason questions.jsonl --retriever bm25 --corpus wiki.index -o reasoned.jsonl
     """
     from spanlab.cli.console import write_tables
-    from spanlab.detectors.safe.reasoner import ReasonOptions
+    from spanlab.systems.safe.reasoner import ReasonOptions
     from spanlab.workflows.analysis.reasonings import error_tables, method_table
     from spanlab.workflows.reasoning import QuestionReasoner
 

@@ -71,7 +71,7 @@ def reason(
         BudgetError: the budget is used up; what was paid for is in the cache of answers.
         ConfigurationError: key, address or name of the model is wrong.
     """
-    from spanlab.detectors.safe.reasoner import ReasonOptions
+    from spanlab.systems.safe.reasoner import ReasonOptions
     from spanlab.workflows.reasoning import QuestionReasoner
 
     choice = DetectorSelection(detectors=("safe",), model=model or "", retriever=retriever)

@@ -27,7 +27,7 @@ from spanlab.workflows.detection.specifications import specifications
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spanlab.detectors.safe.reasoner import ReasonOptions, StepReasoner
+    from spanlab.systems.safe.reasoner import ReasonOptions, StepReasoner
 
 
 _AHEAD = 4  # times as many questions are begun as are under way
@@ -59,7 +59,7 @@ class QuestionReasoner:
         concurrency: int = CONCURRENCY,
         budget: Budget | None = None,
     ) -> None:
-        from spanlab.detectors.safe.reasoner import StepReasoner
+        from spanlab.systems.safe.reasoner import StepReasoner
 
         names = [way.verification for way in ways]
         if len(set(names)) < len(names):
@@ -140,7 +140,7 @@ def _specification(choice: DetectorSelection, generator: str | ModelChoice | Non
     assert isinstance(spec, DetectorSpec)  # it is no ensemble
     if not generator:
         return spec
-    from spanlab.detectors.safe import GENERATOR
+    from spanlab.systems.safe import GENERATOR
 
     (generator_spec,) = specifications(safe.model_copy(update={"model": generator}))
     assert isinstance(generator_spec, DetectorSpec)
@@ -194,8 +194,8 @@ class QuestionSupervisor:
         concurrency: int = CONCURRENCY,
         budget: Budget | None = None,
     ) -> None:
-        from spanlab.detectors.safe.benchmark import BenchmarkVerifier
-        from spanlab.detectors.safe.ideal import IdealTrajectories
+        from spanlab.systems.safe.benchmark import BenchmarkVerifier
+        from spanlab.systems.safe.ideal import IdealTrajectories
 
         (spec,) = specifications(choice.model_copy(update={"detectors": ("safe",)}))
         assert isinstance(spec, DetectorSpec)  # it is no ensemble
@@ -235,7 +235,7 @@ class QuestionSupervisor:
             yield result
 
     async def _one(self, record: Record) -> tuple[Record, DetectorResult | None]:
-        from spanlab.detectors.safe.steps import flag_of
+        from spanlab.systems.safe.steps import flag_of
 
         skipped = not (self._verifies or self._flagged) and flag_of(record.item) is not None
         if skipped:
@@ -252,7 +252,7 @@ class QuestionSupervisor:
         return Record(item=finding.item, annotations=(annotation,))
 
     def _count(self, record: Record) -> None:
-        from spanlab.detectors.safe.steps import flag_of
+        from spanlab.systems.safe.steps import flag_of
 
         result = self.results.setdefault(_dataset(record.item), SupervisionResult())
         annotation = record.by(self._with.name)

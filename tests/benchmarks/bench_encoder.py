@@ -24,8 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import tiny_encoders as tiny
 
 from spanlab.detectors import DetectorSpec, detector
-from spanlab.detectors.encoder.detector import EncoderDetector
 from spanlab.schema import Item, Passage
+from spanlab.systems.encoder.detector import EncoderDetector
 
 _ITEMS = 1000
 

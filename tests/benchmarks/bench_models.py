@@ -123,9 +123,9 @@ def through_dspy(url: str, cache: Path | None) -> Ask:
     """Return a way of asking as a detector does: its program on spanlab's language model."""
     import dspy
 
-    from spanlab.detectors.ucsc.extract import SpanExtraction
     from spanlab.lm import Meter, ModelChoice, language_model, predicting
     from spanlab.lm.cache import answer_file
+    from spanlab.systems.ucsc.extract import SpanExtraction
 
     choice = ModelChoice(model="gpt-4o-mini", base_url=url)
     lm = language_model(choice, Meter(), cache=answer_file(cache) if cache else None)

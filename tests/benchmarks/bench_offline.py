@@ -19,23 +19,23 @@ from typing import NamedTuple
 import numpy as np
 
 from spanlab.datasets import ReadOptions, read
-from spanlab.detectors.offline.detector import OfflineDetector
-from spanlab.detectors.offline.features import describe
-from spanlab.detectors.offline.model import SHIPPED, OfflineModel, load
-from spanlab.detectors.offline.passages import read_passages
-from spanlab.detectors.offline.synthetic import (
+from spanlab.extents import Extent, iou, length
+from spanlab.labels import ItemLabels, SoftLabel, hard_of, labels_of
+from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
+from spanlab.scorers import ScoreReport, mark_all, mark_none, score
+from spanlab.systems.offline.detector import OfflineDetector
+from spanlab.systems.offline.features import describe
+from spanlab.systems.offline.model import SHIPPED, OfflineModel, load
+from spanlab.systems.offline.passages import read_passages
+from spanlab.systems.offline.synthetic import (
     ReplacementPool,
     SyntheticAnswer,
     injected,
     paraphrases,
     verbatim,
 )
-from spanlab.detectors.offline.training import folds
-from spanlab.detectors.offline.words import read as read_words
-from spanlab.extents import Extent, iou, length
-from spanlab.labels import ItemLabels, SoftLabel, hard_of, labels_of
-from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
-from spanlab.scorers import ScoreReport, mark_all, mark_none, score
+from spanlab.systems.offline.training import folds
+from spanlab.systems.offline.words import read as read_words
 
 FOLDS = 5
 _ROOT = Path(__file__).resolve().parents[2]

@@ -21,13 +21,13 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from spanlab.detectors.veritrail import VeriTrailOptions
-from spanlab.detectors.veritrail.evidence import ClaimRuling, NodeSentence, SelectedEvidence
-from spanlab.detectors.veritrail.trail import TrailReader
-from spanlab.detectors.veritrail.walk import walk
 from spanlab.schema import ProcessNode, SharedProcess
 from spanlab.settings import Settings
 from spanlab.storage import Store
+from spanlab.systems.veritrail import VeriTrailOptions
+from spanlab.systems.veritrail.evidence import ClaimRuling, NodeSentence, SelectedEvidence
+from spanlab.systems.veritrail.trail import TrailReader
+from spanlab.systems.veritrail.walk import walk
 from spanlab.workflows.analysis.stages import stages_of
 from spanlab.workflows.importing import import_files
 

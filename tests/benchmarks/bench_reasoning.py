@@ -24,8 +24,8 @@ from reasoning_script import ReasoningScript, inputs
 
 import spanlab
 from spanlab.datasets import read
-from spanlab.detectors.safe.reasoner import ReasonOptions
 from spanlab.schema import Record
+from spanlab.systems.safe.reasoner import ReasonOptions
 from spanlab.testing import ModelRequest, ModelServer
 from spanlab.workflows.detection.selection import DetectorSelection
 from spanlab.workflows.reasoning import QuestionReasoner

@@ -11,8 +11,6 @@ from typing import Any
 from reasoning_script import inputs
 
 from spanlab.datasets import write
-from spanlab.detectors.safe.steps import steps_in
-from spanlab.detectors.safe.verifier import flaw_in
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -23,6 +21,8 @@ from spanlab.schema import (
     Record,
     Span,
 )
+from spanlab.systems.safe.steps import steps_in
+from spanlab.systems.safe.verifier import flaw_in
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

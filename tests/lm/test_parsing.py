@@ -12,10 +12,10 @@ from dspy.utils.exceptions import AdapterParseError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.detectors.ucsc.revise import revision_in
-from spanlab.detectors.ucsc.system import FactJudgement, UnsupportedPart
 from spanlab.lm.adapters import ChatAnswers, JsonAnswers
 from spanlab.lm.parsing import PROSE, split_reply
+from spanlab.systems.ucsc.revise import revision_in
+from spanlab.systems.ucsc.system import FactJudgement, UnsupportedPart
 
 
 class Find(dspy.Signature):

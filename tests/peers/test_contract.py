@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from spanlab.detectors.span_model.contract import read_contract
 from spanlab.schema import Item, Passage
+from spanlab.systems.span_model.contract import read_contract
 
 PASSAGE = Passage(text="The tower was built in 1889 in Paris.")
 ITEM = Item(id="a", lang="en", question="When?", answer="In 1989 {answer}.", passages=(PASSAGE,))

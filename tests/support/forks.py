@@ -25,7 +25,7 @@ _FORKING = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload(
     [
         *("alembic.command", "dbos._sys_db_sqlite", "dspy", "psycopg", "spacy", "spanlab.cli.app"),
-        *("spanlab.cli.jobs", "spanlab.detectors.ucsc.extract", "spanlab.jobs.worker"),
+        *("spanlab.cli.jobs", "spanlab.systems.ucsc.extract", "spanlab.jobs.worker"),
         *("spanlab.lm.model", *(each.module for each in KINDS.values())),
     ]
 )

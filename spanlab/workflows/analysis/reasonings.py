@@ -11,12 +11,12 @@ from typing import Final, NamedTuple, Self
 
 from pydantic import JsonValue
 
-from spanlab.detectors.safe.steps import ErrorType, error_marked, right_answers, steps_in
 from spanlab.figures import counted
 from spanlab.results import P_VALUE, Chart, Column, ResultTable, columns_of
 from spanlab.schema import Annotation, AnnotatorKind, Item, ReasoningTraceStep, Record, Status
 from spanlab.scorers import AnswerScore, MeanDifference, paired, score_answer
 from spanlab.storage import Store
+from spanlab.systems.safe.steps import ErrorType, error_marked, right_answers, steps_in
 from spanlab.workflows.analysis.score_files import difference_cells
 from spanlab.workflows.datasets import with_progress
 

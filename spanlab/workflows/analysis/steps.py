@@ -137,7 +137,7 @@ def _annotations(
 
 def step_pairs(item: Item, gold: Annotation, predicted: Annotation) -> list[tuple[str, str]]:
     """Return each step's type of error by the gold annotation and by another one."""
-    from spanlab.detectors.safe.steps import error_marked, steps_in
+    from spanlab.systems.safe.steps import error_marked, steps_in
 
     return [
         (error_marked(step, gold.spans) or RIGHT, error_marked(step, predicted.spans) or RIGHT)

@@ -11,13 +11,13 @@ from pydantic import JsonValue
 
 from spanlab.detectors import DetectorSpec, detector
 from spanlab.detectors.common import DeviceOptions
-from spanlab.detectors.encoder.detector import EncoderDetector
-from spanlab.detectors.encoder.verifier import JudgedStatement, SentenceDetector
 from spanlab.detectors.networks.checkpoint import Checkpoint, open_checkpoint
 from spanlab.detectors.networks.classifier import OnnxClassifier, Task, open_session
 from spanlab.detectors.networks.tokenizing import CheckpointTokenizer, TokenWindow
 from spanlab.errors import SpanlabError
 from spanlab.schema import Item, Passage
+from spanlab.systems.encoder.detector import EncoderDetector
+from spanlab.systems.encoder.verifier import JudgedStatement, SentenceDetector
 
 _SPEED: Final = 512  # tokens
 _CLASSIFIES: Final[Mapping[Task, str]] = {"tokens": "every token", "texts": "pairs of texts"}

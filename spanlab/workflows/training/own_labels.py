@@ -17,11 +17,6 @@ from pydantic import JsonValue
 
 from spanlab.datasets import ReadOptions, read
 from spanlab.detectors import DetectorSpec, detector
-from spanlab.detectors.encoder.detector import EncoderDetector
-from spanlab.detectors.encoder.words import FIT, Method, RatedWords, WordCalibration, marked
-from spanlab.detectors.offline.detector import OfflineDetector
-from spanlab.detectors.offline.model import digest
-from spanlab.detectors.offline.training import Progress, folds, train_offline
 from spanlab.errors import InputError, SpanlabError, UsageError
 from spanlab.extents import Extent, iou, merge
 from spanlab.labels import ItemLabels, SoftLabel, flatten, harden, labels_of
@@ -29,6 +24,11 @@ from spanlab.results import MeanInterval
 from spanlab.schema import FrozenModel, Item, Record
 from spanlab.scorers import CalibrationSums, score
 from spanlab.scorers.calibration import marked_shares
+from spanlab.systems.encoder.detector import EncoderDetector
+from spanlab.systems.encoder.words import FIT, Method, RatedWords, WordCalibration, marked
+from spanlab.systems.offline.detector import OfflineDetector
+from spanlab.systems.offline.model import digest
+from spanlab.systems.offline.training import Progress, folds, train_offline
 
 LIMITS = (
     "A lexical evidence checker, no fact checker: it knows which words, numbers and names stand "

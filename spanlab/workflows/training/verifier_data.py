@@ -25,7 +25,7 @@ from spanlab.settings import Settings
 if TYPE_CHECKING:
     import dspy
 
-    from spanlab.detectors.safe.teacher import TaughtItem
+    from spanlab.systems.safe.teacher import TaughtItem
 
 
 T = TypeVar("T")
@@ -109,9 +109,9 @@ def write_verifier_data(
         InputError: nobody whose judgement counts has finished any of them, or the folder cannot be
             written to.
     """
-    from spanlab.detectors.safe.examples import examples_of
-    from spanlab.detectors.safe.steps import flag_of
-    from spanlab.detectors.safe.teacher import NOTHING_TAUGHT
+    from spanlab.systems.safe.examples import examples_of
+    from spanlab.systems.safe.steps import flag_of
+    from spanlab.systems.safe.teacher import NOTHING_TAUGHT
 
     data = VerifierData()
 
@@ -181,8 +181,8 @@ class StepTeacher:
         return (future.result() for future in ahead(work, _AT_ONCE))
 
     async def _record(self, record: Record, annotators: Sequence[str]) -> tuple[Record, TaughtItem]:
-        from spanlab.detectors.safe.examples import hard_cases, right_steps
-        from spanlab.detectors.safe.teacher import TaughtItem, corrupted, explained, to_corrupt
+        from spanlab.systems.safe.examples import hard_cases, right_steps
+        from spanlab.systems.safe.teacher import TaughtItem, corrupted, explained, to_corrupt
 
         item, right = record.item, right_steps(record, annotators)
         dice = random.Random(f"{self._seed}:{item.id}")

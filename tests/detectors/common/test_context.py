@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanlab.detectors.common.context import WITHOUT_CONTEXT, context, passage_shown
-from spanlab.detectors.papelo.pursuit import shown
 from spanlab.schema import Item, Passage, Retrieval
+from spanlab.systems.papelo.pursuit import shown
 
 FILLER = "Trees grow in the north, and nobody minds them. " * 12  # a piece
 FACT = "The lighthouse was opened in 1858."

@@ -1,0 +1,214 @@
+"""Local encoders: classifiers of tokens, and of pairs of texts, that run on this machine.
+
+    detector ───── ``encoder``: every word of an answer is rated, in the format of a checkpoint
+    verifier ───── ``encoder-nli``, ``encoder-nli-claims``: sentences or claims are judged
+    words ──────── from tokens to words to spans: the rule, and probabilities as people have them
+
+Folders, networks and tokenizers are in ``detectors/networks``, for any detector that runs one.
+What the detectors say of themselves, and their options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from spanlab.detectors.common import (
+    BATCH,
+    EXTRACTOR,
+    ClaimsOption,
+    Device,
+    DeviceOptions,
+    claim_calls,
+)
+from spanlab.detectors.entry import (
+    JUDGE,
+    CallEstimate,
+    ChosenOptions,
+    DetectorEntry,
+    DetectorOptions,
+    PromptSize,
+)
+
+FormatName = Literal["lettucedetect", "pair"]
+_PATH = {"format": "path"}  # what people who reach the app from elsewhere may not choose freely
+WINDOW = 4096  # tokens at most, also where a checkpoint takes more: the cost grows with the square
+
+
+class EncoderOptions(DetectorOptions):
+    """Which checkpoint is run, and how."""
+
+    model: Annotated[
+        str,
+        Field(
+            title="Checkpoint",
+            description="Folder with model.onnx, tokenizer.json and config.json, or the name of a "
+            "checkpoint that `spanlab encoder fetch` has downloaded.",
+            json_schema_extra=_PATH,
+        ),
+    ] = ""
+    weights: Annotated[
+        str,
+        Field(
+            description="ONNX file in that folder, such as onnx/model_int8.onnx; by default "
+            "model.onnx or onnx/model.onnx."
+        ),
+    ] = ""
+    supported: Annotated[
+        str,
+        Field(
+            title="Labels for “supported”",
+            description="The labels that mean “supported”, with commas between; needed where the "
+            "checkpoint does not call them so (LettuceDetect: LABEL_0, MiniCheck: 1).",
+        ),
+    ] = ""
+    window: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=131_072,
+            description="Most tokens per forward pass; 0: as many as the checkpoint takes, up to "
+            f"{WINDOW:,}. Longer input is read in overlapping windows.",
+        ),
+    ] = 0
+    batch: Annotated[int, Field(ge=1, le=1024, description="Rows per forward pass.")] = BATCH
+    device: Annotated[Device, Field(description="Where the network runs.")] = "cpu"
+    threads: Annotated[int, Field(ge=0, le=1024, description="CPU threads; 0: one per core.")] = 0
+
+    @property
+    def running(self) -> DeviceOptions:
+        """Where the network is run."""
+        return DeviceOptions(self.device, self.threads)
+
+
+class TokenOptions(EncoderOptions):
+    """How words are rated."""
+
+    format: Annotated[
+        FormatName,
+        Field(
+            description="What the checkpoint reads before the answer, as it was trained; "
+            "LettuceDetect's prompts in other languages than English come from its package, where "
+            "that is installed."
+        ),
+    ] = "lettucedetect"
+    template: Annotated[
+        str,
+        Field(
+            description="A template of your own in place of the format: text with {passages} and, "
+            "where wanted, {question} and {count}."
+        ),
+    ] = ""
+    label: Annotated[
+        str,
+        Field(
+            title="Before each passage",
+            description="What stands before each passage in that template; {number} is its number.",
+        ),
+    ] = ""
+    windows: Annotated[
+        Literal["any", "mean"],
+        Field(
+            description="How windows are combined: a word is supported if any window supports it, "
+            "or by the mean of all."
+        ),
+    ] = "any"
+    floor: Annotated[
+        float,
+        Field(
+            title="Lowest probability marked",
+            ge=0.0,
+            le=1.0,
+            description="Words with at least this probability are marked.",
+        ),
+    ] = 0.2
+    threshold: Annotated[
+        float | None,
+        Field(
+            ge=0.0,
+            le=1.0,
+            description="Words with at least this probability count as hallucinated; default: the "
+            "calibration's threshold, else 0.5.",
+        ),
+    ] = None
+    calibration: Annotated[
+        str,
+        Field(description="A file that `spanlab calibrate` wrote.", json_schema_extra=_PATH),
+    ] = ""
+
+
+class NliOptions(EncoderOptions):
+    """How sentences are judged."""
+
+    best: Annotated[
+        int,
+        Field(
+            title="Windows averaged",
+            ge=1,
+            le=100,
+            description="A verdict is the mean support of this many windows, the best ones; 1: the "
+            "maximum.",
+        ),
+    ] = 1
+    threshold: Annotated[
+        float, Field(ge=0.0, le=1.0, description="Supported with at least this probability.")
+    ] = 0.5
+    refuted: Annotated[
+        float,
+        Field(
+            ge=0.0,
+            le=1.0,
+            description="Refuted with at least this probability of a contradiction, where the "
+            "checkpoint has that class.",
+        ),
+    ] = 0.5
+    neutral: Annotated[
+        Literal["not-supported", "not-enough-evidence"],
+        Field(
+            description="Verdict where neither holds; claims without enough evidence are not "
+            "marked."
+        ),
+    ] = "not-supported"
+
+
+class NliClaimOptions(NliOptions, ClaimsOption):
+    """How claims are judged."""
+
+
+def _claim_calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
+    return claim_calls(size, NliClaimOptions.model_validate(spec.options)).calls
+
+
+ENCODER = DetectorEntry(
+    name="encoder",
+    title="Rates every word",
+    what="a local classifier of tokens, such as LettuceDetect's, rates every word",
+    needs="a checkpoint (option model), passages, and pip install 'spanlab[encoder]'",
+    create="spanlab.systems.encoder.detector:create",
+    options=TokenOptions,
+    required=("model",),
+    batches=True,
+)
+NLI = DetectorEntry(
+    name="encoder-nli",
+    title="Judges every sentence",
+    what="a local NLI or fact-checking classifier judges every sentence",
+    needs="a checkpoint (option model), passages, and pip install 'spanlab[encoder]'",
+    create="spanlab.systems.encoder.verifier:create_sentences",
+    options=NliOptions,
+    required=("model",),
+    batches=True,
+)
+NLI_CLAIMS = DetectorEntry(
+    name="encoder-nli-claims",
+    title="Judges every claim",
+    what="a model extracts claims, and a local NLI or fact-checking classifier judges them",
+    needs="what encoder-nli needs, and a model, 3 calls a sentence and one a claim",
+    create="spanlab.systems.encoder.verifier:create_claims",
+    options=NliClaimOptions,
+    roles=(EXTRACTOR, JUDGE),
+    estimate=_claim_calls,
+    required=("model",),
+)

@@ -1,0 +1,13 @@
+"""What is offered here, at the doors of the app."""
+
+from spanlab.doors import Room
+
+ROOM = Room(
+    offers={
+        "detectors": {
+            "encoder": ":ENCODER",
+            "encoder-nli": ":NLI",
+            "encoder-nli-claims": ":NLI_CLAIMS",
+        }
+    }
+)

@@ -1,0 +1,19 @@
+"""The offline detector: a trained checker of lexical evidence, for any language; see ``detector``.
+
+What it says of itself; its model is loaded when it is built.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from spanlab.detectors.entry import DetectorEntry
+
+ENTRY = DetectorEntry(
+    name="offline",
+    title="Compares words",
+    what="marks words that passages and question do not support",
+    needs="nothing; passages help",
+    create="spanlab.systems.offline.detector:create",
+    data=lambda _: [Path(__file__).with_name(name) for name in ("model.json", "model.npz")],
+)

@@ -1,0 +1,269 @@
+"""The detector, and notes and quotes for its spans.
+
+It needs no language model, no network and no language data. It knows which words, numbers and
+names stand where in the passages, not what they mean: it is strong where an answer contains errors
+and the passages say otherwise in similar words, and it is no fact checker.
+
+Each step is a module of its own:
+
+1. ``words`` cuts texts into words, ``lexicon`` brings stop words and months of some 75 languages.
+2. ``passages`` keeps the pieces that share the rarest words with question and answer, ``links``
+   links equal and similar words, which stands in for a stemmer, ``dates`` the parts of dates.
+3. ``alignment`` finds shared runs, covering sentences, and what stands in the same *slot*.
+4. ``features`` and ``neighbours`` describe each word by all of that, its shape and position.
+5. ``model`` and ``raters`` estimate the share of annotators that mark a word: boosted trees and
+   small networks, whose mean counts. Answers without passages have a model of their own.
+   ``training``, ``learners`` and ``synthetic`` make it.
+6. ``spans`` joins words; what a passage has word for word is not doubted.
+7. ``rivals``, ``sides`` and ``amounts`` find what refutes a span; else a sentence is the closest.
+
+The labelled answers weigh 1 in training; sentences of the passages, the same with errors put in,
+and sentences that other passages confirm in other words weigh some thousandths to hundredths: that
+is enough to leave supported sentences alone, and more costs agreement with the annotators.
+
+Limits. Correct statements in quite other words are doubted. Wrong passages are believed. Errors
+made of words that the passages hold (a swapped relation, a dropped "not") are mostly missed.
+Numbers written out as words match only themselves. In scripts without capitals only numbers are
+said to be refuted. ``model.json`` beside the model gives data, date and scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from spanlab.detectors.base import DetectorKit
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Evidence,
+    Interval,
+    Item,
+    Passage,
+    Span,
+    Status,
+)
+from spanlab.settings import Settings
+from spanlab.systems.offline.features import AnswerFeatures, describe, question_of
+from spanlab.systems.offline.lexicon import base
+from spanlab.systems.offline.model import SHIPPED, OfflineModel, load
+from spanlab.systems.offline.passages import CopiedRuns, PassageTexts, read_passages
+from spanlab.systems.offline.rivals import NOUN_CAPITALS, RivalFinder
+from spanlab.systems.offline.spans import WordStretch, decided, stretches
+from spanlab.systems.offline.words import WordKind, blocks, read
+
+NAME = "offline"
+_LONG = 700  # words; no longer answer was learnt from
+_PART = 300  # words of a part of a longer one
+NO_PASSAGES = "no passages were given: the answer was judged by itself and its question"
+
+
+class OfflineDetector:
+    """Marks words of an answer that its passages contradict or do not support."""
+
+    name = NAME
+
+    def __init__(self, model: OfflineModel) -> None:
+        self._model = model
+
+    def annotate(self, item: Item) -> Annotation:
+        """Mark an item's answer; without passages it is judged in a mode of its own, with a note.
+
+        Returns:
+            An annotation that is done. Spans carry the estimated share of annotators that would
+            mark them, ``hard`` the characters that are taken for hallucinated; both may be empty.
+        """
+        texts = read_passages([passage.text for passage in item.passages])
+        passed = CopiedRuns(texts.readings)
+        parts = [self._part(item, part, texts, passed) for part in _parts(item.answer)]
+        return Annotation(
+            annotator=NAME,
+            kind=AnnotatorKind.DETECTOR,
+            status=Status.DONE,
+            spans=tuple(span for part in parts for span in part.spans),
+            hard=tuple(interval for part in parts for interval in part.hard),
+            note=None if texts.numbers else NO_PASSAGES,
+        )
+
+    def _part(
+        self, item: Item, part: tuple[int, int], texts: PassageTexts, passed: CopiedRuns
+    ) -> _RatedPart:
+        """Judge the characters ``[begin, end)`` of an answer as an answer of their own."""
+        begin, end = part
+        answer = item.answer[begin:end]
+        described, alone = (
+            describe(question_of(item), answer, given, item.lang, self._model.background)
+            for given in (texts, PassageTexts((), ()))
+        )
+        titles = [passage.title or "" for passage in item.passages]
+        rated = self._model.rate(described, alone, described.coverage(item.question, titles))
+        copied = passed.words(described.answer)
+        marked = stretches(described, *(np.where(copied, 0.0, probs) for probs in rated))
+        nouns = base(item.lang) in NOUN_CAPITALS
+        explainer = Explainer(described, item.passages, nouns=nouns)
+
+        def span(stretch: WordStretch) -> Span:
+            why = explainer.explain(stretch)
+            return Span(
+                start=begin + stretch.start,
+                end=begin + stretch.end,
+                text=answer[stretch.start : stretch.end],
+                prob=stretch.prob,
+                note=why.note,
+                evidence=why.quotes,
+            )
+
+        return _RatedPart(
+            tuple(span(stretch) for stretch in marked),
+            tuple(
+                Interval(start=begin + first, end=begin + last) for first, last in decided(marked)
+            ),
+        )
+
+
+class _RatedPart(NamedTuple):
+    """What was found in a part of an answer, in offsets of the whole."""
+
+    spans: tuple[Span, ...]
+    hard: tuple[Interval, ...]
+
+
+def _parts(answer: str) -> list[tuple[int, int]]:
+    """Cut a long answer at ends of sentences; what is short enough is one part."""
+    words = read(answer)
+    if len(words) <= _LONG:
+        return [(0, len(answer))]
+    cuts = [words.starts[first] for first, _ in blocks(words, _PART)]
+    return list(pairwise([0, *cuts[1:], len(answer)]))
+
+
+def create(_kit: DetectorKit) -> OfflineDetector:
+    """Build the detector with the model that ``SPANLAB_OFFLINE_MODEL`` names, or the shipped one.
+
+    Raises:
+        InputError: the file it names is not there or is no model.
+    """
+    return OfflineDetector(load(Settings.read().offline_model or SHIPPED))
+
+
+_MOST_QUOTES = 2
+_MOST_NAMED = 3
+_LONGEST_QUOTE = 400  # characters
+_LONGEST_STRETCH = 30  # words of a stretch that are looked up
+_TELLING = 0.5  # weight from which a word is worth naming
+
+
+class SpanExplanation(NamedTuple):
+    """The note on a span and the quotes that go with it."""
+
+    note: str | None
+    quotes: tuple[Evidence, ...]
+
+
+class Explainer:
+    """Explains stretches of an answer by its passages.
+
+    Args:
+        described: the answer.
+        passages: the item's, as they are numbered in quotes.
+        nouns: whether the language writes every noun with a capital.
+    """
+
+    def __init__(
+        self, described: AnswerFeatures, passages: Sequence[Passage], *, nouns: bool
+    ) -> None:
+        self._described, self._passages = described, passages
+        self._rivals = RivalFinder(described, nouns=nouns)
+
+    def explain(self, stretch: WordStretch) -> SpanExplanation:
+        """Explain a stretch.
+
+        A number or name with a rival in the passages is contradicted: that sentence refutes it,
+        and the quote's note sets the two against each other. Otherwise nothing is said to refute:
+        the note names the words of which nothing was found, and the sentence is the closest, the
+        one that holds most of the words around.
+
+        Returns:
+            A note, None if a sentence refutes or every word is somewhere in the passages, and up
+            to two quotes; none without passages, or if nothing in them comes near.
+        """
+        if self._described.passages.empty:
+            return SpanExplanation(None, ())
+        refuting = self._refuting(stretch)
+        if refuting:
+            return SpanExplanation(None, refuting)
+        return SpanExplanation(_missing(stretch, self._described), self._closest(stretch))
+
+    def _refuting(self, stretch: WordStretch) -> tuple[Evidence, ...]:
+        """Quote the sentences that have rivals of a stretch's words."""
+        answer, passages = self._described.answer, self._described.passages
+        places: dict[tuple[int, int, int], tuple[int, list[str]]] = {}  # first position and notes
+        for rival in self._rivals.of(_looked_at(stretch)):
+            place = passages.sentence_of(rival.stands.start)
+            replaced = answer.text[answer.starts[rival.said[0]] : answer.ends[rival.said[-1]]]
+            stands = " ".join(passages.words_at(rival.stands).split())
+            _, notes = places.setdefault(place, (rival.stands.start, []))
+            notes.append(f"“{stands}” stands here instead of “{' '.join(replaced.split())}”")
+        return tuple(
+            self._quote(position, "; ".join(dict.fromkeys(notes)))
+            for position, notes in list(places.values())[:_MOST_QUOTES]
+        )
+
+    def _closest(self, stretch: WordStretch) -> tuple[Evidence, ...]:
+        described = self._described
+        near, weight = described.near, described.weight
+        at = max(_looked_at(stretch), key=lambda at: near[at] * weight[at])
+        if near[at] <= 0:
+            return ()
+        positions = described.passages.positions(int(described.best[at]))
+        position = next((place for place in positions if described.passages.word[place] >= 0), None)
+        return () if position is None else (self._quote(position, None),)
+
+    def _quote(self, position: int, note: str | None) -> Evidence:
+        """Quote the sentence around a position, or as much of it as a reader wants to read."""
+        indexed = self._described.passages
+        passage, start, end = indexed.sentence_of(position)
+        text = self._passages[passage].text
+        reading = indexed.readings[indexed.text[position]]
+        at = indexed.word[position]
+        if end - start > _LONGEST_QUOTE:
+            start = max(start, min(reading.starts[at] - _LONGEST_QUOTE // 2, end - _LONGEST_QUOTE))
+            end = max(min(end, start + _LONGEST_QUOTE), reading.ends[at])
+        piece = text[start:end]
+        start += len(piece) - len(piece.lstrip())
+        piece = piece.strip()
+        return Evidence(
+            passage=passage,
+            start=start,
+            end=start + len(piece),
+            text=piece,
+            stance="refutes" if note else "closest",
+            note=note,
+        )
+
+
+def _looked_at(stretch: WordStretch) -> range:
+    return range(stretch.first, min(stretch.last + 1, stretch.first + _LONGEST_STRETCH))
+
+
+def _missing(stretch: WordStretch, described: AnswerFeatures) -> str | None:
+    answer = described.answer
+    named: dict[str, None] = {}
+    end = -1  # of the last sign named: signs in a row are one word
+    for at in _looked_at(stretch):
+        sign = answer.kinds[at] is WordKind.SIGN
+        if described.known[at] or not (sign or described.weight[at] >= _TELLING):
+            continue
+        word = answer.text[answer.starts[at] : answer.ends[at]]
+        if sign and answer.starts[at] == end:
+            word = named.popitem()[0] + word
+        named[word] = None
+        end = answer.ends[at] if sign else -1
+    if not named:
+        return None
+    shown = ", ".join(f"“{word[:40]}”" for word in list(named)[:_MOST_NAMED])
+    rest = len(named) - _MOST_NAMED
+    return f"nothing found in the passages of {shown}" + (f" and {rest} more" if rest > 0 else "")

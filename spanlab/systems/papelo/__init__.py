@@ -1,0 +1,128 @@
+"""Papelo: a claim is pursued question by question, each answered from the web.
+
+What it says of itself, its options, and what it costs at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from spanlab.detectors.common import EXTRACTOR, ClaimsOption, MemoryOptions, claim_calls
+from spanlab.detectors.entry import (
+    INSTRUCTION,
+    JUDGE,
+    CallEstimate,
+    ChosenOptions,
+    DetectorEntry,
+    PromptSize,
+)
+
+_HITS = 1_000  # tokens of ten search results
+_WINDOW = 250  # tokens of five sentences
+
+
+class PapeloOptions(ClaimsOption, MemoryOptions):
+    """How a claim is pursued."""
+
+    n: Annotated[
+        int,
+        Field(
+            title="Questions per claim",
+            ge=1,
+            le=20,
+            description="Question-answer pairs per claim.",
+        ),
+    ] = 5
+    first: Annotated[
+        Literal["rephrase", "model"],
+        Field(
+            title="First question",
+            description="The claim rephrased as a question, or a question of the model's own.",
+        ),
+    ] = "rephrase"
+    first_model: Annotated[
+        str,
+        Field(
+            description="A local sequence-to-sequence checkpoint that writes the first question, "
+            "such as a T5 trained on AVeriTeC: a folder with tokenizer.json, config.json and "
+            "model.safetensors, or encoder_model.onnx and decoder_model.onnx; or the name of one "
+            "that `spanlab encoder fetch` has downloaded.",
+            json_schema_extra={"format": "path"},
+        ),
+    ] = ""
+    questions: Annotated[
+        Literal["pursued", "at-once"],
+        Field(description="Ask one question after the other, or all at once."),
+    ] = "pursued"
+    classes: Annotated[
+        Literal[2, 4],
+        Field(
+            title="Verdict classes",
+            description="2: supported or refuted; 4: also not enough or conflicting evidence.",
+        ),
+    ] = 2
+    late: Annotated[
+        bool,
+        Field(
+            title="Final verdict may overturn an early one",
+            description="The verdict over all pairs may overturn the early one.",
+        ),
+    ] = True
+    fill: Annotated[
+        Literal["paraphrase", "repeat", "none"],
+        Field(
+            title="Fill up after an early verdict",
+            description="How pairs are filled up once the claim is settled: paraphrased questions "
+            "are answered anew, repeated ones are not.",
+        ),
+    ] = "paraphrase"
+    documents: Annotated[
+        Literal["one", "many"],
+        Field(description="Answer from the best document, or from all results."),
+    ] = "one"
+    long_document: Annotated[
+        bool, Field(description="Read the page around the snippet, not the snippet alone.")
+    ] = True
+    metadata: Annotated[
+        bool, Field(description="Show the model title, site and date of each document.")
+    ] = True
+
+
+def _calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
+    options = PapeloOptions.model_validate(spec.options)
+    claims, calls = claim_calls(size, options)
+    yield from calls
+    pairs = claims * options.n
+    if not options.first_model:
+        yield CallEstimate(claims, INSTRUCTION, 40)  # the first question
+    # The best document; once more for one whose page may not be read, which few are.
+    yield CallEstimate(pairs, INSTRUCTION + _HITS, 80)
+    yield CallEstimate(pairs, INSTRUCTION + _WINDOW, 80)  # the answer
+    yield CallEstimate(pairs, INSTRUCTION + 100 * options.n, 60)  # the next question
+    yield CallEstimate(claims * (options.n // 2), INSTRUCTION, 100)  # paraphrases
+    yield CallEstimate(claims, INSTRUCTION + 100 * options.n, 120)  # the verdict
+
+
+def _searches(size: PromptSize, spec: ChosenOptions) -> int:
+    options = PapeloOptions.model_validate(spec.options)
+    claims, _ = claim_calls(size, options)
+    return claims * options.n * 2  # again with the names alone, where nothing is found
+
+
+ENTRY = DetectorEntry(
+    name="papelo",
+    title="Pursues claims on the web",
+    what="a model asks questions about every claim, searches the web for answers, and judges",
+    needs="a model, 10 to 20 calls a claim, and a search (without one it reads the passages)",
+    create="spanlab.systems.papelo.detector:Papelo",
+    options=PapeloOptions,
+    roles=(JUDGE, EXTRACTOR),
+    prompts=("judge",),
+    tuned_on="claims",
+    estimate=_calls,
+    searches=_searches,
+    reads_pages=True,
+)

@@ -1,0 +1,14 @@
+"""What is offered here, at the doors of the app."""
+
+from spanlab.doors import Room
+
+ROOM = Room(
+    offers={
+        "detectors": {
+            "ucsc": ":UCSC",
+            "ucsc-extract": ":EXTRACT",
+            "ucsc-kg": ":KG",
+            "ucsc-revise": ":REVISE",
+        }
+    }
+)

@@ -1,0 +1,159 @@
+"""``ucsc-extract``: quote what the context does not support, find the quotes in the answer.
+
+After Huang et al. 2025, "UCSC at SemEval-2025 Task 3: Context, Models and Prompt Optimization for
+Automated Hallucination Detection in LLM Output", direct text extraction.
+
+1. Context is retrieved for the question (``system``).
+2. A model copies the words of the answer that the context contradicts or does not support, each
+   with a probability: one call (``SpanExtraction``).
+3. Every quote is put at its own place in the answer (``UcscExtract.mark``).
+
+Published scores on the English test set, the paper's and not of this code: IoU .56 and Corr .52
+with context, .44 and .43 without.
+
+Deviations. The prompt is our own. What the passages do not say is unsupported only where the model
+is not certain of it either, unless the option ``unsupported`` says "passages", as the paper does.
+A quote that stands several times goes to the place that fits the words before it and its order, not
+to the first. A quote that stands
+nowhere is reported in the trace and marks nothing; if none stands in the answer, the model is asked
+once more, and then the item has failed: such a reply says nothing of this answer. Quotes without a
+probability count 1.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import dspy
+
+from spanlab.detectors.base import DetectorKit
+from spanlab.detectors.common.context import readable
+from spanlab.detectors.common.evidence import evidence
+from spanlab.detectors.common.model_detector import quote_steps, span_of
+from spanlab.errors import UnparsableAnswerError
+from spanlab.figures import counted
+from spanlab.lm.failures import quoted
+from spanlab.mappers import ModelQuote, map_quotes
+from spanlab.runtime import wait
+from spanlab.schema import Annotation, Item
+from spanlab.systems.ucsc import QuoteOptions
+from spanlab.systems.ucsc.system import UcscDetector, UnsupportedPart
+
+
+class UcscExtract(UcscDetector):
+    """Marks the quotes of a model that reads the answer beside its context."""
+
+    def mark(self, item: Item, prediction: dspy.Prediction) -> Annotation:
+        """Put every quote at its place."""
+        parts: Sequence[UnsupportedPart] = prediction.parts or ()
+        quotes = [
+            ModelQuote(part.text, part.probability, part.reason or None, part.before or None)
+            for part in parts
+            if part.text.strip()
+        ]
+        if quotes and not any(is_quoted(quote.text, item.answer) for quote in quotes):
+            raise UnparsableAnswerError(
+                f"the model quoted {counted(len(quotes), 'text')} of which none stands in the "
+                f"answer{quoted(quotes[0].text)}; use another model"
+            )
+        mapping = map_quotes(
+            item.answer, quotes, floor=QuoteOptions.model_validate(self.kit.spec.options).floor
+        )
+        spans = [
+            span_of(item.answer, span, None if span.quote is None else quotes[span.quote].reason)
+            for span in mapping.spans
+        ]
+        return self.annotation(spans=spans, trace=quote_steps(quotes, mapping))
+
+    def expected(self, item: Item, quotes: Sequence[ModelQuote]) -> Mapping[str, object]:
+        """Return the gold spans as the program should quote them."""
+        parts = [
+            UnsupportedPart(
+                text=quote.text,
+                before=quote.before,
+                reason=quote.reason or self._reason(item, quote.text),
+                probability=quote.prob,
+            )
+            for quote in quotes
+        ]
+        return {"parts": parts}
+
+    def _reason(self, item: Item, text: str) -> str:
+        """Return why words are wrong, as far as the passages tell."""
+        near = evidence(item, readable(item, self.kit.retriever.name), text)
+        return f"the passages say: “{near[0].text}”" if near else "the passages do not say so"
+
+
+class FindUnsupported(dspy.Signature):
+    """Find the words of an answer that state what is unsupported, as `rule` defines it.
+
+    These words are the answer's hallucinations. Copy each of them from the answer letter by
+    letter, in the answer's own language, in the order in which they stand there. Copy as few
+    words as carry the error: the wrong name, number, date or word, not the sentence around it;
+    a whole sentence only if all of it is made up. Words that are wrong in several places are
+    listed once for each place, with the words before them. What rephrases the passages or
+    follows from them is right, and so is anything that is only a matter of style, spelling or
+    grammar.
+
+    What is right but beside the question is no error. Words that mislead, right one by one but
+    wrong in what they make a reader believe, are one. Passages on something else say nothing.
+
+    The probability is the share of careful readers who would mark the words: 0.95 for what the
+    passages contradict, 0.7 for a plain claim that they would mention if it were so, 0.5 where
+    readers would disagree, 0.25 for what is vague or an opinion. If nothing is wrong, the list is
+    empty.
+    """
+
+    passages: str = dspy.InputField(desc="what was found on the question, numbered")
+    question: str = dspy.InputField(desc="what was asked")
+    answer: str = dspy.InputField(desc="the answer to check; only its words may be copied")
+    rule: str = dspy.InputField(desc="what counts as unsupported")
+    parts: list[UnsupportedPart] = dspy.OutputField(desc="the hallucinated words in order")
+
+
+INSISTING: Final = """
+
+An earlier reply quoted words that do not stand in the answer. Quote the answer alone, letter by
+letter; if nothing in it is wrong, return an empty list."""
+
+
+def is_quoted(text: str, answer: str) -> bool:
+    """Say whether a quote stands in the answer, as the mapper would find it."""
+    return bool(map_quotes(answer, [ModelQuote(text)]).mapped)
+
+
+# MIPROv2 shows this source to the model that writes prompts; a generic class would say less.
+class SpanExtraction(dspy.Module):
+    """The model's part: one call that names the hallucinated words.
+
+    Args:
+        reasoning: let the model think in words first.
+    """
+
+    def __init__(self, *, reasoning: bool = False) -> None:
+        super().__init__()
+        self.extract = (dspy.ChainOfThought if reasoning else dspy.Predict)(FindUnsupported)
+
+    def forward(self, **inputs: str) -> dspy.Prediction:
+        """Return ``parts``; blocks until the model has answered."""
+        return wait(self.acall(**inputs))
+
+    async def aforward(self, **inputs: str) -> dspy.Prediction:
+        """Return ``parts``, a list of `Part`, for passages, question, answer and rule.
+
+        Where none of them stands in the answer the model is asked once more: it has copied a
+        demonstration, or speaks of something else.
+        """
+        prediction = await self.extract.acall(**inputs)
+        texts = [part.text for part in prediction.parts or () if part.text.strip()]
+        if texts and not any(is_quoted(text, inputs["answer"]) for text in texts):
+            task = self.named_predictors()[0][1].signature
+            insisting = task.with_instructions(task.instructions + INSISTING)
+            prediction = await self.extract.acall(**inputs, signature=insisting, demos=[])
+        return prediction
+
+
+def create(kit: DetectorKit) -> UcscExtract:
+    """Build ``ucsc-extract``."""
+    return UcscExtract(kit, SpanExtraction(reasoning=kit.spec.reasoning), guided="extract")
