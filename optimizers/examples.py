@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
+from spanlab.detectors import DetectorSpec
 from spanlab.errors import UsageError
 from spanlab.extents import Extent, intersection, length
 from spanlab.labels import ItemLabels, hard_of, labels_of, vote
+from spanlab.lm import Meter
 from spanlab.options import OptionModel, option
 from spanlab.schema import Annotation, AnnotatorKind, FrozenModel, Item, Name, Record, Status, Unit
-from spanlab.scorers import RIGHT
-from spanlab.systems.safe.steps import error_marked, right_answers, steps_in
+from spanlab.settings import Settings
 from spanlab.workflows.analysis.claims import by_text
 
 LabelKind = Literal["gold", "reviewed", "vote"]
@@ -102,6 +103,22 @@ class LabelledItem:
         return f"{self.item.id}\n{part.number}\n{part.text}" if part else self.item.id
 
 
+@dataclass(frozen=True)
+class TuningUnit:
+    """A part of items that prompts are tuned on, as a room offers it under "subjects".
+
+    Attributes:
+        labelled: yields the parts that a source has labels for.
+        missing: what there is none of, where there is none; ``{labels}`` is the source.
+        build: makes the object whose predictors are tuned (a ``PartDetector``), given a detector's
+            specification, a meter and the settings; None for the detector itself.
+    """
+
+    labelled: Callable[[Iterable[Record], LabelSource], Iterator[LabelledItem]]
+    missing: str
+    build: Callable[[DetectorSpec, Meter, Settings], object] | None = None
+
+
 class TargetSpan(FrozenModel):
     """A hard gold span as a detector should quote it.
 
@@ -120,7 +137,7 @@ def labelled_items(records: Iterable[Record], source: LabelSource) -> Iterator[L
     Raises:
         UsageError: a vote names nobody.
     """
-    _check(source)
+    check_source(source)
     for record in records:
         labels = _labels(record, source)
         if labels is not None:
@@ -136,46 +153,19 @@ def labelled_claims(records: Iterable[Record], source: LabelSource) -> Iterator[
     Raises:
         UsageError: a vote names nobody.
     """
-    _check(source)
+    check_source(source)
     for record in records:
         verdicts: dict[str, Counter[str]] = defaultdict(Counter)
         texts: dict[str, str] = {}
-        for annotation in _sources(record, source):
+        for annotation in sources_of(record, source):
             for plain, claim in by_text(annotation.claims).items():
                 if claim.verdict is not None:
                     verdicts[plain][claim.verdict] += 1
                     texts.setdefault(plain, claim.text)
         for plain, counts in verdicts.items():
-            if verdict := _majority(counts):
+            if verdict := majority(counts):
                 label = PartLabel(id=record.item.id, text=texts[plain], verdict=verdict)
                 yield LabelledItem.of(record.item, label)
-
-
-def labelled_steps(records: Iterable[Record], source: LabelSource) -> Iterator[LabelledItem]:
-    """Yield the steps of reasonings that the source has judged, with their types of errors.
-
-    Of several types of one step the most frequent counts, and a step with a tie is passed over.
-
-    Raises:
-        UsageError: a vote names nobody.
-    """
-    _check(source)
-    for record in records:
-        item, judges = record.item, _sources(record, source)
-        for number, step in enumerate(steps_in(item.answer, item.lang), start=1):
-            counts = Counter(str(error_marked(step, judge.spans) or RIGHT) for judge in judges)
-            if error := _majority(counts):
-                label = PartLabel(id=item.id, text=step.text, verdict=error, number=number)
-                yield LabelledItem.of(item, label)
-
-
-def labelled_questions(records: Iterable[Record], _source: LabelSource) -> Iterator[LabelledItem]:
-    """Yield the questions to which the dataset itself has right answers."""
-    for record in records:
-        item = record.item
-        right = "\n".join(right_answers(item))
-        if right and item.question.strip():
-            yield LabelledItem.of(item, PartLabel(id=item.id, text="", verdict=right))
 
 
 def target_spans(labels: ItemLabels, answer: str) -> tuple[TargetSpan, ...]:
@@ -213,18 +203,23 @@ def _label_key(example: LabelledItem) -> tuple[object, ...]:
     return (example.labels.soft, example.labels.hard)
 
 
-def _majority(counts: Counter[str]) -> str | None:
+def majority(counts: Counter[str]) -> str | None:
     """Return the most frequent value; None for a tie, or if there is none."""
     first, second = [*counts.most_common(2), ("", 0), ("", 0)][:2]
     return first[0] if first[1] > second[1] else None
 
 
-def _check(source: LabelSource) -> None:
+def check_source(source: LabelSource) -> None:
+    """Refuse a vote of nobody.
+
+    Raises:
+        UsageError: a vote names nobody.
+    """
     if source.kind == "vote" and not source.annotators:
         raise UsageError("a vote of annotators needs their names")
 
 
-def _sources(record: Record, source: LabelSource) -> list[Annotation]:
+def sources_of(record: Record, source: LabelSource) -> list[Annotation]:
     """Return the finished annotations that a source counts; of gold labels the first."""
     finished = [annotation for annotation in record.annotations if annotation.status is Status.DONE]
     if source.kind == "gold":
@@ -233,7 +228,7 @@ def _sources(record: Record, source: LabelSource) -> list[Annotation]:
 
 
 def _labels(record: Record, source: LabelSource) -> ItemLabels | None:
-    voters = _sources(record, source)
+    voters = sources_of(record, source)
     if not voters:
         return None
     if source.kind == "gold":

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from optimizers.examples import (
     LabelledItem,
+    TuningUnit,
     labelled_claims,
     labelled_items,
-    labelled_questions,
-    labelled_steps,
 )
 from optimizers.metrics import check_metric
 from optimizers.request import PROMPT_TEMPERATURE, TASK_TEMPERATURE, Optimisation, PromptSearch
@@ -21,8 +20,9 @@ from optimizers.subjects import PartDetector, PartSubject, SpanSubject, TuningSu
 from optimizers.tuning import PromptTuner
 from optimizers.watching import OnEvent, StoppableMeter
 from spanlab.detectors import Tunable, build, entry_of
-from spanlab.detectors.building import OWN_PROMPT, kit_of
+from spanlab.detectors.building import OWN_PROMPT
 from spanlab.errors import UsageError
+from spanlab.inbound import brought
 from spanlab.lm import Meter, ModelChoice, answer_cache, language_model
 from spanlab.programs import ProgramRegistry
 from spanlab.retrievers import ensure, retriever
@@ -32,11 +32,9 @@ from spanlab.settings import Settings
 if TYPE_CHECKING:
     from spanlab.storage import Store
 
-_LABELLED: Final = {
-    "items": labelled_items,
-    "claims": labelled_claims,
-    "steps": labelled_steps,
-    "questions": labelled_questions,
+_UNITS: Final = {
+    "items": TuningUnit(labelled_items, "no item has finished {labels} labels"),
+    "claims": TuningUnit(labelled_claims, "no item has claims with {labels} verdicts"),
 }
 DRAWING: Final = ("temperature", "top_p", "seed")  # how tokens are drawn
 _AT_ONCE = 16  # items that passages are fetched for
@@ -118,11 +116,8 @@ def _build_subject(
 ) -> TuningSubject:
     entry, spec = entry_of(search.detector.detector), search.detector
     detector: object
-    if search.unit == "questions":
-        from spanlab.systems.safe.reasoner import ReasonOptions, StepReasoner
-
-        detector = StepReasoner(kit_of(spec, stopper, settings), ReasonOptions())
-        names = entry.generator_prompts
+    if (made := _unit(search).build) is not None:
+        detector, names = made(spec, stopper, settings), entry.generator_prompts
     else:
         detector, names = build(spec, stopper, settings), entry.prompts
     if search.unit == "items" and isinstance(detector, Tunable):
@@ -133,6 +128,11 @@ def _build_subject(
     raise UsageError(f"{spec.detector!r} has no prompts of its own to tune")
 
 
+def _unit(search: PromptSearch) -> TuningUnit:
+    unit: TuningUnit = _UNITS.get(search.unit) or brought("subjects", search.unit)
+    return unit
+
+
 def choose_examples(records: Iterable[Record], search: PromptSearch) -> list[LabelledItem]:
     """Return the labelled items, or parts of them, that a search uses, in order of the items' ids.
 
@@ -141,7 +141,7 @@ def choose_examples(records: Iterable[Record], search: PromptSearch) -> list[Lab
     """
     items = [
         example
-        for example in _LABELLED[search.unit](records, search.labels)
+        for example in _unit(search).labelled(records, search.labels)
         if not search.languages or example.item.lang in search.languages
     ]
     items.sort(key=lambda example: example.item.id)
@@ -149,14 +149,8 @@ def choose_examples(records: Iterable[Record], search: PromptSearch) -> list[Lab
         drawn = random.Random(search.seed).sample(range(len(items)), search.limit)
         items = [items[index] for index in sorted(drawn)]
     if not items:
-        missing = {
-            "items": f"no item has finished {search.labels} labels",
-            "claims": f"no item has claims with {search.labels} verdicts",
-            "steps": f"no item has steps with {search.labels} types of errors",
-            "questions": "no item has a question with right answers in its meta (`answers`)",
-        }
         raise UsageError(
-            missing[search.unit]
+            _unit(search).missing.format(labels=search.labels)
             + (f" in {', '.join(search.languages)}" if search.languages else "")
             + "; review some, or choose other labels"
         )

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from spanlab.listening import record
     from spanlab.recording import recorded
     from spanlab.schema import Annotation, Item, Passage, Record, Span
+    from spanlab.systems.safe.notebook import reason
     from spanlab.workflows.notebook import annotate, detect, load, push, save, vote
     from spanlab.workflows.notebook_results import (
         agreement,
         compare,
         plot,
         rates,
-        reason,
         score,
         to_arrays,
         to_pandas,
@@ -67,11 +67,11 @@ _NAMES = {
         "compare",
         "plot",
         "rates",
-        "reason",
         "score",
         "to_arrays",
         "to_pandas",
     ),
+    "systems.safe.notebook": ("reason",),
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 

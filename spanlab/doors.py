@@ -62,6 +62,25 @@ class Page(NamedTuple):
     group: str = ""
 
 
+class Export(NamedTuple):
+    """A form in which a whole dataset is exported.
+
+    Attributes:
+        title: what people choose.
+        about: what it is, in a sentence.
+        ending: of its files, without the dot.
+        mime: their type.
+        place: the function that writes it: records and an open binary stream become the number of
+            items written. Empty for the formats of records.
+    """
+
+    title: str
+    about: str
+    ending: str = "jsonl"
+    mime: str = "application/x-ndjson"
+    place: str = ""
+
+
 @dataclass(frozen=True)
 class Room:
     """What a room offers.
@@ -69,11 +88,13 @@ class Room:
     Attributes:
         commands: by their names.
         pages: those in the navigation.
+        exports: by the names of their formats.
         offers: by kind and name, where the rest stands: "detectors" → "safe" → ":ENTRY".
     """
 
     commands: Mapping[str, Command] = field(default_factory=dict)
     pages: tuple[Page, ...] = ()
+    exports: Mapping[str, Export] = field(default_factory=dict)
     offers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
@@ -107,6 +128,15 @@ def pages() -> tuple[Page, ...]:
         for page in room.pages
     )
     return tuple(sorted(found, key=lambda page: page.order))
+
+
+def exports() -> dict[str, Export]:
+    """Return the exports of all rooms by name; each place is complete."""
+    return {
+        name: export._replace(place=_place(package, export.place))
+        for package, room in _rooms().items()
+        for name, export in room.exports.items()
+    }
 
 
 def offers(kind: str) -> tuple[Offer, ...]:

@@ -69,10 +69,10 @@ def score(
     spanlab score checked.jsonl claims.jsonl --claims
     """
     from spanlab.cli import console, inputs
+    from spanlab.inbound import brought
     from spanlab.workflows.analysis.averitec import score_averitec_files
     from spanlab.workflows.analysis.claims import score_claim_files
     from spanlab.workflows.analysis.score_files import score_files
-    from spanlab.workflows.analysis.steps import score_step_files
 
     named = context.with_resource(inputs.versions_as_files([against, *files]))
     against, files = named[0] or None, named[1:]
@@ -90,6 +90,7 @@ def score(
     if steps:
         if claims or against:
             raise UsageError("--steps scores two sides alone: leave --claims and --against out")
+        score_step_files = brought("evaluations", "steps")
         scored = score_step_files(predictions, golds, annotator=annotator, gold_annotator=gold)
         console.write_result(scored, json=as_json)
         return
@@ -162,34 +163,4 @@ def rates(
     names = [name for name in (annotators or "").split(",") if name]
     with Store.open() as store, console.bar("reading", unit="items") as advance:
         report = count_rates(store, dataset, by, names, on_progress=advance)
-    console.write_result(report, json=as_json)
-
-
-def stages(
-    dataset: Annotated[str, typer.Argument(help="A dataset whose claims a detector has traced.")],
-    annotators: Annotated[
-        str | None,
-        typer.Option(
-            help="Annotators whose claims are counted, with commas between; by default all."
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
-) -> None:
-    """Say at which stages of their processes the errors of answers came in.
-
-    For each detector: every stage's share of the claims that are not supported, with 95 %
-    intervals; for every two, how much these shares differ. Where gold labels name the stage of an
-    error, how often a detector names it, too.
-
-    \b
-    spanlab stages mine
-    spanlab stages mine --annotators veritrail,veritrail-vt-rag
-    """
-    from spanlab.cli import console
-    from spanlab.storage import Store
-    from spanlab.workflows.analysis.stages import error_stages
-
-    names = [name for name in (annotators or "").split(",") if name]
-    with Store.open() as store, console.bar("reading", unit="items") as advance:
-        report = error_stages(store, dataset, names, on_progress=advance)
     console.write_result(report, json=as_json)

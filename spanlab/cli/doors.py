@@ -8,9 +8,6 @@ ROOM = Room(
         "annotate": Command(
             "Let detectors mark spans, in a dataset or from file to file.", "annotate:annotate", 20
         ),
-        "reason": Command(
-            "Answer questions step by step; a verifier checks every step.", "reasoning:reason", 30
-        ),
         "vote": Command("Turn the marks of many annotators into soft labels.", "annotate:vote", 40),
         "score": Command(
             "Score predictions against gold labels: IoU, Corr and more.", "analysis:score", 50
@@ -46,11 +43,6 @@ ROOM = Room(
             "Write a dataset to Hugging Face's Hub, or verdicts back to its traces.",
             "datasets:push",
             130,
-        ),
-        "stages": Command(
-            "Say at which stages of their processes errors of answers came in.",
-            "analysis:stages",
-            140,
         ),
         "index": Command(
             "Index a corpus, so that detectors can look things up in it.", "importing:index", 150
@@ -97,36 +89,14 @@ ROOM = Room(
         "api": Command(
             "Offer detectors, verification and scores as a JSON API.", "serving:api", 330
         ),
-        "train-offline": Command(
-            "Train the offline detector on labelled items.", "training:train_offline", 340
-        ),
-        "calibrate": Command(
-            "Calibrate the probabilities of the detector encoder.", "models:calibrate", 350
-        ),
         "optimize": Command(
             "Tune a detector's prompt on labels that people made.", "optimize:optimize", 360
-        ),
-        "verify-benchmark": Command(
-            "Verify that passages of questions lead to their known answers.",
-            "training:verify_benchmark",
-            370,
-        ),
-        "ideal-trajectories": Command(
-            "Have a model write an ideal reasoning for every question.",
-            "training:ideal_trajectories",
-            380,
-        ),
-        "verifier-data": Command(
-            "Write chats to train a verifier of steps on.", "training:verifier_data", 390
         ),
         "worker": Command(
             "Work on queued jobs until Ctrl+C; any number share them.", "jobs:worker", 400
         ),
         "annotators": Command(
             "Annotators of a dataset: rename, merge, remove, mark as gold.", "datasets:app", 410
-        ),
-        "encoder": Command(
-            "Get, convert, list and check checkpoints for the encoders.", "models:app", 420
         ),
         "memory": Command("The evidence that detectors keep for later claims.", "memory:app", 430),
         "programs": Command(

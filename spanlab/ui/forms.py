@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 from pydantic import BaseModel, JsonValue
 
+from spanlab import doors
 from spanlab.detectors.entry import options_of
 from spanlab.errors import UsageError
 from spanlab.options import Option, options_in
@@ -18,7 +19,6 @@ from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_setup import CHECKED
 from spanlab.workflows.detection.models import ask_servers, server_names
 from spanlab.workflows.detection.specifications import model_fields
-from spanlab.workflows.training.encoders import fetched_checkpoints
 
 _ALL = "all models"
 _SWITCH = {True: "on", False: "off"}
@@ -189,7 +189,8 @@ def _ask_list(option: Option, key: WidgetKey) -> JsonValue:
 def _ask_path(option: Option, key: WidgetKey) -> JsonValue:
     """Ask for a file or folder on the server, among those that people may name there."""
     text, files = _ask_text(option, key), server_files()
-    if text == option.default or str(text) in fetched_checkpoints():
+    named = (offer.load()() for offer in doors.offers("path-names"))
+    if text == option.default or any(str(text) in names for names in named):
         return text
     with errors_shown():
         if files is None:

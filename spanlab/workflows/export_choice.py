@@ -2,76 +2,57 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from spanlab.doors import Export, exports
 from spanlab.options import OptionModel, option
 from spanlab.schema import Annotation, PairStep, Record, Status
 from spanlab.scorers import MOST_PAIRS
 from spanlab.workflows.analysis.averitec import repeat_pairs_in_turn
 
 REPORT = "report"
-VERIFIER_DATA = "verifier-data"
-
-
-@dataclass(frozen=True)
-class ExportFormat:
-    """A format to choose: its title, and the ending of its files."""
-
-    title: str
-    about: str
-    ending: str = "jsonl"
-    mime: str = "application/x-ndjson"
 
 
 FORMATS = {
-    "spanlab": ExportFormat("spanlab JSONL", "Everything, lossless; can be imported again."),
-    "mushroom": ExportFormat(
+    "spanlab": Export("spanlab JSONL", "Everything, lossless; can be imported again."),
+    "mushroom": Export(
         "Mu-SHROOM", "Soft and hard labels of one annotator, as the task submits them."
     ),
-    "labelstudio": ExportFormat(
+    "labelstudio": Export(
         "Label Studio", "Spans as Label Studio imports them.", "json", "application/json"
     ),
-    "claims": ExportFormat(
-        "Claims as CSV", "One row per claim with its verdict.", "csv", "text/csv"
-    ),
-    "averitec": ExportFormat(
+    "claims": Export("Claims as CSV", "One row per claim with its verdict.", "csv", "text/csv"),
+    "averitec": Export(
         "AVeriTeC",
         "Verdicts with questions and answers, as the task's evaluator reads them.",
         "json",
         "application/json",
     ),
-    "csv": ExportFormat(
+    "csv": Export(
         "CSV",
         "A row for each item and annotator; without evidence, rejected spans and traces.",
         "csv",
         "text/csv",
     ),
-    "parquet": ExportFormat(
+    "parquet": Export(
         "Parquet",
         "The same rows, for pandas and the like.",
         "parquet",
         "application/vnd.apache.parquet",
     ),
-    "huggingface": ExportFormat(
+    "huggingface": Export(
         "Hugging Face",
         "A zip with JSONL and dataset card; unpacked, load_dataset reads it.",
         "zip",
         "application/zip",
     ),
-    REPORT: ExportFormat(
+    REPORT: Export(
         "HTML report",
         "Figures, highlights and evidence in one file to mail or print.",
         "html",
         "text/html",
     ),
-    VERIFIER_DATA: ExportFormat(
-        "Verifier training data",
-        "A zip of chats from judged steps of reasonings, in three splits.",
-        "zip",
-        "application/zip",
-    ),
+    **exports(),
 }
-BINARY = frozenset({"parquet", "huggingface", VERIFIER_DATA})  # no text: previewed as another one
+BINARY = frozenset({"parquet", "huggingface", *exports()})  # no text: previewed as another one
 
 
 class ExportChoice(OptionModel):

@@ -9,9 +9,11 @@ from dataclasses import replace
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
+from pkgutil import resolve_name
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, BinaryIO
 
+from spanlab import doors
 from spanlab.datasets import WRITABLE, write
 from spanlab.datasets.files import replacing
 from spanlab.datasets.hub import push
@@ -20,16 +22,15 @@ from spanlab.schema import Permission, Record, SharedProcess
 from spanlab.workflows.analysis.rate_tally import with_measurement
 from spanlab.workflows.analysis.rates import fields_of, model_field
 from spanlab.workflows.datasets import check_annotators, summary_of, with_progress
-from spanlab.workflows.export_choice import REPORT, VERIFIER_DATA, ExportChoice
+from spanlab.workflows.export_choice import FORMATS, REPORT, ExportChoice
 from spanlab.workflows.report import write_report
 from spanlab.workflows.report_head import Overview, overview_of
-from spanlab.workflows.training.verifier_data import zip_verifier_data
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
 
 _NAMED = 5  # annotators named in a message
-_OWN = (REPORT, VERIFIER_DATA)
+_OWN = (REPORT, *doors.exports())
 _PREVIEWED = 300_000  # bytes of the items in the preview of a report
 _SHOWN_AS = {"parquet": "csv", "huggingface": "spanlab"}  # in a preview
 _EVERYTHING = ExportChoice()
@@ -76,8 +77,9 @@ def export_dataset(
     if isinstance(target, Path):
         with replacing(target) as stream:
             return export_dataset(store, dataset, stream, choice, on_progress=on_progress)
-    if choice.format == VERIFIER_DATA:
-        return zip_verifier_data(records, target)
+    if place := FORMATS[choice.format].place:
+        written: int = resolve_name(place)(records, target)
+        return written
     return write_report(records, target, dataset, overview_dataset(store, dataset, choice))
 
 

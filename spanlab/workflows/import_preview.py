@@ -14,7 +14,7 @@ from spanlab.errors import InputError
 from spanlab.figures import counted
 from spanlab.results import ResultTable, fact_table
 from spanlab.schema import AnnotatorKind, Item, Record
-from spanlab.workflows.analysis.stages import stages_of
+from spanlab.schema.stages import stages_of
 from spanlab.workflows.importing import (
     ImportOptions,
     all_wrong,

@@ -1,4 +1,4 @@
-"""Functions for notebooks on records in memory: reasonings, scores, rates, frames, pictures."""
+"""Functions for notebooks on records in memory: scores, rates, frames, pictures."""
 
 from __future__ import annotations
 
@@ -7,17 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spanlab.datasets.formats.analysis_table import table_rows
 from spanlab.errors import InputError, UsageError
 from spanlab.labels import ItemLabels, labels_of
-from spanlab.lm import Budget, ModelChoice
-from spanlab.options import problem
 from spanlab.results import ResultTable, ResultViews
-from spanlab.retrievers import RetrieverSpec
 from spanlab.schema import AnnotatorKind, Record
 from spanlab.scorers import ReportComparison, mark_all, mark_none
 from spanlab.scorers import compare as compare_scores
@@ -32,58 +27,12 @@ from spanlab.workflows.analysis.score_files import (
     more_means,
     named_metrics,
 )
-from spanlab.workflows.detection.selection import DetectorSelection
 from spanlab.workflows.report import write_report
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
-
-
-def reason(
-    records: Iterable[Record],
-    verification: Literal["none", "self", "safe"] = "safe",
-    *,
-    model: str | ModelChoice | None = None,
-    generator: str | ModelChoice | None = None,
-    retriever: RetrieverSpec | None = None,
-    budget: Budget | None = None,
-    **options: object,
-) -> list[Record]:
-    """Answer the questions of records step by step, with every step verified (SAFE).
-
-    Args:
-        records: items with a question, and the passages to answer it from.
-        verification: who verifies: nobody, the generator itself, or the verifier.
-        model: the model that verifies and reasons; None takes SPANLAB_MODEL.
-        generator: the model that reasons, if it is another one.
-        retriever: searched for evidence that the passages lack; None for nobody.
-        budget: limits on the model calls.
-        options: ``steps``, ``retries``, ``feedback`` and ``judge``, see ``ReasonOptions``.
-
-    Returns:
-        A record for each: its answer is the steps, ``meta["reasoning"]`` has the final answer, and
-        steps that stayed wrong are marked.
-
-    Raises:
-        UsageError: there is no such option, or something that is needed is missing.
-        BudgetError: the budget is used up; what was paid for is in the cache of answers.
-        ConfigurationError: key, address or name of the model is wrong.
-    """
-    from spanlab.systems.safe.reasoner import ReasonOptions
-    from spanlab.workflows.reasoning import QuestionReasoner
-
-    choice = DetectorSelection(detectors=("safe",), model=model or "", retriever=retriever)
-    try:
-        way = ReasonOptions.model_validate({"verification": verification, **options})
-    except ValidationError as error:
-        raise UsageError(f"reason: {problem(error)}") from None
-    work = QuestionReasoner(choice, [way], generator=generator, budget=budget)
-    answered = list(work.answer(records))
-    if work.spent is not None:
-        raise work.spent
-    return answered
 
 
 LabelPairs: TypeAlias = list[tuple[ItemLabels, ItemLabels]]

@@ -26,9 +26,9 @@ import spanlab
 from spanlab.datasets import read
 from spanlab.schema import Record
 from spanlab.systems.safe.reasoner import ReasonOptions
+from spanlab.systems.safe.reasoning import QuestionReasoner
 from spanlab.testing import ModelRequest, ModelServer
 from spanlab.workflows.detection.selection import DetectorSelection
-from spanlab.workflows.reasoning import QuestionReasoner
 
 QUESTIONS, LATENCY, AT_ONCE = 500, 0.1, 32
 STEPS = [

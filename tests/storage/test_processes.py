@@ -12,11 +12,11 @@ from sqlalchemy import func, select
 from spanlab.datasets import read
 from spanlab.errors import InputError, NotFoundError
 from spanlab.schema import Item, Process, ProcessNode, Record, SharedProcess
+from spanlab.schema.stages import StageNodes, stages_of
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import process_nodes, processes
-from spanlab.workflows.analysis.stages import StageNodes, stages_of
 from spanlab.workflows.exporting import export_dataset, preview_dataset
 
 

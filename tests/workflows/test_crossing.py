@@ -38,14 +38,14 @@ from spanlab.schema import (
 )
 from spanlab.settings import Settings
 from spanlab.storage import Store
+from spanlab.systems.safe.results import reasoning_results
+from spanlab.systems.veritrail.stages import error_stages
 from spanlab.ui.span_editor import EditorMessage, ReviewQueue, exchange
 from spanlab.workflows import access, adjudication, review, traces
 from spanlab.workflows.adjudication import agreed_items, take_agreed
 from spanlab.workflows.analysis.campaign import campaign
 from spanlab.workflows.analysis.comparison import compare_dataset, list_items, open_record
 from spanlab.workflows.analysis.rate_tally import rates
-from spanlab.workflows.analysis.reasonings import reasoning_results
-from spanlab.workflows.analysis.stages import error_stages
 from spanlab.workflows.blind import BlindStore, reviewed_by
 from spanlab.workflows.datasets import copy_as_gold, rename_annotator
 from spanlab.workflows.export_choice import REPORT, ExportChoice

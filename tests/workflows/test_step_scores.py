@@ -9,7 +9,7 @@ import pytest
 from spanlab.datasets import write
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span
-from spanlab.workflows.analysis.steps import StepEvaluation, score_step_files
+from spanlab.systems.safe.step_scores import StepEvaluation, score_step_files
 
 STEPS = ("One is so.", "Two is so.", "Three is so.", "Four is so.")
 ANSWER = "\n".join(

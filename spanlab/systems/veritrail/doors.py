@@ -1,8 +1,15 @@
 """What is offered here, at the doors of the app."""
 
-from spanlab.doors import Room
+from spanlab.doors import Command, Room
 
 ROOM = Room(
+    commands={
+        "stages": Command(
+            "Say at which stages of their processes errors of answers came in.",
+            "commands:stages",
+            140,
+        ),
+    },
     offers={
         "detectors": {
             "veritrail": ":VERITRAIL",
@@ -10,5 +17,5 @@ ROOM = Room(
             "veritrail-source": ":WHOLE",
             "veritrail-vt-rag": ":TRACED_RETRIEVAL",
         }
-    }
+    },
 )

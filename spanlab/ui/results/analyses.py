@@ -15,6 +15,13 @@ from spanlab.jobs import JobView
 from spanlab.results import ONE_ITEM, MeanInterval
 from spanlab.schema.datasets import DatasetSummary
 from spanlab.storage.store import Store
+from spanlab.systems.safe.results import (
+    MethodResult,
+    ReasoningResults,
+    error_tables,
+    reasoning_results,
+)
+from spanlab.systems.veritrail.stages import ErrorStages, error_stages, judges
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import actor, link, plain
 from spanlab.ui.messages import progress
@@ -26,13 +33,6 @@ from spanlab.workflows.analysis.comparison_tables import claim_measures, claim_t
 from spanlab.workflows.analysis.rate_tally import default_annotators, rates
 from spanlab.workflows.analysis.rates import MEASURES as RATES
 from spanlab.workflows.analysis.rates import RateGroup, RateReport, fields_of, model_field
-from spanlab.workflows.analysis.reasonings import (
-    MethodResult,
-    ReasoningResults,
-    error_tables,
-    reasoning_results,
-)
-from spanlab.workflows.analysis.stages import ErrorStages, error_stages, judges
 from spanlab.workflows.bench.files import read_table
 
 _MOST = 20  # people, and others, in a chart of verdicts

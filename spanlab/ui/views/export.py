@@ -12,6 +12,7 @@ from typing import Any
 
 import streamlit as st
 
+from spanlab.doors import Export
 from spanlab.errors import InputError
 from spanlab.figures import counted
 from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Permission, Status
@@ -24,7 +25,7 @@ from spanlab.ui.messages import errors_shown, progress
 from spanlab.ui.views.export_preview import preview_of, show_preview
 from spanlab.ui.views.reviewer import seen_store, seen_summary
 from spanlab.workflows.datasets import plan_of
-from spanlab.workflows.export_choice import FORMATS, ExportChoice, ExportFormat
+from spanlab.workflows.export_choice import FORMATS, ExportChoice
 from spanlab.workflows.exporting import export_dataset
 from spanlab.workflows.import_files import ServerFiles
 
@@ -47,7 +48,7 @@ class _ExportRequest:
     reader: tuple[str, bool] | None
 
     @property
-    def format(self) -> ExportFormat:
+    def format(self) -> Export:
         return FORMATS[self.choice.format]
 
     @property

@@ -13,6 +13,7 @@ from spanlab.datasets.files import replacing
 from spanlab.datasets.formats import averitec, mushroom
 from spanlab.datasets.formats.claims import verdict_of
 from spanlab.extents import iou
+from spanlab.inbound import brought
 from spanlab.labels import ItemLabels, hard_of, labels_of
 from spanlab.schema import Annotation, Status
 from spanlab.scorers import (
@@ -25,7 +26,6 @@ from spanlab.scorers import (
     score_claims,
 )
 from spanlab.workflows.analysis.claims import by_text
-from spanlab.workflows.analysis.steps import step_pairs
 from spanlab.workflows.bench.cards import BenchItem, DatasetCard, FoundDataset
 
 Judgements = dict[tuple[str, str], tuple[str | None, float | None]]  # by item and part of it
@@ -161,7 +161,7 @@ def judgements(card: DatasetCard, bench_item: BenchItem, annotation: Annotation)
     """
     item = bench_item.item
     if card.level == "steps":
-        pairs = step_pairs(item, bench_item.reference, annotation)
+        pairs = brought("pairings", "steps")(item, bench_item.reference, annotation)
         return {(item.id, str(at)): (type_, None) for at, (_, type_) in enumerate(pairs, 1)}
     if card.level == "answers":
         worst = max((span.prob for span in annotation.spans), default=0.0)

@@ -25,9 +25,9 @@ from spanlab.systems.offline.learners import (
     train,
 )
 from spanlab.systems.offline.model import SHIPPED, digest, load, parse
+from spanlab.systems.offline.own_labels import ModelCard
 from spanlab.systems.offline.raters import TrainingRows
 from spanlab.systems.offline.training import TrainingRecipe, folds, subjects, train_offline
-from spanlab.workflows.training.own_labels import ModelCard
 
 FEW = PerceptronSettings(members=2, hidden=4, rounds=3)
 SMALL = TrainingRecipe(

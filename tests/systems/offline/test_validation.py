@@ -8,7 +8,7 @@ from spanlab.datasets import ReadOptions, read
 from spanlab.labels import labels_of
 from spanlab.scorers import mark_all, mark_none, score
 from spanlab.systems.offline.model import SHIPPED
-from spanlab.workflows.training.own_labels import ModelCard
+from spanlab.systems.offline.own_labels import ModelCard
 
 
 def test_cross_validated_it_beats_marking_everything_and_marking_nothing(shared: Path) -> None:

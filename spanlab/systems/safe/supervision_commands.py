@@ -1,8 +1,7 @@
-"""Commands that make training data, and train the offline detector."""
+"""Commands that make training data for the verifier of steps."""
 
 from __future__ import annotations
 
-import shlex
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spanlab.cli.inputs import OptionsAmong, Output, takes_options
-from spanlab.cli.reasoning import (
+from spanlab.lm import Budget
+from spanlab.systems.safe.commands import (
     Concurrency,
     Limit,
     Passages,
@@ -18,15 +18,13 @@ from spanlab.cli.reasoning import (
     answer_questions,
     read_questions,
 )
-from spanlab.datasets import ReadOptions
-from spanlab.lm import Budget
 from spanlab.workflows.detection.selection import DetectorSelection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from spanlab.schema import Record
-    from spanlab.workflows.reasoning import QuestionSupervisor
+    from spanlab.systems.safe.reasoning import QuestionSupervisor
 
 
 Models = Annotated[DetectorSelection, OptionsAmong("model", "price", "model_option")]
@@ -54,7 +52,7 @@ def verify_benchmark(
     \b
     spanlab verify-benchmark questions.jsonl --limit 500 -o verified.jsonl
     """
-    from spanlab.workflows.reasoning import QuestionSupervisor
+    from spanlab.systems.safe.reasoning import QuestionSupervisor
 
     work = QuestionSupervisor(
         "verify",
@@ -90,7 +88,7 @@ def ideal_trajectories(
     \b
     spanlab ideal-trajectories verified.jsonl -o ideal.jsonl
     """
-    from spanlab.workflows.reasoning import QuestionSupervisor
+    from spanlab.systems.safe.reasoning import QuestionSupervisor
 
     work = QuestionSupervisor(
         "ideal",
@@ -109,7 +107,7 @@ def _write_supervision(
     from spanlab.cli import console
     from spanlab.cli.console import write_tables
     from spanlab.figures import counted
-    from spanlab.workflows.reasoning import supervision_table
+    from spanlab.systems.safe.reasoning import supervision_table
 
     answer_questions(work, task, work.supervise(records), output)
     write_tables([supervision_table(work.results)], err=True)
@@ -161,8 +159,8 @@ def verifier_data(
     from spanlab.figures import counted
     from spanlab.lm import ModelChoice
     from spanlab.storage import Store
-    from spanlab.workflows.reasoning import questions_in
-    from spanlab.workflows.training.verifier_data import StepTeacher, write_verifier_data
+    from spanlab.systems.safe.reasoning import questions_in
+    from spanlab.systems.safe.verifier_data import StepTeacher, write_verifier_data
 
     model = ModelChoice.read(model=teacher) if teacher else None
     teaching = StepTeacher(model, seed, budget) if model else None
@@ -186,49 +184,3 @@ def verifier_data(
         console.say(f"left out {counted(summary.left_out, 'unverifiable question')}")
     if teaching is not None and teaching.refused:
         console.say(f"{counted(teaching.refused, 'answer')} of the teacher could not be used")
-
-
-@takes_options
-def train_offline(
-    files: Annotated[list[str], typer.Argument(help="Labelled files or globs.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The model file, such as my.npz.")],
-    reading: Annotated[ReadOptions, OptionsAmong("contexts")],
-    annotator: Annotated[str, typer.Option(help="The annotator to learn from.")] = "gold",
-    folds: Annotated[
-        int,
-        typer.Option(min=0, help="Number of folds for cross-validation, for the card; 0: none."),
-    ] = 0,
-) -> None:
-    """Train the offline detector on labelled items, and write the model with its card.
-
-    It needs the extra: pip install 'spanlab[train]'. SPANLAB_OFFLINE_MODEL=FILE makes the
-    detector use the model.
-
-    \b
-    spanlab train-offline val/*.jsonl --contexts contexts/ -o my.npz
-    spanlab train-offline reviewed.jsonl --folds 5 -o my.npz
-    """
-    from spanlab.cli import console, inputs
-    from spanlab.figures import figure
-    from spanlab.workflows.training.own_labels import TrainingJob, train_files
-
-    words = ["spanlab", "train-offline", *files]
-    words += ["--contexts", str(reading.contexts)] if reading.contexts else []
-    words += ["--annotator", annotator] if annotator != "gold" else []
-    words += ["--folds", str(folds)] if folds else []
-    words += ["-o", str(output)]
-    job = TrainingJob(
-        inputs.find_files(files),
-        output,
-        contexts=reading.contexts,
-        annotator=annotator,
-        folds=folds,
-        command=shlex.join(words),
-    )
-    with console.steps("training") as on_progress:
-        card = train_files(job, on_warning=console.say, on_progress=on_progress)
-    for scores in card.scores:
-        console.say(
-            f"{scores.mode}: IoU {figure(scores.iou.mean)}, Corr {figure(scores.corr.mean)}"
-        )
-    console.say(f"wrote {output} ({card.size:,} bytes, SHA-256 {card.sha256}) and its card")

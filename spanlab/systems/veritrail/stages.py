@@ -21,6 +21,7 @@ from spanlab.schema import (
     Item,
     SharedProcess,
 )
+from spanlab.schema.stages import stages_of
 from spanlab.scorers import StageAgreement, mean_of, stage_agreement, stage_shares
 from spanlab.storage import Store
 from spanlab.workflows.analysis.claims import by_text
@@ -259,26 +260,3 @@ def _pairs(runs: Sequence[RunStages], stages: Sequence[str]) -> Iterable[StagePa
     for a, b in combinations([run for run in runs if run.shares], 2):
         shares_a, shares_b = ([run.shares[stage].mean for stage in stages] for run in (a, b))
         yield StagePair(a.annotator, b.annotator, stage_agreement(shares_a, shares_b))
-
-
-@dataclass(frozen=True)
-class StageNodes:
-    """How many nodes each stage of a process has, earliest first, and the node of the answer."""
-
-    sizes: Mapping[str, int]
-    terminal: str
-
-
-def stages_of(item: Item) -> StageNodes | None:
-    """Return the stages of the process that an item came from; None if it has no process.
-
-    Args:
-        item: as ``Store.record`` returns it; at most one row of the database is read.
-    """
-    process = item.process
-    if process is None:
-        return None
-    if isinstance(process, SharedProcess):
-        opened = process.opened()
-        return StageNodes(opened.sizes(), process.terminal)
-    return StageNodes(process.sizes(), process.terminal.id)

@@ -19,7 +19,7 @@ from spanlab.results import ResultTable, columns_of
 from spanlab.runtime import ahead
 from spanlab.schema import CallsStep, Item, Record, Status
 from spanlab.settings import Settings
-from spanlab.workflows.analysis.reasonings import MethodResult, outcome_of
+from spanlab.systems.safe.results import MethodResult, outcome_of
 from spanlab.workflows.detection.request import CONCURRENCY
 from spanlab.workflows.detection.selection import DetectorSelection
 from spanlab.workflows.detection.specifications import specifications

@@ -1,178 +1,25 @@
-"""Trains the offline detector, and calibrates an encoder, on one's own labels."""
+"""Calibrates an encoder's probabilities on labelled items."""
 
 from __future__ import annotations
 
-import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import islice
-from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from spanlab.datasets import ReadOptions, read
 from spanlab.detectors import DetectorSpec, detector
 from spanlab.errors import InputError, SpanlabError, UsageError
 from spanlab.extents import Extent, iou, merge
-from spanlab.labels import ItemLabels, SoftLabel, flatten, harden, labels_of
-from spanlab.results import MeanInterval
-from spanlab.schema import FrozenModel, Item, Record
-from spanlab.scorers import CalibrationSums, score
+from spanlab.labels import SoftLabel, flatten, harden
+from spanlab.schema import Record
+from spanlab.scorers import CalibrationSums
 from spanlab.scorers.calibration import marked_shares
 from spanlab.systems.encoder.detector import EncoderDetector
 from spanlab.systems.encoder.words import FIT, Method, RatedWords, WordCalibration, marked
-from spanlab.systems.offline.detector import OfflineDetector
-from spanlab.systems.offline.model import digest
-from spanlab.systems.offline.training import Progress, folds, train_offline
-
-LIMITS = (
-    "A lexical evidence checker, no fact checker: it knows which words, numbers and names stand "
-    "where in the passages, not what they mean. It is strong where an answer contains errors and "
-    "the passages say otherwise in similar words; it takes correct statements in quite other words "
-    "for doubtful, follows passages that are wrong, and misses errors made of words that the "
-    "passages hold. Without passages it knows only how wrong answers tend to look. Probabilities "
-    "are estimates of the share of annotators that would mark a word, as the training data's did."
-)
-Mode = Literal["with passages", "another item's passages", "without passages"]
-
-
-class ModeScores(FrozenModel):
-    """Cross-validated scores of one mode: macro over languages with intervals, and each language.
-
-    ``languages`` maps a language to its mean IoU and Corr.
-    """
-
-    mode: Mode
-    iou: MeanInterval
-    corr: MeanInterval
-    languages: dict[str, tuple[float, float]]
-
-
-class ModelCard(FrozenModel):
-    """A model's origin, its scores and its limits."""
-
-    model: str
-    sha256: str
-    size: int
-    trained: str
-    command: str
-    files: tuple[str, ...]
-    annotator: str
-    items: dict[str, int]
-    folds: int
-    scores: tuple[ModeScores, ...]
-    limits: str = LIMITS
-
-
-@dataclass(frozen=True)
-class TrainingJob:
-    """Labelled files to train on, and the model file to write, with the card (``.json``) beside it.
-
-    ``contexts`` are passages for the items, as in ``ReadOptions``; ``annotator`` says whose
-    annotation is learnt. ``folds`` of a cross-validation give the card's scores: 2 or more, or 0
-    for none. ``command`` is the command line, for the card.
-    """
-
-    files: Sequence[Path]
-    target: Path
-    contexts: Path | None = None
-    annotator: str = "gold"
-    folds: int = 0
-    command: str = ""
-
-
-def train_files(
-    job: TrainingJob,
-    *,
-    on_warning: Callable[[str], None] = lambda message: None,
-    on_progress: Progress = lambda task, done, total: None,
-) -> ModelCard:
-    """Train the offline detector, write the model with its card, and return the card.
-
-    ``on_warning`` is called with each remark of a reader, ``on_progress`` with a task, the number
-    of its steps that are done, and the number of all.
-
-    Raises:
-        InputError: a file is wrong, labels are missing, or there is too little to learn from.
-        UsageError: scikit-learn is not installed.
-    """
-    options = ReadOptions(contexts=job.contexts, on_warning=on_warning)
-    records = [record for file in job.files for record in read(file, options)]
-    model = train_offline(records, annotator=job.annotator, on_progress=on_progress).dump()
-    card = ModelCard(
-        model=job.target.name,
-        sha256=digest(model),
-        size=len(model),
-        trained=datetime.now(UTC).date().isoformat(),
-        command=job.command,
-        files=tuple(file.name for file in job.files),
-        annotator=job.annotator,
-        items=dict(sorted(Counter(record.item.lang for record in records).items())),
-        folds=job.folds,
-        scores=_cross_validate(records, job, on_progress) if job.folds else (),
-    )
-    _replace(job.target, model)
-    _replace(job.target.with_suffix(".json"), f"{card.model_dump_json(indent=2)}\n".encode())
-    return card
-
-
-def _cross_validate(
-    records: Sequence[Record], job: TrainingJob, on_progress: Progress
-) -> tuple[ModeScores, ...]:
-    annotator = job.annotator
-    neighbours = _neighbours(records)
-    pairs: dict[Mode, list[tuple[ItemLabels, ItemLabels]]] = {}
-    for model, held_out in folds(records, job.folds, annotator=annotator, on_progress=on_progress):
-        detector = OfflineDetector(model)
-        for record in held_out:
-            gold, item = labels_of(record, annotator), record.item
-            blind = item.model_copy(update={"passages": ()})
-            wrong = item.model_copy(update={"passages": neighbours[item.id].passages})
-            variants: dict[Mode, Item] = {
-                "with passages": item,
-                "another item's passages": wrong,
-                "without passages": blind,
-            }
-            for mode, variant in variants.items():
-                annotation = detector.annotate(variant)
-                example = Record(item=variant, annotations=(annotation,))
-                pairs.setdefault(mode, []).append((gold, labels_of(example, detector.name)))
-    scores = []
-    for mode, compared in pairs.items():
-        report = score(compared)
-        by_language = {
-            r.lang: (round(r.iou.mean, 3), round(r.corr.mean, 3)) for r in report.languages
-        }
-        macro = report.macro
-        scores.append(ModeScores(mode=mode, iou=macro.iou, corr=macro.corr, languages=by_language))
-    return tuple(scores)
-
-
-def _neighbours(records: Iterable[Record]) -> dict[str, Item]:
-    """Return for each item the next one of its language, with passages on something else."""
-    by_language: dict[str, list[Item]] = {}
-    for record in records:
-        by_language.setdefault(record.item.lang, []).append(record.item)
-    return {
-        item.id: items[(at + 1) % len(items)]
-        for items in by_language.values()
-        for at, item in enumerate(items)
-    }
-
-
-def _replace(target: Path, data: bytes) -> None:
-    """Write a file that appears only when it is complete."""
-    with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file:
-        file.write(data)
-    written = Path(file.name)
-    written.chmod(0o644)  # a temporary file can be read by its owner alone
-    written.replace(target)
-
 
 LEAST: Final = 10  # items with labels
 _THRESHOLDS: Final = tuple(number / 20 for number in range(1, 20))

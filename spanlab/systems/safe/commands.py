@@ -16,7 +16,7 @@ from spanlab.workflows.detection.selection import DetectorSelection
 
 if TYPE_CHECKING:
     from spanlab.schema import Record
-    from spanlab.workflows.reasoning import QuestionReasoner, QuestionSupervisor
+    from spanlab.systems.safe.reasoning import QuestionReasoner, QuestionSupervisor
 
 
 Questions = Annotated[list[str], typer.Argument(help="Files of questions, or globs.")]
@@ -87,8 +87,8 @@ def reason(
     """
     from spanlab.cli.console import write_tables
     from spanlab.systems.safe.reasoner import ReasonOptions
-    from spanlab.workflows.analysis.reasonings import error_tables, method_table
-    from spanlab.workflows.reasoning import QuestionReasoner
+    from spanlab.systems.safe.reasoning import QuestionReasoner
+    from spanlab.systems.safe.results import error_tables, method_table
 
     limits = {"feedback": feedback, "steps": steps, "retries": retries, "judge": judge}
     names = [kind.value for kind in verification or [VerifierKind.SAFE]]
@@ -114,7 +114,7 @@ def read_questions(
     """Yield the questions of files, with their passages."""
     from spanlab.cli import console, inputs
     from spanlab.datasets import ReadOptions
-    from spanlab.workflows.reasoning import questions_in
+    from spanlab.systems.safe.reasoning import questions_in
 
     options = ReadOptions(contexts=passages, on_warning=console.say)
     return islice(questions_in(inputs.find_files(questions), options), limit)
