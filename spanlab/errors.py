@@ -4,6 +4,7 @@
     ├── InputError            a file, line or field is not what it should be   (exit status 1)
     ├── UsageError            a request that cannot be met as it was made      (exit status 2)
     │   ├── UnderWayError         a job under way does the same already
+    │   ├── NotOfferedError       a detector or index that a service does not offer
     │   └── UnnamedModelError     no language model is named
     ├── ModelError            a language model gave no answer that can be used
     │   ├── ConfigurationError      key, address or model's name is wrong: ends the run
@@ -131,6 +132,10 @@ class UnderWayError(UsageError):
     def __init__(self, message: str, job_id: str) -> None:
         super().__init__(message)
         self.job_id = job_id
+
+
+class NotOfferedError(UsageError):
+    """A detector or an index that a service does not offer, as its start did not name it."""
 
 
 def missing_package(what: str, package: str | None, extra: str) -> UsageError:

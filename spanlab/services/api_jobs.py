@@ -11,6 +11,7 @@ from threading import Lock
 from typing import Annotated, Any, Final
 
 from pydantic import Field
+from starlette.exceptions import HTTPException
 
 from spanlab import jobs
 from spanlab.errors import NotFoundError, UsageError
@@ -31,6 +32,7 @@ from spanlab.workflows.analysis.rate_tally import rates
 from spanlab.workflows.detection.request import RunRequest, request_of
 
 MOST: Final = 100  # results of a page
+RETRY: Final = {"Retry-After": "5"}  # seconds, of a request that may be sent again
 _OPEN: Final = 100  # jobs that may be under way
 _DATASET: Final = "api-"  # before a job's id: what its dataset is called at first
 _ID: Final = re.compile("[0-9a-f]{16}(?:[0-9a-f]{16})?")  # the shorter ones are of earlier versions
@@ -119,7 +121,8 @@ class ApiJobs:
         """Store the answers as a dataset of their own, and queue a job that detects in them.
 
         Raises:
-            UsageError: the detector is not offered, or too many jobs are under way.
+            NotOfferedError: the detector is not offered.
+            HTTPException: too many jobs are under way.
         """
         spec = self._offers.spec(request.detector)
         with self._counted_as_starting():
@@ -141,7 +144,8 @@ class ApiJobs:
         with self._lock:
             queued = self.store.api_jobs(jobs.under_way(self._settings))
             if len(queued) + self._starting[0] >= _OPEN:
-                raise UsageError(f"{_OPEN} jobs are under way: wait until one has ended")
+                words = f"{_OPEN} jobs are under way: wait until one has ended"
+                raise HTTPException(429, words, RETRY)
             self._starting[0] += 1
         try:
             yield
@@ -193,7 +197,7 @@ class ApiJobs:
 
         Raises:
             NotFoundError: the API has no such job, or its results were deleted.
-            UsageError: nothing was found yet.
+            HTTPException: nothing was found yet.
         """
         stored, view = self._job(job_id)
         if stored.dataset is None:
@@ -202,7 +206,7 @@ class ApiJobs:
         try:
             job_rates = rates(self.store, stored.dataset, "lang", [name])
         except (NotFoundError, UsageError) as error:  # its message names the dataset
-            raise UsageError("nothing was found for this job yet") from error
+            raise HTTPException(409, "nothing was found for this job yet") from error
         tables = [*job_rates.corrected, job_rates.tables()[-1 if not job_rates.pairs else -2]]
         of_dataset = f" of {stored.dataset}"  # a name that people may have given
         return JobRates(
@@ -217,13 +221,13 @@ class ApiJobs:
             ),
         )
 
-    def stop(self, job_id: str) -> StopReply | None:
+    def stop(self, job_id: str) -> ApiJob | StopReply | None:
         """End a job; one that is over is forgotten, with its answers and results.
 
         What people have worked on stays with them, as a dataset of theirs.
 
         Returns:
-            What stays of a job that is forgotten; None for nothing, and for one that is ended.
+            The job that is ended; what stays of one that is forgotten, None for nothing.
 
         Raises:
             NotFoundError: the API has no such job.
@@ -232,7 +236,8 @@ class ApiJobs:
         if not view.is_over:
             with suppress(UsageError):  # it came to its end in this moment
                 jobs.cancel(job_id, self._settings)
-        elif self.store.forget_api_job(job_id) and stored.dataset is not None:
+            return self.get(job_id)
+        if self.store.forget_api_job(job_id) and stored.dataset is not None:
             return StopReply(kept=_KEPT)
         return None
 

@@ -16,13 +16,15 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
 
 from spanlab.errors import (
     AccessError,
     ConfigurationError,
     ModelError,
     NotFoundError,
+    NotOfferedError,
     SpanlabError,
     StoreError,
     UsageError,
@@ -31,7 +33,15 @@ from spanlab.errors import (
 from spanlab.inbound import one_line
 from spanlab.redaction import redact
 from spanlab.schema import FrozenModel, Passage, Permission
-from spanlab.services.api_jobs import ApiJob, ApiJobs, JobRates, JobRequest, JobResults, StopReply
+from spanlab.services.api_jobs import (
+    RETRY,
+    ApiJob,
+    ApiJobs,
+    JobRates,
+    JobRequest,
+    JobResults,
+    StopReply,
+)
 from spanlab.services.gate import (
     ACTOR,
     KEY,
@@ -62,7 +72,6 @@ VERSION: Final = "v1"
 _MINUTE: Final = 60.0
 _OPEN: Final = frozenset(("/docs", "/openapi.json"))
 _REASON: Final = 300  # characters
-_RETRY_AFTER: Final = 5  # seconds, of a request that was one too many
 
 
 class ErrorReply(FrozenModel):
@@ -72,7 +81,7 @@ class ErrorReply(FrozenModel):
 
 
 _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
-    400: {"description": "A detector that is not offered, or an option that does not fit"},
+    400: {"description": "The request cannot be met as it was made"},
     401: {"description": "No key, or a wrong one"},
     403: {"description": "The key's role does not allow this"},
     408: {"description": "The request was begun and did not come to its end"},
@@ -83,6 +92,14 @@ _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     502: {"description": "The model's endpoint gave no answer that can be used"},
     503: {"description": "The server is set up wrongly, as with a wrong key of a model"},
 }
+
+
+def _error(status: int, description: str) -> dict[int | str, dict[str, Any]]:
+    """Return an error that some requests alone may have, for the API's description."""
+    return {status: {"model": ErrorReply, "description": description}}
+
+
+_UNOFFERED: Final = _error(404, "A detector or an index that is not offered")
 
 
 def http_api(
@@ -136,12 +153,12 @@ def http_api(
         """Return the detectors that are offered, the one that is taken by default first."""
         return list(offers.detectors)
 
-    @app.post(f"/{VERSION}/detections", response_model_exclude_none=True)
+    @app.post(f"/{VERSION}/detections", response_model_exclude_none=True, responses=_UNOFFERED)
     async def detections(request: DetectionRequest) -> DetectionReply:
         """Find the hallucinated spans of an answer."""
         return await offers.find(request)
 
-    @app.post(f"/{VERSION}/claims", response_model_exclude_none=True)
+    @app.post(f"/{VERSION}/claims", response_model_exclude_none=True, responses=_UNOFFERED)
     async def claims(request: ClaimRequest) -> DetectionReply:
         """Verify a claim."""
         return await offers.verify(request)
@@ -151,7 +168,7 @@ def http_api(
         """Score predicted spans against gold ones."""
         return offers.score(request)
 
-    @app.post(f"/{VERSION}/passages", response_model_exclude_none=True)
+    @app.post(f"/{VERSION}/passages", response_model_exclude_none=True, responses=_UNOFFERED)
     async def passages(request: SearchRequest) -> list[Passage]:
         """Search the index for the passages that come closest to a query."""
         return list(await offers.search(request.query, request.k))
@@ -174,7 +191,7 @@ def _add_traces(app: FastAPI, inbox: TraceInbox) -> None:
             raise
         except StoreError as error:  # after 503 alone all exporters send again
             reason = _without_paths(redact(str(error)))
-            raise HTTPException(503, reason, {"Retry-After": "5"}) from None
+            raise HTTPException(503, reason, RETRY) from None
         return Response(
             reply_to(rejected, reason, kind),
             media_type=PROTOBUF if is_protobuf(kind) else "application/json",
@@ -186,11 +203,11 @@ def _add_traces(app: FastAPI, inbox: TraceInbox) -> None:
 def _add_errors(app: FastAPI) -> None:
     """Give all errors one shape: ``{"error": "why"}``."""
     from fastapi.exceptions import RequestValidationError
-    from fastapi.responses import JSONResponse
 
     @app.exception_handler(SpanlabError)
     async def _ours(_request: Any, error: SpanlabError) -> JSONResponse:
         kinds = (
+            (NotOfferedError, 404),
             (UsageError, 400),
             (NotFoundError, 404),
             (AccessError, 403),
@@ -209,8 +226,14 @@ def _add_errors(app: FastAPI) -> None:
         return JSONResponse({"error": one_line(redact(message + how_many), _REASON)}, 422)
 
     @app.exception_handler(HTTPException)
-    async def _refused(_request: Any, error: HTTPException) -> JSONResponse:
-        return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
+    async def _refused(request: Request, error: HTTPException) -> JSONResponse:
+        headers = dict(error.headers or {})
+        if error.status_code == 405:  # Starlette names the methods of the first route alone
+            routes = (route for route in app.routes if isinstance(route, Route))
+            here = [route for route in routes if route.path_regex.match(request.scope["path"])]
+            methods = {method for route in here for method in route.methods or ()}
+            headers["Allow"] = ", ".join(sorted(methods))
+        return JSONResponse({"error": str(error.detail)}, error.status_code, headers)
 
     @app.exception_handler(Exception)
     async def _broken(_request: Any, _error: Exception) -> JSONResponse:
@@ -236,12 +259,12 @@ def _add_jobs(app: FastAPI, jobs: ApiJobs) -> None:
         return jobs.acting_as(request.scope[ACTOR])
 
     callers = Depends(jobs_of)
-    missing: dict[int | str, dict[str, Any]] = {
-        404: {"model": ErrorReply, "description": "There is no such job"}
-    }
+    missing = _error(404, "There is no such job")
     location = {"Location": {"description": "Where the job is", "schema": {"type": "string"}}}
 
-    @app.post(f"/{VERSION}/jobs", status_code=202, responses={202: {"headers": location}})
+    @app.post(
+        f"/{VERSION}/jobs", status_code=202, responses=_UNOFFERED | {202: {"headers": location}}
+    )
     def start(job_request: JobRequest, response: Response, mine: ApiJobs = callers) -> ApiJob:
         """Start the detection of many answers, which goes on whatever becomes of this server."""
         job = mine.start(job_request)
@@ -267,13 +290,16 @@ def _add_jobs(app: FastAPI, jobs: ApiJobs) -> None:
         """Return what a job has found so far, a page at a time, from an answer on."""
         return mine.results(job_id, start)
 
-    @app.get(f"/{VERSION}/jobs/{{job_id}}/rates", responses=missing)
+    early = _error(409, "Nothing was found yet")
+
+    @app.get(f"/{VERSION}/jobs/{{job_id}}/rates", responses=missing | early)
     def rates(job_id: str, mine: ApiJobs = callers) -> JobRates:
         """Return how much a job's detector marked, and the rate where people have measured it."""
         return mine.rates(job_id)
 
     gone: dict[int | str, dict[str, Any]] = {
-        204: {"description": "The job was stopped, or forgotten with all it found"}
+        202: {"model": ApiJob, "description": "The job was stopped; asked again, it is forgotten"},
+        204: {"description": "The job was forgotten with all it found"},
     }
 
     @app.delete(f"/{VERSION}/jobs/{{job_id}}", response_model=StopReply, responses=missing | gone)
@@ -283,6 +309,8 @@ def _add_jobs(app: FastAPI, jobs: ApiJobs) -> None:
         What people have worked on since is not deleted; the reply says so then.
         """
         reply = mine.stop(job_id)
+        if isinstance(reply, ApiJob):
+            return JSONResponse(reply.model_dump(mode="json"), 202)
         return reply if reply is not None else Response(status_code=204)
 
 
@@ -306,7 +334,7 @@ class _Rate:
             now = time.monotonic()
             if len(self._times) == self._rate and self._times[0] >= now - _MINUTE:
                 words = f"more than {self._rate} requests a minute"
-                await refuse(send, 429, words, (b"retry-after", b"%d" % _RETRY_AFTER))
+                await refuse(send, 429, words, (b"retry-after", RETRY["Retry-After"].encode()))
                 return
             self._times.append(now)
         await self._app(scope, receive, send)

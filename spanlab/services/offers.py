@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from spanlab.detectors import Detector, DetectorSpec, build
 from spanlab.detectors.entry import entry_of
 from spanlab.detectors.spec import Spec
-from spanlab.errors import ModelError, UsageError
+from spanlab.errors import ModelError, NotOfferedError
 from spanlab.labels import ItemLabels, flatten, hard_of
 from spanlab.lm import Meter
 from spanlab.retrievers import SearchQuery
@@ -88,6 +88,13 @@ class ScoreRequest(FrozenModel):
     spans: tuple[Span, ...] = ()
     gold: tuple[Span, ...] = ()
 
+    @model_validator(mode="after")
+    def _spans_lie_in_the_answer(self) -> Self:
+        for span in (*self.spans, *self.gold):
+            if not span.fits(self.answer):
+                raise ValueError(f"the answer has no {span.text[:40]!r} at {span.start}")
+        return self
+
 
 class DetectionReply(FrozenModel):
     """What a detector found; evidence names ``passages`` by index (from 0)."""
@@ -132,7 +139,7 @@ class ServiceOffers:
         """Return what a detector marks in an answer.
 
         Raises:
-            UsageError: the detector is not offered.
+            NotOfferedError: the detector is not offered.
             SpanlabError: the run cannot go on, as with a wrong key; an item that failed is a
                 reply whose ``status`` and ``note`` say so.
         """
@@ -151,24 +158,17 @@ class ServiceOffers:
         """Return the passages of the index that come closest to a query.
 
         Raises:
-            UsageError: no index is offered.
+            NotOfferedError: no index is.
         """
         if self._corpus is None:
-            raise UsageError("no index is offered: start it with --corpus")
+            raise NotOfferedError("no index is offered: start it with --corpus")
         from spanlab.retrievers.local_search import bm25
 
         retrieved = await bm25(self._corpus).search(SearchQuery(query, k=k))
         return retrieved.passages
 
     def score(self, request: ScoreRequest) -> ScoreReply:
-        """Score predicted spans against gold ones.
-
-        Raises:
-            UsageError: a span does not lie in the answer.
-        """
-        for span in (*request.spans, *request.gold):
-            if not span.fits(request.answer):
-                raise UsageError(f"the answer has no {span.text[:40]!r} at {span.start}")
+        """Score predicted spans against gold ones."""
         scored: ItemScore = score_item(
             _labels(request.answer, request.gold), _labels(request.answer, request.spans)
         )
@@ -178,15 +178,15 @@ class ServiceOffers:
         """Return the specification of a detector; None for the first one.
 
         Raises:
-            UsageError: it is not offered.
+            NotOfferedError: it is not offered.
         """
         return self._specs[self._check_offered(detector, self.detectors)]
 
     def _check_offered(self, name: str | None, offered: Sequence[str]) -> str:
         if not offered:
-            raise UsageError("no detector that judges claims is offered")
+            raise NotOfferedError("no detector that judges claims is offered")
         if name is not None and name not in offered:
-            raise UsageError(f"{name!r} is not offered (there are: {', '.join(offered)})")
+            raise NotOfferedError(f"{name!r} is not offered (there are: {', '.join(offered)})")
         return name or offered[0]
 
     def _judges_claims(self, name: str) -> bool:

@@ -16,8 +16,9 @@ from streamlit.runtime import Runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from spanlab.processes import most_memory
-from spanlab.schema import OWNER
+from spanlab.schema import OWNER, Actor, Permission
 
+CERTIFICATES = 2 * 2**20  # bytes of whoever only checks certificates, which have a tenth of one
 _UNKNOWN = 4.0  # GiB that a machine counts as having where the system does not say
 _LEFT = 120.0  # seconds that a browser has to come back to its session, as Streamlit has it
 _LOOK = 30.0  # seconds between two looks
@@ -27,8 +28,9 @@ class Uploads:
     """The uploaded files of a server, by whose they are.
 
     Args:
-        most: bytes of all together; half of them for one person who has logged in. By default a
-            third of the machine's memory: a file that is read is there twice.
+        most: bytes of all together; half of them for a lead who has logged in, and
+            ``CERTIFICATES`` for those who import nothing. By default a third of the machine's memory:
+            a file that is read is there twice.
     """
 
     def __init__(self, most: int | None = None) -> None:
@@ -39,18 +41,20 @@ class Uploads:
         self._watch: asyncio.Task[None] | None = None
 
     @contextmanager
-    def admitted(self, subject: str, session: str, size: int) -> Iterator[bool]:
+    def admitted(self, actor: Actor, session: str, size: int) -> Iterator[bool]:
         """Hold room for a file while it comes; yields whether there is any.
 
         Args:
-            subject: whose file it is.
+            actor: whose file it is.
             session: Streamlit's id of the session that gets it.
             size: its bytes.
         """
-        held = Counter(self._coming)
+        held, subject = Counter(self._coming), actor.subject
         for known, files in list(_manager().file_storage.items()):
             held[self._whose.get(known, "")] += sum(len(one.data) for one in list(files.values()))
-        own = self._most if subject == OWNER.subject else self._most // 2
+        imports = actor.may_somewhere(Permission.MANAGE)
+        own = self._most // 2 if imports else min(CERTIFICATES, self._most // 2)
+        own = self._most if subject == OWNER.subject else own
         fits = held.total() + size <= self._most and held[subject] + size <= own
         if fits:
             self._whose[session] = subject

@@ -92,9 +92,10 @@ _MEDIA, _UPLOADS = "/media/", "/_stcore/upload_file/"  # of Streamlit's own serv
 
 
 class FileGuard:
-    """Lets those fetch files that the app has made who may export, and those upload who may read.
+    """Lets those fetch files that the app has made who may export, and bounds what is uploaded.
 
-    What is uploaded has bounds (`ui/uploads.py`), also without a login.
+    Leads upload files to import; who may read uploads certificates to check, and annotators
+    nothing. The bounds (`ui/uploads.py`) hold without a login, too.
 
     Streamlit gives either to whoever knows an address, also once a role has been taken back.
     Pictures of the guide are everybody's: what a file is says the reply, as an address may have any
@@ -135,8 +136,10 @@ class FileGuard:
             await PlainTextResponse("say how long it is\n", 411)(scope, receive, send)
             return
         session = scope["path"].removeprefix(_UPLOADS).partition("/")[0]
-        with self._uploads.admitted(actor.subject, session, int(size)) as fits:
-            refusal = PlainTextResponse("uploads fill the memory that they may have\n", 413)
+        with self._uploads.admitted(actor, session, int(size)) as fits:
+            refusal = PlainTextResponse(
+                "this and your other uploads are larger than they may be\n", 413
+            )
             await (self._app if fits else refusal)(scope, receive, send)
 
     async def _answer_media(self, actor: Actor, scope: Scope, receive: Receive, send: Send) -> None:

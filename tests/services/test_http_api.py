@@ -86,7 +86,7 @@ def test_spans_come_back_with_evidence_and_are_scored(client: TestClient) -> Non
     assert client.post("/v1/scores", json=gold).json()["iou"] == 1.0
     shifted = {"start": 0, "end": 3, "text": "Thx"}
     refused = client.post("/v1/scores", json={"answer": ANSWER, "spans": [shifted]})
-    assert (refused.status_code, "has no 'Thx'" in refused.json()["error"]) == (400, True)
+    assert (refused.status_code, "has no 'Thx'" in refused.json()["error"]) == (422, True)
 
 
 def test_long_work_is_a_job_that_outlives_the_server(store: Store) -> None:
@@ -102,7 +102,7 @@ def test_long_work_is_a_job_that_outlives_the_server(store: Store) -> None:
         assert [each["id"] for each in client.get("/v1/jobs").json()] == [job_id]
         assert client.get(f"/v1/jobs/{job_id}/results").json()["results"] == [None] * 100
         refused = client.post("/v1/jobs", json={"answers": [ASKED], "detector": "papelo"})
-        assert (refused.status_code, "not offered" in refused.json()["error"]) == (400, True)
+        assert (refused.status_code, "not offered" in refused.json()["error"]) == (404, True)
         for other in (theirs, job_id[:-1], "none"):
             assert client.get(f"/v1/jobs/{other}").status_code == 404
             assert client.delete(f"/v1/jobs/{other}").status_code == 404
@@ -127,7 +127,7 @@ def test_what_a_job_marked_is_no_rate_until_people_have_measured_it(
 ) -> None:
     job_id = client.post("/v1/jobs", json={"answers": [ASKED] * 40}).json()["id"]
     early = client.get(f"/v1/jobs/{job_id}/rates")
-    assert (early.status_code, early.json()["error"]) == (400, "nothing was found for this job yet")
+    assert (early.status_code, early.json()["error"]) == (409, "nothing was found for this job yet")
     dataset = f"api-{job_id}"
     found = Annotation(annotator="offline", kind="detector")
     store.save_annotations(dataset, [(str(at), found) for at in range(40)])
@@ -150,7 +150,7 @@ def test_what_a_job_marked_is_no_rate_until_people_have_measured_it(
 
 def test_a_job_is_stopped_before_it_is_forgotten(client: TestClient) -> None:
     job_id = client.post("/v1/jobs", json={"answers": [ASKED]}).json()["id"]
-    assert client.delete(f"/v1/jobs/{job_id}").status_code == 204
+    assert client.delete(f"/v1/jobs/{job_id}").status_code == 202
     assert client.get(f"/v1/jobs/{job_id}").json()["state"] == "cancelled"
 
 
@@ -196,7 +196,7 @@ def test_what_people_reviewed_stays_when_a_job_is_forgotten(
     store.import_records(f"api-{grown}", [Record(item=Item(id="theirs", answer=ANSWER))])
     assert len(client.get(f"/v1/jobs/{grown}/results").json()["results"]) == 1
     for job_id in (reviewed, grown, left):
-        assert client.delete(f"/v1/jobs/{job_id}").status_code == 204  # stopped
+        assert client.delete(f"/v1/jobs/{job_id}").status_code == 202  # stopped
     for job_id in (reviewed, grown):
         kept = client.delete(f"/v1/jobs/{job_id}")
         assert (kept.status_code, "people have worked on" in kept.json()["kept"]) == (200, True)
@@ -239,7 +239,8 @@ def test_all_jobs_under_way_count_and_no_others(
     monkeypatch.setattr("spanlab.services.api_jobs._OPEN", 3)
     asked = {"answers": [ASKED]}
     ended = client.post("/v1/jobs", json=asked).json()["id"]
-    client.delete(f"/v1/jobs/{ended}")
+    stopped = client.delete(f"/v1/jobs/{ended}")
+    assert (stopped.status_code, stopped.json()["state"]) == (202, "cancelled")
     assert client.post("/v1/jobs", json=asked).status_code == 202
     for number in range(4):  # newer ones of people's
         theirs(store, f"p{number}")
@@ -248,7 +249,7 @@ def test_all_jobs_under_way_count_and_no_others(
         started = list(
             callers.map(lambda _: client.post("/v1/jobs", json=asked).status_code, range(4))
         )
-    assert sorted(started) == [202, 202, 400, 400]
+    assert sorted(started) == [202, 202, 429, 429]
     assert len(client.get("/v1/jobs").json()) == 4
 
 
@@ -271,7 +272,7 @@ def test_passages_of_an_index_are_offered(store: Store, tmp_path: Path) -> None:
         pytest.param(b"{}", {"Authorization": ""}, 401, id="no-key"),
         pytest.param(b"{}", {}, 422, id="no-answer"),
         pytest.param(b'{"answer": "x", "option": 1}', {}, 422, id="unknown-field"),
-        pytest.param(b'{"answer": "x", "detector": "papelo"}', {}, 400, id="not-offered"),
+        pytest.param(b'{"answer": "x", "detector": "papelo"}', {}, 404, id="not-offered"),
         pytest.param(b"x" * (LARGEST + 1), {}, 413, id="too-large"),
     ],
 )
@@ -297,7 +298,7 @@ def test_too_large_a_stream_and_too_many_requests_are_refused(client: TestClient
 def test_every_error_has_one_shape(client: TestClient) -> None:
     judged = client.post("/v1/claims", json={"claim": ANSWER})
     assert (judged.status_code, judged.json()["error"]) == (
-        400,
+        404,
         "no detector that judges claims is offered",
     )
     wrong = client.post("/v1/detections", json={"answer": 1, "lang": "?"})
@@ -306,9 +307,16 @@ def test_every_error_has_one_shape(client: TestClient) -> None:
         (client.post("/v1/detections", content=b"{"), 422),
         (client.get("/v1/nowhere"), 404),
         (client.delete("/v1/detectors"), 405),
+        (client.post("/v1/passages", json={"query": "x"}), 404),  # no index is offered
         (client.get("/v1/jobs/none"), 404),
     ):
         assert (reply.status_code, list(reply.json())) == (status, ["error"])
+
+
+def test_a_method_that_is_not_allowed_is_told_all_that_are(client: TestClient) -> None:
+    for path, allowed in (("jobs", "GET, POST"), ("jobs/x", "DELETE, GET"), ("claims", "POST")):
+        refused = client.patch(f"/v1/{path}")
+        assert (refused.status_code, refused.headers["Allow"]) == (405, allowed)
 
 
 def test_a_body_that_is_made_to_harm_is_refused_in_the_same_shape(client: TestClient) -> None:
@@ -385,7 +393,10 @@ def test_the_description_says_how_to_ask_and_what_may_come_back(client: TestClie
                 for status in errors
             }
             assert shapes == {"#/components/schemas/ErrorReply"}, path
-            assert ("404" in operation["responses"]) is ("{job_id}" in path)
+            is_named = "{job_id}" in path or path.endswith(("detections", "claims", "passages"))
+            assert ("404" in operation["responses"]) is (
+                is_named or operation["operationId"].startswith("start")
+            )
     assert "Location" in told["paths"]["/v1/jobs"]["post"]["responses"]["202"]["headers"]
 
 

@@ -20,10 +20,12 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from spanlab.schema import Role
 from spanlab.storage import Store
 from spanlab.ui import uploads
+from spanlab.ui.uploads import CERTIFICATES
 from spanlab.ui.visitor import FileGuard
 from spanlab.workflows.access import COOKIE, in_days
 
 KIB = 1024
+MIB = 1024 * KIB
 
 
 @pytest.fixture
@@ -63,10 +65,7 @@ def test_one_person_takes_half_at_most_and_all_together_no_more_than_there_is(
     store: Store, files: MemoryUploadedFileManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPANLAB_INVITE", "yes")
-    cookies = []
-    for _ in range(3):
-        link = store.access.make_token("invitation", Role.VIEWER, "ours", expires=in_days(1))
-        cookies.append(store.access.accept(link) or "")
+    cookies = [_arrive(store, Role.VIEWER) for _ in range(3)]
     with _serving(store, files, 100 * KIB) as client:
         assert _put(client, "s0/a", 1) == 403
         client.cookies.set(COOKIE, cookies[0])
@@ -78,6 +77,38 @@ def test_one_person_takes_half_at_most_and_all_together_no_more_than_there_is(
         assert [_put(client, "s4/a", kib) for kib in (20, 15)] == [413, 204]
         nothing = client.put("/_stcore/upload_file/s4/b", content=iter([b"x"]))  # of no length
         assert nothing.status_code == 411
+
+
+def _arrive(store: Store, role: Role) -> str:
+    link = (
+        store.access.owners_link(in_days(1))
+        if role is Role.LEAD
+        else store.access.make_token("invitation", role, "ours", expires=in_days(1))
+    )
+    return store.access.accept(link) or ""
+
+
+@pytest.mark.parametrize(
+    ("role", "statuses"),
+    [
+        pytest.param(Role.LEAD, [204, 204, 413], id="a lead imports files"),
+        pytest.param(Role.VIEWER, [413, 204, 413], id="a viewer checks certificates"),
+        pytest.param(Role.ADJUDICATOR, [413, 204, 413], id="an adjudicator sees them, too"),
+        pytest.param(Role.ANNOTATOR, [403, 403, 403], id="an annotator uploads nothing"),
+    ],
+)
+def test_who_may_use_what_is_uploaded_uploads_it(
+    role: Role,
+    statuses: list[int],
+    store: Store,
+    files: MemoryUploadedFileManager,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SPANLAB_INVITE", "yes")
+    with _serving(store, files, 40 * MIB) as client:
+        client.cookies.set(COOKIE, _arrive(store, role))
+        kibs = enumerate((CERTIFICATES // KIB + 1, 1024, 20 * 1024))
+        assert [_put(client, f"s/{number}", kib) for number, kib in kibs] == statuses
 
 
 def test_files_go_with_the_session_that_they_belong_to(

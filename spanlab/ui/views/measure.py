@@ -48,7 +48,7 @@ _DESIGNS: Final = {
     "length": "More of long answers",
 }
 _REPLACING: Final = "spanlab.measure.replacing"  # the dataset of which a plan is to be replaced
-_LARGEST: Final = 10  # MB of a certificate
+_LARGEST: Final = 1  # MiB of a certificate
 _POINTS: Final = 100  # of a share
 
 
