@@ -29,8 +29,8 @@ class Uploads:
 
     Args:
         most: bytes of all together; half of them for a lead who has logged in, and
-            ``CERTIFICATES`` for those who import nothing. By default a third of the machine's memory:
-            a file that is read is there twice.
+            ``CERTIFICATES`` for those who import nothing. By default a third of the machine's
+            memory: a file that is read is there twice.
     """
 
     def __init__(self, most: int | None = None) -> None:
