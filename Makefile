@@ -6,6 +6,8 @@ FOR_TESTS := .venv/.ready_for_tests
 FOR_TORCH := .venv/.ready_for_torch
 PEERS := .venv/peers
 FOR_PEERS := $(PEERS)/.ready
+LABEL_STUDIO := .venv/label-studio
+FOR_LABEL_STUDIO := $(LABEL_STUDIO)/.ready
 VERSION := -c 'import sys; print(*sys.version_info[:3])'
 PYTHONS ?= $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin/python3)
 COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
@@ -28,7 +30,7 @@ test-torch: $(FOR_TORCH)  ## tests of checkpoints in PyTorch
 
 # By uv, as pip tries versions of so many packages for a quarter of an hour. Tests of the rest share
 # neither fixtures nor packages with these, and others' warnings are no faults of ours.
-test-peers: $(FOR_PEERS)  ## tests with the programs that people use spanlab with (installs them: 3 GB)
+test-peers: $(FOR_PEERS) $(FOR_LABEL_STUDIO)  ## tests with the programs that people use spanlab with (installs them: 3 GB)
 	$(PEERS)/bin/python -m pytest --confcutdir tests/peers --override-ini filterwarnings= tests/peers $(ARGS)
 
 # Each gets what the wheel requires from the registry: half a minute of a processor, some 800 MB.
@@ -99,6 +101,12 @@ $(FOR_PEERS): $(READY) tests/peers/requirements.txt
 	@# Its prompts alone are read; what its detectors need is gigabytes of PyTorch.
 	@$(PEERS)/bin/uv pip install --quiet --python $(PEERS)/bin/python --no-deps 'lettucedetect>=0.2.3'
 	@touch $(FOR_PEERS)
+
+# Apart, as it pins other versions of what spanlab needs.
+$(FOR_LABEL_STUDIO): $(FOR_PEERS)
+	@$(PEERS)/bin/uv venv --quiet --clear --python $(PYTHON) $(LABEL_STUDIO)
+	@$(PEERS)/bin/uv pip install --quiet --python $(LABEL_STUDIO)/bin/python 'label-studio>=1.23'
+	@touch $(FOR_LABEL_STUDIO)
 
 $(FOR_TORCH): $(FOR_TESTS) Makefile
 	@$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0 transformers==5.23.0

@@ -252,6 +252,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "outputs.csv": "id,reply\n1,Oslo.\n",
         "answers.csv": "asked,reply\nWhich capital?,Oslo.\n",
         "results.json": '{"results": {"items": [{"output": {"text": "Oslo."}}]}}',
+        "batch_output.jsonl": '{"custom_id": "1", "response": {"body": {"choices": '
+        '[{"message": {"role": "assistant", "content": "Oslo."}}]}}}',
+        "batch_requests.jsonl": '{"custom_id": "1", "body": {"input": "Which capital?"}}',
         "plan.toml": 'controls = ["everything"]\n[[detector]]\nname = "offline"\n',
     }.items():
         (folder / name).write_text(text, "utf-8")

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 def annotate(
     source: Annotated[list[str], typer.Argument(help="A dataset, or files or globs.")],
     options: RunOptions,
-    reading: Annotated[ReadOptions, OptionsAmong("contexts", "column", "records", "turns")],
+    reading: Annotated[
+        ReadOptions, OptionsAmong("contexts", "requests", "column", "records", "turns")
+    ],
     output: Output = None,
     format: Annotated[
         str | None,

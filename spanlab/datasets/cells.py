@@ -78,19 +78,39 @@ def turn_in(theirs: Mapping[str, Any], names: Mapping[str, str], number: int) ->
         names: our field → the column.
         number: the turn, from 1; 0 for the last one.
     """
-    if theirs.get("messages") is not None:
-        chat = parse_list(theirs["messages"])
-        if theirs.get("answer") is not None and is_chat(chat) and not answers_in(chat):
-            return turn_without_answer(chat)
-        return turn_of(chat, names["messages"], number - 1 if number else None)
-    chat = parse_list(theirs.get("question"))
-    if not is_chat(chat):
+    field = "question" if theirs.get("messages") is None else "messages"
+    chat = asked_in(theirs.get(field))
+    if field == "question" and not is_chat(chat):
         return None
-    return (
-        turn_without_answer(chat)
-        if theirs.get("answer") is not None
-        else turn_of(chat, names["question"])
-    )
+    if theirs.get("answer") is not None and is_chat(chat) and _awaits_answer(chat):
+        return turn_without_answer(chat)
+    return turn_of(chat, names[field], number - 1 if number else None)
+
+
+def _awaits_answer(chat: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether somebody other than the model has the last word in a chat."""
+    last = max(answers_in(chat), default=-1)
+    return last < 0 or any(line.text for turn in chat[last + 1 :] for line in _chat_messages(turn))
+
+
+_ASKS: Final = ("messages", "contents", "input", "prompt")  # where a model's API is asked
+
+
+def asked_in(value: Any) -> Any:
+    """Return the chat or text that a model's API is asked in a request, possibly JSON as a text.
+
+    Any other value is returned as it is, a list as a text parsed.
+    """
+    value = parse_list(value)
+    request = value
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            request = from_json(value)
+        except ValueError:
+            return value
+    if not isinstance(request, Mapping) or is_message(request):
+        return value
+    return next((request[name] for name in _ASKS if request.get(name)), value)
 
 
 def answer_in(value: Any, column: str) -> str | None:
@@ -177,6 +197,7 @@ def about_reply(value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         return {}
     about = {name: value[name] for name in _SAID if value.get(name) is not None}
+    about |= {"model": value["modelVersion"]} if value.get("modelVersion") else {}  # Google's
     for name in ("body", "response", "message", "choices", "result", "output"):
         about = about_reply(value.get(name)) | about
     return about
@@ -188,7 +209,7 @@ _ASIDE_PARTS: Final = frozenset(("tool_use", "tool_call", "reasoning", "thinking
 
 def question_in(value: Any) -> str:
     """Return a value as a question, a message by its text; "" for none."""
-    value = _parse_object(value)
+    value = _parse_object(asked_in(value))
     if isinstance(value, list) and len(value) == 1:
         return question_in(value[0])
     return (text_of_message(value) if is_message(value) else text_of(value)) or ""

@@ -13,7 +13,15 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from spanlab.datasets.cells import answers_in, is_chat, is_extent, is_message, is_reply, is_span
+from spanlab.datasets.cells import (
+    answers_in,
+    asked_in,
+    is_chat,
+    is_extent,
+    is_message,
+    is_reply,
+    is_span,
+)
 from spanlab.datasets.reader import as_passage, has_text, is_missing, parse_list, says_nothing
 from spanlab.errors import InputError, UsageError
 
@@ -49,7 +57,7 @@ def _cross(owners: Sequence[str], nouns: Sequence[str]) -> tuple[str, ...]:
 COMMON: Final[dict[str, tuple[str, ...]]] = {
     "id": (
         *("custom id", "id", "item id", "example id", "sample id", "question id", "uid", "uuid"),
-        *("qid", "doc id", "index", "idx"),
+        *("qid", "doc id", "record id", "key", "index", "idx"),
     ),
     "lang": ("lang", "language"),
     "messages": (
@@ -60,13 +68,15 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         *_cross(_PERSON, _QUESTIONS),
         *("question", "query", "prompt", "instruction", "model input", "input"),
         *("dialogue history", "prompt raw"),
+        *("messages", "contents", "conversation", "conversations", "chat", "dialogue", "dialog"),
+        *("request body", "request"),
     ),
     "answer": (
         "model output text",
         *_cross(_MODEL, _ANSWERS),
         *("filtered resps", "resps", "prediction", "predicted", "response", "output", "completion"),
         *("generation", "generated", "reply", "hypothesis", "answer", "result", "summary"),
-        *("choices message content", "text"),
+        *("choices message content", "response body", "text"),
     ),
     "reference": (
         *_cross(_RIGHT, ("answer", "output", "response", "text", "summary")),
@@ -84,7 +94,10 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         *("labels", "hard labels", "label", "entities", "annotations"),
     ),
     "predictions": ("predictions", "predicted spans", "predicted labels"),
-    "model": ("model", "model name", "model id", "llm", "provider id", "provider", "generator"),
+    "model": (
+        *("model", "model name", "model id", "model version", "llm", "provider id", "provider"),
+        "generator",
+    ),
 }
 
 _KNOWN: Final = {"answer": "answer or response or output or LLM output"}  # as an error names them
@@ -99,6 +112,10 @@ _ASIDE: Final = frozenset(
         *("expected", "reference", "gold", "golden", "grading", "score", "scores"),
         *("metric", "metrics", "test", "error", "usage"),
     )
+)
+# What stands in these was given to a model. These are whole names: "request response" holds both.
+_GIVEN: Final = frozenset(
+    ("request", "request body", "params", "model input", "input", "inputs", "prompt", "kwargs")
 )
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -192,7 +209,7 @@ def _names(columns: Sequence[str], field: str) -> Iterator[tuple[str, str]]:
     """Yield columns by the words of their paths, then of the ends of these, outermost first.
 
     An id or a language inside something is that thing's; what stands under "expected" or "scores"
-    is no answer, but may be the reference.
+    is no answer, but may be the reference, and what stands under "request" is none either.
     """
     for column in columns:
         yield words_of(column), column
@@ -200,8 +217,10 @@ def _names(columns: Sequence[str], field: str) -> Iterator[tuple[str, str]]:
         return
     inner = [(column.split("."), column) for column in columns if "." in column]
     for path, column in sorted(inner, key=lambda pair: len(pair[0])):
-        outer_words = {word for part in path[:-1] for word in words_of(part).split()}
-        if field == "reference" or not outer_words & _ASIDE:
+        outer = [words_of(part) for part in path[:-1]]
+        if field == "answer" and not _GIVEN.isdisjoint(outer):
+            continue
+        if field == "reference" or _ASIDE.isdisjoint(" ".join(outer).split()):
             for count in range(1, len(path)):
                 yield words_of(" ".join(path[count:])), column
 
@@ -231,8 +250,8 @@ def _is_text(value: Any, column: str) -> bool:
 
 
 def _is_question(value: Any, column: str) -> bool:
-    value = parse_list(value)
-    return _is_text(value, column) or is_chat(value)
+    asked = asked_in(value)
+    return _is_text(asked, column) or is_chat(asked)
 
 
 def _is_reference(value: Any, column: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
@@ -174,6 +174,11 @@ class RecordIndex:
                 memory += _ENTRY + len(name)
                 if memory > 2 * file.limit:  # of three; the rest is for records
                     raise too_large("the list of the keys", file.limit, file=file.name)
+
+    @property
+    def keys(self) -> Iterable[str]:
+        """The keys, in the file's order."""
+        return self._places
 
     def rows(self, key: str) -> Iterator[FileRow]:
         """Yield the lines with this key, in the file's order; none if there are none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
 from spanlab.datasets.formats import FORMATS
-from spanlab.errors import UsageError
+from spanlab.errors import InputError, UsageError
 from spanlab.options import OptionModel, option
 from spanlab.schema import Question, Response
 
@@ -24,6 +24,7 @@ class RejectedRecord:
     ``line`` is the 1-based line (JSON Lines, CSV) or record number (other formats); ``reason`` is
     the whole message of the error that a strict read would have raised; ``raw`` is the record as
     text; ``kind`` is the same for what is wrong in the same way, and empty for a call that failed.
+    ``error`` is what a strict read would have raised.
     """
 
     file: str
@@ -31,6 +32,7 @@ class RejectedRecord:
     reason: str
     raw: str
     kind: str = ""
+    error: InputError | None = field(default=None, compare=False, repr=False)
 
 
 class ControlResponse(NamedTuple):
@@ -139,6 +141,13 @@ class ReadOptions(OptionModel):
         help="Passages for the items: a directory of <id>.context.txt files, or a JSONL with id "
         "and passages.",
         placeholder="/data/contexts",
+    )
+    requests: Path | None = option(
+        None,
+        title="Requests of a batch",
+        help="For the results of a batch (OpenAI's, Anthropic's): the JSONL of its requests, which "
+        "has the questions. They are joined by custom_id.",
+        placeholder="/data/requests.jsonl",
     )
     columns: Annotated[Mapping[str, str] | None, BeforeValidator(_columns)] = option(
         None,

@@ -94,6 +94,11 @@ def _make_reader(file: InputFile, options: ReadOptions) -> FormatReader:
         raise UsageError(
             f"{file.name} is {name}, which has no lists of records to choose from; json has"
         )
+    if options.requests is not None and name != "json":
+        raise UsageError(
+            f"{file.name} is {name}; --requests joins the requests of a batch to its results, "
+            "which are json"
+        )
     if options.columns and not make.maps_columns:
         mapped = [other for other in formats() if reader_of(other).maps_columns]
         raise UsageError(
@@ -125,7 +130,9 @@ def _records(
                 else:
                     raw = row.beginning.decode(errors="backslashreplace").rstrip("\r\n")
                     kind = "" if isinstance(error, NoAnswer) else error.kind
-                    options.on_reject(RejectedRecord(file.name, row.line, str(placed), raw, kind))
+                    options.on_reject(
+                        RejectedRecord(file.name, row.line, str(placed), raw, kind, placed)
+                    )
                 continue
             report.add(row, record, reader.fields)
             failed.n_read += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from spanlab.datasets.detect import detect
 from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.formats.mushroom import Place, PublishedLabel
-from spanlab.datasets.read_options import ReadOptions
+from spanlab.datasets.read_options import ReadOptions, RejectedRecord
 from spanlab.datasets.reader import input_error, language
-from spanlab.datasets.readers import read_placed
+from spanlab.datasets.readers import PlacedRecord, read_placed
 from spanlab.errors import InputError
 from spanlab.extents import Extent, merge
 from spanlab.labels import ItemLabels, SoftLabel, flatten, harden, labels_of
@@ -65,14 +65,19 @@ def read_placed_labels(
     format: str = "auto",
     annotator: str | None = None,
     role: Role = "gold",
+    on_wrong: OnWrong | None = None,
 ) -> Iterator[PlacedLabels]:
-    """Yield what ``read_labels`` yields, each with its place in the file."""
+    """Yield what ``read_labels`` yields, each with its place in the file.
+
+    ``on_wrong`` is called with the error of each record that is wrong, and reading goes on; without
+    it the first one is raised.
+    """
     name = detect(path) if format == "auto" else format
     if name == "mushroom":
         file = InputFile(path, str(path))
         if annotator is None or _is_submission(file):  # a submission has one annotator, unnamed
-            return _mushroom(file)
-    return _other_labels(path, name, annotator, role)
+            return _mushroom(file, on_wrong)
+    return _other_labels(path, name, annotator, role, on_wrong)
 
 
 class PlacedClaims(NamedTuple):
@@ -85,7 +90,11 @@ class PlacedClaims(NamedTuple):
 
 
 def read_placed_claims(
-    path: Path, *, annotator: str | None = None, role: Role = "gold"
+    path: Path,
+    *,
+    annotator: str | None = None,
+    role: Role = "gold",
+    on_wrong: OnWrong | None = None,
 ) -> Iterator[PlacedClaims]:
     """Yield the claims of a file's items; items without any, or that nobody finished, are left out.
 
@@ -93,17 +102,13 @@ def read_placed_claims(
         path: the file.
         annotator: whose claims; by default of whom ``role`` asks for, as in ``read_labels``.
         role: as in ``read_labels``.
+        on_wrong: as in ``read_placed_labels``.
 
     Raises:
         InputError: a record is wrong, or it is not clear whose claims are meant.
     """
-    chooser = AnnotatorChooser(annotator, role)
-    for record, line, unit in read_placed(path):
-        try:
-            finished = chooser.done(record)
-        except InputError as error:
-            raise error.at(file=str(path), line=line, unit=unit) from None
-        if finished is not None and finished.claims:
+    for (record, line, unit), finished in finished_in(path, annotator, role, on_wrong):
+        if finished.claims:
             yield PlacedClaims(record.item.id, finished.claims, line, unit)
 
 
@@ -152,9 +157,16 @@ class _ScoredLine(BaseModel):
             yield tuple(merge(extents))
 
 
-def _mushroom(file: InputFile) -> Iterator[PlacedLabels]:
+def _mushroom(file: InputFile, on_wrong: OnWrong | None) -> Iterator[PlacedLabels]:
     for row in file.rows():
-        yield PlacedLabels(_labels(row, file), row.line, row.unit)
+        try:
+            labels = _labels(row, file)
+        except InputError as error:
+            if on_wrong is None:
+                raise
+            on_wrong(error)
+        else:
+            yield PlacedLabels(labels, row.line, row.unit)
 
 
 def _is_submission(file: InputFile) -> bool:
@@ -172,18 +184,47 @@ def _labels(row: FileRow, file: InputFile) -> ItemLabels:
 
 
 def _other_labels(
-    path: Path, name: str, annotator: str | None, role: Role
+    path: Path, name: str, annotator: str | None, role: Role, on_wrong: OnWrong | None
 ) -> Iterator[PlacedLabels]:
+    for (record, line, unit), finished in finished_in(path, annotator, role, on_wrong, name):
+        yield PlacedLabels(labels_of(record, finished.annotator), line, unit)
+
+
+def finished_in(
+    path: Path,
+    annotator: str | None,
+    role: Role,
+    on_wrong: OnWrong | None = None,
+    format: str = "auto",
+) -> Iterator[tuple[PlacedRecord, Annotation]]:
+    """Yield the records of a file that an annotator has finished, with the annotation.
+
+    Args:
+        path: the file.
+        annotator: whose; None chooses, see ``AnnotatorChooser``.
+        role: what None chooses.
+        on_wrong: as in ``read_placed_labels``.
+        format: one of ``FORMATS`` or "auto".
+
+    Raises:
+        InputError: a record is wrong, or it is not clear whose annotation is meant.
+    """
+
+    def reject(left_out: RejectedRecord) -> None:
+        if left_out.error is not None and left_out.kind and on_wrong is not None:
+            on_wrong(left_out.error)
+
+    options = ReadOptions(
+        format=format, on_warning=_ignore_remark, on_reject=reject if on_wrong else None
+    )
     chooser = AnnotatorChooser(annotator, role)
-    for record, line, unit in read_placed(
-        path, ReadOptions(format=name, on_warning=_ignore_remark)
-    ):
+    for placed in read_placed(path, options):
         try:
-            annotation = chooser.done(record)
+            finished = chooser.done(placed.record)
         except InputError as error:
-            raise error.at(file=path, line=line, unit=unit) from None
-        if annotation is not None:
-            yield PlacedLabels(labels_of(record, annotation.annotator), line, unit)
+            raise error.at(file=str(path), line=placed.line, unit=placed.unit) from None
+        if finished is not None:
+            yield placed, finished
 
 
 def _ignore_remark(_remark: str) -> None:
@@ -209,6 +250,7 @@ def _check(field: str, extents: list[Extent], length: int | None) -> None:
 
 
 Role = Literal["gold", "prediction"]
+OnWrong = Callable[[InputError], None]
 
 # Who is meant, the first tier that is there at all deciding.
 _TIERS: dict[Role, tuple[frozenset[AnnotatorKind], ...]] = {

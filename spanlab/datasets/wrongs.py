@@ -46,6 +46,37 @@ class Kinds:
         return lines[:_KINDS] + ([f"and {n_more:,} more kinds"] if n_more > 0 else [])
 
 
+class Wrongs:
+    """Collects what is wrong with records while reading goes on, to raise it as one error."""
+
+    def __init__(self) -> None:
+        self._kinds = Kinds()
+        self._first: InputError | None = None
+        self._n = 0
+        self._n_like_first = 0
+
+    def add(self, error: InputError) -> None:
+        """Collect the error of a record, with its place."""
+        self._first = self._first or error
+        self._n += 1
+        self._n_like_first += error.kind == self._first.kind
+        self._kinds.add(
+            RejectedRecord(error.file or "", error.line or 0, str(error), "", error.kind)
+        )
+
+    def check(self) -> None:
+        """Raise the first error with all others, a line for each kind; nothing if there is none."""
+        if self._first is not None:
+            more = (f"{self._n:,} records are wrong",) if self._n > 1 else ()
+            others = self._kinds.lines()[1:]
+            raise self._first.with_others(self._n_like_first, (*others, *more))
+
+
+def repeated_id(name: str, expected: str) -> InputError:
+    """Return the error of an id that a record has had already."""
+    return InputError("this item id occurs twice", field="id", found=name, expected=expected)
+
+
 def told_together(
     error: InputError,
     files: Sequence[Path],

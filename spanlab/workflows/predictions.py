@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spanlab.datasets import AnnotatorChooser, detect, read_placed, read_placed_labels
+from spanlab.datasets import detect, read_placed_labels
 from spanlab.datasets.formats.averitec import claim_id
+from spanlab.datasets.scoring import OnWrong, finished_in
+from spanlab.datasets.wrongs import Wrongs, repeated_id
 from spanlab.errors import InputError
 from spanlab.labels import ItemLabels
 from spanlab.schema import (
@@ -86,7 +88,8 @@ def import_predictions(
         StoreError: somebody of another kind has this name.
     """
     store.require(Permission.MANAGE, dataset)
-    predictions = _predictions(files)
+    wrongs = Wrongs()
+    predictions = _predictions(files, wrongs)
     pairs: list[tuple[str, Annotation]] = []
     quoting: list[_PredictedItem] = []
     for number, record in enumerate(store.records(dataset, annotators=()), start=1):
@@ -94,13 +97,16 @@ def import_predictions(
         prediction = _take_prediction(predictions, item)
         if prediction is not None:
             fitted = _fit_to_item(prediction, item, name)
-            if isinstance(fitted, _PredictedItem):
+            if isinstance(fitted, InputError):
+                wrongs.add(fitted)
+            elif isinstance(fitted, _PredictedItem):
                 said = tuple(each.model_copy(update={"kind": kind}) for each in fitted.annotations)
                 quoting.append(fitted._replace(annotations=said))
             else:
                 pairs.append((item.id, fitted.model_copy(update={"kind": kind})))
         if on_progress is not None and number % 100 == 0:
             on_progress(number)
+    wrongs.check()
     if not (pairs or quoting):
         raise InputError(
             f"none of these predictions is of an item in {dataset!r}",
@@ -121,43 +127,30 @@ def _take_prediction(
     return predictions.pop(number) if prediction is not None and prediction.counted else None
 
 
-def _predictions(files: Sequence[Path]) -> dict[str, _PlacedPrediction]:
+def _predictions(files: Sequence[Path], wrongs: Wrongs) -> dict[str, _PlacedPrediction]:
     predictions: dict[str, _PlacedPrediction] = {}
     for file in files:
         read = _READING.get(detect(file), _labels)
-        for item_id, prediction in read(file):
+        for item_id, prediction in read(file, wrongs.add):
             if item_id in predictions:
-                raise prediction.place(
-                    InputError(
-                        "this item id occurs twice",
-                        field="id",
-                        found=item_id,
-                        expected="every id once over all files",
-                    )
-                )
+                wrongs.add(prediction.place(repeated_id(item_id, "every id once over all files")))
             predictions[item_id] = prediction
     return predictions
 
 
-def _labels(file: Path) -> Iterator[tuple[str, _PlacedPrediction]]:
-    for labels, line, unit in read_placed_labels(file, role="prediction"):
+def _labels(file: Path, on_wrong: OnWrong) -> Iterator[tuple[str, _PlacedPrediction]]:
+    for labels, line, unit in read_placed_labels(file, role="prediction", on_wrong=on_wrong):
         yield labels.id, _PlacedPrediction(labels, str(file), line, unit)
 
 
-def _records(file: Path) -> Iterator[tuple[str, _PlacedPrediction]]:
-    chooser = AnnotatorChooser(None, "prediction")
-    for record, line, unit in read_placed(file):
-        try:
-            annotation = chooser.done(record)
-        except InputError as error:
-            raise error.at(file=str(file), line=line, unit=unit) from None
-        if annotation is not None:
-            placed = _PlacedPrediction((record.item, annotation), str(file), line, unit)
-            yield record.item.id, placed
+def _records(file: Path, on_wrong: OnWrong) -> Iterator[tuple[str, _PlacedPrediction]]:
+    for (record, line, unit), annotation in finished_in(file, None, "prediction", on_wrong):
+        placed = _PlacedPrediction((record.item, annotation), str(file), line, unit)
+        yield record.item.id, placed
 
 
-def _records_by_number(file: Path) -> Iterator[tuple[str, _PlacedPrediction]]:
-    for item_id, prediction in _records(file):
+def _records_by_number(file: Path, on_wrong: OnWrong) -> Iterator[tuple[str, _PlacedPrediction]]:
+    for item_id, prediction in _records(file, on_wrong):
         yield item_id, prediction._replace(counted=True)
 
 
@@ -166,8 +159,11 @@ _READING: Final = {"spanlab": _records, "averitec": _records_by_number}
 
 def _fit_to_item(
     prediction: _PlacedPrediction, item: Item, name: str
-) -> Annotation | _PredictedItem:
-    """Return a prediction as an annotation of the dataset's item, or with the pages it quotes."""
+) -> Annotation | _PredictedItem | InputError:
+    """Return a prediction as an annotation of the dataset's item, or with the pages it quotes.
+
+    One that was made for another answer is returned as an error, to be told with the others.
+    """
     predicted = prediction.content
     if isinstance(predicted, ItemLabels):
         ends = (*(label.end for label in predicted.soft), *(label.end for label in predicted.hard))
@@ -175,7 +171,7 @@ def _fit_to_item(
     else:
         answer = item.answer if predicted[0].answer == item.answer else None
     if answer is None:
-        raise prediction.place(
+        return prediction.place(
             InputError(
                 "the prediction was made for another answer",
                 field="answer" if not isinstance(predicted, ItemLabels) else "soft_labels",

@@ -365,6 +365,18 @@ def test_promptfoos_answers_beside_each_other_are_items_of_one_question(
     assert "1 of 3 records have no answer" in remark
 
 
+def test_promptfoos_providers_of_one_id_are_told_by_their_labels(tmp_path: Path) -> None:
+    providers = [{"id": "echo", "label": "terse"}, {"id": "echo", "label": ""}, {"id": "echo"}]
+    results = [
+        {"vars": {"question": ASKED}, "provider": provider, "response": {"output": SAID}}
+        for provider in providers
+    ]
+    path = tmp_path / "out.json"
+    path.write_text(json.dumps({"results": {"version": 3, "results": results}}))
+    models = [record.item.meta["model"] for record in read(path)]
+    assert models == ["terse", "echo", "echo"]
+
+
 # As promptfoo wrote it with two providers called echo, labelled model-a and model-b.
 _RECORDED = """\
 question,"[model-a] Say: {{question}}",Status,Score,Named Scores,Grader Reason,Comment,\

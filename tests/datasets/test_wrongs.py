@@ -12,9 +12,11 @@ import pytest
 import spanlab
 from spanlab.errors import InputError
 from spanlab.storage import Store
+from spanlab.workflows.analysis.score_files import score_files
 from spanlab.workflows.import_preview import preview_import
 from spanlab.workflows.importing import ImportOptions, import_files
 from spanlab.workflows.joining import join_annotations
+from spanlab.workflows.predictions import import_predictions
 
 MARKED = {"annotator": "x", "kind": "person", "status": "done", "spans": [{"start": 0, "end": 99}]}
 RIGHT: dict[str, Any] = {"id": "a", "question": "When?", "answer": "In 1889."}
@@ -68,6 +70,56 @@ def test_each_kind_is_told_once_with_how_many_there_are(
             spanlab.load(bad)
     assert told(wrong.value, tmp_path) == TOLD
     assert (wrong.value.line, wrong.value.field, wrong.value.count) == (2, "answer", 2)
+
+
+PLACES = {"soft_labels": [], "hard_labels": []}
+SUBMITTED: list[dict[str, Any]] = [
+    {"id": "a", **PLACES},
+    {"id": "b"},
+    {"id": "c", **PLACES, "hard_labels": [[9, 3]]},
+    {"id": "d"},
+    {"id": "a", **PLACES},
+]
+SUBMISSION = [
+    "bad.jsonl:2: there are no labels; expected: soft_labels and hard_labels; 2 records like this",
+    "bad.jsonl:3: the offsets are not a part of the answer; field: hard_labels.0; found: [9, 3]; "
+    "expected: start <= end",
+    "bad.jsonl:5: this item id occurs twice; field: id; found: 'a'; expected: every id once over "
+    "all files",
+    "4 records are wrong",
+]
+
+
+@pytest.mark.parametrize(
+    ("rows", "lines"),
+    [
+        pytest.param(ROWS, [*TOLD[:2], "3 records are wrong"], id="whole annotations"),
+        pytest.param(SUBMITTED, SUBMISSION, id="submission"),
+    ],
+)
+@pytest.mark.parametrize("door", ["score", "as"])
+def test_predictions_are_told_of_as_items_are(
+    tmp_path: Path, store: Store, door: str, rows: list[dict[str, Any]], lines: list[str]
+) -> None:
+    bad = written(tmp_path / "bad.jsonl", *rows)
+    import_files(store, [written(tmp_path / "good.jsonl", RIGHT)], "mine")
+    with pytest.raises(InputError) as wrong:
+        if door == "score":
+            score_files([bad], [written(tmp_path / "gold.jsonl", SUBMITTED[0])])
+        else:
+            import_predictions(store, [bad], "mine", "theirs")
+    assert [line.removesuffix(" of one side") for line in told(wrong.value, tmp_path)] == lines
+
+
+def test_predictions_for_other_answers_are_told_together(tmp_path: Path, store: Store) -> None:
+    good = written(tmp_path / "good.jsonl", RIGHT, {**RIGHT, "id": "b"})
+    import_files(store, [good], "mine")
+    far = {"soft_labels": [], "hard_labels": [[0, 99]]}
+    bad = written(tmp_path / "bad.jsonl", {"id": "a", **far}, {"id": "b", **far})
+    with pytest.raises(
+        InputError, match=r"(?s)bad\.jsonl:1: .* 2 records like this.*2 records are"
+    ):
+        import_predictions(store, [bad], "mine", "theirs")
 
 
 @pytest.mark.parametrize("door", ["import", "preview"])

@@ -31,6 +31,7 @@ os.environ |= {
     "PHOENIX_TELEMETRY_ENABLED": "false",
     "RAGAS_DO_NOT_TRACK": "true",
 }
+_STARTS = 600  # seconds, as Label Studio makes its database for minutes on a busy machine
 KEY = "a-key-of-sixteen-characters"
 BIN = Path(sys.executable).parent
 
@@ -144,7 +145,7 @@ def running(command: list[str], ready: str, around: dict[str, str], folder: Path
     with log.open("wb") as output:
         process = subprocess.Popen(command, cwd=folder, env=around, stdout=output, stderr=output)
         try:
-            until = time.monotonic() + 120
+            until = time.monotonic() + _STARTS
             while not _answers(ready):
                 assert process.poll() is None, log.read_text()
                 assert time.monotonic() < until, log.read_text()

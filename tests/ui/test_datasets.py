@@ -207,6 +207,23 @@ def test_a_path_on_the_server_is_imported_with_its_passages(
     assert second.item.passages[0].text == "She was born in Warsaw."
 
 
+def test_results_of_a_batch_are_imported_with_their_requests(
+    open_page: OpenPage, store: Store, tmp_path: Path
+) -> None:
+    asked = {"messages": [{"role": "user", "content": "Capital of Peru?"}]}
+    replied = {"choices": [{"message": {"role": "assistant", "content": "Lima."}}]}
+    requests, results = tmp_path / "requests.jsonl", tmp_path / "results.jsonl"
+    requests.write_bytes(lines({"custom_id": "q1", "body": asked}))
+    results.write_bytes(lines({"custom_id": "q1", "response": {"body": replied}}))
+    app = open_page("datasets")
+    app.segmented_control(key="import-place").set_value("Path on the server").run()
+    app.text_input(key="import-path-0").input(str(results)).run()
+    app.text_input(key="spanlab.import-0.requests").input(str(requests)).run()
+    app.button(key="import").click().run()
+    (record,) = store.records("results")
+    assert (record.item.question, record.item.answer) == ("Capital of Peru?", "Lima.")
+
+
 def test_a_path_that_is_not_there_is_said(open_page: OpenPage, store: Store) -> None:
     app = open_page("datasets")
     app.segmented_control(key="import-place").set_value("Path on the server").run()

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from pydantic_core import from_json, to_json
 
+from spanlab.datasets.batches import ID, BatchRequests, is_request
 from spanlab.datasets.cells import is_chat
 from spanlab.datasets.columns import any_element, map_columns, paths, value_at
 from spanlab.datasets.files import FileRow
@@ -41,14 +42,46 @@ class JsonReader(MappedReader):
         read_path = ITSELF if self._list is None else self._list.path
         return layout._replace(lists=tuple(sorted(list_paths, key=lambda path: path != read_path)))
 
+    def rows(self) -> Iterator[FileRow]:
+        """Yield the records as ``MappedReader`` does.
+
+        Raises:
+            InputError: these are the requests of a batch, without its results.
+        """
+        first = () if self._is_array or self._options.columns else first_objects(self._file)
+        if first and all(map(is_request, first)):
+            raise InputError(
+                "these are the requests of a batch, without answers",
+                file=self._file.name,
+                expected="the file of its results, and this one with --requests",
+            )
+        return super().rows()
+
     def records(self) -> Iterator[FileRow]:
-        """Yield the records, numbered from 1.
+        """Yield the records, numbered from 1; results of a batch with their requests.
 
         Raises:
             InputError: it cannot be read on, or no list has the name that was given.
         """
-        for number, row in enumerate(self._rows(), start=1):
-            yield row._replace(number=number)
+        rows = (row._replace(number=n) for n, row in enumerate(self._rows(), start=1))
+        return rows if self._requests is None else self._requests.join(rows)
+
+    def finish(self) -> None:
+        """Say also which results of a batch have no request, and how all get one."""
+        super().finish()
+        for remark in () if self._requests is None else self._requests.finish():
+            self._options.on_warning(remark)
+        known = self._mapping.keys()
+        if self._mapping.get("id") == ID and known.isdisjoint(("question", "messages")):
+            self._options.on_warning(
+                f"{self._file.name}: the questions of a batch stand in the file of its requests, "
+                "which --requests joins"
+            )
+
+    @cached_property
+    def _requests(self) -> BatchRequests | None:
+        path = self._options.requests
+        return None if path is None else BatchRequests(path, self._file)
 
     def _rows(self) -> Iterator[FileRow]:
         if self._list is not None:

@@ -79,6 +79,8 @@ class LabelStudioReader(reader.FormatReader):
         KEYS,
     )
     in_tables = True  # its short export
+    # … in which a task's data, of whatever format it was, stands beside who annotated it.
+    before = frozenset(("spanlab", "mushroom", "claims", "multihop", "ragtruth"))
     maps_columns = True
 
     @classmethod
@@ -93,6 +95,8 @@ class LabelStudioReader(reader.FormatReader):
         self._other: dict[str, int] = {}
         self._n_percent = 0  # scores that are no probabilities
         self._n_cut = 0  # regions that ended beyond the text
+        self._is_short = False
+        self._names_lost = False  # of people in an export of ours
 
     def rows(self) -> Iterator[FileRow]:
         """Yield the tasks.
@@ -114,6 +118,7 @@ class LabelStudioReader(reader.FormatReader):
         if is_json and not names_in_first(self._file) >= KEYS:
             yield from self._file.rows()
             return
+        self._is_short = True
         rows = self._file.rows() if is_json else _ShortTable(self._file, self._options).rows()
         records, size = [], 0
         for row in rows:
@@ -127,6 +132,7 @@ class LabelStudioReader(reader.FormatReader):
     def _record(self, row: FileRow) -> Record:
         task = ExportedTask.model_validate_json(row.raw)
         item = checked(_item(task, self._answer, row, self._options))
+        self._names_lost |= self._is_short and any(told.kind in _PEOPLE for told in task.own())
         if task.only_numbered:
             self._count("annotations or predictions that are only numbers here", task.only_numbered)
         annotations = [*self._by_people(task, item.answer), *self._by_models(task, item.answer)]
@@ -140,6 +146,11 @@ class LabelStudioReader(reader.FormatReader):
         ):
             if n:
                 self._options.on_warning(f"{self._file.name}: {counted(n, 'region')} {remark}")
+        if self._names_lost:
+            self._options.on_warning(
+                f"{self._file.name}: its annotators are those of Label Studio; who marked what "
+                "before the export from here comes back with its JSON, not in JSON-MIN and CSV"
+            )
         if self._other:
             kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(self._other.items()))
             self._options.on_warning(f"{self._file.name}: left out what marks no span: {kinds}")

@@ -166,7 +166,13 @@ class MappedReader(reader.FormatReader):
         names = self._mapping
         theirs = {field: _present(value_at(cells, column)) for field, column in names.items()}
         used = {names[field] for field in theirs}
-        turn = turn_in(theirs, names, row.turn)
+        label = _label_beside(names.get("model", ""))
+        if named := _present(value_at(cells, label)):
+            theirs["model"], used = named, used ^ {names["model"], label}
+        try:
+            turn = turn_in(theirs, names, row.turn)
+        except InputError as error:  # of a call that failed, a chat without its last answer is left
+            raise _failed_call(cells, error.field) or error from None
         if turn is not None:
             used -= set() if turn.is_whole else {names.get("messages", names.get("question", ""))}
         answer = answer_in(theirs.get("answer"), names.get("answer", "")) or (turn and turn.answer)
@@ -291,6 +297,11 @@ def _value(cell: Any) -> Any:
     return None if is_word and is_missing(cell) else _number(cell)
 
 
+def _label_beside(column: str) -> str:
+    """Return where the label of an id stands: promptfoo tells providers of one id by labels."""
+    return column.removesuffix("id") + "label" if column.endswith(".id") else ""
+
+
 def _present(value: Any) -> Any:
     return None if value == "" else value
 
@@ -305,13 +316,16 @@ def _about(theirs: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any
 
 def _without_answer(cells: Mapping[str, Any], column: str | None) -> InputError:
     """Return why a record has no answer: its call failed, or there is no text in its column."""
-    if failure := _failure_in(cells):
-        return NoAnswer(f"its call failed: {failure}", field=column)
-    return InputError(
+    return _failed_call(cells, column) or InputError(
         "there is no answer",
         field=column,
         expected="a text; --skip-bad leaves such records out",
     )
+
+
+def _failed_call(cells: Mapping[str, Any], column: str | None) -> InputError | None:
+    failure = _failure_in(cells)
+    return NoAnswer(f"its call failed: {failure}", field=column) if failure else None
 
 
 _FAILED: Final = frozenset(("error", "failed", "errored", "expired", "canceled", "cancelled"))

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +31,18 @@ _PREVIEW = "spanlab.import-preview"
 
 @dataclass(frozen=True)
 class ImportChoice:
-    """The form's values: uploads or paths, passages that were uploaded, and how to read them.
+    """The form's values: uploads or paths, and how to read them.
 
-    ``kind`` is what the system of predictions is; ``joins`` whether the dataset has the items, and
-    gets the annotations of the files under their own names.
+    ``beside`` are uploads that belong to these, by the option that names such a file. ``kind`` is
+    what the system of predictions is; ``joins`` whether the dataset has the items, and gets the
+    annotations of the files under their own names.
     """
 
     uploads: Sequence[UploadedFile]
     paths: Sequence[str]
     dataset: str
     options: ImportOptions
-    contexts: UploadedFile | None = None
+    beside: Mapping[str, UploadedFile | None] = field(default_factory=dict)
     kind: AnnotatorKind = AnnotatorKind.DETECTOR
     joins: bool = False
 
@@ -62,9 +63,9 @@ class ImportChoice:
     def key(self) -> tuple[object, ...]:
         """Return what decides how the files are read, to compare with another choice."""
         uploads = tuple(upload.file_id for upload in self.uploads)
-        contexts = self.contexts and self.contexts.file_id
+        beside = tuple(upload and upload.file_id for upload in self.beside.values())
         options = self.options.model_dump_json()
-        return (uploads, tuple(self.paths), contexts, options, self.kind, self.joins)
+        return (uploads, tuple(self.paths), beside, options, self.kind, self.joins)
 
 
 @dataclass(frozen=True)
@@ -135,17 +136,20 @@ def _save_uploads(choice: ImportChoice, folder: Path) -> ReadableFiles:
     for upload in choice.uploads:
         upload.seek(0)
         files.append(save_upload(upload.name, upload, folder))
-    contexts = choice.options.contexts
-    if contexts is not None:
-        (contexts,) = _find_on_server([str(contexts)])
-    elif choice.contexts is not None:
-        apart = folder / "passages"
-        apart.mkdir()
-        choice.contexts.seek(0)
-        saved = save_upload(choice.contexts.name, choice.contexts, apart)
-        contexts = unpack_contexts(saved, apart / "unpacked")
+    changes: dict[str, Path | None] = {}
+    for name in ("contexts", "requests"):
+        path, beside = getattr(choice.options, name), choice.beside.get(name)
+        if path is not None:
+            (changes[name],) = _find_on_server([str(path)])
+        elif beside is not None:
+            apart = folder / name
+            apart.mkdir()
+            beside.seek(0)
+            saved = save_upload(beside.name, beside, apart)
+            is_contexts = name == "contexts"
+            changes[name] = unpack_contexts(saved, apart / "unpacked") if is_contexts else saved
     sources = split_sources(in_folders(files))
-    changes = {"contexts": contexts, "sources": sources.source_info}
+    changes["sources"] = sources.source_info
     options = choice.options.model_copy(update=changes)
     return ReadableFiles(sources.files, options, str(folder))
 

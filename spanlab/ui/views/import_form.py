@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from spanlab.datasets.batches import ID
 from spanlab.datasets.columns import FIELDS
 from spanlab.datasets.formats.tabular import RecordLayout
 from spanlab.datasets.registry import formats
@@ -77,16 +78,16 @@ def import_form(datasets: Sequence[str]) -> ImportChoice:
         reading = _ask("format", format={"kind": "choice", "choices": ("auto", *formats())})
     choice = ImportChoice(uploads, paths, name.strip() or stem, ImportOptions.checked(reading))
     choice = _with_columns(choice) if choice.is_any else choice
+    beside = ["contexts"]
+    if choice.is_any and ID in _read_layout(choice).columns:
+        beside.append("requests")
+    on_server = not uploads and server_files() is not None
     with st.expander("Passages and invalid records", icon=":material/tune:"):
-        contexts = None
-        if not uploads and server_files() is not None:
-            reading = _ask("contexts", contexts={"kind": "text"})
-        else:
-            reading, contexts = {}, _ask_contexts()
-        reading |= _ask("skip_bad")
-    path = reading.pop("contexts", None)
-    choice = choice.with_options(contexts=Path(path) if path else None, **reading)
-    return replace(choice, contexts=contexts)
+        reading = _ask(*beside, **{name: {"kind": "text"} for name in beside}) if on_server else {}
+        uploaded = {} if on_server else {name: _ask_beside(name) for name in beside}
+        invalid = _ask("skip_bad")
+    named = {name: Path(str(path)) if path else None for name, path in reading.items()}
+    return replace(choice.with_options(**named, **invalid), beside=uploaded)
 
 
 def _ask_predictions(
@@ -157,13 +158,17 @@ def _ask_files() -> tuple[Sequence[UploadedFile], Sequence[str]]:
     return (), [path.strip()] if path.strip() else []
 
 
-def _ask_contexts() -> UploadedFile | None:
-    return st.file_uploader(
-        "Passages",
-        type=["jsonl", "zip"],
-        key=f"import-contexts-{_round()}",
-        help="A JSONL with id and passages, or a zip of <id>.context.txt files.",
-    )
+_BESIDE_HELP = {
+    "contexts": "A JSONL with id and passages, or a zip of <id>.context.txt files.",
+    "requests": "The JSONL that the batch was made from: it has the questions.",
+}
+
+
+def _ask_beside(name: str) -> UploadedFile | None:
+    title = ImportOptions.model_fields[name].title or name
+    kinds = ["jsonl", "zip"] if name == "contexts" else ["jsonl"]
+    key = f"import-{name}-{_round()}"
+    return st.file_uploader(title, type=kinds, key=key, help=_BESIDE_HELP[name])
 
 
 def _with_columns(choice: ImportChoice) -> ImportChoice:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from spanlab.datasets import Role, read_placed_claims
+from spanlab.datasets.wrongs import Wrongs, repeated_id
 from spanlab.errors import InputError
 from spanlab.figures import counted
 from spanlab.results import P_VALUE, Column, ResultTable, columns_of
@@ -325,20 +326,20 @@ def _pair_verdict(item: str, gold: Claim, predicted: Claim | None) -> JudgedClai
 
 def _claims(files: Sequence[Path], annotator: str | None, role: Role) -> _Claims:
     by_annotator: dict[str, dict[str, Claim]] = {}
+    wrongs = Wrongs()
     for file in files:
-        for item, claims, line, unit in read_placed_claims(file, annotator=annotator, role=role):
+        for item, claims, line, unit in read_placed_claims(
+            file, annotator=annotator, role=role, on_wrong=wrongs.add
+        ):
             if item in by_annotator:
-                raise InputError(
-                    "this item id occurs twice",
-                    field="id",
-                    found=item,
-                    expected="every id once over all files of one side",
-                ).at(file=str(file), line=line, unit=unit)
+                twice = repeated_id(item, "every id once over all files of one side")
+                wrongs.add(twice.at(file=str(file), line=line, unit=unit))
             claims_by_text = by_text(claims)
             if role == "gold":
                 claims_by_text = {text: c for text, c in claims_by_text.items() if c.verdict}
             if claims_by_text:
                 by_annotator[item] = claims_by_text
+    wrongs.check()
     if not by_annotator:
         named = ", ".join(map(str, files[:3]))
         raise InputError(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from spanlab.datasets import Role, read_placed_labels
+from spanlab.datasets.wrongs import Wrongs, repeated_id
 from spanlab.errors import InputError, UsageError
 from spanlab.figures import counted, named_ids
 from spanlab.inbound import brought, offered
@@ -318,19 +319,17 @@ def _check(gold: _FoundLabels, predicted: _FoundLabels) -> None:
 
 def _labels(files: Sequence[Path], annotator: str | None, role: Role) -> dict[str, _FoundLabels]:
     labels_by_item: dict[str, _FoundLabels] = {}
+    wrongs = Wrongs()
     for file in files:
-        for labels, line, unit in read_placed_labels(file, annotator=annotator, role=role):
+        for labels, line, unit in read_placed_labels(
+            file, annotator=annotator, role=role, on_wrong=wrongs.add
+        ):
             found_labels = _FoundLabels(labels, file, line, unit)
             if labels.id in labels_by_item:
-                raise found_labels.place(
-                    InputError(
-                        "this item id occurs twice",
-                        field="id",
-                        found=labels.id,
-                        expected="every id once over all files of one side",
-                    )
-                )
+                twice = repeated_id(labels.id, "every id once over all files of one side")
+                wrongs.add(found_labels.place(twice))
             labels_by_item[labels.id] = found_labels
+    wrongs.check()
     if files and not labels_by_item:
         raise InputError(
             f"{_names(files)}: there is no finished annotation"
