@@ -72,7 +72,7 @@ def test_each_kind_is_told_once_with_how_many_there_are(
     assert (wrong.value.line, wrong.value.field, wrong.value.count) == (2, "answer", 2)
 
 
-PLACES = {"soft_labels": [], "hard_labels": []}
+PLACES: dict[str, Any] = {"soft_labels": [], "hard_labels": []}
 SUBMITTED: list[dict[str, Any]] = [
     {"id": "a", **PLACES},
     {"id": "b"},

@@ -148,8 +148,8 @@ class LabelStudioReader(reader.FormatReader):
                 self._options.on_warning(f"{self._file.name}: {counted(n, 'region')} {remark}")
         if self._names_lost:
             self._options.on_warning(
-                f"{self._file.name}: its annotators are those of Label Studio; who marked what "
-                "before the export from here comes back with its JSON, not in JSON-MIN and CSV"
+                f"{self._file.name}: its annotators, in JSON-MIN also its ids, are those of Label "
+                "Studio; ours come back with its JSON, not in JSON-MIN and CSV"
             )
         if self._other:
             kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(self._other.items()))
