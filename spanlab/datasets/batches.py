@@ -14,13 +14,13 @@ from typing import Any, Final
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from pydantic_core import from_json, to_json
 
+from spanlab.datasets.columns import BATCH_ID
 from spanlab.datasets.contexts import RecordIndex
 from spanlab.datasets.files import FileRow, InputFile
 from spanlab.errors import InputError
 from spanlab.figures import counted
 
-ID: Final = "custom_id"
-_IDS: Final = (ID, "key")
+_IDS: Final = (BATCH_ID, "key")
 _ASKED: Final = frozenset(("body", "params", "request"))  # where a request has what it asks
 _SAID: Final = frozenset(("response", "result", "error"))  # … and a result what came of it
 _NAMED: Final = 5  # so many ids are named in a remark
@@ -72,7 +72,7 @@ class BatchRequests:
             raise InputError(
                 f"none of these requests is of a result in {self._results.name}",
                 file=self._index.name,
-                field=ID,
+                field=BATCH_ID,
                 found=f"{_named(unused)}; the results have {_named(self._alone)}",
                 expected="the requests of this batch",
             )
@@ -96,7 +96,7 @@ class BatchRequests:
             return row
         self._found.add(str(own))
         if len(requests) > 1:
-            twice = InputError("two requests have this id", field=ID, found=own)
+            twice = InputError("two requests have this id", field=BATCH_ID, found=own)
             return row._replace(refused=twice.at(file=self._index.name, line=requests[1].line))
         joined = to_json({**result, "request": from_json(requests[0].raw)})
         return self._results.row(row.line, joined, row.unit, row.number)

@@ -25,6 +25,8 @@ from spanlab.datasets.cells import (
 from spanlab.datasets.reader import as_passage, has_text, is_missing, parse_list, says_nothing
 from spanlab.errors import InputError, UsageError
 
+BATCH_ID: Final = "custom_id"  # what OpenAI and Anthropic call the id of a batch's request
+
 _MODEL: Final = (
     *("llm", "model", "ai", "assistant", "bot", "agent", "generated", "actual", "predicted"),
     *("hallucinated", "chatgpt", "gpt", "system"),

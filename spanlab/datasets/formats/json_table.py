@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from pydantic_core import from_json, to_json
 
-from spanlab.datasets.batches import ID, BatchRequests, is_request
+from spanlab.datasets.batches import BatchRequests, is_request
 from spanlab.datasets.cells import is_chat
-from spanlab.datasets.columns import any_element, map_columns, paths, value_at
+from spanlab.datasets.columns import BATCH_ID, any_element, map_columns, paths, value_at
 from spanlab.datasets.files import FileRow
 from spanlab.datasets.formats.tabular import MappedReader, RecordLayout
 from spanlab.datasets.json_rows import (
@@ -72,7 +72,7 @@ class JsonReader(MappedReader):
         for remark in () if self._requests is None else self._requests.finish():
             self._options.on_warning(remark)
         known = self._mapping.keys()
-        if self._mapping.get("id") == ID and known.isdisjoint(("question", "messages")):
+        if self._mapping.get("id") == BATCH_ID and known.isdisjoint(("question", "messages")):
             self._options.on_warning(
                 f"{self._file.name}: the questions of a batch stand in the file of its requests, "
                 "which --requests joins"

@@ -11,8 +11,7 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from spanlab.datasets.batches import ID
-from spanlab.datasets.columns import FIELDS
+from spanlab.datasets.columns import BATCH_ID, FIELDS
 from spanlab.datasets.formats.tabular import RecordLayout
 from spanlab.datasets.registry import formats
 from spanlab.errors import SpanlabError
@@ -79,7 +78,7 @@ def import_form(datasets: Sequence[str]) -> ImportChoice:
     choice = ImportChoice(uploads, paths, name.strip() or stem, ImportOptions.checked(reading))
     choice = _with_columns(choice) if choice.is_any else choice
     beside = ["contexts"]
-    if choice.is_any and ID in _read_layout(choice).columns:
+    if choice.is_any and BATCH_ID in _read_layout(choice).columns:
         beside.append("requests")
     on_server = not uploads and server_files() is not None
     with st.expander("Passages and invalid records", icon=":material/tune:"):
