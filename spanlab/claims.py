@@ -108,7 +108,7 @@ class ClaimExtractor(dspy.Module):
         return wait(self.acall(question=question, answer=answer, lang=lang))
 
     async def aforward(self, question: str, answer: str, lang: str) -> dspy.Prediction:
-        """Return ``claims`` (`Extracted`, in order) and ``remarks`` (on sentences left out).
+        """Return ``claims`` (`ExtractedClaim`, in order) and ``remarks`` (on sentences left out).
 
         Args:
             question: what the answer answers; may be empty.

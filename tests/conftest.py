@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import ipaddress
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from types import CodeType
+from typing import Any
 
 import hypothesis
 import pytest
@@ -73,9 +77,63 @@ _LONGEST = {
 }
 
 
+# Whoever calls one of these starts a process, a browser or PostgreSQL.
+_STARTERS = {
+    *("Fork", "Popen", "check_output", "create_subprocess_exec", "run_forked", "subprocess"),
+    *("chromium", "sync_playwright", "postgres", "Cluster"),
+}
+
+
+# What fixtures that serve either database are asked for where it is PostgreSQL.
+_POSTGRESQL = {"postgresql", "shared_settings"}
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest tests, so that no worker is left with them in the end."""
+    """Begin with the longest tests, so that no worker is left with them in the end.
+
+    Those that start a process, a browser or PostgreSQL, by a fixture or themselves, are marked.
+    """
     items.sort(key=lambda item: item.path.name not in _LONGEST)
+    known: dict[object, bool] = {}
+    for item in items:
+        if isinstance(item, pytest.Function) and _is_slow(item, known):
+            item.add_marker(pytest.mark.slow)
+
+
+def _is_slow(item: pytest.Function, known: dict[object, bool]) -> bool:
+    params = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    if any(isinstance(param, str) and param in _POSTGRESQL for param in params):
+        return True
+    fixtures = item._fixtureinfo.name2fixturedefs.values()
+    functions = [item.function, *(defined[-1].func for defined in fixtures)]
+    return any(_starts(function, known) for function in functions)
+
+
+def _starts(function: Callable[..., Any], known: dict[object, bool]) -> bool:
+    """Whether a function of the tests calls a starter, or another one of theirs that does."""
+    function = inspect.unwrap(function)
+    code = getattr(function, "__code__", None)
+    if code is None or not Path(code.co_filename).is_relative_to(_ROOT / "tests"):
+        return False
+    if function not in known:
+        known[function] = False  # where it calls itself
+        names = set(_names(code))
+        values = [function.__globals__.get(name) for name in names]
+        methods = [
+            each for value in values if inspect.isclass(value) for each in vars(value).values()
+        ]
+        known[function] = bool(names & _STARTERS) or any(
+            _starts(each, known) for each in values + methods if inspect.isfunction(each)
+        )
+    return known[function]
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _names(inner)
 
 
 def pytest_collection_finish() -> None:

@@ -281,7 +281,7 @@ RUNNING = [topic for topic in TOPICS if blocks(topic, "sh") or blocks(topic, "py
 
 @pytest.fixture
 def run_all(
-    prepared: Path, tmp_path: Path, model_server: ModelServer, samples: Path
+    prepared: Path, tmp_path: Path, model_server: ModelServer, samples: Path, few_trees: None
 ) -> Callable[[list[str], list[str]], None]:
     """Run commands in their order, then blocks of Python, beside the dataset `mine`.
 

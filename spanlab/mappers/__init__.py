@@ -2,9 +2,9 @@
 
 Pure functions. Offsets are code points of the untouched answer, start inclusive, end exclusive.
 
-- ``map_quotes``: quotes of the answer, each to its own place (``substring``).
-- ``map_revision``: a corrected answer, by what it deleted and replaced (``edit_distance``).
-- ``map_fact``: the words that state a fact, within the sentence it came from (``fact_to_span``).
+- ``map_quotes``: quotes of the answer, each to its own place (``quotes``).
+- ``map_revision``: a corrected answer, by what it deleted and replaced (``corrections``).
+- ``map_fact``: the words that state a fact, within the sentence it came from (``facts``).
 - ``tokens``, ``sentences``: words and sentences by the rules of the language.
 - ``load``: loads a language's tokenizer ahead of its first text.
 - ``closest_sentence``: the sentence of some passages that comes closest to a text.

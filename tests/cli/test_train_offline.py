@@ -38,6 +38,7 @@ def labelled(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_a_model_is_trained_described_and_used(spanlab: Run, labelled: Path) -> None:
     done = spanlab("train-offline", labelled, "--folds", "2", "-o", "my.npz")
     assert (done.returncode, done.stdout) == (0, ""), done.stderr

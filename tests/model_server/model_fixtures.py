@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from spanlab.detectors.offline import learners, training
 from spanlab.lm.refusals import dialect_of
 from spanlab.testing import ModelServer
 
@@ -21,3 +22,12 @@ def model_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("SPANLAB_MODEL", "scripted-model")
         yield server
+
+
+@pytest.fixture
+def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `spanlab train-offline` learn a small model, where the command is what is tested."""
+    alone = learners.PerceptronSettings(members=1)
+    boosting = learners.BoostingSettings(bags=1, trees=20)
+    recipe = training.TrainingRecipe(boosting=boosting, share=alone, anyone=alone)
+    monkeypatch.setattr(training, "TrainingRecipe", lambda: recipe)

@@ -3,7 +3,7 @@
 Cao et al. 2026, "MERMAID: Memory-Enhanced Retrieval and Reasoning with Multi-Agent Iterative
 Knowledge Grounding for Veracity Assessment". How it works:
 
-1. **Claims** (``claims.extraction``): the answer is taken apart, or is one claim.
+1. **Claims** (``claims.ClaimExtractor``): the answer is taken apart, or is one claim.
 2. **Decomposer**: the claim as triplets (subject, relation, object, attributes) and topics.
 3. **Recall**: what the memory holds about subjects and objects goes into the first prompt; without
    the decomposer, what it holds about the names in the claim.
@@ -11,7 +11,7 @@ Knowledge Grounding for Veracity Assessment". How it works:
    and those of MCP servers), observation, at most five times; it answers as soon as the evidence
    is enough, and in the end it has to.
 5. **Update**: sentences of what was observed that speak of the claim are kept for later ones.
-6. **Spans** (``claims.placing``): the words of the answer that state what is refuted.
+6. **Spans** (``claims.placed``): the words of the answer that state what is refuted.
 
 Published, with GPT-4o: macro F1 .80, .77 and .77 on FacTool-QA, BingCheck and FactCheck-Bench;
 without the decomposer .03 less; 1,840 calls of tools became 1,533 with the memory.

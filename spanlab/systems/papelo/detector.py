@@ -2,17 +2,17 @@
 
 Malon 2024, "Multi-hop Evidence Pursuit Meets the Web: Team Papelo at FEVER 2024". How it works:
 
-1. **Claims** (``claims.extraction``): the answer is taken apart, or is one claim; speaker and date
-   come from the item's ``meta``.
+1. **Claims** (``claims.ClaimExtractor``): the answer is taken apart, or is one claim; speaker and
+   date come from the item's ``meta``.
 2. **First question**: the claim in other words, as a question.
 3. **Pursuit** (``pursuit``, algorithm 1): answer, then ask for what is still missing, until the
    claim is settled or there are five pairs; fill up with the same questions in other words.
-4. **Answers** (``answering``, algorithm 2): search with claim and question, again with the names
+4. **Answers** (``align``, algorithm 2): search with claim and question, again with the names
    alone if nothing is found; the one document that answers best is read around the snippet that
    the search engine showed, and the answer is given from that window.
 5. **Verdict** over all pairs, supported or refuted unless four classes are asked for. It may
    overturn the verdict that ended the questions.
-6. **Spans** (``claims.placing``): the words of the answer that state what is refuted.
+6. **Spans** (``claims.placed``): the words of the answer that state what is refuted.
 
 Published, with GPT-4o, T5 and Google on AVeriTeC's development set: accuracy .754, AVeriTeC score
 .486; all questions at once .340 against .495 on its first 200 claims.

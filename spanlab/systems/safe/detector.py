@@ -82,7 +82,7 @@ class SafeProgram(dspy.Module):
     async def aforward(
         self, passages: str, question: str, answer: str, lang: str, count: str
     ) -> dspy.Prediction:
-        """Return ``verdicts`` (`Verified`), one for every step of an answer.
+        """Return ``verdicts`` (`VerifiedStep`), one for every step of an answer.
 
         Args:
             passages: the passages as a prompt shows them.

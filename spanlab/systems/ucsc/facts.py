@@ -230,7 +230,7 @@ class FactVerifier(dspy.Module):
     async def aforward(
         self, passages: str, question: str, answer: str, rule: str
     ) -> dspy.Prediction:
-        """Return ``relations`` (`Edge`), ``checked`` (`Checked`) and ``remarks``, all lists."""
+        """Return lists: ``relations`` (`EntityEdge`), ``checked`` (`CheckedFact`), ``remarks``."""
         # a, b. The graph of the passages and the facts of the answer, at the same time.
         graph: EntityGraph
         facts: list[AtomicFact]
