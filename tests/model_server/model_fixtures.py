@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+import spanlab.detectors.offline.training as offline_training
+from spanlab.detectors.offline.learners import BoostingSettings, PerceptronSettings
 
-from spanlab.detectors.offline import learners, training
 from spanlab.lm.refusals import dialect_of
 from spanlab.testing import ModelServer
 
@@ -27,7 +28,7 @@ def model_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
 @pytest.fixture
 def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `spanlab train-offline` learn a small model, where the command is what is tested."""
-    alone = learners.PerceptronSettings(members=1)
-    boosting = learners.BoostingSettings(bags=1, trees=20)
-    recipe = training.TrainingRecipe(boosting=boosting, share=alone, anyone=alone)
-    monkeypatch.setattr(training, "TrainingRecipe", lambda: recipe)
+    alone = PerceptronSettings(members=1)
+    boosting = BoostingSettings(bags=1, trees=20)
+    recipe = offline_training.TrainingRecipe(boosting=boosting, share=alone, anyone=alone)
+    monkeypatch.setattr(offline_training, "TrainingRecipe", lambda: recipe)
