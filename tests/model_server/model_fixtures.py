@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-import spanlab.detectors.offline.training as offline_training
-from spanlab.detectors.offline.learners import BoostingSettings, PerceptronSettings
+import spanlab.systems.offline.training as offline_training
+from spanlab.systems.offline.learners import BoostingSettings, PerceptronSettings
 
 from spanlab.lm.refusals import dialect_of
 from spanlab.testing import ModelServer
