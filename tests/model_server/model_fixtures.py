@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-import spanlab.systems.offline.training as offline_training
-from spanlab.systems.offline.learners import BoostingSettings, PerceptronSettings
 
+import spanlab.systems.offline.training as offline_training
 from spanlab.lm.refusals import dialect_of
+from spanlab.systems.offline.learners import BoostingSettings, PerceptronSettings
 from spanlab.testing import ModelServer
 
 KEY = "sk-secret-of-the-tests-1234567890"
