@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from optimizers.metrics import METRICS
 from optimizers.preparing import DRAWING, resolve
+from optimizers.programs import registry
 from optimizers.request import Optimisation, PromptSearch, SearchSettings
 from spanlab.detectors import (
     DetectorSpec,
@@ -26,7 +27,6 @@ from spanlab.options import option, problem
 from spanlab.scorers import METRICS as SPAN_METRICS
 from spanlab.workflows.detection.selection import DetectorSelection, is_ensemble
 from spanlab.workflows.detection.specifications import specifications
-from spanlab.workflows.programs import registry
 
 _METRIC_TITLES: Final = {
     **{key.replace("_", "-"): metric.title for key, metric in SPAN_METRICS.items()},

@@ -14,6 +14,7 @@ from spanlab.errors import (
     ConfigurationError,
     NoCreditError,
     SpanlabError,
+    StoppedError,
     UnavailableError,
 )
 from spanlab.lm import Budget, CallLimits, Meter, Usage, translate
@@ -101,10 +102,6 @@ class StoppableMeter(Meter):
         """Let no further call through; the first reason counts."""
         if self.reason is None:
             self.reason = reason
-
-
-class StoppedError(SpanlabError):
-    """Somebody paused or cancelled the search."""
 
 
 @dataclass

@@ -81,6 +81,23 @@ class Export(NamedTuple):
     place: str = ""
 
 
+class Job(NamedTuple):
+    """A kind of durable job.
+
+    Attributes:
+        title: as people see it.
+        noun: what its progress counts, in the singular.
+        workflow: the name under which DBOS keeps it.
+        place: a function in the module that has the workflow: it says whether a request under way
+            (JSON) does all that another one asks for.
+    """
+
+    title: str
+    noun: str
+    workflow: str
+    place: str
+
+
 @dataclass(frozen=True)
 class Room:
     """What a room offers.
@@ -89,12 +106,14 @@ class Room:
         commands: by their names.
         pages: those in the navigation.
         exports: by the names of their formats.
+        jobs: by the names of their kinds.
         offers: by kind and name, where the rest stands: "detectors" → "safe" → ":ENTRY".
     """
 
     commands: Mapping[str, Command] = field(default_factory=dict)
     pages: tuple[Page, ...] = ()
     exports: Mapping[str, Export] = field(default_factory=dict)
+    jobs: Mapping[str, Job] = field(default_factory=dict)
     offers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
@@ -136,6 +155,15 @@ def exports() -> dict[str, Export]:
         name: export._replace(place=_place(package, export.place))
         for package, room in _rooms().items()
         for name, export in room.exports.items()
+    }
+
+
+def jobs() -> dict[str, Job]:
+    """Return the kinds of jobs of all rooms by name; each place is complete."""
+    return {
+        kind: job._replace(place=_place(package, job.place))
+        for package, room in _rooms().items()
+        for kind, job in room.jobs.items()
     }
 
 

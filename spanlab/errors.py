@@ -251,3 +251,7 @@ def _short(value: object, limit: int = 120) -> str:
 
 class DeprecatedWarning(DeprecationWarning):
     """Something of spanlab's that a later version takes away; commands say it on standard error."""
+
+
+class StoppedError(SpanlabError):
+    """Somebody paused or cancelled the search."""

@@ -37,13 +37,13 @@ from ports import free_port
 from trace_homes import KEYS, living
 from typer.main import get_command
 
+from spanlab.bench.plan import read_plan
 from spanlab.cli.app import app
 from spanlab.datasets import read
 from spanlab.detectors import entries
 from spanlab.detectors.entry import entry_of
 from spanlab.errors import UsageError
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say
-from spanlab.workflows.bench.plan import read_plan
 from spanlab.workflows.guide import FOLDER, INDEX, guide_page, guide_pages, search_guide
 
 ROOT = Path(__file__).resolve().parent.parent

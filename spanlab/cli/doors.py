@@ -51,9 +51,6 @@ ROOM = Room(
             "List the detectors: what each does and what it needs.", "models:detectors", 160
         ),
         "tools": Command("Start tool servers, to see which tools they offer.", "models:tools", 170),
-        "bench": Command(
-            "Compare detectors on datasets: one table with controls and tests.", "bench:bench", 180
-        ),
         "check-model": Command(
             "Ask a model one call of each kind: what its endpoint can do.",
             "models:check_model",
@@ -89,9 +86,6 @@ ROOM = Room(
         "api": Command(
             "Offer detectors, verification and scores as a JSON API.", "serving:api", 330
         ),
-        "optimize": Command(
-            "Tune a detector's prompt on labels that people made.", "optimize:optimize", 360
-        ),
         "worker": Command(
             "Work on queued jobs until Ctrl+C; any number share them.", "jobs:worker", 400
         ),
@@ -99,9 +93,6 @@ ROOM = Room(
             "Annotators of a dataset: rename, merge, remove, mark as gold.", "datasets:app", 410
         ),
         "memory": Command("The evidence that detectors keep for later claims.", "memory:app", 430),
-        "programs": Command(
-            "Tuned prompts: list, show, compare, use, export, import.", "optimize:app", 440
-        ),
         "jobs": Command("List and steer jobs.", "jobs:app", 450),
     },
 )

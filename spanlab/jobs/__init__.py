@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from optimizers.request import Optimisation
     from spanlab.jobs.control import OtherSettings
     from spanlab.settings import Settings
 
@@ -39,7 +38,6 @@ __all__ = [
     "retry",
     "start_embedded_worker",
     "submit_detection",
-    "submit_optimisation",
     "under_way",
     "wait",
 ]
@@ -74,36 +72,6 @@ def submit_detection(
     from spanlab.jobs import detection
 
     return detection.submit(request, settings, job_id=job_id, again=again)
-
-
-def submit_optimisation(
-    request: Optimisation,
-    settings: Settings | None = None,
-    *,
-    again: bool = False,
-    actor: Actor = OWNER,
-) -> str:
-    """Queue an optimisation of a detector's prompts.
-
-    Args:
-        request: what to tune, on which dataset; models that it leaves open are taken from the
-            environment now.
-        settings: see ``submit_detection``.
-        again: see ``submit_detection``.
-        actor: see there, too.
-
-    Returns:
-        The job's id.
-
-    Raises:
-        UnderWayError: a job under way does the same, and ``again`` is not set.
-        NotFoundError: there is no such dataset, or no program to begin from.
-        UsageError: the name is taken, nothing names a model, or the detector cannot be tuned.
-    """
-    actor.require(Permission.ADMINISTER)
-    from spanlab.jobs import optimisation
-
-    return optimisation.submit(request, settings, again=again)
 
 
 def other_settings(

@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from pkgutil import resolve_name
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from spanlab.detectors import DetectorSpec
 from spanlab.errors import SpanlabError, UnderWayError, UsageError
 from spanlab.jobs import database, job_store
 from spanlab.jobs.job_store import JOBS, OPEN, PARTS, JobStore
 from spanlab.jobs.steps import queue_for
 from spanlab.jobs.summary import progress_in_words
-from spanlab.jobs.views import KINDS, JobState, JobView, Kind
+from spanlab.jobs.views import KINDS, JobState, JobView
 from spanlab.settings import Settings
 from spanlab.workflows.detection.request import RunRequest
-from spanlab.workflows.detection.setup import covers, differences, settings_of
+from spanlab.workflows.detection.setup import differences
 
 _EVERY = 0.4  # seconds between two looks at a job that is waited for
 _OPEN = {JobState.QUEUED, JobState.RUNNING}
@@ -142,49 +142,22 @@ class OtherSettings:
     differences: tuple[str, ...]
 
 
-def refuse_same(jobs: JobStore, kind: Kind, request: Mapping[str, Any]) -> None:
+def refuse_same(jobs: JobStore, kind: str, request: Mapping[str, Any]) -> None:
     """Refuse a request if a job under way does all that it asks: it would be paid for twice.
 
     Raises:
         UnderWayError: one does.
     """
+    same = resolve_name(KINDS[kind].place)
     for row in jobs.rows(name=KINDS[kind].workflow, status=OPEN, load_input=True):
         view = jobs.view(row)
         with suppress(ValidationError):  # a request of another version
-            if view.request is not None and _SAME[kind](view.request, request):
+            if view.request is not None and same(view.request, request):
                 raise UnderWayError(
                     f"job {view.id} does just that already ({view.title}: "
                     f"{progress_in_words(view)}); see: spanlab jobs show {view.id}",
                     view.id,
                 )
-
-
-def _same_run(under_way: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
-    return covers(RunRequest.model_validate(under_way), RunRequest.model_validate(request))
-
-
-def _same_search(under_way: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
-    from optimizers.request import Optimisation
-
-    a, b = map(Optimisation.model_validate, (under_way, request))
-    left_out = {"name", "threads", "detector", "prompt_model"}
-    return (
-        a.dataset == b.dataset
-        and a.search.model_dump(exclude=left_out) == b.search.model_dump(exclude=left_out)
-        and settings_of(a.search.detector) == settings_of(b.search.detector)
-        and _writer(a.search.prompt_model) == _writer(b.search.prompt_model)
-    )
-
-
-def _writer(model: Any) -> object:
-    return None if model is None else settings_of(DetectorSpec(detector="prompts", model=model))
-
-
-def _same_folder(under_way: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
-    return bool(under_way["output"] == request["output"])
-
-
-_SAME = {"detect": _same_run, "optimise": _same_search, "bench": _same_folder}
 
 
 def other_settings(

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ from spanlab.jobs.views import KINDS, JobState, add_up_parts, progress_of
 from spanlab.settings import Settings
 from spanlab.workflows.detection.dataset_run import unfinished_positions
 from spanlab.workflows.detection.request import RunProgress, RunRequest
-from spanlab.workflows.detection.setup import note_setups
+from spanlab.workflows.detection.setup import covers, note_setups
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -197,3 +198,8 @@ def ranges_of(positions: NDArray[np.int64]) -> list[Range]:
     breaks = np.flatnonzero(np.diff(positions) > 1) + 1
     runs = np.split(positions, breaks)
     return [[int(run[0]), int(run[-1]) + 1] for run in runs]
+
+
+def same(under_way: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
+    """Say whether a run under way does all that another one asks for."""
+    return covers(RunRequest.model_validate(under_way), RunRequest.model_validate(request))

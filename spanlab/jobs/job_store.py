@@ -26,7 +26,6 @@ from spanlab.jobs.views import (
     SHOWN,
     JobState,
     JobView,
-    Kind,
     PartState,
     log_of,
     view_of,
@@ -162,7 +161,7 @@ class JobStore:
 
     def submit(
         self,
-        kind: Kind,
+        kind: str,
         title: str,
         request: Mapping[str, Any],
         queue: str,

@@ -8,12 +8,11 @@ from datetime import datetime
 from typing import Literal
 
 from spanlab.figures import counted, duration, rate_in_words
-from spanlab.jobs.views import JobState, JobView
+from spanlab.jobs.views import KINDS, JobState, JobView
 from spanlab.results import ResultTable, columns_of, fact_table
 from spanlab.workflows.wording import cost_in_words, usage_in_words
 
 _FAILURES = 20  # that are named
-_NOUNS = {"detect": "item", "optimise": "evaluation", "bench": "cell"}
 _STATES = {
     JobState.QUEUED: "Queued",
     JobState.RUNNING: "Running",
@@ -128,7 +127,7 @@ def progress_in_words(view: JobView) -> str:
         return "Waits for a worker"
     if not progress.total:
         return "Nothing to do" if view.is_over else "Begins"
-    parts = [f"{progress.done:,} of {counted(progress.total, _NOUNS[view.kind])}"]
+    parts = [f"{progress.done:,} of {counted(progress.total, KINDS[view.kind].noun)}"]
     if progress.failed:
         parts.append(f"{progress.failed:,} failed")
     if view.state is JobState.RUNNING and progress.rate > 0:

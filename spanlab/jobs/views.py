@@ -15,11 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter
 
+from spanlab import doors
 from spanlab.jobs.database import NOT_JSON
 from spanlab.lm import Usage
 from spanlab.schema import SearchCurve
@@ -29,25 +30,10 @@ if TYPE_CHECKING:
     from dbos import WorkflowStatus
 
 
-Kind = Literal["detect", "optimise", "bench"]
+KINDS: Final = doors.jobs()
 
 
-@dataclass(frozen=True)
-class JobKind:
-    """A kind of job: the name of its workflow and the module that has it."""
-
-    workflow: str
-    module: str
-
-
-KINDS: dict[Kind, JobKind] = {
-    "detect": JobKind("spanlab.detect", "spanlab.jobs.detection"),
-    "optimise": JobKind("spanlab.optimise", "spanlab.jobs.optimisation"),
-    "bench": JobKind("spanlab.bench", "spanlab.jobs.benchmark"),
-}
-
-
-def kind_of(workflow: str) -> Kind:
+def kind_of(workflow: str) -> str:
     """Return the kind of job that a workflow name stands for.
 
     Raises:
@@ -59,7 +45,7 @@ def kind_of(workflow: str) -> Kind:
 def load() -> None:
     """Import the modules of all kinds, so that DBOS knows their workflows."""
     for kind in KINDS.values():
-        import_module(kind.module)
+        resolve_name(kind.place)
 
 
 class JobState(StrEnum):
@@ -92,7 +78,7 @@ class JobView:
     """
 
     id: str
-    kind: Kind
+    kind: str
     title: str
     state: JobState
     created: datetime

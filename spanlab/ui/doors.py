@@ -85,16 +85,6 @@ ROOM = Room(
             group="Team",
         ),
         Page(
-            title="Optimise",
-            icon="tune",
-            needs="ADMINISTER",
-            about="Find a better prompt for a detector on the labels that people made.",
-            topic="tuning",
-            place="views.optimise:page",
-            order=90,
-            group="Tools",
-        ),
-        Page(
             title="Jobs",
             icon="work_history",
             needs="ADMINISTER",

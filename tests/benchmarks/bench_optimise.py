@@ -21,6 +21,7 @@ from paid import again_after_kills, signed
 from paid import killed as kill
 from working_jobs import wait_until, working
 
+from optimizers import job as optimisation
 from optimizers.examples import LabelSource, labelled_items
 from optimizers.preparing import build_tuner, resolve
 from optimizers.request import Optimisation, PromptSearch
@@ -123,7 +124,7 @@ def _settings(home: Path) -> Settings:
 def _submit(settings: Settings, server: ModelServer, records: list[Record]) -> str:
     with Store.open(settings) as store:
         store.import_records("d", records)
-    return jobs.submit_optimisation(
+    return optimisation.submit(
         Optimisation(dataset="d", search=_search(server, auto=None, trials=6)), settings
     )
 

@@ -30,6 +30,7 @@ from working_jobs import (
     working,
 )
 
+from optimizers import job as optimisation
 from optimizers.request import Optimisation, PromptSearch
 from spanlab import jobs
 from spanlab.datasets import read
@@ -158,7 +159,7 @@ def test_a_search_goes_on_when_its_database_has_started_anew(
         spec = DetectorSpec(detector="ucsc-extract", model=choice)
         search = PromptSearch(name="tuned", detector=spec, auto=None, trials=3, folds=0)
         asked = Optimisation(dataset="d", search=search)
-        job_id = jobs.submit_optimisation(asked, shared_settings)
+        job_id = optimisation.submit(asked, shared_settings)
         wait_until(lambda: gold.count >= 30, "some calls")
         with cable.pulled():
             cable.give_up()

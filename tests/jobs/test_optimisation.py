@@ -12,6 +12,7 @@ from gold_answers import GoldAnswers, better_when_asked
 from paid import again_after_kills, killed, put_away_for_all, signed
 from working_jobs import SECONDS, key_of, wait_until, working
 
+from optimizers import job as optimisation
 from optimizers.request import Optimisation, PromptSearch
 from spanlab import jobs
 from spanlab.datasets import read
@@ -56,7 +57,7 @@ def _submit(settings: Settings, model: ModelServer, records: list[Record], **mor
     spec = DetectorSpec(detector="ucsc-extract", model=choice)
     fields = {"name": "tuned", "detector": spec, "threads": THREADS, "auto": None, "trials": 4}
     search = PromptSearch.model_validate(fields | more)
-    return jobs.submit_optimisation(Optimisation(dataset="d", search=search), settings)
+    return optimisation.submit(Optimisation(dataset="d", search=search), settings)
 
 
 def _undisturbed(home: Path, model: ModelServer, records: list[Record]) -> Settings:

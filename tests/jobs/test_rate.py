@@ -15,6 +15,7 @@ from sqlalchemy import text
 from working_jobs import SECONDS, Process, fill, states, wait_until
 from working_jobs import request as asking
 
+from optimizers import job as optimisation
 from optimizers.request import Optimisation, PromptSearch
 from spanlab import jobs
 from spanlab.datasets import read
@@ -150,7 +151,7 @@ def _tuned(settings: Settings, gold: ModelServer, **more: object) -> str:
     fields = {"name": "tuned", "detector": spec, "auto": None, "trials": 2, "folds": 0, **more}
     rate = fields.pop("rate")
     search = PromptSearch.model_validate(fields)
-    return jobs.submit_optimisation(
+    return optimisation.submit(
         Optimisation.model_validate({"dataset": "d", "search": search, "rate": rate}), settings
     )
 

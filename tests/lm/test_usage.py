@@ -9,9 +9,9 @@ import pytest
 
 from optimizers.choosing import SearchOptions
 from optimizers.request import Optimisation
+from spanlab.bench.plan import BenchPlan
 from spanlab.errors import BudgetError
 from spanlab.lm import Budget, CallLimits, Meter, Usage
-from spanlab.workflows.bench.plan import BenchPlan
 from spanlab.workflows.detection.request import RunRequest
 
 ONE = Usage(calls=1, input_tokens=100, cached_tokens=60, output_tokens=10, cost=0.5)

@@ -14,12 +14,13 @@ from optimizers.examples import LabelledItem
 from optimizers.held_out import DataFold
 from optimizers.request import PromptSearch
 from optimizers.tuning import PromptTuner
-from optimizers.watching import Event, SearchRemark, StoppableMeter, StoppedError
+from optimizers.watching import Event, SearchRemark, StoppableMeter
 from spanlab.datasets import read
 from spanlab.errors import (
     BudgetError,
     NoCreditError,
     SpanlabError,
+    StoppedError,
     StoreError,
     UnavailableError,
     UnparsableAnswerError,

@@ -26,7 +26,7 @@ _FORKING.set_forkserver_preload(
     [
         *("alembic.command", "dbos._sys_db_sqlite", "dspy", "psycopg", "spacy", "spanlab.cli.app"),
         *("spanlab.cli.jobs", "spanlab.systems.ucsc.extract", "spanlab.jobs.worker"),
-        *("spanlab.lm.model", *(each.module for each in KINDS.values())),
+        *("spanlab.lm.model", *(each.place.partition(":")[0] for each in KINDS.values())),
     ]
 )
 

@@ -9,10 +9,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
-from spanlab.jobs import JobState, benchmark
+from spanlab.bench import job as benchmark
+from spanlab.bench.plan import BenchDataset, BenchPlan
+from spanlab.jobs import JobState
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record
 from spanlab.storage import Store
-from spanlab.workflows.bench.plan import BenchDataset, BenchPlan
 
 OpenPage = Callable[..., AppTest]
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from optimizers.programs import registry, take, unuse, use
 from spanlab import jobs
 from spanlab.detectors import DetectorSpec
 from spanlab.errors import AccessError, NotFoundError, UsageError
@@ -61,7 +62,6 @@ from spanlab.workflows.measuring.measurement import measure
 from spanlab.workflows.measuring.sample import plan_measurement, read_measured
 from spanlab.workflows.memories import open_memory
 from spanlab.workflows.predictions import import_predictions
-from spanlab.workflows.programs import registry, take, unuse, use
 from spanlab.workflows.review_writes import AddedEvidence, WriteOutcome, add_evidence, apply_writes
 from spanlab.workflows.versions import diff_datasets, snapshot
 from spanlab.workflows.voting import vote_dataset

@@ -9,6 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from spanlab import jobs
+from spanlab.bench.files import read_table
 from spanlab.errors import UsageError
 from spanlab.figures import counted, figure
 from spanlab.jobs import JobView
@@ -33,7 +34,6 @@ from spanlab.workflows.analysis.comparison_tables import claim_measures, claim_t
 from spanlab.workflows.analysis.rate_tally import default_annotators, rates
 from spanlab.workflows.analysis.rates import MEASURES as RATES
 from spanlab.workflows.analysis.rates import RateGroup, RateReport, fields_of, model_field
-from spanlab.workflows.bench.files import read_table
 
 _MOST = 20  # people, and others, in a chart of verdicts
 _MOST_GROUPS = 40  # values in a chart of rates

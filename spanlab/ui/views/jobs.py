@@ -7,6 +7,7 @@ import streamlit as st
 from spanlab import jobs
 from spanlab.jobs import JobView
 from spanlab.jobs.summary import summary_of
+from spanlab.jobs.views import KINDS
 from spanlab.ui.common import actor, link, page_link, plain, store, title
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.views.job_views import (
@@ -102,10 +103,7 @@ def _draw_details(view: JobView) -> None:
 
 def _describe_job(view: JobView) -> str:
     began = view.created.astimezone()
-    return plain(f"{_KINDS[view.kind]} {view.id} · requested {began:%-d %B %Y, %H:%M}")
-
-
-_KINDS = {"detect": "Detection", "optimise": "Optimisation", "bench": "Benchmark"}
+    return plain(f"{KINDS[view.kind].title} {view.id} · requested {began:%-d %B %Y, %H:%M}")
 
 
 def _toggle(job_id: str | None) -> None:

@@ -13,47 +13,68 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dbos import DBOS
 from pydantic import TypeAdapter
 
 from optimizers.estimates import plan_search
 from optimizers.request import Optimisation
+from spanlab.detectors import DetectorSpec
 from spanlab.errors import SpanlabError, UsageError
 from spanlab.jobs import job_store, worker
 from spanlab.jobs.control import refuse_same
 from spanlab.jobs.job_store import JOBS
 from spanlab.jobs.rate_limiter import JobCalls
 from spanlab.jobs.steps import interruption, notify_when_done, queue_for, step
+from spanlab.jobs.thread_watch import ThreadWatch
 from spanlab.jobs.views import KINDS, curve_of, progress_of
 from spanlab.labels import ItemLabels
 from spanlab.lm import Meter, Usage
 from spanlab.programs import ProgramRegistry
-from spanlab.schema import SearchCurve, SearchTrial, TunedProgram
+from spanlab.schema import OWNER, Actor, Permission, SearchCurve, SearchTrial, TunedProgram
 from spanlab.settings import Settings
 from spanlab.workflows.detection.request import RunProgress
+from spanlab.workflows.detection.setup import settings_of
 
 if TYPE_CHECKING:
     from optimizers.examples import LabelledItem
     from optimizers.tuning import PromptTuner
     from optimizers.watching import Event, StoppableMeter
-    from spanlab.jobs.worker import Worker
 
 T = TypeVar("T")
-M = TypeVar("M", bound=Meter)
-M_contra = TypeVar("M_contra", bound=Meter, contravariant=True)
 Pinned = list[dict[str, Any]]  # the labels of each item or claim, as JSON
-
-_EVERY = 0.5  # seconds between two reports of how far a search is
 
 
 def submit(
-    request: Optimisation, settings: Settings | None, queue: str = JOBS, *, again: bool = False
+    request: Optimisation,
+    settings: Settings | None = None,
+    queue: str = JOBS,
+    *,
+    again: bool = False,
+    actor: Actor = OWNER,
 ) -> str:
-    """Queue an optimisation; see ``spanlab.jobs.submit_optimisation``."""
+    """Queue an optimisation of a detector's prompts.
+
+    Args:
+        request: what to tune, on which dataset; models that it leaves open are taken from the
+            environment now.
+        settings: see ``spanlab.jobs.submit_detection``.
+        queue: name of the queue.
+        again: see ``spanlab.jobs.submit_detection``.
+        actor: see there, too.
+
+    Returns:
+        The job's id.
+
+    Raises:
+        UnderWayError: a job under way does the same, and ``again`` is not set.
+        NotFoundError: there is no such dataset, or no program to begin from.
+        UsageError: the name is taken, nothing names a model, or the detector cannot be tuned.
+    """
+    actor.require(Permission.ADMINISTER)
     from optimizers.preparing import build_tuner, resolve
     from optimizers.watching import StoppableMeter
     from spanlab.storage import Store
@@ -223,62 +244,6 @@ async def _run_watched(
         return await watch.until_over(asyncio.create_task(asyncio.to_thread(run)))
 
 
-class SavedLog(Protocol[M_contra]):
-    """The progress of work in a thread, which a worker saves from time to time."""
-
-    def save(self, jobs: job_store.JobStore, job_id: str, stopper: M_contra, /) -> None:
-        """Save with the job what is new since the last time."""
-
-
-@dataclass
-class ThreadWatch(Generic[M]):
-    """Watches work in a thread: saves its progress, and stops it if its job is stopped.
-
-    ``cut_off`` is the worker's when the work began. ``reports`` says whether this worker still
-    tells of the job's progress.
-    """
-
-    me: Worker
-    job_id: str
-    progress_log: SavedLog[M]
-    stopper: M
-    stopped: threading.Event
-    cut_off: int
-    reports: bool = True
-
-    async def until_over(self, running: asyncio.Task[T]) -> T:
-        """Wait for the work and return its result.
-
-        Raises:
-            DBOSWorkflowCancelledError: the work was stopped, or is another worker's now.
-        """
-        from optimizers.watching import StoppedError
-
-        try:
-            while not running.done():
-                await asyncio.wait([running], timeout=_EVERY)
-                await self._look()
-            return running.result()
-        except StoppedError as error:
-            raise interruption() from error
-        finally:
-            self.stopped.set()
-            await asyncio.gather(running, return_exceptions=True)  # its calls under way are paid
-            await self._look()
-
-    async def _look(self) -> None:
-        row = await asyncio.to_thread(self.me.jobs.part, self.job_id)
-        # Of one that was stopped, or resumed and waits, nobody else tells how far it is.
-        self.reports = self.me.owns(row) or row.status in {"CANCELLED", "ENQUEUED"}
-        if self.me.stopping or self.me.cut_off != self.cut_off or not self.me.owns(row):
-            self.stopped.set()
-        await self._report()
-
-    async def _report(self) -> None:
-        if self.reports and self.me.cut_off == self.cut_off:
-            await asyncio.to_thread(self.progress_log.save, self.me.jobs, self.job_id, self.stopper)
-
-
 class ProgressLog:
     """The trials and remarks of a search; written by its threads, read by the worker's loop."""
 
@@ -317,3 +282,19 @@ class ProgressLog:
         jobs.report(job_id, progress, curve if new else None)
         for remark in remarks:
             jobs.note(job_id, remark)
+
+
+def same(under_way: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
+    """Say whether a search under way does all that another one asks for."""
+    a, b = map(Optimisation.model_validate, (under_way, request))
+    left_out = {"name", "threads", "detector", "prompt_model"}
+    return (
+        a.dataset == b.dataset
+        and a.search.model_dump(exclude=left_out) == b.search.model_dump(exclude=left_out)
+        and settings_of(a.search.detector) == settings_of(b.search.detector)
+        and _writer(a.search.prompt_model) == _writer(b.search.prompt_model)
+    )
+
+
+def _writer(model: Any) -> object:
+    return None if model is None else settings_of(DetectorSpec(detector="prompts", model=model))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from spanlab.bench.cards import BenchItem, DatasetCard, FoundDataset
 from spanlab.datasets import read_labels
 from spanlab.datasets.files import replacing
 from spanlab.datasets.formats import averitec, mushroom
@@ -26,7 +27,6 @@ from spanlab.scorers import (
     score_claims,
 )
 from spanlab.workflows.analysis.claims import by_text
-from spanlab.workflows.bench.cards import BenchItem, DatasetCard, FoundDataset
 
 Judgements = dict[tuple[str, str], tuple[str | None, float | None]]  # by item and part of it
 _PART: Final = "answer"

@@ -11,13 +11,13 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
+from spanlab.bench.cards import BenchItem, DatasetCard, FoundDataset, cards, find
 from spanlab.detectors import Spec, asks_models, specs_in
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import UsageError
 from spanlab.lm import CallLimits
 from spanlab.options import problem
 from spanlab.schema import FrozenModel, Item, Name
-from spanlab.workflows.bench.cards import BenchItem, DatasetCard, FoundDataset, cards, find
 from spanlab.workflows.detection.estimate import RunEstimate, estimate_items
 from spanlab.workflows.detection.request import usual_concurrency
 from spanlab.workflows.detection.selection import DetectorSelection, with_seed

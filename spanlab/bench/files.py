@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from spanlab.bench.plan import BenchPlan
 from spanlab.csv_text import write_dicts
 from spanlab.datasets.files import replacing
 from spanlab.errors import UsageError
@@ -21,7 +22,6 @@ from spanlab.results import (
     flat_rows,
     write_cell,
 )
-from spanlab.workflows.bench.plan import BenchPlan
 from spanlab.workflows.drawing import draw
 
 _TABLES: Final = TypeAdapter(tuple[ResultTable, ...])

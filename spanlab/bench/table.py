@@ -7,6 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from spanlab.bench.cards import BenchItem, FoundDataset
+from spanlab.bench.cells import (
+    CellRun,
+    cell_file,
+    prediction_file,
+    read_cell,
+)
+from spanlab.bench.files import ALIKE, BenchTable, write_table
+from spanlab.bench.plan import BenchCell, BenchPlan, cells_of
+from spanlab.bench.scoring import ScoredCell, score_predictions
 from spanlab.errors import InputError
 from spanlab.figures import figure, named_ids
 from spanlab.lm import Meter
@@ -23,16 +33,6 @@ from spanlab.results import (
 from spanlab.scorers import MeanDifference, holm
 from spanlab.workflows.analysis.claims import MEASURES
 from spanlab.workflows.analysis.score_files import SCORES, difference_cells
-from spanlab.workflows.bench.cards import BenchItem, FoundDataset
-from spanlab.workflows.bench.cells import (
-    CellRun,
-    cell_file,
-    prediction_file,
-    read_cell,
-)
-from spanlab.workflows.bench.files import ALIKE, BenchTable, write_table
-from spanlab.workflows.bench.plan import BenchCell, BenchPlan, cells_of
-from spanlab.workflows.bench.scoring import ScoredCell, score_predictions
 
 _ALPHA: Final = 0.05
 _TEST: Final = (

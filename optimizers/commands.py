@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from optimizers.choosing import SearchOptions
+from optimizers.programs import held_out_in_words, registry
+from optimizers.programs import use as let_use
 from optimizers.request import Optimisation
-from spanlab import jobs
 from spanlab.cli import console, working
 from spanlab.cli.inputs import OptionsWithout, takes_options
 from spanlab.errors import UnderWayError, UsageError
 from spanlab.figures import counted
 from spanlab.jobs import JobState
 from spanlab.settings import Settings
-from spanlab.workflows.programs import held_out_in_words, registry
-from spanlab.workflows.programs import use as let_use
 
 if TYPE_CHECKING:
     from spanlab.schema import PromptChange
@@ -104,13 +103,14 @@ def estimate_search(request: Optimisation) -> None:
 
 def enqueue(request: Optimisation, *, again: bool) -> None:
     """Queue a search for any worker; ``again`` also if one under way is the same."""
+    from optimizers import job
     from spanlab.jobs import job_store, leases
 
     leases.requeue_abandoned(
         job_store.shared_job_store(None)
     )  # what nobody works on any more waits
     try:
-        job_id = jobs.submit_optimisation(request, again=again)
+        job_id = job.submit(request, again=again)
     except UnderWayError as error:
         raise UnderWayError(f"{error}; --again starts it once more", error.job_id) from None
     console.say(f"queued as {job_id}; see: spanlab jobs show {job_id}")
@@ -124,13 +124,11 @@ def run(request: Optimisation, *, use: bool, again: bool) -> None:
         use: whether the detector is to use what is better beyond chance.
         again: whether to start it also if a search under way is the same.
     """
-    from spanlab.jobs import optimisation
+    from optimizers import job
 
     settings = Settings.read()
     with working.at_work(settings, processes=0) as queue:
-        job_id = working.begin(
-            lambda: optimisation.submit(request, settings, queue, again=again), queue
-        )
+        job_id = working.begin(lambda: job.submit(request, settings, queue, again=again), queue)
         view = working.follow(job_id, settings, None, task="optimising", unit="evaluations")
     working.sum_up(view)
     if view.state is not JobState.DONE:
@@ -169,8 +167,8 @@ def list_command() -> None:
     \b
     spanlab programs list
     """
+    from optimizers.programs import program_table, registry
     from spanlab.cli import console
-    from spanlab.workflows.programs import program_table, registry
 
     console.write_tables([program_table(registry())])
 
@@ -185,8 +183,8 @@ def show(
     \b
     spanlab programs show short-spans
     """
+    from optimizers.programs import program_tables, registry
     from spanlab.cli import console
-    from spanlab.workflows.programs import program_tables, registry
 
     program = registry().load(name)
     if as_json:
@@ -205,8 +203,8 @@ def compare(before: Known, after: Annotated[str, typer.Argument(metavar="OTHER")
     \b
     spanlab programs compare first-try short-spans
     """
+    from optimizers.programs import registry
     from spanlab.schema import compare as changes
-    from spanlab.workflows.programs import registry
 
     programs = registry()
     typer.echo(_describe_changes(changes(programs.load(before), programs.load(after))))
@@ -233,9 +231,9 @@ def use(
     spanlab programs use short-spans --member ucsc-3-gpt4o-extract-overlap
     spanlab programs use --untuned ucsc-extract
     """
+    from optimizers.programs import unuse
+    from optimizers.programs import use as let_use
     from spanlab.cli import console
-    from spanlab.workflows.programs import unuse
-    from spanlab.workflows.programs import use as let_use
 
     if (name is None) == (untuned is None):
         raise UsageError("name a program, or a detector with --untuned; one of the two")
@@ -256,8 +254,8 @@ def export(
     \b
     spanlab programs export short-spans -o short-spans.json
     """
+    from optimizers.programs import registry
     from spanlab.cli import console
-    from spanlab.workflows.programs import registry
 
     registry().give(name, output)
     console.say(f"wrote {output}")
@@ -273,8 +271,8 @@ def import_command(
     \b
     spanlab programs import short-spans.json
     """
+    from optimizers.programs import take
     from spanlab.cli import console
-    from spanlab.workflows.programs import take
 
     program = take(file, name)
     console.say(f"imported {program.name}, a program for {program.detector}")
@@ -287,8 +285,8 @@ def remove(name: Known) -> None:
     \b
     spanlab programs remove short-spans
     """
+    from optimizers.programs import registry
     from spanlab.cli import console
-    from spanlab.workflows.programs import registry
 
     registry().remove(name)
     console.say(f"removed {name}")

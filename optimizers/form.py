@@ -8,6 +8,7 @@ import streamlit as st
 
 from optimizers.choosing import SearchOptions, metrics_of, tunable_members
 from optimizers.examples import LabelSource
+from optimizers.programs import registry
 from optimizers.request import Auto
 from spanlab.detectors.entry import tunable
 from spanlab.options import options_in
@@ -17,7 +18,6 @@ from spanlab.ui.common import actor, kept
 from spanlab.ui.forms import ask, model_options_form, options_form
 from spanlab.ui.model_setup import draw_model_problem, draw_model_setup, is_set_up, set_up_model
 from spanlab.workflows.detection.models import ModelEnvironment
-from spanlab.workflows.programs import registry
 
 _HELP = {
     "verdict-f1": "Trials on claims are scored by the share of right verdicts; macro F1 is "

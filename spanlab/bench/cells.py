@@ -15,6 +15,9 @@ from pathlib import Path
 from shutil import which
 from typing import Any, Final
 
+from spanlab.bench.cards import BenchItem, DatasetCard, FoundDataset
+from spanlab.bench.plan import BenchCell, BenchPlan, alter_items, cells_of, concurrency_of
+from spanlab.bench.scoring import best_annotators, score_predictions, write_predictions
 from spanlab.datasets import read, read_labels
 from spanlab.datasets.files import replacing
 from spanlab.datasets.formats import averitec
@@ -25,9 +28,6 @@ from spanlab.labels import ItemLabels
 from spanlab.lm import Meter
 from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record, Span, Status
 from spanlab.settings import Settings
-from spanlab.workflows.bench.cards import BenchItem, DatasetCard, FoundDataset
-from spanlab.workflows.bench.plan import BenchCell, BenchPlan, alter_items, cells_of, concurrency_of
-from spanlab.workflows.bench.scoring import best_annotators, score_predictions, write_predictions
 from spanlab.workflows.detection.file_run import FileRun
 from spanlab.workflows.detection.request import request_of
 from spanlab.workflows.detection.setup import prompt_hash, settings_of, setup_changes
@@ -322,7 +322,7 @@ def _sha_of(path: Path) -> str | None:
 @cache
 def _commit() -> str | None:
     """Return the commit of a checkout, None of an installed package."""
-    root, git = Path(__file__).parents[3], which("git")
+    root, git = Path(__file__).parents[2], which("git")
     if git is None or not (root / ".git").exists():
         return None
     command = [git, "-C", str(root), "rev-parse", "HEAD"]

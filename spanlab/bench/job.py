@@ -9,26 +9,27 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dbos import DBOS
 
+from spanlab.bench.cells import count_cells, run_dataset
+from spanlab.bench.files import write_plan
+from spanlab.bench.plan import BenchPlan
+from spanlab.bench.table import finish_table
 from spanlab.errors import BudgetError
 from spanlab.jobs import job_store, worker
 from spanlab.jobs.control import refuse_same
 from spanlab.jobs.job_store import JOBS
-from spanlab.jobs.optimisation import ThreadWatch
 from spanlab.jobs.parts import resources_of
 from spanlab.jobs.rate_limiter import JobCalls
 from spanlab.jobs.steps import interruption, notify_when_done, queue_for, step
+from spanlab.jobs.thread_watch import ThreadWatch
 from spanlab.jobs.views import KINDS, progress_of
 from spanlab.lm import Meter, Usage
 from spanlab.settings import Settings
-from spanlab.workflows.bench.cells import count_cells, run_dataset
-from spanlab.workflows.bench.files import write_plan
-from spanlab.workflows.bench.plan import BenchPlan
-from spanlab.workflows.bench.table import finish_table
 from spanlab.workflows.detection.request import RunProgress
 
 
@@ -147,3 +148,8 @@ class _CellLog:
         if progress != self._reported:
             jobs.report(job_id, progress)
             self._reported = progress
+
+
+def same(under_way: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
+    """Say whether a benchmark under way fills the same folder as another one."""
+    return bool(under_way["output"] == request["output"])

@@ -10,6 +10,16 @@ import streamlit as st
 
 from optimizers.choosing import SearchOptions, optimisation_of
 from optimizers.estimates import SearchEstimate, estimate_search
+from optimizers.form import search_form
+from optimizers.panel import (
+    program_changed,
+    show_changes,
+    show_held_out,
+    show_programs,
+    show_prompts,
+    use_button,
+)
+from optimizers.programs import registry
 from spanlab import jobs
 from spanlab.figures import counted, figure, money
 from spanlab.jobs import JobState, JobView
@@ -29,17 +39,7 @@ from spanlab.ui.views.job_views import (
     latest_job,
     start_here,
 )
-from spanlab.ui.views.optimise_form import search_form
-from spanlab.ui.views.programs import (
-    program_changed,
-    show_changes,
-    show_held_out,
-    show_programs,
-    show_prompts,
-    use_button,
-)
 from spanlab.workflows.detection.models import model_environment
-from spanlab.workflows.programs import registry
 
 _ESTIMATE = "spanlab.optimise.estimate"
 
@@ -117,7 +117,9 @@ def _draw_start(summary: DatasetSummary, filled: dict[str, Any], started: JobVie
         submitted_request = request
 
         def submit(again: bool) -> None:
-            start_here(jobs.submit_optimisation(submitted_request, again=again, actor=actor()))
+            from optimizers import job  # registers with DBOS: not before a job is asked for
+
+            start_here(job.submit(submitted_request, again=again, actor=actor()))
 
         start_job(request.model_dump_json(), submit if clicked else None)
 

@@ -27,7 +27,7 @@ from spanlab.options import problem
 from spanlab.results import ResultTable, columns_of
 from spanlab.schema import Annotation, AnnotatorKind, FrozenModel, Item, Name, Record
 
-_PACKAGE: Final = Path(__file__).parents[2]  # where the samples lie
+_PACKAGE: Final = Path(__file__).parents[1]  # where the samples lie
 _SPANS: Final = ("iou", "corr", "max_iou", "precision", "recall", "f1", "span_f1")
 _VERDICTS: Final = ("macro_f1", "balanced_accuracy", "accuracy", "auroc")
 

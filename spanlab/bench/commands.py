@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+from spanlab.bench.files import read_table
+from spanlab.bench.plan import BenchPlan, BenchSystem, estimate_plan
 from spanlab.cli import console, working
 from spanlab.cli.inputs import OptionsWithout, takes_options
 from spanlab.datasets.read_options import mapping_in
 from spanlab.errors import UsageError
 from spanlab.figures import counted, money
 from spanlab.settings import Settings
-from spanlab.workflows.bench.files import read_table
-from spanlab.workflows.bench.plan import BenchPlan, BenchSystem, estimate_plan
 from spanlab.workflows.detection.request import RunLimits
 from spanlab.workflows.detection.selection import DetectorSelection
 from spanlab.workflows.detection.specifications import specifications
@@ -91,11 +91,11 @@ def bench(
     spanlab bench --list --data data
     spanlab bench --check table
     """
+    from spanlab.bench import cards as known
+    from spanlab.bench.files import plan_in
+    from spanlab.bench.plan import make_plan, read_plan
+    from spanlab.bench.table import check_folder
     from spanlab.cli import console as out
-    from spanlab.workflows.bench import cards as known
-    from spanlab.workflows.bench.files import plan_in
-    from spanlab.workflows.bench.plan import make_plan, read_plan
-    from spanlab.workflows.bench.table import check_folder
 
     shared = Settings.read().shared
     roots = [path.resolve() for path in data or ([shared] if shared else [])]
@@ -147,7 +147,7 @@ def systems(selection: DetectorSelection) -> list[BenchSystem]:
 
 def run(plan: BenchPlan, *, dry_run: bool, json: bool) -> None:
     """Say what a plan comes to at most, run it as a job, and show its table."""
-    from spanlab.jobs import benchmark
+    from spanlab.bench import job as benchmark
 
     estimate = estimate_plan(plan)
     run_estimate = estimate.run
