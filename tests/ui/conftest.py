@@ -12,6 +12,7 @@ from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+from spanlab import doors
 from spanlab.jobs import worker
 from spanlab.settings import Settings
 from spanlab.storage import Store
@@ -46,11 +47,12 @@ def address() -> Iterator[None]:
 
 @pytest.fixture
 def open_page(store: Store) -> Callable[..., AppTest]:
-    """Run a page by its module's name, at the place that query parameters say."""
+    """Run a page by its path, at the place that query parameters say."""
 
     def run(name: str, **query: str) -> AppTest:
+        place = next(page.place for page in doors.pages() if page.title.lower() == name)
         app = AppTest.from_string(
-            f"from spanlab.ui.views import {name}\n{name}.page()", default_timeout=30
+            f"from pkgutil import resolve_name\nresolve_name({place!r})()", default_timeout=30
         )
         app.query_params.update(query)
         return app.run()
