@@ -47,6 +47,7 @@ def test_a_model_is_trained_described_and_used(spanlab: Run, labelled: Path) -> 
     assert card["command"] == f"spanlab train-offline {labelled} --folds 2 -o my.npz"
     assert (card["items"], card["folds"], card["files"]) == ({"en": 48}, 2, ["towers.jsonl"])
     assert "no fact checker" in card["limits"]
+    assert all(0 <= scores["calibration_errors"]["en"] <= 1 for scores in card["scores"])
 
     used = spanlab(
         "annotate", labelled, "--detector", "offline", "-o", "out.jsonl",

@@ -19,9 +19,21 @@ from spanlab.detectors import (
 )
 from spanlab.detectors.ensemble import Ensemble, EnsembleVote
 from spanlab.errors import BudgetError, NotFoundError, SpanlabError, UsageError
-from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span, Status
+from spanlab.schema import (
+    LABEL_SETS,
+    Annotation,
+    AnnotatorKind,
+    Item,
+    Passage,
+    Record,
+    Span,
+    SpanLabel,
+    Status,
+)
 from spanlab.settings import Settings
 from spanlab.storage import Store
+from spanlab.systems.offline.detector import OfflineDetector
+from spanlab.systems.offline.model import load
 from spanlab.workflows.detection.dataset_run import DatasetRun, ItemBatch, unfinished_positions
 from spanlab.workflows.detection.request import FailedItem, RunRequest, check, request_of
 
@@ -169,6 +181,22 @@ def test_what_cannot_be_stored_fails_its_item_and_no_other(store: Store) -> None
     done = run(store, Careless())
     assert (done.done, done.failed) == (40, 2)
     assert states(store, "asking").count(Status.DONE) == 38
+
+
+@pytest.mark.parametrize(
+    ("own", "stored"),
+    [(None, "wrong number"), ((), None), (LABEL_SETS["RAGTruth"], None)],
+    ids=["usual", "none", "others"],
+)
+def test_a_dataset_with_labels_of_its_own_gets_none_of_the_usual(
+    store: Store, own: tuple[SpanLabel, ...] | None, stored: str | None
+) -> None:
+    if own is not None:
+        store.change_settings("d", lambda now: now.model_copy(update={"labels": own}))
+    run(store, OfflineDetector(load()), positions=[0])
+    annotation = store.record("d", "i0").by("offline")
+    assert annotation is not None
+    assert {span.label for span in annotation.spans if "0" in span.text} == {stored}
 
 
 @pytest.mark.parametrize("replaced", [False, True], ids=["deleted", "replaced"])

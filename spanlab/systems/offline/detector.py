@@ -50,8 +50,10 @@ from spanlab.settings import Settings
 from spanlab.systems.offline.features import AnswerFeatures, describe, question_of
 from spanlab.systems.offline.lexicon import base
 from spanlab.systems.offline.model import SHIPPED, OfflineModel, load
+from spanlab.systems.offline.neighbours import year
 from spanlab.systems.offline.passages import CopiedRuns, PassageTexts, read_passages
 from spanlab.systems.offline.rivals import NOUN_CAPITALS, RivalFinder
+from spanlab.systems.offline.sides import DATE
 from spanlab.systems.offline.spans import WordStretch, decided, stretches
 from spanlab.systems.offline.words import WordKind, blocks, read
 
@@ -99,7 +101,9 @@ class OfflineDetector:
             for given in (texts, PassageTexts((), ()))
         )
         titles = [passage.title or "" for passage in item.passages]
-        rated = self._model.rate(described, alone, described.coverage(item.question, titles))
+        coverage = 0.0 if described.passages.empty else described.coverage(item.question, titles)
+        rated = self._model.rate(described, alone, coverage)
+        calibration = self._model.calibration(item.lang, coverage)
         copied = passed.words(described.answer)
         marked = stretches(described, *(np.where(copied, 0.0, probs) for probs in rated))
         nouns = base(item.lang) in NOUN_CAPITALS
@@ -111,7 +115,8 @@ class OfflineDetector:
                 start=begin + stretch.start,
                 end=begin + stretch.end,
                 text=answer[stretch.start : stretch.end],
-                prob=stretch.prob,
+                label=explainer.label(stretch),
+                prob=round(calibration.apply(stretch.prob), 3),
                 note=why.note,
                 evidence=why.quotes,
             )
@@ -196,6 +201,16 @@ class Explainer:
         if refuting:
             return SpanExplanation(None, refuting)
         return SpanExplanation(_missing(stretch, self._described), self._closest(stretch))
+
+    def label(self, stretch: WordStretch) -> str:
+        """Return the label for what most of a stretch states, unsupported words counting double."""
+        described, kinds = self._described, dict[str, float]()
+        for at in _looked_at(stretch):
+            is_date = at in described.dated or year(described.answer.forms[at])
+            kind = DATE if is_date else self._rivals.answer.kind(at)
+            states = float(described.weight[at] * (2 - described.known[at]))
+            kinds[kind] = kinds.get(kind, 0.0) + states
+        return max(kinds, key=lambda kind: kinds[kind])
 
     def _refuting(self, stretch: WordStretch) -> tuple[Evidence, ...]:
         """Quote the sentences that have rivals of a stretch's words."""

@@ -59,7 +59,7 @@ class AnswerFeatures:
     ``table`` has one row per word and one column per name in ``names``. ``weight`` is how much
     each word states, ``known`` is 1 where passages or question hold it, ``stop`` is true for words
     that carry no statement, ``stops`` are the language's; ``asked`` are the forms of the question's
-    words; ``confirmed`` are words of dates that the passages have, too. ``best``
+    words; ``dated`` are words of dates, ``confirmed`` those that the passages have, too. ``best``
     is the number of the passage sentence where the word's neighbours stand (none without passages).
     """
 
@@ -73,6 +73,7 @@ class AnswerFeatures:
     stop: NDArray[np.bool_]
     stops: frozenset[str]
     asked: frozenset[str]
+    dated: frozenset[int]
     confirmed: frozenset[int]
     names: tuple[str, ...]
     table: NDArray[np.float32]
@@ -124,7 +125,7 @@ def describe(
         nothing, links = np.zeros(0), link(words, given, MOST_PLACES)
         return AnswerFeatures(
             words, given, links, {}, nothing.astype(np.int64), nothing, nothing,
-            nothing.astype(bool), frozenset(), frozenset(), frozenset(), (),
+            nothing.astype(bool), frozenset(), frozenset(), frozenset(), frozenset(), (),
             np.zeros((0, 0), dtype=np.float32),
         )  # fmt: skip
     return _FeatureBuilder(words, given, question_words, lang, background).build()
@@ -175,7 +176,7 @@ class _FeatureBuilder:
         return AnswerFeatures(
             self._words, self._given, self._links, self._slots, self._best,
             self._weight, self._known, self._stop, self._stops,
-            frozenset(self._asked.places), self._dated.confirmed, names, table,
+            frozenset(self._asked.places), self._dated.stated, self._dated.confirmed, names, table,
         )  # fmt: skip
 
     def _link(self, texts: PassageWords) -> tuple[WordLinks, DateLinks]:

@@ -67,8 +67,9 @@ def link(answer: TokenizedText, texts: PassageWords, most_places: int) -> WordLi
 
 
 class DateLinks(NamedTuple):
-    """Words of an answer's dates: positions that contradict them, and words that are confirmed."""
+    """Words of an answer's dates: all, those contradicted by positions, and those confirmed."""
 
+    stated: frozenset[int]
     instead: dict[int, int]
     confirmed: frozenset[int]
 
@@ -80,13 +81,14 @@ def with_dates(
 
     ``stated`` are the answer's dates, ``dates`` those of the texts.
     """
+    words = frozenset(at for date in stated for at in date.words)
     matches = [
         date_match
         for date_match in (match(date, dates) for date in stated)
         if date_match is not None
     ]
     if not matches:
-        return links, DateLinks({}, frozenset())
+        return links, DateLinks(words, {}, frozenset())
     table = np.array([getattr(links, name) for name in _COLUMNS])
     places = list(links.places)
     instead: dict[int, int] = {}
@@ -103,7 +105,7 @@ def with_dates(
             places[at] = ()
             instead[at] = place
     columns = dict(zip(_COLUMNS, table, strict=True))
-    dated = DateLinks(instead, frozenset(confirmed) - frozenset(instead))
+    dated = DateLinks(words, instead, frozenset(confirmed) - frozenset(instead))
     return replace(links, places=tuple(places), **columns), dated
 
 

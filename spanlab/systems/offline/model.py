@@ -7,7 +7,7 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.errors import InputError
+from spanlab.systems.offline.calibration import Calibration
 from spanlab.systems.offline.features import AnswerFeatures
-from spanlab.systems.offline.lexicon import EMPTY, Lexicon, WordBackground
+from spanlab.systems.offline.lexicon import EMPTY, Lexicon, WordBackground, base
 from spanlab.systems.offline.links import Column
 from spanlab.systems.offline.raters import PerceptronRater, TreeRater
 
@@ -86,11 +87,27 @@ class ModeRaters:
 
 @dataclass(frozen=True)
 class OfflineModel:
-    """The result of training: ``given`` rates answers with passages, ``blind`` those without."""
+    """The result of training: ``given`` rates answers with passages, ``blind`` those without.
+
+    ``calibrations`` are of either mode, by language: none for those that nothing was measured in.
+    """
 
     given: ModeRaters
     blind: ModeRaters
     background: WordBackground
+    calibrations: Mapping[str, Mapping[str, Calibration]] = field(default_factory=dict)
+
+    def calibrated(self, **modes: Mapping[str, Calibration]) -> OfflineModel:
+        """Return the model with the calibrations of ``given`` and ``blind``."""
+        return replace(self, calibrations=modes)
+
+    def calibration(self, lang: str, coverage: float) -> Calibration:
+        """Return how probabilities of answers in a language are calibrated; none by default.
+
+        Where passages are about something else, or there are none, an answer is judged by itself.
+        """
+        mode = self.calibrations.get("given" if coverage >= _COVERED else "blind", {})
+        return mode.get(base(lang), Calibration())
 
     def rate(
         self, described: AnswerFeatures, alone: AnswerFeatures, coverage: float
@@ -122,7 +139,11 @@ class OfflineModel:
             for code, counts in sorted(self.background.counts.items())
             for form, count in sorted(counts.items())
         ]
-        head = {"format": FORMAT, "items": dict(sorted(self.background.items.items()))}
+        head = {
+            "format": FORMAT,
+            "items": dict(sorted(self.background.items.items())),
+            "calibrations": self.calibrations,
+        }
         return _zip(
             {
                 "head": np.array(json.dumps(head)),
@@ -197,7 +218,23 @@ def _build(arrays: Mapping[str, NDArray[np.generic]]) -> OfflineModel:
     packed = arrays.get("lexicon")
     lexicon = EMPTY if packed is None else Lexicon.parse(packed.astype(np.uint8).tobytes())
     background = WordBackground(items, counts, lexicon)
-    return OfflineModel(ModeRaters.of(arrays, "given"), ModeRaters.of(arrays, "blind"), background)
+    return OfflineModel(
+        ModeRaters.of(arrays, "given"),
+        ModeRaters.of(arrays, "blind"),
+        background,
+        {
+            str(mode): {str(code): _calibration(pair) for code, pair in languages.items()}
+            for mode, languages in head.get("calibrations", {}).items()
+        },
+    )
+
+
+def _calibration(pair: object) -> Calibration:
+    """Check a calibration read from a file; a slope that is not positive would turn all around."""
+    read = Calibration(*np.asarray(pair, dtype=np.float64).tolist())
+    if not (np.isfinite(read).all() and read.slope > 0):
+        raise InputError("the model file's calibration is damaged", found=pair)
+    return read
 
 
 def _zip(arrays: Mapping[str, NDArray[np.generic]]) -> bytes:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
+
+from pydantic import Field
 
 from spanlab.datasets import ReadOptions, read
 from spanlab.labels import ItemLabels, labels_of
 from spanlab.results import MeanInterval
 from spanlab.schema import FrozenModel, Item, Record
-from spanlab.scorers import score
+from spanlab.scorers import CalibrationSums, score
+from spanlab.systems.offline.calibration import Calibration, RatedAnswer, calibrate
 from spanlab.systems.offline.detector import OfflineDetector
 from spanlab.systems.offline.model import digest
 from spanlab.systems.offline.training import Progress, folds, train_offline
@@ -27,21 +30,24 @@ LIMITS = (
     "passages hold. Without passages it knows only how wrong answers tend to look. Probabilities "
     "are estimates of the share of annotators that would mark a word, as the training data's did."
 )
-
-
 Mode = Literal["with passages", "another item's passages", "without passages"]
+
+# The detector judges an answer by itself where passages are about something else.
+CALIBRATED_BY: dict[Mode, Mode] = {"another item's passages": "without passages"}
 
 
 class ModeScores(FrozenModel):
     """Cross-validated scores of one mode: macro over languages with intervals, and each language.
 
-    ``languages`` maps a language to its mean IoU and Corr.
+    ``languages`` maps a language to its mean IoU and Corr, ``calibration_errors`` to the expected
+    calibration error of its characters, in [0, 1], calibrated on the other folds.
     """
 
     mode: Mode
     iou: MeanInterval
     corr: MeanInterval
     languages: dict[str, tuple[float, float]]
+    calibration_errors: dict[str, float] = Field(default_factory=dict)
 
 
 class ModelCard(FrozenModel):
@@ -94,7 +100,14 @@ def train_files(
     """
     options = ReadOptions(contexts=job.contexts, on_warning=on_warning)
     records = [record for file in job.files for record in read(file, options)]
-    model = train_offline(records, annotator=job.annotator, on_progress=on_progress).dump()
+    trained = train_offline(records, annotator=job.annotator, on_progress=on_progress)
+    rated = _cross_validate(records, job, on_progress) if job.folds else {}
+    if rated:
+        given, blind = (
+            rated[mode].calibrations() for mode in ("with passages", "without passages")
+        )
+        trained = trained.calibrated(given=given, blind=blind)
+    model = trained.dump()
     card = ModelCard(
         model=job.target.name,
         sha256=digest(model),
@@ -105,21 +118,65 @@ def train_files(
         annotator=job.annotator,
         items=dict(sorted(Counter(record.item.lang for record in records).items())),
         folds=job.folds,
-        scores=_cross_validate(records, job, on_progress) if job.folds else (),
+        scores=tuple(
+            answers.scores(mode, rated[CALIBRATED_BY.get(mode, mode)])
+            for mode, answers in rated.items()
+        ),
     )
     _replace(job.target, model)
     _replace(job.target.with_suffix(".json"), f"{card.model_dump_json(indent=2)}\n".encode())
     return card
 
 
+@dataclass
+class _HeldOutAnswers:
+    """The answers of each fold in one mode, as a model of the other folds marks them."""
+
+    folds: list[list[tuple[ItemLabels, ItemLabels]]] = field(default_factory=list)
+
+    def calibrations(self, without: int | None = None) -> dict[str, Calibration]:
+        """Calibrate by all folds, or by all but one."""
+        return calibrate(
+            RatedAnswer(gold.lang, found.soft, gold.soft, gold.length or 0)
+            for number, fold in enumerate(self.folds)
+            if number != without
+            for gold, found in fold
+        )
+
+    def scores(self, mode: Mode, calibrating: _HeldOutAnswers) -> ModeScores:
+        """Score all answers, with probabilities that the other folds calibrate in some mode."""
+        report = score(pair for fold in self.folds for pair in fold)
+        return ModeScores(
+            mode=mode,
+            iou=report.macro.iou,
+            corr=report.macro.corr,
+            languages={
+                r.lang: (round(r.iou.mean, 3), round(r.corr.mean, 3)) for r in report.languages
+            },
+            calibration_errors=self._errors(calibrating),
+        )
+
+    def _errors(self, calibrating: _HeldOutAnswers) -> dict[str, float]:
+        sums: dict[str, CalibrationSums] = {}
+        for number, fold in enumerate(self.folds):
+            calibrations = calibrating.calibrations(without=number)
+            for gold, found in fold:
+                calibration = calibrations.get(gold.lang, Calibration())
+                soft = [part._replace(prob=calibration.apply(part.prob)) for part in found.soft]
+                sums.setdefault(gold.lang, CalibrationSums()).add(soft, gold.soft, gold.length or 0)
+        reports = {lang: total.result() for lang, total in sorted(sums.items())}
+        return {lang: round(report.error, 3) for lang, report in reports.items() if report}
+
+
 def _cross_validate(
     records: Sequence[Record], job: TrainingJob, on_progress: Progress
-) -> tuple[ModeScores, ...]:
+) -> dict[Mode, _HeldOutAnswers]:
     annotator = job.annotator
     neighbours = _neighbours(records)
-    pairs: dict[Mode, list[tuple[ItemLabels, ItemLabels]]] = {}
+    rated: dict[Mode, _HeldOutAnswers] = {}
     for model, held_out in folds(records, job.folds, annotator=annotator, on_progress=on_progress):
         detector = OfflineDetector(model)
+        pairs: dict[Mode, list[tuple[ItemLabels, ItemLabels]]] = {}
         for record in held_out:
             gold, item = labels_of(record, annotator), record.item
             blind = item.model_copy(update={"passages": ()})
@@ -133,15 +190,9 @@ def _cross_validate(
                 annotation = detector.annotate(variant)
                 example = Record(item=variant, annotations=(annotation,))
                 pairs.setdefault(mode, []).append((gold, labels_of(example, detector.name)))
-    scores = []
-    for mode, compared in pairs.items():
-        report = score(compared)
-        by_language = {
-            r.lang: (round(r.iou.mean, 3), round(r.corr.mean, 3)) for r in report.languages
-        }
-        macro = report.macro
-        scores.append(ModeScores(mode=mode, iou=macro.iou, corr=macro.corr, languages=by_language))
-    return tuple(scores)
+        for mode, compared in pairs.items():
+            rated.setdefault(mode, _HeldOutAnswers()).folds.append(compared)
+    return rated
 
 
 def _neighbours(records: Iterable[Record]) -> dict[str, Item]:

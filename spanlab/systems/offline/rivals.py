@@ -54,7 +54,7 @@ class RivalFinder:
         self._described, self._places = described, described.links.places
         answer, passages, stops = described.answer, described.passages, described.stops
         capitals = [answer.capital(at) for at in range(len(answer))]
-        self._answer = WordSide(*answer.row(), answer.sentence, capitals, stops, nouns)
+        self.answer = WordSide(*answer.row(), answer.sentence, capitals, stops, nouns)
         self._passages = WordSide(
             *passages.row(), passages.sentence, passages.capital, stops, nouns
         )
@@ -66,7 +66,7 @@ class RivalFinder:
             if at < done or known[at]:
                 continue
             first, last = (
-                self._answer.end_of_name(at, step, lambda other: bool(known[other]))
+                self.answer.end_of_name(at, step, lambda other: bool(known[other]))
                 for step in (-1, 1)
             )
             unit = range(first, last + 1)
@@ -87,10 +87,10 @@ class RivalFinder:
             runs |= {self._run(place - 1, -1, unit.start - 1) for place in after}
         for stands in sorted(runs - {range(0)}, key=lambda run: (run.start, run.stop)):
             follows = partial(self._agree, place=stands.stop)
-            last = self._answer.end_of_name(unit[-1], 1, follows)
+            last = self.answer.end_of_name(unit[-1], 1, follows)
             ours = range(unit.start, last + 1)
             beside = _MOST_BESIDE if date else min(self._beside(ours, stands), _MOST_BESIDE)
-            same_kind = self._same_number if self._answer.number(unit.start) else self._same_name
+            same_kind = self._same_number if self.answer.number(unit.start) else self._same_name
             stated = self._stated_positions.issuperset(stands)
             if beside <= 0 or not (date or (same_kind(ours, stands) and not stated)):
                 continue
@@ -101,7 +101,7 @@ class RivalFinder:
 
     def _near(self, at: int, step: int) -> tuple[int, ...]:
         """Return where the word before or after one stands in the passages."""
-        other = self._answer.beside(at, step)
+        other = self.answer.beside(at, step)
         return () if other is None else self._places[other]
 
     def _run(self, place: int, step: int, until: int) -> range:
@@ -127,7 +127,7 @@ class RivalFinder:
 
         Numbers of which one value fits both, as "over 20" and "35", are no rivals.
         """
-        answer, passages, at, place = self._answer, self._passages, ours.start, stands.start
+        answer, passages, at, place = self.answer, self._passages, ours.start, stands.start
         if not (answer.counts(at) and passages.counts(place)):
             return False
         years = year(answer.forms[at])
@@ -146,7 +146,7 @@ class RivalFinder:
 
     def _same_name(self, ours: range, stands: range) -> bool:
         """Return whether two runs are names in one role, and no spellings of one."""
-        answer, passages = self._answer, self._passages
+        answer, passages = self.answer, self._passages
         if not (answer.names(ours) and passages.names(stands)):
             return False
         if answer.listed(ours) or passages.listed(stands) or not self._same_role(ours, stands):
@@ -164,7 +164,7 @@ class RivalFinder:
         same; or both end their sentences after the same word ("The capital of France is …").
         """
         before, after = (
-            (self._answer.stating(at, step), self._passages.stating(place, step))
+            (self.answer.stating(at, step), self._passages.stating(place, step))
             for at, place, step in ((ours.start, stands.start, -1), (ours[-1], stands[-1], 1))
         )
         if after == (None, None) and self._agree(ours.start - 1, stands.start - 1):
@@ -185,7 +185,7 @@ class RivalFinder:
 
         Words of the same name count nothing: many have "Hamilton" or "de" in common.
         """
-        answer, words = self._answer, 0.0
+        answer, words = self.answer, 0.0
         name_end = answer.end_of_name(at, step, lambda _: False)
         while words < _MOST_BESIDE:
             here, there = answer.beside(at, step), self._passages.beside(place, step)
@@ -210,9 +210,9 @@ class RivalFinder:
             return any(place in there for place in self._places[at])
 
         def weight(at: int) -> float:
-            return float(described.weight[at]) * _doubt(self._answer, at, described.known[at] > 0)
+            return float(described.weight[at]) * _doubt(self.answer, at, described.known[at] > 0)
 
-        share, topic = _share(self._answer, ours, weight, held, 4), self._topic
+        share, topic = _share(self.answer, ours, weight, held, 4), self._topic
         if not topic:
             return share
         answers = sum(any(place in there for place in places) for places in topic) / len(topic)

@@ -12,6 +12,7 @@ from spanlab.systems.offline.words import WordKind
 _JOINTS = frozenset({" ", "-", "’", "'", ".", ". "})  # between words of a name
 _PARTICLES = frozenset({"de", "da", "do", "dos", "di", "del", "della", "du", "des", "la", "of"})
 _PARTICLES |= {"von", "van", "al", "bin"}
+DATE, NUMBER, NAME, OTHER = "wrong date", "wrong number", "wrong name", "other"  # usual labels
 _OPENING = frozenset("(（[")
 _SYMBOLS = frozenset("°′:=")  # between the numbers of a time, a coordinate or a sum
 _COMPARES = 2  # words on either side of a number that may compare it: "more than 300"
@@ -111,6 +112,22 @@ class WordSide:
         if after is None or gap is None:
             return False
         return gap == "" or (gap.isspace() and not self.light(after))
+
+    def kind(self, at: int) -> str:
+        """Return which label a wrong word gets: that of a number, with its unit, a name or other.
+
+        The first word of a sentence is a name where it is one of several words, and in German
+        where it follows another noun, too, as every noun has a capital.
+        """
+        before = self.beside(at, -1)
+        if self.number(at) or (
+            before is not None and self.number(before) and self.has_unit(before)
+        ):
+            return NUMBER
+        run = range(
+            self.end_of_name(at, -1, lambda _: False), self.end_of_name(at, 1, lambda _: False) + 1
+        )
+        return NAME if self.names(run) else OTHER
 
     def stating(self, at: int, step: int) -> int | None:
         """Return the closest word in one direction that carries a statement, if there is one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from spanlab.detectors.base import DetectorResult
 from spanlab.detectors.ensemble import Ensemble, ItemOutcome
 from spanlab.errors import BudgetError, ConfigurationError, InputError, StoreError
 from spanlab.runtime import rarely_collected
-from spanlab.schema import Annotation, AnnotatorKind, Record, Status, storable
+from spanlab.schema import USUAL_LABELS, Annotation, AnnotatorKind, Record, Status, storable
 from spanlab.workflows.datasets import summary_of
 from spanlab.workflows.detection.request import FailedItem, RunRequest
 
@@ -191,9 +191,14 @@ def save(store: Store, dataset: str, findings: Sequence[DetectorResult]) -> list
     """Store the results of detectors, in one transaction for every 200 of them.
 
     Returns:
-        The results as stored: a failed annotation in place of one that cannot be stored.
+        The results as stored: a failed annotation in place of one that cannot be stored, and
+        without the usual labels where the dataset has a set of its own.
     """
     stored: list[DetectorResult] = []
+    own = {label.name for label in store.settings(dataset).labels}
+    unwanted = frozenset(label.name for label in USUAL_LABELS) - own
+    if unwanted:
+        findings = [_without(finding, unwanted) for finding in findings]
     for first in range(0, len(findings), _SAVE_EVERY):
         batch = findings[first : first + _SAVE_EVERY]
         try:
@@ -202,6 +207,23 @@ def save(store: Store, dataset: str, findings: Sequence[DetectorResult]) -> list
         except InputError:
             stored += [_save_one(store, dataset, finding) for finding in batch]
     return stored
+
+
+def _without(finding: DetectorResult, labels: frozenset[str]) -> DetectorResult:
+    """Return a result whose spans have none of these labels."""
+
+    def clear(annotation: Annotation) -> Annotation:
+        spans = tuple(
+            span.model_copy(update={"label": None}) if span.label in labels else span
+            for span in annotation.spans
+        )
+        return annotation.model_copy(update={"spans": spans})
+
+    return replace(
+        finding,
+        annotation=clear(finding.annotation),
+        members=tuple(clear(member) for member in finding.members),
+    )
 
 
 def _save_one(store: Store, dataset: str, finding: DetectorResult) -> DetectorResult:

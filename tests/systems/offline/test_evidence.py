@@ -101,3 +101,18 @@ def test_the_title_of_a_passage_supports_but_is_not_quoted() -> None:
     annotation = detector("offline").annotate(item)
     annotation.check(item)
     assert marked(annotation) == ["Rome"]
+
+
+@pytest.mark.parametrize(
+    ("lang", "answer", "label"),
+    [
+        pytest.param("en", "The lighthouse was opened in 1871.", "wrong date", id="year"),
+        pytest.param("en", "It opened on 3 March 1871.", "wrong date", id="date"),
+        pytest.param("en", "It is 58 metres tall.", "wrong number", id="number"),
+        pytest.param("en", "It was designed by Peter Hansen.", "wrong name", id="name"),
+        pytest.param("en", "The lighthouse near Skagen burned down.", "other", id="other"),
+        pytest.param("de", "Der Turm ist ein Kirchenbau.", "other", id="german-noun"),
+    ],
+)
+def test_a_span_has_the_label_of_what_it_states(lang: str, answer: str, label: str) -> None:
+    assert probable(annotate(answer, LIGHTHOUSE, lang=lang)).label == label

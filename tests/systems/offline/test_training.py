@@ -13,7 +13,9 @@ import pytest
 from numpy.typing import NDArray
 
 from spanlab.errors import InputError
+from spanlab.labels import SoftLabel
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
+from spanlab.systems.offline.calibration import Calibration, RatedAnswer, calibrate
 from spanlab.systems.offline.detector import OfflineDetector
 from spanlab.systems.offline.learners import (
     BoostingSettings,
@@ -137,6 +139,45 @@ def test_progress_is_told() -> None:
     assert told[0] == ("reading", 1, 20)
     assert told[19] == ("reading", 20, 20)
     assert told[-1] == ("learning", 12, 12)
+
+
+def test_probabilities_of_a_language_become_the_shares_that_were_marked() -> None:
+    """Rated .5, and marked by eight of ten in German, by two in Spanish."""
+    answers = [
+        RatedAnswer(lang, [SoftLabel(0, 400, 0.5)], [SoftLabel(0, 400, share)], 500)
+        for lang, share in (("de", 0.8), ("es", 0.2))
+        for _ in range(20)
+    ]
+    found = calibrate(answers)
+    assert found["de"].apply(0.5) == pytest.approx(0.8, abs=0.02)
+    assert found["es"].apply(0.5) == pytest.approx(0.2, abs=0.02)
+    assert found["de"].apply(0.6) > found["de"].apply(0.5)
+
+
+def test_one_answer_does_not_speak_for_its_language() -> None:
+    (found,) = calibrate(
+        [RatedAnswer("de", [SoftLabel(0, 20, 0.5)], [SoftLabel(0, 20, 1.0)], 20)]
+    ).values()
+    assert found.apply(0.5) < 0.6
+
+
+def test_a_model_has_its_calibrations_in_its_file() -> None:
+    model = train_offline(records(24), recipe=SMALL)
+    plain, marked = OfflineDetector(model), record(100).item
+    span = plain.annotate(marked).spans[-1]
+    calibrated = model.calibrated(given={"en": Calibration(-1.0, 2.0)}, blind={})
+    now = OfflineDetector(parse(calibrated.dump(), "m.npz")).annotate(marked).spans[-1]
+    assert (now.start, now.end) == (span.start, span.end)
+    odds = span.prob / (1 - span.prob)
+    assert now.prob == pytest.approx(odds**2 / (odds**2 + np.e), abs=0.01)
+    other = marked.model_copy(update={"lang": "ja"})
+    assert OfflineDetector(calibrated).annotate(other) == plain.annotate(other)
+
+
+def test_a_calibration_that_turns_all_around_is_refused() -> None:
+    wrong = train_offline(records(20), recipe=SMALL).calibrated(given={"en": Calibration(0, -1)})
+    with pytest.raises(InputError, match="calibration is damaged"):
+        parse(wrong.dump(), "m.npz")
 
 
 def test_folds_hold_out_every_item_once() -> None:

@@ -35,3 +35,12 @@ def test_it_reaches_what_was_asked_of_it() -> None:
     assert own.corr.mean >= 0.57
     assert none.iou.mean >= 0.53
     assert none.corr.mean >= 0.54
+
+
+def test_its_probabilities_are_shares_of_annotators() -> None:
+    """In Hindi one answer that repeats itself is 29 % of all characters."""
+    card = ModelCard.model_validate_json(SHIPPED.with_suffix(".json").read_text(encoding="utf-8"))
+    for scores in card.scores:
+        errors = dict(scores.calibration_errors)
+        assert errors.pop("hi") < 0.25
+        assert max(errors.values()) <= 0.08
