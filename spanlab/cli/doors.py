@@ -92,7 +92,6 @@ ROOM = Room(
         "annotators": Command(
             "Annotators of a dataset: rename, merge, remove, mark as gold.", "datasets:app", 410
         ),
-        "memory": Command("The evidence that detectors keep for later claims.", "memory:app", 430),
         "jobs": Command("List and steer jobs.", "jobs:app", 450),
     },
 )

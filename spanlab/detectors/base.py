@@ -14,11 +14,11 @@ from spanlab.schema import Annotation, AnnotatorKind, Item, Status, storable
 if TYPE_CHECKING:
     import dspy
 
+    from spanlab.detectors.memory import EvidenceMemory, MemoryChoice
     from spanlab.detectors.spec import DetectorSpec
     from spanlab.lm import Meter
     from spanlab.lm.model import LanguageModel
     from spanlab.mappers import ModelQuote
-    from spanlab.memory import EvidenceMemory, MemoryChoice
     from spanlab.retrievers import Retriever
     from spanlab.retrievers.pages import PageReader
     from spanlab.schema import TunedPredictor

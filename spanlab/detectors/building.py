@@ -9,12 +9,13 @@ from functools import cache, partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
 
+from spanlab import doors
 from spanlab.detectors.base import BatchDetector, Detector, DetectorKit, LocalDetector
 from spanlab.detectors.entry import asks_models, entry_of
 from spanlab.detectors.local import BatchCollector, in_executor
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.errors import UnnamedModelError, UsageError
-from spanlab.inbound import foreign
+from spanlab.inbound import brought, foreign
 from spanlab.lm import Budget, Meter, answer_cache, language_model
 from spanlab.lm.building import dspy_has_model
 from spanlab.programs import ProgramRegistry
@@ -23,7 +24,7 @@ from spanlab.schema import Annotation, Item, TunedPredictor
 from spanlab.settings import Settings
 
 if TYPE_CHECKING:
-    from spanlab.memory import EvidenceMemory, MemoryChoice
+    from spanlab.detectors.memory import EvidenceMemory, MemoryChoice
     from spanlab.retrievers.pages import PageReader
     from spanlab.tools.mcp_servers import ServerState
 
@@ -167,9 +168,12 @@ def _pages(settings: Settings) -> PageReader:
 
 
 def _memory(settings: Settings, choice: MemoryChoice) -> EvidenceMemory:
-    from spanlab.memory import memory
+    from spanlab.detectors.memory import EvidenceMemory
 
-    return memory(settings, choice)
+    if doors.offer("kit", "memory") is None:
+        return EvidenceMemory(None, choice)
+    opened: EvidenceMemory = brought("kit", "memory")(settings, choice)
+    return opened
 
 
 async def _tools(settings: Settings, names: str) -> Sequence[ServerState]:

@@ -95,16 +95,6 @@ ROOM = Room(
             group="Tools",
         ),
         Page(
-            title="Memory",
-            icon="psychology",
-            needs="ADMINISTER",
-            about="See and correct the evidence that detectors keep for later claims.",
-            topic="search",
-            place="views.memory:page",
-            order=110,
-            group="Tools",
-        ),
-        Page(
             title="Access",
             icon="key",
             needs="MANAGE",

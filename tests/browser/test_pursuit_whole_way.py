@@ -12,10 +12,10 @@ from pursuit_answers import CLAIM, FIRST, ITEM, SNIPPET, WINDOW, PursuitModel, S
 from serving import PATIENCE, Server, serving
 
 from spanlab.entities import key_of
+from spanlab.memory.store import MemoryStore
 from spanlab.retrievers.addresses import ALLOWED
 from spanlab.schema import Annotation, Item, Record, Verdict
 from spanlab.storage import Store
-from spanlab.storage.memories import MemoryStore
 from spanlab.testing import ModelServer
 
 pytestmark = pytest.mark.browser

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from spanlab.errors import InputError, StoreError
+from spanlab.memory.store import MemoryStore
 from spanlab.oplog import SetStatus
 from spanlab.oplog.operations import SentOperation
 from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Role, Status
@@ -23,7 +24,6 @@ from spanlab.schema.memory import MemoryEntry
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.storage.campaigns import Entrance
-from spanlab.storage.memories import MemoryStore
 from spanlab.workflows.backup import back_up, restore, sweep_restores
 
 MakeRecord = Callable[..., Record]

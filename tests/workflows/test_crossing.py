@@ -21,6 +21,7 @@ from spanlab import jobs
 from spanlab.detectors import DetectorSpec
 from spanlab.errors import AccessError, NotFoundError, UsageError
 from spanlab.jobs import RunRequest
+from spanlab.memory.workflow import open_memory
 from spanlab.oplog import SetStatus
 from spanlab.schema import (
     NOBODY,
@@ -60,7 +61,6 @@ from spanlab.workflows.importing import import_files
 from spanlab.workflows.measuring.certificates import certify
 from spanlab.workflows.measuring.measurement import measure
 from spanlab.workflows.measuring.sample import plan_measurement, read_measured
-from spanlab.workflows.memories import open_memory
 from spanlab.workflows.predictions import import_predictions
 from spanlab.workflows.review_writes import AddedEvidence, WriteOutcome, add_evidence, apply_writes
 from spanlab.workflows.versions import diff_datasets, snapshot

@@ -22,7 +22,7 @@ from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.entry import INSTRUCTION, CallEstimate, DetectorOptions, PromptSize
 
 if TYPE_CHECKING:
-    from spanlab.memory import EvidenceMemory
+    from spanlab.detectors.memory import EvidenceMemory
 
 
 EXTRACTOR = "extractor"  # the role of the model that takes claims out of answers
@@ -77,7 +77,7 @@ class MemoryOptions(DetectorOptions):
 
     def opened(self, kit: DetectorKit) -> EvidenceMemory:
         """Return the memory as these options use it; one that holds nothing if the kit has none."""
-        from spanlab.memory import EvidenceMemory, MemoryChoice
+        from spanlab.detectors.memory import EvidenceMemory, MemoryChoice
 
         choice = MemoryChoice(mode=self.memory, scope=self.memory_scope, as_of=self.memory_as_of)
         return EvidenceMemory(None, choice) if kit.memory is None else kit.memory(choice)

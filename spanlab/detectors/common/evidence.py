@@ -12,9 +12,9 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final, NamedTuple
 
 from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
+from spanlab.detectors.memory import EvidenceMemory, expires, passage_of
 from spanlab.extents import Extent
 from spanlab.mappers import closest_sentence, sentences
-from spanlab.memory import EvidenceMemory, expires, passage_of
 from spanlab.retrievers.results import latest_day
 from spanlab.schema import (
     Annotation,

@@ -25,9 +25,9 @@ from spanlab.detectors.common.evidence import (
     stance_of,
 )
 from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
+from spanlab.detectors.memory import EvidenceMemory
 from spanlab.entities import names_of
 from spanlab.inbound import ABOUT, one_line
-from spanlab.memory import EvidenceMemory
 from spanlab.retrievers import SearchQuery
 from spanlab.schema import Evidence, Item, Passage, RemarkStep, Step, ThoughtStep, Verdict
 from spanlab.systems.mermaid import MermaidOptions

@@ -12,10 +12,10 @@ from detector_cases import Make
 from prompts import prompt_of
 
 from spanlab.lm.meter import together
+from spanlab.memory.store import MemoryStore
 from spanlab.retrievers import SearchSpec
 from spanlab.schema import Item, RecallStep, Step
 from spanlab.settings import Settings
-from spanlab.storage.memories import MemoryStore
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 
 # 20 towns with nine claims each, and 20 with one: a search for each town, 40, instead of 200.

@@ -9,22 +9,22 @@ from datetime import datetime
 import streamlit as st
 
 from spanlab.figures import counted
-from spanlab.schema import Permission
-from spanlab.schema.memory import MemoryEntry, StoredEntry
-from spanlab.storage.memories import MemoryStore
-from spanlab.ui.common import actor, kept, page_link, plain, title
-from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
-from spanlab.workflows.memories import (
+from spanlab.memory.store import MemoryStore
+from spanlab.memory.workflow import (
     entities_like,
     export_lines,
     import_lines,
     open_memory,
     scopes,
 )
+from spanlab.schema import Permission
+from spanlab.schema.memory import MemoryEntry, StoredEntry
+from spanlab.ui.common import actor, kept, page_link, plain, title
+from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 
 _PER_PAGE = 10
-_SEEN = "spanlab.memory.seen"  # number of the last entry of each page before this one
-_NAME = "spanlab.memory.name"
+_SEEN = "spanlab.detectors.memory.seen"  # number of the last entry of each page before this one
+_NAME = "spanlab.detectors.memory.name"
 
 
 def page() -> None:

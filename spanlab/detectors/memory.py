@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from threading import Lock
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from pydantic import JsonValue, TypeAdapter
 
@@ -26,9 +26,8 @@ from spanlab.errors import UsageError
 from spanlab.retrievers import SearchQuery
 from spanlab.runtime import SingleFlight
 from spanlab.schema import FrozenModel, Passage
-from spanlab.schema.memory import MemoryEntry
+from spanlab.schema.memory import MemoryEntry, StoredEntry
 from spanlab.settings import Settings
-from spanlab.storage.memories import MemoryStore
 
 
 class EntityTurns:
@@ -103,6 +102,28 @@ class MemoryChoice(FrozenModel):
     as_of: date | None = None
 
 
+class _EntryStore(Protocol):
+    """Where entries are kept; see ``spanlab.memory.store.MemoryStore``."""
+
+    def keys_in_use(self, scope: str, keys: Iterable[str]) -> dict[str, tuple[str, ...]]: ...
+
+    def similar(self, scope: str, grams: Iterable[str]) -> list[str]: ...
+
+    def recall(self, scope: str, keys: Iterable[str], now: float) -> list[StoredEntry]: ...
+
+    def aliases(self, keys: Iterable[str]) -> tuple[str, ...]: ...
+
+    def keep(
+        self, scope: str, entries: Sequence[MemoryEntry], grams: Mapping[str, frozenset[str]]
+    ) -> None: ...
+
+    def learn(self, alias: str, key: str) -> None: ...
+
+    def ask(self, scope: str, key: str, now: float, until: float) -> str | bool: ...
+
+    def answer(self, scope: str, key: str, answer: str | None, expires: float) -> None: ...
+
+
 class EvidenceMemory:
     """The evidence memory, used in one way.
 
@@ -111,7 +132,7 @@ class EvidenceMemory:
         choice: how it is used.
     """
 
-    def __init__(self, store: MemoryStore | None, choice: MemoryChoice) -> None:
+    def __init__(self, store: _EntryStore | None, choice: MemoryChoice) -> None:
         self._store = None if choice.mode == "off" else store
         self._choice = choice
 
@@ -140,7 +161,7 @@ class EvidenceMemory:
         return await asyncio.to_thread(self._recall, store, tuple(names), claim, before)
 
     def _recall(
-        self, store: MemoryStore, names: Sequence[str], claim: str, before: date | None
+        self, store: _EntryStore, names: Sequence[str], claim: str, before: date | None
     ) -> list[MemoryEntry]:
         scope = self._choice.scope
         keys: list[str] = []
@@ -162,7 +183,7 @@ class EvidenceMemory:
             await asyncio.to_thread(self._keep, store, keys, kept)
 
     def _keep(
-        self, store: MemoryStore, keys: Sequence[str], entries: Sequence[MemoryEntry]
+        self, store: _EntryStore, keys: Sequence[str], entries: Sequence[MemoryEntry]
     ) -> None:
         # Also under what they stand for: whoever knows it by that name finds it, too.
         every = tuple(dict.fromkeys((*keys, *store.aliases(keys))))
@@ -215,7 +236,7 @@ class EvidenceMemory:
 
     async def _once(
         self,
-        store: MemoryStore,
+        store: _EntryStore,
         key: str,
         ask: Callable[[], Awaitable[Sequence[Passage]]],
         kind: str,
@@ -262,27 +283,6 @@ def expires(kind: str, now: float) -> float | None:
     return None if days is None else now + days * _DAY
 
 
-def memory(settings: Settings, choice: MemoryChoice) -> EvidenceMemory:
-    """Return the memory of a database, used as chosen.
-
-    Raises:
-        UsageError: the database URL is none, or its driver is not installed.
-        StoreError: the database cannot be used.
-    """
-    if choice.mode == "off":
-        return EvidenceMemory(None, choice)
-    with _opening:
-        return EvidenceMemory(_opened(settings.database_url, settings.model_dump_json()), choice)
-
-
-@cache
-def _opened(url: str, written: str) -> MemoryStore:
-    settings = Settings.model_validate_json(written)
-    store = MemoryStore.open(settings.model_copy(update={"database_url": url}))
-    store.sweep(time.time())
-    return store
-
-
 @cache
 def _days(written: str) -> Mapping[str, float | None]:
     days_kept = dict(_DAYS)
@@ -299,4 +299,3 @@ def _days(written: str) -> Mapping[str, float | None]:
 
 _TURNS: Final = EntityTurns()
 _CALLS: Final[SingleFlight[tuple[Passage, ...]]] = SingleFlight()
-_opening: Final = Lock()  # two threads that open one at the same time get the same

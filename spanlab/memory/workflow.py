@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from spanlab.entities import grams, key_of, near
 from spanlab.errors import InputError
+from spanlab.memory.store import MemoryStore
 from spanlab.schema import OWNER, Actor, Permission
 from spanlab.schema.memory import MemoryEntry
-from spanlab.storage.memories import MemoryStore
 
 _AT_ONCE: Final = 500  # entries that are written in one transaction
 _LONGEST: Final = 1_000_000  # bytes of a line of a file

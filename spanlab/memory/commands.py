@@ -12,7 +12,7 @@ from spanlab.errors import InputError, UsageError
 from spanlab.figures import counted
 
 if TYPE_CHECKING:
-    from spanlab.storage.memories import MemoryStore
+    from spanlab.memory.store import MemoryStore
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -37,7 +37,7 @@ Undo = Annotated[bool, typer.Option("--undo", help="Take it back.")]
 
 
 def _memory() -> MemoryStore:
-    from spanlab.workflows.memories import open_memory
+    from spanlab.memory.workflow import open_memory
 
     return open_memory()
 
@@ -53,7 +53,7 @@ def list_command(
     \b
     spanlab memory list --entity "Eiffel Tower"
     """
-    from spanlab.workflows.memories import entities_like, scopes
+    from spanlab.memory.workflow import entities_like, scopes
 
     with _memory() as store:
         entities = [None] if entity is None else entities_like(store, scope, entity)[:1]
@@ -86,7 +86,7 @@ def export_command(
     spanlab memory export -o memory.jsonl
     """
     from spanlab.datasets.files import replacing
-    from spanlab.workflows.memories import export_lines
+    from spanlab.memory.workflow import export_lines
 
     with _memory() as store, replacing(output) as stream:
         stream.writelines(export_lines(store, scope))
@@ -102,7 +102,7 @@ def import_command(
     \b
     spanlab memory import memory.jsonl --scope ours
     """
-    from spanlab.workflows.memories import import_lines
+    from spanlab.memory.workflow import import_lines
 
     try:
         with _memory() as store, file.open("rb") as lines:
