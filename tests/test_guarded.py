@@ -26,6 +26,7 @@ HARMLESS = """
     corrected_table history_table held_out_table held_out_in_brief mark_html marked_html
     check_adjudicator log_json take_over_logs revision_pieces suggestions trails fetched_checkpoints
     plan_in_words usage_in_words start_embedded_worker jobs_by_id under_way guide_page guide_pages
+    next_step
     search_guide in_days test_in_words remind_table responses_in_words describe_fields
     suggestions_in_words more_table holds_api_key has_provider failed_login_page leaving_page
     usual_labels check_claims gold_name sweep_restores

@@ -46,7 +46,7 @@ def other(option: Option) -> Any:
         "path": "some/path",
         "list": ["one", "two"],
         "pairs": {"seed": "3"},
-        "text": "words",
+        "text": "nb" if option.name == "lang" else "words",
     }
     return value[option.kind]
 

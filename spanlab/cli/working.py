@@ -155,9 +155,7 @@ def sum_up(view: JobView) -> None:
     if view.state is not JobState.DONE:
         console.say(f"job {view.id} is {view.state.value}")
         raise typer.Exit(1)
-    # One of several detectors may have failed on an item, and the others are done with it.
-    several = len((view.request or {}).get("detectors", ())) > 1
-    progress = view.progress
-    stopped = progress.stopped is not None
-    if status := console.exit_status(progress.failed, progress.done + several, stopped=stopped):
-        raise typer.Exit(status)
+    if view.is_all_failed:
+        raise typer.Exit(1)
+    if view.progress.failed or view.progress.stopped is not None:
+        raise typer.Exit(3)

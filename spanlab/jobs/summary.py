@@ -73,7 +73,7 @@ def job_table(jobs: Sequence[JobView]) -> ResultTable:
 
 
 def _tone(job: JobView) -> Literal["", "red", "yellow"]:
-    if job.state is JobState.FAILED:
+    if job.state is JobState.FAILED or job.is_all_failed:
         return "red"
     return "yellow" if job.state is JobState.DONE and job.progress.failed else ""
 
@@ -115,6 +115,8 @@ def _moment(time: datetime) -> str:
 def state_in_words(view: JobView) -> str:
     """Return the state of a job; of one that is done with the number of items that failed."""
     failed = view.progress.failed
+    if view.is_all_failed:
+        return f"Failed on all {counted(view.progress.done, 'item')}"
     if view.state is JobState.DONE and failed:
         return f"Done, {failed:,} failed"
     return _STATES[view.state]

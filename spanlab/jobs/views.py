@@ -97,6 +97,18 @@ class JobView:
         """Whether nothing more will happen unless somebody asks for it."""
         return self.state in {JobState.DONE, JobState.FAILED, JobState.CANCELLED}
 
+    @property
+    def is_all_failed(self) -> bool:
+        """Whether it is done, and nothing came of it: every detector failed on every item.
+
+        Of several detectors, this is known where all failures are: of a single job, of up to 200.
+        """
+        detectors = (self.request or {}).get("detectors", ()) if self.kind == "detect" else ()
+        n_detectors = sum(len(detector.get("members", ())) or 1 for detector in detectors) or 1
+        n_failed = self.progress.failed if n_detectors == 1 else len(self.failures)
+        n_tried = n_detectors * self.progress.done
+        return self.state is JobState.DONE and 0 < n_tried <= n_failed
+
 
 SHOWN = 200  # failures and log lines that a job's page gets
 _PROGRESS = TypeAdapter(RunProgress)

@@ -36,8 +36,23 @@ _STYLE = """<style>
 .stApp [data-testid="stCaptionContainer"] { color: inherit; opacity: .75; }
 .stApp [data-testid="stTable"] th { color: inherit; }
 /* No blue is read both as words on a dark page and as the ground of white ones. */
-button[data-testid^="stBaseButton-primary"] { color: light-dark(#fff, #0e1117); }
+button[data-testid^="stBaseButton-primary"], [data-tag] span { color: light-dark(#fff, #0e1117); }
 </style>"""
+
+
+# The steps of a campaign as the guide has them, each with its page.
+STEPS: Sequence[tuple[str, str]] = (
+    ("Import", "Datasets"),
+    ("Detect", "Detect"),
+    ("Plan", "Campaign"),
+    ("Review", "Review"),
+    ("Check agreement", "Compare"),
+    ("Adjudicate", "Adjudicate"),
+    ("Measure", "Measure"),
+    ("Save a version", "Campaign"),
+    ("Export", "Export"),
+    ("Tune", "Optimise"),
+)
 
 
 class WidgetKey(TypedDict):
@@ -86,12 +101,30 @@ def head(text: str, about: str, topic: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(about, width="content")
         page_link("guide", "Guide", icon=":material/menu_book:", topic=topic)
+        _draw_steps(text)
 
 
 def guide_link(title: str) -> None:
     """Draw a link into the guide that says what a page without a title is for, if pointed at."""
     page = next(page for page in doors.pages() if page.title == title)
     page_link("guide", "Guide", icon=":material/menu_book:", about=page.about, topic=page.topic)
+    _draw_steps(title)
+
+
+def _draw_steps(page: str) -> None:
+    """Draw which step of a campaign a page is, with links to the one before and the one after."""
+    number = next((n for n, (_, of) in enumerate(STEPS) if of == page), None)
+    if number is None:
+        return
+    mine = [n for n, (_, of) in enumerate(STEPS) if of != page and has_page(of.lower())]
+    before, after = [n for n in mine if n < number][-1:], [n for n in mine if n > number][:1]
+    dataset = _read_wanted_dataset()
+    query = {} if dataset is None else {_DATASET: dataset}
+    about = f"This page is step {number + 1} of {len(STEPS)} of a campaign."
+    for near, icon in ((before, ":material/arrow_back:"), (after, ":material/arrow_forward:")):
+        for n in near:
+            name, of = STEPS[n]
+            page_link(of.lower(), f"{n + 1} {name}", icon=icon, about=about, **query)
 
 
 def style() -> None:

@@ -39,8 +39,8 @@ def _draw_guidelines() -> None:
     summary = common.choose_dataset(summaries)
     texts = summary.settings.guidelines
     if not texts:
-        st.info("This dataset has no guidelines. Write them in its settings on the Datasets page.")
-        common.page_link("datasets", "Go to Datasets", icon=":material/database:")
+        st.info("This dataset has no guidelines. Write them on the Campaign page.")
+        common.link("campaign", "Go to Campaign", icon=":material/groups:", dataset=summary.name)
         return
     st.caption(f"Version {len(texts)}")
     with st.container(border=True):

@@ -20,9 +20,11 @@ from spanlab.workflows.importing import (
     all_wrong,
     describe_fields,
     has_no_evidence,
+    state_missing,
     taken_id,
     without_passages,
 )
+from spanlab.workflows.languages import LanguageGuess
 
 _SHOWN = 3
 _PASSAGES = 3  # of an item that are shown
@@ -151,9 +153,12 @@ def preview_import(files: Sequence[Path], options: ImportOptions | None = None) 
         raise all_wrong(error, files, chosen) from error.__cause__
     except _PreviewEnd:
         is_all = False
+    if chosen.lang is None and counts.guess.is_needed:
+        remarks.append(counts.guess.told)
+    stated = state_missing(chosen.model, chosen.lang or counts.guess.tag)
     return ImportPreview(
         formats=formats,
-        items=tuple(counts.items),
+        items=tuple(map(stated, counts.items)),
         read=counts.read,
         is_all=is_all,
         with_passages=counts.read - counts.without_passages,
@@ -177,6 +182,7 @@ class _PreviewCounts:
     annotators: Counter[tuple[str, AnnotatorKind]] = field(default_factory=Counter)
     rejects: list[RejectedRecord] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
+    guess: LanguageGuess = field(default_factory=LanguageGuess)
 
     def is_repeated(self, item: Item) -> bool:
         """Say whether another item has this id, and an import would not put a model behind it."""
@@ -188,6 +194,7 @@ class _PreviewCounts:
         if self.read == _LOOKED_AT or self.characters > _CHARACTERS:
             raise _PreviewEnd
         self.read += 1
+        self.guess.add(record.item)
         self.items += [record.item] if len(self.items) < _SHOWN else []
         self.without_passages += has_no_evidence(record.item)
         self.characters += len(record.item.answer)

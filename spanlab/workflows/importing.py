@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import json
+import re
 from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Self
+
+from pydantic import field_validator
 
 from spanlab.datasets import ReadOptions, RejectedRecord, dumps, read_placed
 from spanlab.datasets.field_report import LEFT_OUT
 from spanlab.datasets.limits import longest, record_limit, too_large
 from spanlab.datasets.read_options import ControlTally
+from spanlab.datasets.reader import language
 from spanlab.datasets.wrongs import Kinds, told_together
 from spanlab.errors import InputError
 from spanlab.figures import counted
 from spanlab.options import option
 from spanlab.runtime import rarely_collected
-from spanlab.schema import DatasetSettings, Item, Question, Record
+from spanlab.schema import UNDETERMINED, DatasetSettings, Item, Question, Record
+from spanlab.workflows.languages import LanguageGuess
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
@@ -32,6 +38,7 @@ DATASET = "samples"
 _SAMPLES = Path(__file__).resolve().parents[1] / "samples.jsonl"
 _PERSONS = ("synthetic-annotator-1", "synthetic-annotator-2", "synthetic-annotator-3")
 _VOTE = "vote"
+_TAG = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{1,8})*")  # as ISO 639 has codes: not "english"
 _SHOWN_IDS = 3  # that are named in a remark
 
 
@@ -85,6 +92,27 @@ class ImportOptions(ReadOptions):
         flags="--as --system",
         placeholder="for example my-system",
     )
+    model: str | None = option(
+        None,
+        title="Model",
+        help="The model that wrote the answers, for records that do not name theirs. Results are "
+        "grouped by it.",
+        placeholder="for example gpt-5-mini",
+    )
+    lang: str | None = option(
+        None,
+        title="Language",
+        help="Of items that do not state theirs, such as en or pt-BR; und if it is unknown. By "
+        "default it is guessed from the words of the first items.",
+        placeholder="guessed from the text",
+    )
+
+    @field_validator("lang")
+    @classmethod
+    def _check_lang(cls, tag: str | None) -> str | None:
+        if tag and not _TAG.fullmatch(language(tag)):
+            raise ValueError(f"{tag!r} is not a language tag such as en or pt-BR")
+        return language(tag) if tag else None
 
 
 OnReject = Callable[[RejectedRecord], None]
@@ -207,7 +235,7 @@ def import_files(
         on_reject(RejectedRecord(file, line, str(error), raw, error.kind))
         return None
 
-    records = _require_records(places.records(), log)
+    records = _with_stated(_require_records(places.records(), log), import_options, log)
     try:
         with rarely_collected():
             count = store.import_records(dataset, records, on_progress, on_taken)
@@ -272,6 +300,41 @@ def _require_records(records: Iterator[Record], log: _ImportLog) -> Iterator[Rec
     if first is not None:
         yield first
         yield from records
+
+
+def _with_stated(
+    records: Iterator[Record], options: ImportOptions, log: _ImportLog
+) -> Iterator[Record]:
+    """Yield the records with the model and the language that they do not state themselves.
+
+    The first records are read before any is yielded, as the language is guessed from them.
+    """
+    guess, first = LanguageGuess(), []
+    for record in records if options.lang is None else ():
+        first.append(record)
+        guess.add(record.item)
+        if guess.is_full:
+            break
+    if options.lang is None and guess.is_needed:
+        log.warnings.append(guess.told)
+    stated = state_missing(options.model, options.lang or guess.tag)
+    yield from (
+        record.model_copy(update={"item": stated(record.item)}) for record in chain(first, records)
+    )
+
+
+def state_missing(model: str | None, lang: str) -> Callable[[Item], Item]:
+    """Return a function that gives an item the model and language that it does not state."""
+
+    def stated(item: Item) -> Item:
+        changes: dict[str, Any] = {}
+        if item.lang == UNDETERMINED != lang:
+            changes["lang"] = lang
+        if model and "model" not in item.meta:
+            changes["meta"] = {**item.meta, "model": model}
+        return item.model_copy(update=changes) if changes else item
+
+    return stated
 
 
 class _OtherIds:

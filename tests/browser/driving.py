@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -282,6 +283,11 @@ def idle(page: Page) -> None:
     page.wait_for_load_state("networkidle")
     still = page.locator('[data-test-script-state="notRunning"]')
     expect(still).to_be_attached(timeout=PATIENCE)
+
+
+def open_detectors(page: Page) -> None:
+    """Open the list of all detectors on the page Detect."""
+    page.get_by_text(re.compile(r"^All \d+ detectors$")).click()
 
 
 def choose(page: Page, label: str, option: str) -> None:

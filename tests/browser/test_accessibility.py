@@ -128,7 +128,7 @@ def _dialogs(page: Page, name: str) -> dict[str, list[list[str]]]:
         find.fill(name)
         find.press("Enter")
     card = page.locator(f".st-key-dataset-{name}")
-    for action in ("Detect…", "Vote…", "Settings…", "Annotators…", "Delete…"):
+    for action in ("Detect…", "Vote…", "Annotators…", "Delete…"):
         if action in {"Detect…", "Vote…"}:
             card.get_by_role("button", name=action).click()
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from driving import words_item
+from driving import idle, words_item
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, ViewportSize, expect
 from serving import Server, patient
 from signing_in import serving_with_login, sign_in
@@ -45,19 +45,21 @@ def _seat(context: BrowserContext) -> Page:
 
 def _plan(lead: Page, server: Server) -> None:
     """Two people for each item, blind, with guidelines, known answers and a test on them."""
-    lead.goto(server.url(dataset="ours").replace("/?", "/datasets?"))
-    lead.get_by_role("button", name="More").first.click()
-    lead.get_by_role("menuitem", name="Settings…").click()
-    dialog = lead.get_by_role("dialog")
-    dialog.get_by_text("Always hidden").click()
-    _number(dialog.get_by_role("spinbutton", name="People to finish each item"), 2)
-    dialog.get_by_role("tab", name="Guidelines").click()
-    dialog.get_by_role("textbox", name="Guidelines, in Markdown").fill("Mark **numbers**.")
-    dialog.get_by_role("tab", name="Known answers").click()
-    dialog.get_by_text("Items with known answers tell").click()
-    _number(dialog.get_by_role("spinbutton", name="Of these before somebody may begin"), N_TEST)
-    dialog.get_by_role("button", name="Save").click()
-    expect(dialog).to_be_hidden()
+    lead.goto(server.url(dataset="ours").replace("/?", "/campaign?"))
+    lead.get_by_role("textbox", name="Guidelines, in Markdown").fill("Mark **numbers**.")
+    _save(lead, "guidelines", "Guidelines")
+    _number(lead.get_by_role("spinbutton", name="People to finish each item"), 2)
+    _save(lead, "plan", "Review plan")
+    lead.locator("summary", has_text="Known answers").click()
+    lead.get_by_text("Check reviewers with items whose").click()
+    _number(lead.get_by_role("spinbutton", name="Items in the qualification test"), N_TEST)
+    _save(lead, "known", "Known answers")
+
+
+def _save(lead: Page, part: str, title: str) -> None:
+    lead.locator(f".st-key-save-{part}").get_by_role("button").click()
+    expect(lead.get_by_text(f"{title} of ours: saved.")).to_be_visible()
+    idle(lead)
 
 
 def _number(field: Locator, value: int) -> None:
@@ -150,12 +152,12 @@ def _check_the_lead_sees(lead: Page, server: Server) -> None:
         assert person.test == "passed: IoU 1.00"
         assert person.read == 1
         assert person.per_hour
-    lead.get_by_role("button", name="Take items back").click()
-    lead.get_by_role("combobox", name="From whom").click()
+    lead.get_by_role("button", name="Reassign items…").click()
+    lead.get_by_role("combobox", name="Person").click()
     lead.get_by_role("option", name="Anna").click()
     lead.get_by_text("of Anna, reserved and not finished").wait_for()
-    lead.get_by_role("button", name="Take them back").click()
-    lead.get_by_text("“Give back” undoes it").wait_for()
+    lead.get_by_role("button", name="Reassign items", exact=True).click()
+    lead.get_by_text("“Undo reassignment” takes it back").wait_for()
     with Store.open(server.settings) as store:
         assert store.settings("ours").away == ("Anna",)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from commands import run_here
-from driving import REVIEWER, Desk, becomes, nodes_of
+from driving import REVIEWER, Desk, becomes, nodes_of, open_detectors
 from playwright.sync_api import FilePayload, Page, expect
 from serving import Server, serving
 from trail_answers import BUILDER, BUILT, PLACE, SUMMARISED, TrailAnswers
@@ -46,6 +46,7 @@ def test_a_process_is_imported_its_claims_judged_corrected_exported_and_scored(
     expect(page.get_by_text("1 item imported into towers")).to_be_visible()
 
     page.goto(server.url(dataset="towers").replace("/?", "/detect?"))
+    open_detectors(page)
     page.get_by_text("veritrail", exact=True).first.click()
     page.get_by_role("button", name="Start").click()
     expect(page.get_by_text("1 of 1 item · took").first).to_be_visible()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from driving import Desk
+from driving import Desk, open_detectors
 from gold_answers import GoldAnswers
 from playwright.sync_api import Page, expect
 from serving import Server, serving
@@ -92,6 +92,7 @@ def test_from_choosing_detectors_to_the_trace_of_what_they_found(
     """A model's suggestions from the page; a failure is a state to repeat."""
     store.import_records("towns", RECORDS)
     page.goto(server.url(dataset="towns").replace("/?", "/detect?"))
+    open_detectors(page)
     page.get_by_text("ucsc-extract", exact=True).first.click()
     expect(page.get_by_test_id("stMetric").filter(has_text="Calls at most")).to_contain_text("4")
     page.get_by_text("ucsc-revise", exact=True).first.click()
@@ -114,7 +115,7 @@ def test_from_choosing_detectors_to_the_trace_of_what_they_found(
     expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
     expect(page.get_by_text("ucsc-extract, ucsc-revise on towns").first).to_be_visible()
     page.get_by_role("link", name="Detect").click()
-    expect(page.get_by_role("heading", name="Detectors")).to_be_visible()
+    expect(page.get_by_role("radiogroup", name="Detectors")).to_be_visible()
     asked = len(model.server.requests)
     model.has_money.set()
     expect(again).to_have_count(1)

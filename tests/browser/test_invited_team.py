@@ -69,7 +69,7 @@ def _invite(lead: Page, server: Server) -> dict[str, str]:
     lead.get_by_text("Invite people").click()
     lead.get_by_role("textbox", name="Names, one a line").fill("Nora\nBen")
     lead.get_by_role("textbox", name="Completion code").fill("DONE-42")
-    lead.get_by_role("button", name="Make links").click()
+    lead.get_by_role("button", name="Create links").click()
     made = lead.locator("[data-testid='stCode']").first
     expect(made).to_contain_text("/invitation?to=", timeout=PATIENCE)
     found = re.findall(r"(\w+): you are invited[^/]*(http://\S+)", made.inner_text())

@@ -91,13 +91,13 @@ def test_the_pages_on_the_samples_and_a_review_by_keyboard(
     expect(page.locator(".marked article").first).to_be_visible(timeout=PATIENCE)
     take_picture(page, "compare", tmp_path)
     for name, text in (
-        ("detect", "Needs a model and a search"),
+        ("detect", "Quick and offline"),
         ("jobs", "offline on samples"),
         ("export", "Download"),
     ):
         go(name, text)
         if name == "detect":
-            page.get_by_text("Compares words").click()
+            page.get_by_text("Quick and offline").click()
             expect(page.get_by_text("Depends on the detectors")).to_have_count(0)
         take_picture(page, name, tmp_path)
     _film_a_review(at_samples, page, tmp_path)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from agent_answers import ARTICLE, FACT, THOUGHT, TITLE, agent
-from driving import Desk, choose
+from driving import Desk, choose, open_detectors
 from playwright.sync_api import Page, expect
 from pursuit_answers import CLAIM, FIRST, ITEM, SNIPPET, WINDOW, PursuitModel, ScriptedWeb, html
 from serving import PATIENCE, Server, serving
@@ -150,6 +150,7 @@ def detect(desk: Desk, place: str, verdict: Verdict) -> None:
 def choose_detector(desk: Desk, place: str, detector: str) -> None:
     page = desk.page
     page.goto(desk.server.url().partition("?")[0] + place)
+    open_detectors(page)
     page.get_by_text(detector, exact=True).first.click()
     page.get_by_text(f"Options of {detector}").click()
     choose(page, "Claims", "answer")

@@ -84,6 +84,11 @@ def test_a_dataset_is_annotated_as_a_job_that_can_be_looked_at_and_retried(
     assert "annotated 2 items of 'd'" in anew.stderr
     assert "has no item 'i9'" in spanlab(*asked, "--item", "i9").stderr
 
+    model_server.script(lambda ask: fail(400))
+    two = ("--detector", "ucsc-extract", "--detector", "ucsc-revise", "--model", "other")
+    assert spanlab("annotate", "d", *two, "--again").returncode == 1, "of two, both failed on all"
+    assert spanlab("annotate", "d", *two, "--detector", "offline", "--again").returncode == 3
+
 
 def test_files_are_annotated_without_a_database(
     model_server: ModelServer, spanlab: Run, items: Path

@@ -133,7 +133,7 @@ def test_the_lead_sees_people_and_takes_items_back(open_page: OpenPage, bridges:
     assert not app.exception
     assert [(metric.label, metric.value) for metric in app.metric][:2] == [
         ("Annotations done", "2 of 20"),
-        ("Left", "18"),
+        ("Remaining", "18"),
     ]
     people = app.dataframe[0].value
     assert list(people["Person"]) == ["Ada", "Ben"]
@@ -141,11 +141,11 @@ def test_the_lead_sees_people_and_takes_items_back(open_page: OpenPage, bridges:
     assert "10 items of Ben, assigned and not finished" in " ".join(
         each.value for each in app.markdown
     ).replace("\\", "")
-    next(each for each in app.button if each.label == "Take them back").click().run()
+    next(each for each in app.button if each.label == "Reassign items").click().run()
     assert "10 items of Ben" in app.success[0].value
     assert bridges.settings("d").away == ("Ben",)
     assert list(app.dataframe[0].value["Left"]) == [18, 0]
-    next(each for each in app.button if each.label == "Give it back").click().run()
+    next(each for each in app.button if each.label == "Undo reassignment").click().run()
     assert bridges.settings("d").away == ()
 
 
@@ -155,4 +155,4 @@ def test_a_dataset_without_people_says_where_they_come_from(
     assert "nothing to lead yet" in open_page("campaign").info[0].value
     store.import_records("d", [Record(item=Item(id="a", answer=ANSWER))])
     app = open_page("campaign", dataset="d")
-    assert "Nobody is assigned anything" in app.info[0].value
+    assert "Next: write guidelines" in " ".join(each.value for each in app.markdown)

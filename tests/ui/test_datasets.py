@@ -9,22 +9,16 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from streamlit.testing.v1.element_tree import TextInput
 
 from spanlab import jobs
 from spanlab.jobs import JobState
 from spanlab.schema import (
-    LABEL_SETS,
     Annotation,
     AnnotatorKind,
     Item,
-    KnownAnswers,
-    Question,
     Record,
     Span,
-    SpanLabel,
     Status,
-    UndecidedRule,
 )
 from spanlab.storage import Store
 
@@ -121,6 +115,21 @@ def test_the_page_says_what_each_field_becomes_and_what_is_left_out(open_page: O
     app.button(key="import").click().run()
     assert told in everything(app).replace("\\", "")
     assert "1 of 2 records have no answer and are left out" in everything(app)
+
+
+def test_the_model_and_the_language_are_asked_for_where_records_do_not_state_them(
+    open_page: OpenPage, store: Store
+) -> None:
+    app = upload(open_page("datasets"), lines({"id": "a", "answer": ANSWER}))
+    assert "not clear from the text" in everything(app)
+    app.text_input(key="spanlab.import-0.lang").input("english").run()
+    assert "not a language tag" in everything(app)
+    assert app.button(key="import").disabled
+    app.text_input(key="spanlab.import-0.model").input("some-model")
+    app.text_input(key="spanlab.import-0.lang").input("EN").run()
+    app.button(key="import").click().run()
+    (record,) = store.records("answers")
+    assert (record.item.lang, record.item.meta) == ("en", {"model": "some-model"})
 
 
 def test_a_name_that_exists_gets_the_items_behind_its_own(
@@ -526,29 +535,6 @@ def test_many_datasets_are_searched(open_page: OpenPage, store: Store, count: in
     assert [head.value for head in app.subheader] == ["set\\-0"]
 
 
-def test_undecided_suggestions_blind_review_and_people_per_item_are_settings(
-    open_page: OpenPage, store: Store
-) -> None:
-    ben = Annotation(annotator="Ben", kind=AnnotatorKind.PERSON)
-    store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER), annotations=(ben,))])
-    app = ask(open_page, "settings")
-    (radio,) = [each for each in app.radio if "undecided" in each.label]
-    assert radio.value is UndecidedRule.REJECTED
-    radio.set_value(UndecidedRule.ASK)
-    others = next(each for each in app.radio if "other people" in each.label)
-    assert str(others.value).startswith("Hidden, unless")
-    others.set_value("Hidden until the reviewer has finished the item")
-    next(each for each in app.number_input if "People" in each.label).set_value(2)
-    app.multiselect[0].set_value(["Ben"])
-    next(each for each in app.button if each.label == "Save").click().run()
-    settings = store.datasets()[0].settings
-    assert settings.undecided is UndecidedRule.ASK
-    assert (settings.always_blind, settings.shown_when_done) == (True, True)
-    assert settings.assigned_to == ("Ben",)
-    assert settings.overlap == 2
-    assert "The settings of mine are saved" in everything(app).replace("\\", "")
-
-
 def edit(open_page: OpenPage, annotator: str, act: str) -> AppTest:
     app = ask(open_page, "annotators")
     (choice,) = [box for box in app.selectbox if box.label == "Annotator"]
@@ -592,133 +578,3 @@ def test_annotators_are_renamed_merged_marked_as_gold_and_removed(
     app.text_input[-1].input("Bea")
     submit(app, "Remove")
     assert "Bea" not in kinds()
-
-
-def test_labels_and_guidelines_are_settings(open_page: OpenPage, store: Store) -> None:
-    store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER))])
-    app = ask(open_page, "settings")
-    (shipped,) = [each for each in app.selectbox if each.label.startswith("Replace all")]
-    shipped.set_value("FaithBench").run()
-    (required,) = [each for each in app.checkbox if "Label required" in each.label]
-    required.check()
-    (text,) = [each for each in app.text_area if each.label.startswith("Guidelines")]
-    text.input("Mark *all* names.")
-    (checked,) = [each for each in app.checkbox if "Items with known answers" in each.label]
-    checked.check().run()
-    (items,) = [each for each in app.number_input if each.label.startswith("Of these before")]
-    items.set_value(3)
-    next(each for each in app.button if each.label == "Save").click().run()
-    assert "let that be always hidden" in app.error[0].value  # nothing is half-written
-    assert store.settings("mine").guidelines == ()
-    (seen,) = [each for each in app.radio if each.label == "What other people marked"]
-    seen.set_value("Always hidden")
-    next(each for each in app.button if each.label == "Save").click().run()
-    settings = store.settings("mine")
-    assert settings.labels == LABEL_SETS["FaithBench"]
-    assert (settings.label_required, settings.guidelines) == (True, ("Mark *all* names.",))
-    assert settings.known == KnownAnswers(labels=("known",), test_items=3)
-
-
-def test_labels_are_edited_in_rows_that_say_what_is_wrong_beside_them(
-    open_page: OpenPage, store: Store
-) -> None:
-    store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER))])
-    two = (SpanLabel(name="number", key="4"), SpanLabel(name="name", colour="#112233"))
-    store.change_settings("mine", lambda now: now.model_copy(update={"labels": two}))
-    app = ask(open_page, "settings")
-
-    def field(name: str) -> TextInput:
-        return next(each for each in app.text_input if each.label == name)
-
-    def press(label: str) -> None:
-        next(each for each in app.button if label in (each.label, each.help)).click().run()
-
-    def wrong() -> list[str]:
-        return [each.value for each in app.markdown if each.value.startswith(":red")]
-
-    assert (field("Key of label 1").value, field("Colour of label 1").value) == ("4", "")
-    field("Key of label 1").input("p").run()
-    assert "“p” is a key of Review already \\(Previous span\\)" in wrong()[0]
-    assert "digits 1 to 9" in wrong()[0]
-    field("Key of label 1").input("4").run()
-    field("Key of label 2").input("4")
-    field("Colour of label 2").input("tealish").run()
-    assert "no colour\\: type \\#rrggbb" in wrong()[0]
-    assert "“4” is the key of “number” already" in wrong()[1]
-    press("Save")
-    assert "Nothing was saved" in app.error[0].value
-    assert store.settings("mine").labels == two
-    field("Key of label 2").input("")
-    field("Colour of label 2").input("Teal").run()
-    assert [picker.value for picker in app.color_picker] == ["#aa3377", "#008080"]
-    app.color_picker[0].set_value("#abcdef").run()
-    press("Move up label 2")
-    press("Add a label")
-    field("Description of label 3").input("of no name").run()
-    assert "Name: a label needs one" in wrong()[0]
-    field("Name of label 3").input("date").run()
-    press("Save")
-    assert store.settings("mine").labels == (
-        SpanLabel(name="name", colour="#008080"),
-        SpanLabel(name="number", key="4", colour="#abcdef"),
-        SpanLabel(name="date", description="of no name"),
-    )
-    app = ask(open_page, "settings")
-    press("Delete label 2")
-    press("Save")
-    assert [label.name for label in store.settings("mine").labels] == ["name", "date"]
-
-
-def test_questions_are_added_moved_and_taken_out_in_rows(open_page: OpenPage, store: Store) -> None:
-    store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER))])
-    severity = Question(name="severity", options=("minor", "major, or not"), labels=("other",))
-    store.change_settings("mine", lambda now: now.model_copy(update={"attributes": (severity,)}))
-    app = ask(open_page, "settings")
-
-    def press(label: str) -> None:
-        next(each for each in app.button if label in (each.label, each.help)).click().run()
-
-    def last(widgets: Any, label: str) -> Any:
-        return [each for each in widgets if each.label.endswith(label)][-1]
-
-    press("Add a question")
-    assert any("a question needs a name" in each.value for each in app.markdown)
-    last(app.text_input, "2. Name").input("severity").run()
-    assert any("a choice needs two options" in each.value for each in app.markdown)
-    press("Save")
-    assert "Nothing was saved: a question is wrong" in app.error[0].value
-    last(app.selectbox, "Response").set_value("scale").run()
-    assert any("stands above already" in each.value for each in app.markdown)
-    last(app.text_input, "2. Name").input("fluency").run()
-    last(app.number_input, "From").set_value(0)
-    last(app.text_input, "To: in words").input("perfect")
-    last(app.checkbox, "Required").check()
-    last(app.radio, "question has no response").set_value("told").run()
-    press("Add a question")
-    last(app.text_input, "3. Name").input("remark").run()
-    last(app.selectbox, "Response").set_value("text").run()
-    press("Move up question 3")
-    press("Save")
-    settings = store.settings("mine")
-    fluency = Question(name="fluency", kind="scale", low=0, high_title="perfect", required=True)
-    assert settings.attributes == (severity,)
-    assert settings.questions == (Question(name="remark", kind="text"), fluency)
-    assert settings.unanswered == "told"
-    app = ask(open_page, "settings")
-    press("Delete question 2")
-    press("Save")
-    assert store.settings("mine").questions == (fluency,)
-
-
-def test_labels_are_as_they_are_stored_after_a_visit_to_another_page(
-    open_page: OpenPage, store: Store
-) -> None:
-    """Streamlit forgets there what was in the fields, and keeps which rows there were."""
-    store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER))])
-    app = open_page("datasets")
-    app.session_state["spanlab.dialog"] = ("settings", "mine")
-    app.session_state["spanlab.labels"] = [0, 1]
-    app.run()
-    names = [each.value for each in app.text_input if each.label.startswith("Name of label")]
-    assert names == [label.name for label in store.settings("mine").labels]
-    assert names

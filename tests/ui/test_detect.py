@@ -18,6 +18,7 @@ from spanlab.jobs import job_store
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, fail, say
+from spanlab.ui.views.detect import shorten
 
 OpenPage = Callable[..., AppTest]
 EXTRACT = "spanlab.detect.ucsc-extract"
@@ -89,8 +90,33 @@ def test_each_detector_says_what_it_does_and_needs(
     assert groups == [f"**Needs {group}**" for group in GROUPS]
     shown = everything(app)
     assert "Needs a model, one call an item" in shown
-    assert r"An answer: up to 1 model call, 2,000 tokens" in shown
+    assert r"Cost per answer: up to 1 model call, 2,000 tokens" in shown
     assert app.button(key="start-run").disabled
+
+
+def test_a_preset_chooses_its_detector_and_another_choice_is_none_of_them(
+    open_page: OpenPage, store: Store, reachable: None
+) -> None:
+    store.import_records("mine", records("a"))
+    app = open_page("detect")
+    presets = app.radio(key="spanlab.detect.preset")
+    assert presets.value is None
+    presets.set_value("Quick and offline").run()
+    assert [box.label for box in app.checkbox if box.value] == ["Compares words `offline`"]
+    assert not app.button(key="start-run").disabled
+    app.radio(key="spanlab.detect.preset").set_value("Thorough: an ensemble").run()
+    assert figures(app)["Calls at most"] == "5"
+    assert app.checkbox(key="spanlab.detect.one-model.ucsc").value
+    app.checkbox(key=OFFLINE).check().run()
+    assert app.radio(key="spanlab.detect.preset").value is None
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [(9_999, "9,999"), (12_301, "12.4 k"), (123_001, "124 k"), (1_200_001, "1.3 M")],
+)
+def test_an_upper_bound_is_rounded_up(number: int, shown: str) -> None:
+    assert shorten(number) == shown
 
 
 def test_without_a_model_it_says_what_to_set(
@@ -214,7 +240,7 @@ def test_a_local_encoder_is_chosen_by_its_folder(
     item = Item(id="a", lang="en", answer="the tower of 1984")
     store.import_records("mine", [Record(item=item)])
     app = open_page("detect").checkbox(key="spanlab.detect.encoder").check().run()
-    assert "No language model is asked" in everything(app)
+    assert "No language model is used" in everything(app)
     assert app.button(key="start-run").disabled
     assert "'encoder' needs the option 'model'" in everything(app)
     app.text_input(key="spanlab.detect.encoder.model").input(str(folder)).run()
@@ -295,6 +321,7 @@ def test_a_failure_is_shown_with_its_reason_and_tried_again(
     shown = everything(app)
     assert "credits exhausted" in shown
     assert "0 of 1 done · 1 failed" in shown
+    assert "red-badge[:material/error: Failed on all 1 item]" in shown
     model_server.script(lambda ask: say("[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"))
     app.button(key=f"detect-Try again-{view.id}").click().run()
     again = next(each for each in jobs.jobs() if each.id != view.id)

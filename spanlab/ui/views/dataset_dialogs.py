@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 import streamlit as st
 
@@ -16,8 +16,7 @@ from spanlab.schema import AnnotatorKind, DatasetSummary, Status
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import actor, forget_dataset, link, plain, remember_dataset, store
 from spanlab.ui.messages import errors_shown, progress, tell_after_rerun
-from spanlab.ui.views import label_editor, question_editor
-from spanlab.ui.views.dataset_settings import ask_settings, edit_annotators
+from spanlab.ui.views.annotator_editor import edit_annotators
 from spanlab.ui.views.job_views import latest_job, watch
 from spanlab.workflows.detection.request import request_of
 from spanlab.workflows.detection.selection import DetectorSelection
@@ -36,13 +35,10 @@ class DatasetAction:
     label: str
     icon: str
     body: Callable[[DatasetSummary], None]
-    width: Literal["small", "large"] = "small"
 
 
 def ask(action: str, dataset: str) -> None:
     """Open the dialog of one of ``ACTIONS`` for a dataset."""
-    label_editor.ROWS.forget()
-    question_editor.ROWS.forget()
     st.session_state[_OPEN] = (action, dataset)
 
 
@@ -53,9 +49,7 @@ def show_dialog(summaries: Mapping[str, DatasetSummary]) -> None:
         action = ACTIONS[name]
         title = f"{action.label.rstrip('…')}: {plain(dataset)}"
         # Closing it runs the page anew, which also stops work that is under way.
-        st.dialog(title, icon=action.icon, width=action.width, on_dismiss=_forget)(action.body)(
-            summaries[dataset]
-        )
+        st.dialog(title, icon=action.icon, on_dismiss=_forget)(action.body)(summaries[dataset])
 
 
 def _detect(summary: DatasetSummary) -> None:
@@ -123,11 +117,6 @@ def _vote(summary: DatasetSummary) -> None:
                         on_progress=advance,
                     )
                 _finish(f"{name.strip()} has {counted(count, 'vote')} in {summary.name}.")
-
-
-def _settings(summary: DatasetSummary) -> None:
-    if ask_settings(summary):
-        _finish(f"The settings of {summary.name} are saved.")
 
 
 def _annotators(summary: DatasetSummary) -> None:
@@ -214,7 +203,6 @@ _DANGER = """<style>.st-key-delete-dataset button { background: #b3261e; border-
 ACTIONS: Mapping[str, DatasetAction] = {
     "detect": DatasetAction("Detect…", ":material/manage_search:", _detect),
     "vote": DatasetAction("Vote…", ":material/how_to_vote:", _vote),
-    "settings": DatasetAction("Settings…", ":material/settings:", _settings, width="large"),
     "annotators": DatasetAction("Annotators…", ":material/group:", _annotators),
     "rename": DatasetAction("Rename…", ":material/edit:", _rename),
     "duplicate": DatasetAction("Duplicate…", ":material/content_copy:", _duplicate),
@@ -232,8 +220,6 @@ def _count_finished(summary: DatasetSummary, detector: str) -> int:
 
 
 def _forget() -> None:
-    label_editor.ROWS.forget()
-    question_editor.ROWS.forget()
     st.session_state.pop(_OPEN, None)
 
 

@@ -177,6 +177,7 @@ def _draw_actions(summary: DatasetSummary) -> None:
     """Draw what can be done with a dataset; links look like the buttons beside them."""
     name = summary.name
     link("review", "Review", icon=":material/edit_note:", dataset=name)
+    link("campaign", "Campaign", icon=":material/groups:", dataset=name)
     link("compare", "Compare", icon=":material/compare_arrows:", dataset=name)
     link("export", "Export", icon=":material/download:", dataset=name)
     leads_all = actor().may(Permission.ADMINISTER)
@@ -198,7 +199,7 @@ def _draw_actions(summary: DatasetSummary) -> None:
         ask(chosen_action, name)
 
 
-_MORE = ("settings", "annotators", "rename", "duplicate", "snapshot", "delete")
+_MORE = ("annotators", "rename", "duplicate", "snapshot", "delete")
 
 
 def _action_title(action: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 import streamlit as st
@@ -61,8 +62,20 @@ def page() -> None:
         _draw_latest_job(latest, summary.name)
     filled = run_form()
     item = _ask_only_item(summary)
-    with st.container(border=True):
+    st.html(_BAR)
+    with st.container(border=True, key="detect-bar"):
         _draw_start(summary, {**filled, "items": (item,) if item else ()}, started)
+
+
+# What a run comes to and its button stay in view, whatever is open above them. What is started here
+# is drawn in the bar, too, which scrolls once it is half of the window.
+_BAR = """<style>
+:has(> .st-key-detect-bar) { position: sticky; bottom: 0; z-index: 9;
+  background: light-dark(#fff, #0e1117); }
+.st-key-detect-bar { max-height: 50vh; overflow-y: auto; }
+.st-key-detect-bar [data-testid="stMetricValue"] { font-size: 1.15rem; }
+.st-key-detect-bar [data-testid="stMetricLabel"] { min-height: 0; }
+</style>"""
 
 
 def _ask_only_item(summary: DatasetSummary) -> str | None:
@@ -122,7 +135,7 @@ def _draw_start(
     """Draw the run's estimate, what was started here, and the button that starts a run."""
     request = expected = None
     if not filled["detectors"]:
-        st.markdown("Choose at least one detector to see an estimate.")
+        st.markdown("Choose a detector to see what a run comes to.")
     elif (
         any(map(asks_models, filled["detectors"])) and model_environment(set_up=is_set_up()).problem
     ):
@@ -153,8 +166,7 @@ def _draw_start(
             icon=":material/science:",
             disabled=not ready,
             key="try-run",
-            help="The same, for the next items alone: see what it finds, takes and costs. A full "
-            "run does not do them again.",
+            help="Preview on the next items. A full run skips them.",
         )
     if request is not None:
         submitted_request = request.model_copy(update={"limit": _TRIED}) if try_first else request
@@ -205,8 +217,8 @@ def _show(expected: RunEstimate) -> None:
         "Items to do": f"{expected.items:,}",
         "Calls at most": f"{expected.calls:,}",
         "Searches at most": f"{expected.searches:,}",
-        "Tokens in": shorten(expected.input_tokens),
-        "Tokens out": shorten(expected.output_tokens),
+        "Tokens in at most": shorten(expected.input_tokens),
+        "Tokens out at most": shorten(expected.output_tokens),
         "Cost at most": cost,
     }
     if not expected.searches:
@@ -223,9 +235,11 @@ def _show(expected: RunEstimate) -> None:
 
 
 def shorten(number: int) -> str:
-    """Return ``950``, ``12.3 k``, ``4.5 M``."""
+    """Return ``950``, ``12.3 k``, ``4.5 M``: an upper bound is rounded up."""
     if number < 10_000:
         return f"{number:,}"
+    if number < 100_000:
+        return f"{ceil(number / 100) / 10:,.1f} k"
     if number < 1_000_000:
-        return f"{number / 1000:,.1f} k" if number < 100_000 else f"{number / 1000:,.0f} k"
-    return f"{number / 1_000_000:,.1f} M"
+        return f"{ceil(number / 1000):,} k"
+    return f"{ceil(number / 100_000) / 10:,.1f} M"

@@ -16,6 +16,7 @@ from spanlab.detectors.entry import (
     BrokenDetector,
     DetectorEntry,
     asks_models,
+    entry_of,
     installed,
 )
 from spanlab.errors import UnderWayError
@@ -49,6 +50,7 @@ def run_form() -> dict[str, Any]:
         What is filled in now, complete or not: values of ``RunOptions``.
     """
     filled: dict[str, Any] = {}
+    _offer_presets()
     left, right = st.columns([1.15, 1], gap="large")
     with left:
         filled["detectors"], filled["options"] = _ask_detectors()
@@ -57,7 +59,7 @@ def run_form() -> dict[str, Any]:
         if not asking:
             _draw_heading("Model and passages")
             st.caption(
-                "No language model is asked: the passages that an item has are read."
+                "No language model is used; detectors read the item's own passages."
                 if filled["detectors"]
                 else "Depends on the detectors: choose at least one."
             )
@@ -71,17 +73,54 @@ def run_form() -> dict[str, Any]:
     return filled | _ask_limits(filled["detectors"], bool(asking))
 
 
+_PRESETS = {
+    "Quick and offline": "offline",
+    "With a model": "ucsc-extract",
+    "Thorough: an ensemble": "ucsc",
+}
+_PRESET = "spanlab.detect.preset"
+
+
+def _offer_presets() -> None:
+    """Offer three choices that fit most runs; a choice of one's own is none of them."""
+    chosen = [name for name in installed() if st.session_state.get(kept(f"detect.{name}")["key"])]
+    st.session_state[_PRESET] = next(
+        (title for title, name in _PRESETS.items() if chosen == [name]), None
+    )
+    st.radio(
+        "Detectors, and what an answer costs",
+        list(_PRESETS),
+        captions=[_describe_preset(name) for name in _PRESETS.values()],
+        index=None,
+        horizontal=True,
+        key=_PRESET,
+        on_change=_take_preset,
+    )
+
+
+def _describe_preset(name: str) -> str:
+    entry = entry_of(name)
+    return f"{plain(entry.title or name)}: {plain(typical_cost(entry))}"
+
+
+def _take_preset() -> None:
+    preset = _PRESETS[st.session_state[_PRESET]]
+    for name in installed():
+        st.session_state[kept(f"detect.{name}")["key"]] = name == preset
+    if is_ensemble(preset):  # its members' own models are several that few people have
+        st.session_state[kept(f"detect.one-model.{preset}")["key"]] = True
+
+
 def _ask_detectors() -> tuple[tuple[str, ...], dict[str, JsonValue]]:
-    _draw_heading("Detectors")
     names: list[str] = []
-    options: dict[str, JsonValue] = {}
     offered = sorted(installed().items(), key=lambda named_entry: _group_number(named_entry[1]))
-    for group, members in groupby(offered, lambda named_entry: _group_number(named_entry[1])):
-        st.markdown(f"**{_GROUPS[group]}**")
-        for name, entry in members:
-            if _offer(name, entry):
-                names.append(name)
-                options |= options_form(name, "detect")
+    with st.expander(f"All {len(offered)} detectors", icon=":material/checklist:"):
+        for group, members in groupby(offered, lambda named_entry: _group_number(named_entry[1])):
+            st.markdown(f"**{_GROUPS[group]}**")
+            names += [name for name, entry in members if _offer(name, entry)]
+    options: dict[str, JsonValue] = {}
+    for name in names:
+        options |= options_form(name, "detect")
     return tuple(names), options
 
 
@@ -101,7 +140,7 @@ def _offer(name: str, entry: DetectorEntry | BrokenDetector) -> bool:
         label = f"{plain(entry.title)} `{name}`" if entry.title else name
         is_chosen = st.checkbox(label, **kept(f"detect.{name}"))
         cost = plain(typical_cost(entry))
-        st.caption(f"{_sentence(entry.what)} Needs {plain(entry.needs)}. An answer: {cost}.")
+        st.caption(f"{_sentence(entry.what)} Needs {plain(entry.needs)}. Cost per answer: {cost}.")
     return is_chosen
 
 

@@ -18,6 +18,7 @@ from spanlab.errors import SpanlabError
 from spanlab.schema import AnnotatorKind
 from spanlab.ui.common import server_files
 from spanlab.ui.forms import ask
+from spanlab.ui.messages import errors_shown
 from spanlab.ui.views.import_files import ImportChoice, layout_of, show_samples
 from spanlab.workflows.importing import ImportOptions
 
@@ -75,7 +76,16 @@ def import_form(datasets: Sequence[str]) -> ImportChoice:
     )
     with right:
         reading = _ask("format", format={"kind": "choice", "choices": ("auto", *formats())})
-    choice = ImportChoice(uploads, paths, name.strip() or stem, ImportOptions.checked(reading))
+    with left:
+        reading |= _ask("model")
+    options = None
+    with right:
+        reading |= _ask("lang")
+        with errors_shown():
+            options = ImportOptions.checked(reading)
+    if options is None:
+        return ImportChoice((), (), name, ImportOptions())
+    choice = ImportChoice(uploads, paths, name.strip() or stem, options)
     choice = _with_columns(choice) if choice.is_any else choice
     beside = ["contexts"]
     if choice.is_any and BATCH_ID in _read_layout(choice).columns:

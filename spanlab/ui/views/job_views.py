@@ -74,9 +74,9 @@ def job_head(view: JobView) -> None:
 
 
 def job_badge(view: JobView) -> None:
-    """Draw a job's state; done is amber and says how many items failed, if any."""
-    badge = _BADGES[view.state]
-    if view.state is JobState.DONE and view.progress.failed:
+    """Draw a job's state; done is amber if some items failed, and red if all did."""
+    badge = _BADGES[JobState.FAILED if view.is_all_failed else view.state]
+    if view.state is JobState.DONE and view.progress.failed and not view.is_all_failed:
         badge = _SOME_FAILED
     st.badge(state_in_words(view), icon=badge.icon, color=badge.colour)
 

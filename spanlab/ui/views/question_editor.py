@@ -15,11 +15,14 @@ from spanlab.ui.views.label_editor import EditedRows
 _OF: Final = {"span": "Each span", "answer": "Each answer"}
 _KINDS: Final = {"choice": "Choice", "scale": "Scale", "text": "Text"}
 _NEW: Final = Question.model_construct(name="").model_dump(mode="json")
+_TRIED = "spanlab.questions-tried"  # that wrong questions were to be saved
 ROWS: Final = EditedRows("question", "question", {**_NEW, "of": "answer"})
 
 
 def edit_questions(settings: DatasetSettings, labels: Sequence[str]) -> dict[str, Any] | None:
-    """Draw what is asked as rows that can be changed, with what is wrong under each.
+    """Draw what is asked as rows that can be changed; a row in which nothing is typed is none.
+
+    What is wrong is drawn under each row once somebody has tried to save it.
 
     Args:
         settings: those to begin with.
@@ -37,19 +40,31 @@ def edit_questions(settings: DatasetSettings, labels: Sequence[str]) -> dict[str
     for index, row in enumerate(ROWS.numbers):
         _draw(index, row, labels)
         values = ROWS.values(row)
+        if not any(values[field] for field in ("name", "title", "options")):
+            continue
         question, problem = _read_question(values)
         if question is not None and question.name in names:
             problem = f"“{question.name}” stands above already"
         if question is None or problem:
             is_right = False
-            st.markdown(f":red[:material/error: {plain(problem)}]")
+            if st.session_state.get(_TRIED):
+                st.markdown(f":red[:material/error: {plain(problem)}]")
         else:
             names.add(question.name)
             questions[values["of"]].append(question)
     st.button("Add a question", icon=":material/add:", on_click=ROWS.add)
     if not is_right:
+        if st.session_state.get(_TRIED):
+            st.error("Nothing was saved: correct the questions marked above.")
         return None
+    st.session_state.pop(_TRIED, None)
     return {"attributes": tuple(questions["span"]), "questions": tuple(questions["answer"])}
+
+
+def show_problems() -> None:
+    """Draw the page with what is wrong under each question."""
+    st.session_state[_TRIED] = True
+    st.rerun()
 
 
 def _draw(index: int, row: int, labels: Sequence[str]) -> None:

@@ -47,7 +47,7 @@ export class Guidelines {
     }
 
     toggle(show = !this.isOpen) {
-        if (show && !this.hasText) return this.view.say("This dataset has no guidelines. Its settings on the Datasets page take some.", true);
+        if (show && !this.hasText) return this.view.say("This dataset has no guidelines. The lead writes them on the Campaign page.", true);
         this.node.hidden = !show;
         if (!show) return this.view.focusAnswer();
         this.confirm.hidden = this.isRead;

@@ -1,0 +1,101 @@
+"""The language of texts whose files do not state it, told from their commonest words.
+
+The words are the stop words that the offline detector brings for 76 languages. A word of several
+languages counts for each of them by its part, so that what they share decides nothing. On the
+validation data of Mu-SHROOM all ten files are told right, and of 499 single items 463; 33 are not
+clear.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from functools import lru_cache
+from typing import Final
+
+from spanlab.schema import UNDETERMINED, Item
+
+_ITEMS: Final = 200  # that are looked at
+_CHARACTERS: Final = 2_000  # of an item
+_SHARE: Final = 0.8  # in this language of the items that are clear
+_LEAD: Final = 1.2  # times the words of the next language: Norwegian is close to Danish
+_WORDS: Final = 1.0  # ahead of the next language: a word that no other language has, or several
+
+
+class LanguageGuess:
+    """Guesses one language for items that state none, from the first of them.
+
+    ``is_needed`` says whether there was one that states none.
+    """
+
+    def __init__(self) -> None:
+        self._total: Counter[str] = Counter()
+        self._best: Counter[str] = Counter()
+        self._seen = 0
+        self.is_needed = False
+
+    def add(self, item: Item) -> None:
+        """Take an item into account, while few were seen."""
+        if self.is_full:
+            return
+        self._seen += 1
+        if item.lang != UNDETERMINED:
+            return
+        self.is_needed = True
+        scores = _scores(f"{item.question} {item.answer}"[:_CHARACTERS])
+        self._total += scores
+        if best := _leader(scores):
+            self._best[best] += 1
+
+    @property
+    def is_full(self) -> bool:
+        """Whether further items would change nothing."""
+        return self._seen == _ITEMS
+
+    @property
+    def told(self) -> str:
+        """What to say of the guess."""
+        if self.tag == UNDETERMINED:
+            return (
+                "The language is not stated, and not clear from the text: it stays unknown unless "
+                "you enter it as Language (--lang)."
+            )
+        return (
+            f"The language is not stated. Guessed from the text: {self.tag}. If that is wrong, "
+            "enter it as Language (--lang)."
+        )
+
+    @property
+    def tag(self) -> str:
+        """The language that nearly all items are in, "und" if that is not clear."""
+        best = _leader(self._total)
+        return best if best and self._best[best] >= _SHARE * self._best.total() else UNDETERMINED
+
+
+def _leader(scores: Counter[str]) -> str:
+    """Return the language that is clearly ahead of the next, empty if none is."""
+    (best, score), (_, next_score) = [*scores.most_common(2), ("", 0.0), ("", 0.0)][:2]
+    return best if score >= max(_LEAD * next_score, next_score + _WORDS) else ""
+
+
+def _scores(text: str) -> Counter[str]:
+    from spanlab.detectors.offline.words import read
+
+    languages = _languages()
+    scores: Counter[str] = Counter()
+    for form in read(text).forms:
+        among = languages.get(form, ())
+        for language in among:
+            scores[language] += 1 / len(among)  # type: ignore[assignment]
+    return scores
+
+
+@lru_cache(maxsize=1)
+def _languages() -> dict[str, list[str]]:
+    """Return the languages of each stop word."""
+    from spanlab.detectors.offline.model import load
+
+    languages: dict[str, list[str]] = defaultdict(list)
+    for language, words in load().background.lexicon.stops.items():
+        for word in words.split():
+            languages[word].append(language)
+    return dict(languages)
