@@ -1,15 +1,19 @@
 """The language of texts whose files do not state it, told from their commonest words.
 
-The words are the stop words that the offline detector brings for 76 languages. A word of several
-languages counts for each of them by its part, so that what they share decides nothing. On the
-validation data of Mu-SHROOM all ten files are told right, and of 499 single items 463; 33 are not
-clear.
+The words are spaCy's stop words of 76 languages; Chinese and Japanese are told by their letters. A
+word of several languages counts for each of them by its part, so that what they share decides
+nothing. On the validation data of Mu-SHROOM all ten files are told right, and of 499 single items
+477; 20 are not clear.
 """
 
 from __future__ import annotations
 
+import re
+import runpy
 from collections import Counter, defaultdict
 from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Final
 
 from spanlab.schema import UNDETERMINED, Item
@@ -78,24 +82,33 @@ def _leader(scores: Counter[str]) -> str:
 
 
 def _scores(text: str) -> Counter[str]:
-    from spanlab.detectors.offline.words import read
-
+    """Return by how many words each language is told from a text."""
     languages = _languages()
     scores: Counter[str] = Counter()
-    for form in read(text).forms:
-        among = languages.get(form, ())
+    for word in _WORD.findall(text.casefold()):
+        among = languages.get(word, ())
         for language in among:
             scores[language] += 1 / len(among)  # type: ignore[assignment]
+    if _KANA.search(text):
+        scores["ja"] += len(text)
+    elif han := len(_HAN.findall(text)):  # which has no spaces between words
+        scores["zh"] += han
     return scores
+
+
+_WORD: Final = re.compile(r"[^\W\d_]+(?:[\u0900-\u0dff]+[^\W\d_]*)*")  # vowel signs are no letters
+_HAN: Final = re.compile(r"[\u4e00-\u9fff]")
+_KANA: Final = re.compile(r"[\u3040-\u30ff]")
 
 
 @lru_cache(maxsize=1)
 def _languages() -> dict[str, list[str]]:
-    """Return the languages of each stop word."""
-    from spanlab.detectors.offline.model import load
-
+    """Return the languages of each stop word of spaCy, read without importing it (a second)."""
     languages: dict[str, list[str]] = defaultdict(list)
-    for language, words in load().background.lexicon.stops.items():
-        for word in words.split():
-            languages[word].append(language)
+    spacy = find_spec("spacy")
+    if spacy is None or spacy.origin is None:
+        return {}
+    for file in sorted(Path(spacy.origin).parent.glob("lang/*/stop_words.py")):
+        for word in {word.casefold() for word in runpy.run_path(str(file))["STOP_WORDS"]}:
+            languages[word].append(file.parent.name)
     return dict(languages)
