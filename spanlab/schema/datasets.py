@@ -190,7 +190,8 @@ class DatasetSettings(FrozenModel):
     ``overlap`` is how many people are to finish each item, 0 for any number. Review then offers
     reviewers what they have not finished: without ``assigned_to`` what fewer have finished or been
     offered (an item is reserved for an hour, and for another one with every edit), with it what is
-    assigned to them (see ``Share``). A link opens any item, whoever has it.
+    assigned to them (see ``AssignedShare``). A link opens any item, whoever has it, unless answers
+    are known.
     ``always_blind`` takes from reviewers the choice to see what other people marked, and with
     ``shown_when_done`` they see it of items that they have finished.
     ``guidelines`` are all texts that the guidelines have had, in Markdown, oldest first: the

@@ -15,7 +15,10 @@ Order = Literal["import", "disagreement", "probability", "status", "labels", "cl
 
 @dataclass(frozen=True)
 class QueueCursor:
-    """A place in a queue: an item's position and the value then that the queue is ordered by."""
+    """A place in a queue: an item's position and the value then that the queue is ordered by.
+
+    In a reviewer's own list the position is the item's place there.
+    """
 
     position: int
     value: float | None = None
@@ -82,8 +85,9 @@ class QueueQuery:
     count, too, for whom an item is reserved. ``share`` leaves the items that are assigned to the
     reviewer. All bounds are inclusive.
 
-    ``known`` says what of the items with gold labels is in the queue: all of them, those that were
-    given to the reviewer to see how well they mark, or none.
+    ``listed`` leaves the items of the reviewer's own list, where the dataset has known answers: it
+    holds what the plan gives them, with known items among it that no plan gives, and ``import`` is
+    its order then. ``known`` says whether items with known answers are in a queue that is not.
 
     ``text`` is looked for in questions, answers, ids and comments: all of its words, or beginnings
     of words, must stand in one of these texts. ``label`` is one of some span of the item.
@@ -117,7 +121,8 @@ class QueueQuery:
     unfinished: bool = False
     reserve: bool = False
     share: AssignedShare | None = None
-    known: Literal["all", "given", "none"] = "all"
+    listed: bool = False
+    known: Literal["all", "none"] = "all"
     text: str | None = None
     label: str | None = None
     blind: bool = False
@@ -140,7 +145,7 @@ class QueueQuery:
 
 @dataclass(frozen=True)
 class QueueRow:
-    """An item as a list shows it.
+    """An item as a list shows it; ``position`` is its place in the dataset, or in one's own list.
 
     ``question`` and ``answer`` are their beginnings, in one line. ``status`` is the reviewer's.
     ``max_prob`` is the value that the query bounds, None where no detector has finished;

@@ -143,7 +143,9 @@ class AccessRegister:
             subject = f"invitation:{row.person or row.id}"
             if row.person is None or _person_of(connection, subject) is None:
                 wanted = row.label or worker or f"guest {row.id[:4]}"
-                entered = {"subject": subject, "name": _free_name(connection, wanted)}
+                # The name on the link was free when it was made, and has been kept for its person.
+                name = _free_name(connection, wanted, keeps=not row.label)
+                entered = {"subject": subject, "name": name}
                 connection.execute(insert(people).values(entered | {"seen": _now()}))
             name = _person_of(connection, subject) or ""
             note(connection, Actor(subject, name), "invitation accepted", about=worker or "")
@@ -305,6 +307,9 @@ class AccessRegister:
     ) -> str:
         """Make a key or an invitation, and return its secret, which is shown this once.
 
+        The label of an invitation is what its person will be called, so that a plan may name them
+        before they come: another one is made of it where somebody has that name. See ``name_on``.
+
         Raises:
             AccessError: the actor does not lead there; keys for all are made by leads of all.
             UsageError: an invitation is for all datasets or for a lead, its end has passed, or its
@@ -320,6 +325,8 @@ class AccessRegister:
         token = f"sl-{secrets.token_urlsafe(32)}"
         with self._database.writing() as connection:
             number = self._number(connection, dataset)
+            if kind == "invitation" and label and person is None:
+                label = _free_name(connection, label)
             values = {
                 "id": secrets.token_hex(_SHOWN // 2),
                 "hash": digest(token),
@@ -336,6 +343,18 @@ class AccessRegister:
             connection.execute(insert(access_tokens).values(values))
             self._note(connection, f"{kind} made", dataset, f"{values['id']} {role.value}")
         return token
+
+    def name_on(self, link: str) -> str:
+        """Return what the person of an invitation is or will be called; empty if nobody has said.
+
+        Raises:
+            NotFoundError: the link opens nothing.
+        """
+        with self._database.reading() as connection:
+            row = find_open_token(connection, link)
+        if row is None:
+            raise NotFoundError("this link opens nothing")
+        return str(row.label)
 
     def tokens(self, kind: TokenKind) -> list[AccessToken]:
         """Return the keys or invitations that the actor may revoke, the newest first."""
@@ -467,18 +486,24 @@ def _person_of(connection: Connection, subject: str) -> str | None:
     return connection.execute(select(people.c.name).where(people.c.subject == subject)).scalar()
 
 
-def _free_name(connection: Connection, name: str) -> str:
+def _free_name(connection: Connection, name: str, *, keeps: bool = True) -> str:
     """Return a name that no person has, nor anybody who annotated a dataset before they came.
 
-    Names that look alike count as the same: a stranger called “Αnna” with a Greek letter would be
-    taken for Anna.
+    Where it ``keeps`` names, nor anybody who is invited and has not come yet. Names that look alike
+    count as the same: a stranger called “Αnna” with a Greek letter would be taken for Anna.
     """
     shown = "".join(c for c in normalize("NFKC", name) if category(c)[0] != "C" or c.isspace())
     base_name = " ".join(shown.split())[:100] or "somebody"
-    held = chain.from_iterable(
-        connection.execute(select(table.c.name).distinct()).scalars()
-        for table in (people, annotators)
+    now = datetime.now(UTC).timestamp()
+    invited = select(access_tokens.c.label).where(
+        access_tokens.c.kind == "invitation",
+        access_tokens.c.used.is_(None),
+        access_tokens.c.revoked.is_(None),
+        access_tokens.c.expires > now,
     )
+    queries = [select(table.c.name).distinct() for table in (people, annotators)]
+    queries += [invited] * keeps
+    held = chain.from_iterable(connection.execute(query).scalars() for query in queries)
     taken = set(map(_likeness, held))
     candidates = chain((base_name,), (f"{base_name} ({number})" for number in count(2)))
     return next(candidate for candidate in candidates if _likeness(candidate) not in taken)

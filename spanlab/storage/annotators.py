@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings, Name
-from spanlab.storage import campaigns, search
+from spanlab.storage import campaigns, queues, search
 from spanlab.storage.catalog import (
     AnnotatorRow,
     DatasetRow,
@@ -118,6 +118,7 @@ def remove(connection: Connection, dataset: DatasetRow, name: str) -> None:
     _mark_leaving(connection, dataset, annotator)
     _remove(connection, dataset, annotator)
     campaigns.forget_person(connection, dataset, name)
+    queues.forget_person(connection, dataset, name)
     _update(connection, dataset, positions)
 
 
@@ -245,6 +246,7 @@ def rename_mentions(connection: Connection, dataset: DatasetRow, name: str, new:
     is_reserved = (reservations.c.dataset_id == dataset.id, reservations.c.reviewer == name)
     connection.execute(delete(reservations).where(*is_reserved))
     campaigns.rename_person(connection, dataset, name, new)
+    queues.rename_person(connection, dataset, name, new)
 
     def rename_all(names: Iterable[str]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(new if old == name else old for old in names))

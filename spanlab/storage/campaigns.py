@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -17,9 +18,8 @@ from sqlalchemy import (
     select,
 )
 
-from spanlab.errors import UsageError
 from spanlab.schema import AnnotatorKind, Status
-from spanlab.storage.catalog import DatasetRow, annotators_of, counts, settings_of
+from spanlab.storage.catalog import DatasetRow, annotators_of, settings_of
 from spanlab.storage.engine import insert_new, look_up_once
 from spanlab.storage.tables import (
     annotated,
@@ -37,13 +37,12 @@ OF_PEOPLE = (known_given, entrances, guidelines_read)  # tables with a column "r
 class GivenItem(NamedTuple):
     """An item with a known answer that somebody was given.
 
-    ``attempt`` counts tests from 1, 0 is an item among others; that comes after the item
-    ``after``. ``status`` is what the person has made of it.
+    ``attempt`` counts tests from 1, 0 is an item among others. ``status`` is what the person has
+    made of it.
     """
 
     item_id: str
     attempt: int
-    after: str | None
     status: Status
 
 
@@ -127,32 +126,30 @@ def known_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> K
 
 
 def _known_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> KnownItems:
-    total = connection.execute(
-        select(func.count()).select_from(_select_known(connection, dataset).distinct().subquery())
-    ).scalar_one()
-    previous = items.alias()
     at = annotated.c.position == known_given.c.position
     mine = _select_annotated(dataset, annotated.c.status).where(at, annotators.c.name == reviewer)
     own = mine.correlate(known_given).scalar_subquery()
     rows = connection.execute(
-        select(items.c.item_id, known_given.c.attempt, previous.c.item_id, own)
+        select(items.c.item_id, known_given.c.attempt, own)
         .select_from(known_given)
         .join(
             items,
             (items.c.dataset_id == dataset.id) & (items.c.position == known_given.c.position),
         )
-        .outerjoin(
-            previous,
-            (previous.c.dataset_id == dataset.id) & (previous.c.position == known_given.c.after),
-        )
         .where(*_rows_of(known_given, dataset, reviewer))
         .order_by(known_given.c.position)
     )
     given_items = (
-        GivenItem(item, attempt, after_id, Status(status or Status.NOT_ANNOTATED))
-        for item, attempt, after_id, status in rows
+        GivenItem(item, attempt, Status(status or Status.NOT_ANNOTATED))
+        for item, attempt, status in rows
     )
-    return KnownItems(total, tuple(given_items))
+    return KnownItems(n_known(connection, dataset), tuple(given_items))
+
+
+def n_known(connection: Connection, dataset: DatasetRow) -> int:
+    """Return how many items of a dataset have a known answer."""
+    known = _select_known(connection, dataset).distinct().subquery()
+    return connection.execute(select(func.count()).select_from(known)).scalar_one()
 
 
 def known_ids(connection: Connection, dataset: DatasetRow) -> frozenset[str]:
@@ -162,69 +159,65 @@ def known_ids(connection: Connection, dataset: DatasetRow) -> frozenset[str]:
     return frozenset(connection.execute(query.where(known)).scalars())
 
 
-def give_after(
-    connection: Connection, dataset: DatasetRow, reviewer: str, after: int, share: float
-) -> None:
-    """Give a person a known item after the one at ``after``, if one is due and one is left.
+def due(dataset: DatasetRow, reviewer: str, n_others: int, *, share: float) -> int:
+    """Return how many known items a person should get among ``n_others`` other items.
 
-    One is due at a place drawn by chance of every so many others that the person has decided, so
-    that ``share`` of all are known. Which one it is is drawn, too; both draws are always the same.
+    One is due at a place drawn by chance of every so many others, so that ``share`` of all are
+    known; the draw is always the same.
     """
-    known = known_items(connection, dataset, reviewer)
-    decided = counts(connection, dataset, reviewer)
-    n_others = decided[Status.DONE] + decided[Status.SKIPPED]
-    n_others -= sum(item.status is not Status.NOT_ANNOTATED for item in known.given)
-    if len(known.hidden) < due(dataset, reviewer, n_others + 1, share):
-        _give(connection, dataset, reviewer, [{"attempt": 0, "after": after}])
-
-
-def due(dataset: DatasetRow, reviewer: str, n_others: int, share: float) -> int:
-    """Return how many known items a person should get among ``n_others`` other items."""
     blocks, remainder = divmod(n_others * share / (1 - share), 1)
     drawn = _draw(dataset, reviewer, f"block {blocks:.0f}") / 2**64
     return int(blocks) + (drawn < remainder)
 
 
-def give_test(
-    connection: Connection, dataset: DatasetRow, reviewer: str, attempt: int, n_items: int
-) -> None:
-    """Give a person the items of a test that has not begun yet.
-
-    Raises:
-        UsageError: too few are left that the person has not seen.
-    """
-    begun = select(func.count()).where(
-        *_rows_of(known_given, dataset, reviewer), known_given.c.attempt == attempt
-    )
-    if not connection.execute(begun).scalar_one():
-        _give(connection, dataset, reviewer, [{"attempt": attempt, "after": None}] * n_items)
-
-
-def _give(
-    connection: Connection,
-    dataset: DatasetRow,
-    reviewer: str,
-    places: list[dict[str, int | None]],
-) -> None:
+def unseen_known(connection: Connection, dataset: DatasetRow, reviewer: str) -> list[int]:
+    """Return the positions of known items that a person has not had, in an order drawn for them."""
     mine = _select_annotated(dataset, annotated.c.position).where(annotators.c.name == reviewer)
     given = select(known_given.c.position).where(*_rows_of(known_given, dataset, reviewer))
     unseen = _select_known(connection, dataset).where(
         annotated.c.position.not_in(mine), annotated.c.position.not_in(given)
     )
-    drawn = sorted(
-        set(connection.execute(unseen).scalars()),
-        key=lambda position: _draw(dataset, reviewer, str(position)),
-    )
-    tested = [place for place in places if place["attempt"]]
-    if len(tested) > len(drawn):
-        raise UsageError(
-            f"a test needs {len(tested)} items with known answers that {reviewer!r} has not seen, "
-            f"and {dataset.name!r} has {len(drawn)}"
-        )
-    key = {"dataset_id": dataset.id, "reviewer": reviewer}
-    rows = [{**key, "position": at, **place} for at, place in zip(drawn, places, strict=False)]
+    positions = {row.position for row in connection.execute(unseen)}
+    return sorted(positions, key=lambda position: _draw(dataset, reviewer, str(position)))
+
+
+def give(
+    connection: Connection,
+    dataset: DatasetRow,
+    reviewer: str,
+    positions: Sequence[int],
+    attempt: int = 0,
+) -> None:
+    """Store that a person gets known items: in a test, or among others."""
+    key = {"dataset_id": dataset.id, "reviewer": reviewer, "attempt": attempt}
+    rows = [{**key, "position": position} for position in positions]
     if rows:
         connection.execute(insert_new(connection, known_given), rows)
+
+
+class GivenPosition(NamedTuple):
+    """How a person got a known item: at which test, or after which other item before 1.1."""
+
+    attempt: int
+    after: int | None
+
+
+def positions_given(
+    connection: Connection, dataset: DatasetRow, reviewer: str
+) -> dict[int, GivenPosition]:
+    """Return how a person got each known item, by its position."""
+    columns = (known_given.c.position, known_given.c.attempt, known_given.c.after)
+    rows = connection.execute(select(*columns).where(*_rows_of(known_given, dataset, reviewer)))
+    return {row.position: GivenPosition(row.attempt, row.after) for row in rows}
+
+
+def take_unseen(connection: Connection, dataset: DatasetRow, reviewer: str, seen: set[int]) -> None:
+    """Take from a person the known items, but those of tests, that are not of those ``seen``."""
+    given = positions_given(connection, dataset, reviewer)
+    unseen = [at for at, known in given.items() if not known.attempt and at not in seen]
+    if unseen:
+        mine = (*_rows_of(known_given, dataset, reviewer), known_given.c.position.in_(unseen))
+        connection.execute(delete(known_given).where(*mine))
 
 
 def _draw(dataset: DatasetRow, reviewer: str, purpose: str) -> int:

@@ -17,6 +17,7 @@ from spanlab.storage.engine import look_up_once
 from spanlab.storage.tables import annotated, annotators, items
 
 _WINDOW = 200  # positions read at once: few enough for long texts, enough for short ones
+_AT_ONCE = 1000  # ids in a condition
 _Among = Callable[[Column[int]], ColumnElement[bool]]  # a condition on a column of positions
 
 
@@ -67,6 +68,26 @@ def position_of(connection: Connection, dataset: DatasetRow, item_id: str) -> in
     if position is None or position >= dataset.n_items:
         raise NotFoundError(f"the dataset {dataset.name!r} has no item {item_id!r}")
     return position
+
+
+def positions_of(connection: Connection, dataset: DatasetRow, ids: Sequence[str]) -> list[int]:
+    """Return where in the dataset items are, in the order of their ids.
+
+    Raises:
+        NotFoundError: one of them is not there.
+    """
+    found: dict[str, int] = {}
+    for start in range(0, len(ids), _AT_ONCE):
+        some = select(items.c.item_id, items.c.position).where(
+            items.c.dataset_id == dataset.id,
+            items.c.item_id.in_(ids[start : start + _AT_ONCE]),
+            items.c.position < dataset.n_items,
+        )
+        found |= {row.item_id: row.position for row in connection.execute(some)}
+    for item_id in ids:
+        if item_id not in found:
+            raise NotFoundError(f"the dataset {dataset.name!r} has no item {item_id!r}")
+    return [found[item_id] for item_id in ids]
 
 
 def read_one(connection: Connection, dataset: DatasetRow, position: int) -> StoredRecord:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import Connection, RowMapping, and_, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, select
 
-from spanlab.errors import UsageError
+from spanlab.errors import NotFoundError, UsageError
 from spanlab.schema import (
     UNDETERMINED,
     Order,
@@ -21,7 +21,7 @@ from spanlab.schema import (
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.items import position_of
 from spanlab.storage.selection import STATUSES, Selection
-from spanlab.storage.tables import annotated, items, queue_values
+from spanlab.storage.tables import annotated, items, queue_items, queue_values
 
 _COUNTED: tuple[Order, ...] = ("labels", "claims")
 _EXCERPT = 160  # characters of question and answer in a row
@@ -62,11 +62,10 @@ def neighbour(
     """
     if step not in {1, -1}:
         raise UsageError(f"step {step} is neither 1 nor -1")
-    position = position_of(connection, dataset, item_id)
     selection = Selection(connection, dataset, query)
-    place = query.after
-    if place is None or place.position != position:
-        place = _place(selection, position)
+    here, place = _place(selection, item_id), query.after
+    if place is None or place.position != here.position:
+        place = here
     positions = selection.search(place, 1, forward=step == 1)
     if not positions:
         return None
@@ -84,15 +83,18 @@ def standing(
     Raises:
         NotFoundError: there is no such item.
     """
-    position = position_of(connection, dataset, item_id)
     selection = Selection(connection, dataset, query)
-    return selection.standing(_place(selection, position))
+    return selection.standing(_place(selection, item_id))
 
 
-def _place(selection: Selection, position: int) -> QueueCursor:
-    """Return where the item at ``position`` stands in the order now."""
+def _place(selection: Selection, item_id: str) -> QueueCursor:
+    """Return where an item stands in the order now."""
+    position = position_of(selection.connection, selection.dataset, item_id)
+    place = selection.place_of(position)
+    if place is None:
+        raise NotFoundError(f"the dataset {selection.dataset.name!r} has no item {item_id!r}")
     if selection.query.order == "import":
-        return QueueCursor(position)
+        return QueueCursor(place)
     return _rows(selection, [position])[0].cursor
 
 
@@ -106,6 +108,7 @@ def _read_stored(selection: Selection, positions: Sequence[int]) -> Sequence[Row
     """Return items with their values, and what the reviewer and the named detector have."""
     own, detector = annotated.alias("own"), annotated.alias("detector")
     query, dataset = selection.query, selection.dataset.id
+    place: ColumnElement[int] = queue_values.c.position
     joined = queue_values.join(
         items,
         and_(items.c.dataset_id == dataset, items.c.position == queue_values.c.position),
@@ -120,8 +123,18 @@ def _read_stored(selection: Selection, positions: Sequence[int]) -> Sequence[Row
                 table.c.annotator_id == (-1 if annotator is None else annotator.id),
             ),
         )
+    if query.listed:
+        place = queue_items.c.place
+        joined = joined.join(
+            queue_items,
+            and_(
+                queue_items.c.dataset_id == dataset,
+                queue_items.c.reviewer == query.reviewer,
+                queue_items.c.position == queue_values.c.position,
+            ),
+        )
     columns = (
-        *(items.c.item_id, items.c.json),
+        *(items.c.item_id, items.c.json, place.label("place")),
         own.c.status.label("own_status"),
         own.c.n_labels.label("own_labels"),
         own.c.n_claims.label("own_claims"),
@@ -157,7 +170,7 @@ def _row(query: QueueQuery, stored: RowMapping, labels: tuple[str, ...]) -> Queu
     value = values[query.order]
     return QueueRow(
         item_id=stored["item_id"],
-        position=stored["position"],
+        position=stored["place"],
         lang=item.get("lang", UNDETERMINED),
         question=_excerpt(item.get("question", "")),
         answer=_excerpt(item["answer"]),

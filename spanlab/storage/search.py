@@ -135,6 +135,25 @@ def with_text(
     return _select_having(dialect, words, within, authors)
 
 
+def id_finder(searched: str) -> Callable[[str], bool]:
+    """Return a function that says whether a word of a search may be one of an item's id."""
+    words = [term[:_LONGEST] for term in sought(searched)]
+
+    def may_be_of(item_id: str) -> bool:
+        if item_id.isascii():  # what most are, and many are asked about
+            return any(word in item_id.lower() for word in words)
+        return any(term.startswith(word) for term in beginnings(item_id) for word in words)
+
+    return may_be_of
+
+
+def lacks_words(searched: str, json: str) -> bool:
+    """Say whether question and answer of an item lack a word of a search."""
+    item = Item.model_validate_json(json)
+    terms = beginnings(f"{item.question}\n{item.answer}")
+    return any(not any(term.startswith(word) for term in terms) for word in sought(searched))
+
+
 def with_label(
     dialect: str, label: str, within: RowRange, authors: Collection[int] | None
 ) -> Select[int]:

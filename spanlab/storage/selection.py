@@ -1,18 +1,16 @@
-"""Which items a queue's filter lets through, and in which order: conditions and SELECTs."""
+"""Which items of a dataset a query selects, in which order, and how many: SELECTs of positions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from math import inf
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
-    Connection,
     Float,
     FromClause,
     Select,
@@ -20,32 +18,26 @@ from sqlalchemy import (
     bindparam,
     case,
     cast,
-    false,
     func,
     null,
     or_,
     select,
 )
 
-from spanlab.schema import AnnotatorKind, QueueCursor, QueuePlace, QueueQuery, Status
-from spanlab.storage import search
-from spanlab.storage.assignment import is_of_share
-from spanlab.storage.campaigns import is_given, is_known
-from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of
-from spanlab.storage.reservations import held_by_others
-from spanlab.storage.tables import annotated, queue_values
+from spanlab.schema import QueueCursor, QueuePlace, Status
+from spanlab.storage.queue_filter import START, STOP, Condition, Lists, QueueFilter
+from spanlab.storage.tables import annotated, queue_items, queue_values
 
 STATUSES = tuple(Status)  # in the order of a queue by status
 
-START = bindparam("start", type_=BigInteger)  # of the positions that a statement looks at
-STOP = bindparam("stop", type_=BigInteger)
+FIRST = bindparam("first", type_=BigInteger)  # of the places in somebody's own list
+LAST = bindparam("last", type_=BigInteger)
 _WINDOW = 4096  # positions looked at first
 _LARGEST = 65_536  # positions looked at in one go where some may all be left out
 
 _NOTHING = Status.NOT_ANNOTATED
-_Condition = ColumnElement[bool]
-_Lists = tuple[Select[int], ...]  # of positions
 _position = queue_values.c.position
+_list = queue_items
 
 
 @dataclass(frozen=True)
@@ -56,22 +48,29 @@ class QueueSegment:
     """
 
     rank: float  # among the segments of a queue, in its order
-    items: tuple[_Condition, ...] = ()
+    items: tuple[Condition, ...] = ()
     value: ColumnElement[Any] | None = None
-    excluded: _Lists = ()
+    excluded: Lists = ()
 
 
 @dataclass(frozen=True)
-class Selection:
-    """The items of a dataset that a query lets through, within one snapshot."""
+class Selection(QueueFilter):
+    """The items that a filter lets through, in the order of its query.
 
-    connection: Connection
-    dataset: DatasetRow
-    query: QueueQuery
+    A place is that of an item in import order, or in the reviewer's own list where the query goes
+    through that.
+    """
 
     def positions(self) -> list[int]:
-        """Return the positions of all items, in import order."""
-        return self._run(self._select().order_by(_position), 0, self.dataset.n_items)
+        """Return the positions of all items, in import order, or in that of the list."""
+        return self._run(self._select().order_by(self._place), 0, self._size)
+
+    def place_of(self, position: int) -> int | None:
+        """Return an item's place in the order that is there before any other; None without one."""
+        if not self.query.listed:
+            return position
+        own = select(_list.c.place).where(*self._own_list, _list.c.position == position)
+        return self.connection.execute(own).scalar_one_or_none()
 
     def search(self, place: QueueCursor | None, limit: int, *, forward: bool) -> list[int]:
         """Return up to ``limit`` positions next to ``place`` in the order asked for.
@@ -83,9 +82,11 @@ class Selection:
         for segment in self._segments if forward else reversed(self._segments):
             start, stop, beyond = self._reach(segment, place, forward=forward)
             rows = self._select(*segment.items, *beyond, excluded=segment.excluded)
-            order = [_position.asc() if ahead else _position.desc()]
+            order = [self._place.asc() if ahead else self._place.desc()]
             excluded = (*self._excluded, *segment.excluded)
             windows = _windows(start, stop, ahead=ahead, largest=_LARGEST if excluded else stop)
+            if self.query.listed:
+                windows, excluded = iter([(start, stop)]), ()
             if segment.value is not None:
                 rising = forward == self.query.reverse
                 order.insert(0, segment.value.asc() if rising else segment.value.desc())
@@ -103,124 +104,20 @@ class Selection:
             start, stop, beyond = self._reach(segment, place, forward=False)
             n_before += self._count(start, stop, *segment.items, *beyond, excluded=segment.excluded)
         is_in = self._count(place.position, place.position + 1)
-        return QueuePlace(n_before + 1 if is_in else None, self._count(0, self.dataset.n_items))
-
-    def annotator(self, name: str | None) -> AnnotatorRow | None:
-        """Return an annotator by name; None for one who has annotated nothing."""
-        return None if name is None else self._annotators.get(name)
+        return QueuePlace(n_before + 1 if is_in else None, self._count(0, self._size))
 
     @cached_property
-    def seen_authors(self) -> set[int] | None:
-        """Whose words the query may know of, by number; None for everybody's."""
-        query = self.query
-        if not query.blind and not query.own_only:
-            return None
-        author_ids = (
-            annotator.id
-            for annotator in self._annotators.values()
-            if annotator.name == query.reviewer
-            or (annotator.kind is AnnotatorKind.DETECTOR and not query.own_only)
-        )
-        return {search.THE_ITEM, *author_ids}
+    def _place(self) -> ColumnElement[int]:
+        return _list.c.place if self.query.listed else _position
 
     @cached_property
-    def _annotators(self) -> dict[str, AnnotatorRow]:
-        return annotators_of(self.connection, self.dataset.id)
-
-    @cached_property
-    def _conditions(self) -> list[_Condition]:
-        """What must hold for all items, beside what is excluded."""
-        return [*self._annotator_conditions(), *self._item_conditions()]
-
-    @cached_property
-    def _excluded(self) -> _Lists:
-        """What is left out for what the reviewer, or a detector, has done."""
-        reviewer = self.query.reviewer
-        lists = [self._annotated_by(name) for name, status in self._statuses if status is _NOTHING]
-        if self.query.unfinished and reviewer in self._annotators:
-            lists.append((self._positions_of(reviewer, annotated.c.status == Status.DONE.value),))
-        return tuple(chain.from_iterable(lists))
-
-    @cached_property
-    def _statuses(self) -> list[tuple[str, Status]]:
-        """Which status whose annotations must have."""
-        query = self.query
-        pairs = (query.reviewer, query.status), (query.detector, query.detector_status)
-        return [(name, status) for name, status in pairs if name and status]
-
-    def _annotator_conditions(self) -> Iterator[_Condition]:
-        query = self.query
-        for name, status in self._statuses:
-            if status is not _NOTHING:
-                yield self._has_annotation(name, annotated.c.status == status.value)
-        if query.min_prob is not None or query.max_prob is not None:
-            low = 0.0 if query.min_prob is None else query.min_prob
-            high = 1.0 if query.max_prob is None else query.max_prob
-            if query.detector is None:
-                yield queue_values.c.max_prob.between(low, high)
-            else:
-                yield self._has_annotation(query.detector, annotated.c.prob.between(low, high))
-
-    def _item_conditions(self) -> Iterator[_Condition]:
-        query, values = self.query, queue_values.c
-        if query.lang is not None:
-            yield values.lang == query.lang
-        if query.min_disagreement is not None:
-            yield self._disagreement >= query.min_disagreement
-        planned = [*self._plan_conditions()]
-        if query.known == "given":  # what is given to somebody to see how they mark has no plan
-            yield or_(and_(*planned), is_given(self.dataset, query.reviewer, _position))
-        else:
-            yield from planned
-        dialect, authors = self.connection.dialect.name, self.seen_authors
-        within = search.row_number(self.dataset.id, START), search.row_number(self.dataset.id, STOP)
-        if query.text is not None:
-            yield _position.in_(search.with_text(dialect, query.text, within, authors))
-        if query.label is not None:
-            yield _position.in_(search.with_label(dialect, query.label, within, authors))
-
-    def _plan_conditions(self) -> Iterator[_Condition]:
-        query = self.query
-        people: ColumnElement[int] = queue_values.c.n_people
-        if query.reserve:
-            people = people + held_by_others(self.dataset, query.reviewer, _position)
-        if query.min_annotators is not None:
-            yield people >= query.min_annotators
-        if query.max_annotators is not None:
-            yield people <= query.max_annotators
-        if query.share is not None:
-            yield is_of_share(self.dataset, query.share)
-        if query.known != "all":
-            yield ~is_known(self.connection, self.dataset, _position)
-
-    def _has_annotation(self, name: str, condition: _Condition) -> _Condition:
-        """Return the condition that an annotator has an annotation that is so."""
-        is_there = name in self._annotators
-        return _position.in_(self._positions_of(name, condition)) if is_there else false()
-
-    def _annotated_by(self, name: str) -> _Lists:
-        """Return what lists the positions that somebody has annotated; none by a stranger."""
-        begun = annotated.c.status != _NOTHING.value
-        return (self._positions_of(name, begun),) if name in self._annotators else ()
-
-    def _outside(self, positions: Select[int]) -> _Condition:
-        if self.connection.dialect.name == "sqlite":  # lists them once: looking for each is slower
-            return _position.not_in(positions)
-        return ~positions.where(annotated.c.position == _position).correlate(queue_values).exists()
-
-    def _positions_of(self, name: str, condition: _Condition) -> Select[int]:
-        return select(annotated.c.position).where(
-            annotated.c.dataset_id == self.dataset.id,
-            annotated.c.annotator_id == self._annotators[name].id,
-            annotated.c.position >= START,
-            annotated.c.position < STOP,
-            condition,
-        )
-
-    @property
-    def _disagreement(self) -> ColumnElement[float]:
-        values = queue_values.c
-        return values.detector_disagreement if self.query.blind else values.disagreement
+    def _size(self) -> int:
+        """The number of places."""
+        if not self.query.listed:
+            return self.dataset.n_items
+        last = select(func.max(_list.c.place)).where(*self._own_list)
+        place = self.connection.execute(last).scalar_one()
+        return 0 if place is None else place + 1
 
     @cached_property
     def _own(self) -> FromClause | None:
@@ -282,13 +179,13 @@ class Selection:
 
     def _reach(
         self, segment: QueueSegment, place: QueueCursor | None, *, forward: bool
-    ) -> tuple[int, int, tuple[_Condition, ...]]:
+    ) -> tuple[int, int, tuple[Condition, ...]]:
         """Return where items of a segment stand that come after ``place`` (or before it).
 
         Returns:
             The positions from which and up to which, and what else holds for them.
         """
-        n_items = self.dataset.n_items
+        n_items = self._size
         rank = None if place is None else self._rank(place.value)
         if place is None or rank is None or rank != segment.rank:
             is_beyond = rank is None or (segment.rank > rank) == forward
@@ -299,25 +196,25 @@ class Selection:
             return max(start, 0), min(stop, n_items), ()
         rising = forward == self.query.reverse
         beyond = segment.value > place.value if rising else segment.value < place.value
-        further = _position > place.position if forward else _position < place.position
+        further = self._place > place.position if forward else self._place < place.position
         return 0, n_items, (or_(beyond, and_(segment.value == place.value, further)),)
 
     def _positions_rise(self, *, forward: bool) -> bool:
         """Say whether positions rise where nothing else decides."""
         return forward != (self.query.order == "import" and self.query.reverse)
 
-    def _count(self, start: int, stop: int, *conditions: _Condition, excluded: _Lists = ()) -> int:
+    def _count(self, start: int, stop: int, *conditions: Condition, excluded: Lists = ()) -> int:
         """Return how many of the selected items from ``start`` up to ``stop`` are so."""
         if start >= stop:
             return 0
         lists = (*self._excluded, *excluded)
-        if not self._conditions and not conditions and len(lists) <= 1:
+        if not (self._conditions or conditions or self.query.listed) and len(lists) <= 1:
             # Every position has an item, so what is left is what is not in the list.
             return stop - start - sum(self._length(positions, start, stop) for positions in lists)
         count = self._select(*conditions, excluded=excluded).with_only_columns(func.count())
         return self._run(count, start, stop)[0]
 
-    def _has_all(self, lists: _Lists, start: int, stop: int) -> bool:
+    def _has_all(self, lists: Lists, start: int, stop: int) -> bool:
         """Say whether one of the lists has all positions from ``start`` up to ``stop``.
 
         To count them takes a quarter of the time in which the database finds that none is left.
@@ -327,18 +224,26 @@ class Selection:
     def _length(self, positions: Select[int], start: int, stop: int) -> int:
         return self._run(positions.with_only_columns(func.count()), start, stop)[0]
 
-    def _select(self, *conditions: _Condition, excluded: _Lists = ()) -> Select[int]:
+    def _select(self, *conditions: Condition, excluded: Lists = ()) -> Select[int]:
         values: FromClause = queue_values
         if self._own is not None:
             values = values.outerjoin(self._own, self._own.c.position == _position)
-        near = (queue_values.c.dataset_id == self.dataset.id, _position >= START, _position < STOP)
+        near: tuple[Condition, ...] = (queue_values.c.dataset_id == self.dataset.id,)
+        if self.query.listed:
+            values = values.join(_list, _list.c.position == _position)
+            near += (*self._own_list, self._place >= FIRST, self._place < LAST)
+        else:
+            near += (_position >= START, _position < STOP)
         outside = map(self._outside, (*self._excluded, *excluded))
         where = (*near, *outside, *self._conditions, *conditions)
         return select(_position).select_from(values).where(*where)
 
     def _run(self, statement: Select[Any], start: int, stop: int) -> list[int]:
-        rows = self.connection.execute(statement, {START.key: start, STOP.key: stop})
-        return list(rows.scalars())
+        bounds = {START.key: start, STOP.key: stop}
+        if self.query.listed:  # the list alone is bounded: what it is compared with stands anywhere
+            bounds = {START.key: 0, STOP.key: self.dataset.n_items}
+            bounds |= {FIRST.key: start, LAST.key: stop}
+        return list(self.connection.execute(statement, bounds).scalars())
 
 
 def _windows(start: int, stop: int, *, ahead: bool, largest: int) -> Iterator[tuple[int, int]]:

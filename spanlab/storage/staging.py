@@ -186,7 +186,7 @@ def _clear(database: Database, dataset: int) -> None:
         if row.state == READY:
             _forget_failed_append(connection, dataset)
         else:
-            people = (tables.entrances, tables.guidelines_read)
+            people = (tables.entrances, tables.guidelines_read, tables.queues)
             for table in (labels, annotators, languages, loads, *people):
                 connection.execute(delete(table).where(table.c.dataset_id == dataset))
             versions = update(datasets).where(datasets.c.version_of == dataset)
@@ -199,7 +199,7 @@ def _delete_items(connection: Connection, dataset: int, start: int, stop: int) -
     lock(connection, dataset, start, stop)
     for table in (
         *(operations, reviews, annotated, reservations),
-        *(tables.known_given, queue_values, items),
+        *(tables.known_given, tables.queue_items, queue_values, items),
     ):
         where = (table.c.dataset_id == dataset, table.c.position >= start, table.c.position < stop)
         connection.execute(delete(table).where(*where))

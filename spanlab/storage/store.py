@@ -45,6 +45,7 @@ from spanlab.storage import (
     items,
     paging,
     processes,
+    queues,
     reservations,
     reviews,
     staging,
@@ -407,6 +408,46 @@ class Store:
             position = items.position_of(connection, row, item_id)
             return reservations.reserve(connection, row, position, reviewer, people=people)
 
+    def draw_queue(self, dataset: str, person: str, ids: Sequence[str] = ()) -> None:
+        """Draw a person's own list, or what is to be drawn of it; see ``queues``.
+
+        Args:
+            dataset: one with known answers.
+            person: whose list it is.
+            ids: items that the list is to have in any case, such as those of a measurement.
+        """
+        with self._reading(dataset, person) as (connection, row):
+            positions = items.positions_of(connection, row, ids)
+            if queues.is_drawn(connection, row, person, positions):
+                return
+        with self._reviewing(dataset, person) as (connection, row):
+            queues.draw(connection, row, person, positions)
+
+    def has_queue(self, dataset: str, person: str) -> bool:
+        """Return whether a person's own list is there, with nothing left to be drawn of it."""
+        with self._reading(dataset, person) as (connection, row):
+            return queues.is_drawn(connection, row, person)
+
+    def draw_next(self, dataset: str, query: QueueQuery) -> str | None:
+        """Let the list of a query's reviewer grow by an item; see ``queues.draw_next``."""
+        with self._reviewing(dataset, query.reviewer) as (connection, row):
+            return queues.draw_next(connection, row, query)
+
+    def listed_counts(self, dataset: str, person: str) -> dict[Status, int]:
+        """Return how many items of a person's own list are in each status."""
+        with self._reading(dataset, person) as (connection, row):
+            return queues.counts(connection, row, person)
+
+    def item_of(self, dataset: str, person: str, handle: str) -> str:
+        """Return the id of the item that a person's browser calls so; see ``queues``."""
+        with self._reading(dataset, person) as (connection, row):
+            return queues.item_of(connection, row, person, handle)
+
+    def handle_of(self, dataset: str, person: str, item_id: str) -> str:
+        """Return what a person's browser calls an item of their list; see ``queues``."""
+        with self._reading(dataset, person) as (connection, row):
+            return queues.handle_of(connection, row, person, item_id)
+
     def standing(self, dataset: str, query: QueueQuery, item_id: str) -> QueuePlace:
         """Return which item of a queue one is, and of how many; see ``paging.standing``."""
         with self._reading(dataset, query.reviewer) as (connection, row):
@@ -427,7 +468,7 @@ class Store:
             NotFoundError: the dataset has no item of one of these ids.
         """
         with self._reading(dataset) as (connection, row):
-            return [items.position_of(connection, row, item_id) for item_id in ids]
+            return items.positions_of(connection, row, ids)
 
     def counts(self, dataset: str, reviewer: str) -> dict[Status, int]:
         """Return how many items are in each status under ``reviewer``, who may be unknown yet."""
@@ -491,16 +532,10 @@ class Store:
         with self._reading(dataset) as (connection, row):
             return campaigns.known_ids(connection, row)
 
-    def give_known(self, dataset: str, person: str, after: str, share: float) -> None:
-        """Give a person a known item after another one if it is due; see ``give_after``."""
-        with self._reviewing(dataset, person) as (connection, row):
-            position = items.position_of(connection, row, after)
-            campaigns.give_after(connection, row, person, position, share=share)
-
     def give_test(self, dataset: str, person: str, attempt: int, n_items: int) -> None:
-        """Give a person the items of a test; see ``campaigns.give_test``."""
+        """Give a person the items of a test; see ``queues.give_test``."""
         with self._reviewing(dataset, person) as (connection, row):
-            campaigns.give_test(connection, row, person, attempt=attempt, n_items=n_items)
+            queues.give_test(connection, row, person, attempt=attempt, n_items=n_items)
 
     def enter(self, dataset: str, entrance: Entrance) -> None:
         """Store that somebody has done a test, or was let in, which is for a lead to do."""

@@ -7,6 +7,7 @@
               ├─ processes ── process_nodes   how answers were made, where items share it
               ├─ queue_values      what queues filter and order by, of each item
               ├─ known_given       items with known answers that people get; see campaigns.py
+              ├─ queues ── queue_items   each person's own list of items; see queues.py
               ├─ entrances         who may begin: tests that came to an end, and who let people in
               ├─ guidelines_read   who has confirmed having read which version
               └─ loads                an import that is under way (see staging.py)
@@ -196,10 +197,33 @@ known_given = Table(
     *_integers("dataset_id", "position"),
     Column("reviewer", Text, nullable=False),
     Column("attempt", Integer, nullable=False),  # at the test, from 1; 0 for one among others
-    Column("after", Integer),  # the position of the item that it follows; empty in a test
+    Column("after", Integer),  # the position of the item that it followed, before 1.1 had lists
     PrimaryKeyConstraint("dataset_id", "reviewer", "position"),
     UniqueConstraint("dataset_id", "reviewer", "after", name="known_given_after"),
     ForeignKeyConstraint(["dataset_id", "position"], ["items.dataset_id", "items.position"]),
+)
+
+queues = Table(  # see queues.py
+    "queues",
+    metadata,
+    _dataset(),
+    Column("reviewer", Text, nullable=False),
+    Column("basis", Text, nullable=False),  # a hash of what the list was drawn from
+    Column("n_before", Integer),  # items that came before known ones did; empty before it is drawn
+    PrimaryKeyConstraint("dataset_id", "reviewer"),
+)
+
+queue_items = Table(
+    "queue_items",
+    metadata,
+    Column("dataset_id", Integer, nullable=False),  # no foreign keys, as in queue_values
+    Column("reviewer", Text, nullable=False),
+    *_integers("place", "position"),
+    Column("handle", Text, nullable=False),  # what the person's browser calls the item
+    PrimaryKeyConstraint("dataset_id", "reviewer", "place"),
+    UniqueConstraint("dataset_id", "reviewer", "position", name="queue_items_position"),
+    UniqueConstraint("dataset_id", "reviewer", "handle", name="queue_items_handle"),
+    sqlite_with_rowid=False,
 )
 
 entrances = Table(

@@ -190,10 +190,11 @@ def invite_all(
     texts = []
     for name in names:
         link = invite(store, dataset, Role.ANNOTATOR, expires, label=name, code=code)
+        called = store.access.name_on(link.rpartition("=")[2])
         texts.append(
-            f"{name}: you are invited{host} to mark what is wrong in answers of “{dataset}”, until "
-            f"{expires:%-d %B %Y}. Open this link, which is for you alone, in the browser in which "
-            f"you will work. Stored are your name, your marks and when you made them.\n{link}"
+            f"{called}: you are invited{host} to mark what is wrong in answers of “{dataset}”, "
+            f"until {expires:%-d %B %Y}. Open this link, which is for you alone, in the browser in "
+            f"which you will work. Stored are your name, your marks and when you made them.\n{link}"
         )
     return "\n\n".join(texts)
 

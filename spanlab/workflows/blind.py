@@ -37,6 +37,7 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import FinishedItem, Review, Store
+from spanlab.storage.campaigns import KnownItems
 from spanlab.workflows.datasets import check_annotators, summary_of
 
 
@@ -103,17 +104,16 @@ def sees_others(store: Store, summary: DatasetSummary, name: str) -> bool:
 
 def n_undecided(store: Store, dataset: str, reviewer: str) -> int:
     """Return how many items somebody has still to decide: of their part of a plan, else of all."""
-    part = store.part(dataset, reviewer)
-    if part is not None and part.assigned is not None:
-        return part.left
-    if part is not None:
-        return 0  # a plan that gives this person nothing
+    part, known = store.part(dataset, reviewer), store.settings(dataset).known
+    given = store.known_items(dataset, reviewer) if known else KnownItems(0, ())
+    n_known = sum(item.status is Status.NOT_ANNOTATED for item in given.given)
+    if part is not None:  # a plan may give this person nothing
+        return n_known + (part.left if part.assigned is not None else 0)
     n_left = store.counts(dataset, reviewer).get(Status.NOT_ANNOTATED, 0)
-    if store.settings(dataset).known is None:
+    if known is None:
         return n_left
-    known_items = store.known_items(dataset, reviewer)
-    n_known = sum(item.status is not Status.NOT_ANNOTATED for item in known_items.given)
-    return n_left - (known_items.total - n_known)  # of which a person is given few
+    n_decided = len(given.given) - n_known
+    return n_known + n_left - (given.total - n_decided)  # of which a person is given few
 
 
 def reviewed_by(store: Store, dataset: str, *, many: bool = False) -> Store:

@@ -13,6 +13,7 @@ from spanlab.errors import NotFoundError, UsageError
 from spanlab.figures import counted, figure
 from spanlab.schema import (
     ADJUDICATED,
+    Annotation,
     AnnotatorKind,
     DatasetSettings,
     DatasetSummary,
@@ -104,6 +105,50 @@ def _failed_state(
     return EntranceState("failed", last.attempt + 1, score=last.score, again=may_retry)
 
 
+@dataclass(frozen=True)
+class TestedItem:
+    """An item of a test that has come to an end: what its person marked, and what was right."""
+
+    __test__ = False  # pytest takes the name for one of its own
+
+    answer: str
+    marked: Annotation
+    right: Annotation
+    iou: float
+
+
+def tested_items(store: Store, dataset: str, person: str) -> tuple[TestedItem, ...]:
+    """Return the items of a person's last test that they marked otherwise than is right.
+
+    Empty before a test has come to an end.
+
+    Raises:
+        AccessError: they are of somebody else.
+        NotFoundError: there is no such dataset.
+    """
+    given = store.known_items(dataset, person)
+    ended = (test.attempt for test in store.entered(dataset) if test.reviewer == person)
+    unrestricted = Store(store.database)  # with the gold labels
+    names = known_labels(unrestricted, dataset)
+    tested = []
+    for each in given.test(max(ended, default=0) or -1):
+        record = unrestricted.record(dataset, each.item_id)
+        right = next((a for a in record.finished if a.annotator in names), None)
+        if right is not None:
+            none = Annotation(annotator=person, kind=AnnotatorKind.PERSON)
+            share = against_gold(record, rated(record, [person]), names).get(person, 0.0)
+            marked = record.by(person) or none
+            tested.append(TestedItem(record.item.answer, marked, right, share))
+    return tuple(item for item in tested if item.iou < 1)
+
+
+def has_only_tested(store: Store, dataset: str, person: str) -> bool:
+    """Return whether a person has decided nothing but the items of tests."""
+    counts = store.listed_counts(dataset, person)
+    n_tests = sum(bool(item.attempt) for item in store.known_items(dataset, person).given)
+    return counts.get(Status.DONE, 0) + counts.get(Status.SKIPPED, 0) <= n_tests
+
+
 def begin_test(store: Store, dataset: str, person: str) -> None:
     """Give somebody the items of their next test.
 
@@ -124,23 +169,6 @@ def begin_test(store: Store, dataset: str, person: str) -> None:
 def let_in(store: Store, dataset: str, person: str) -> None:
     """Let somebody work on a dataset without a test, or after one that they have not passed."""
     store.enter(dataset, Entrance(person, 0, None, passed=True, at=datetime.now(UTC)))
-
-
-def check_begun(store: Store, dataset: str, person: str, item: str) -> None:
-    """Check that a person may write to an item: before and during a test, to its items alone.
-
-    Raises:
-        UsageError: they may not.
-        NotFoundError: there is no such dataset.
-    """
-    settings = store.settings(dataset)
-    if settings.known is None or not settings.known.test_items:
-        return
-    given_items = store.known_items(dataset, person).given
-    if any(answer.item_id == item and answer.attempt for answer in given_items):
-        return
-    if entrance_of(store, dataset, person, settings).stage != "open":
-        raise UsageError("this dataset has a test before anybody begins: open Review to do it")
 
 
 def describe_leaving(store: Store, dataset: str, person: str) -> str:
@@ -180,7 +208,7 @@ def test_in_words(state: EntranceState, known_answers: KnownAnswers) -> str:
         return (
             f"Before you begin: {n_items} to get to know the task. Their right answers are known, "
             f"and your marks are compared with them: an overlap (IoU) of {needed} leads on. Take "
-            "your time, and read the guidelines first (key g)."
+            "your time, and read the guidelines first."
         )
     if state.stage == "test":
         return f"Test before you begin: {state.done} of {counted(len(state.items), 'item')} decided"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from spanlab.errors import NotFoundError
 from spanlab.schema import (
     AnnotatorKind,
-    KnownAnswers,
+    DatasetSettings,
     QueueCursor,
     QueuePage,
     QueuePlace,
@@ -17,7 +17,8 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import Review, Store
-from spanlab.storage.campaigns import GivenItem, KnownItems
+from spanlab.storage.assignment import PersonProgress
+from spanlab.storage.campaigns import GivenItem
 from spanlab.workflows.blind import without_others
 
 
@@ -104,6 +105,8 @@ def first_item(
             item_id = first
         else:
             item_id = _find_free(store, dataset, queue, first, step=1)
+        if item_id is None and query.listed:
+            item_id = store.draw_next(dataset, queue)
         if item_id is not None:
             return item_id
     return None
@@ -155,7 +158,7 @@ def items(store: Store, dataset: str, query: QueueQuery) -> QueuePage:
     An item that the search names by its whole id comes before all others, wherever it stands.
     """
     page = store.page(dataset, query)
-    named_id = None if query.after or query.before else query.text
+    named_id = None if query.after or query.before or query.listed else query.text
     if named_id is None or not has_item(store, dataset, named_id):
         return page
     (position,) = store.positions_of(dataset, [named_id])
@@ -190,15 +193,12 @@ def standing(
     if sample:
         number = sample.index(item_id) + 1 if item_id in sample else None
         return QueuePlace(number, len(sample))
-    if query.known == "given":
-        query = replace(query, known="none")
-        given_item = _given(store, dataset, query.reviewer, item_id)
-        before = given_item and given_item.after
-        if before is not None:  # it stands where the next one would
-            after = store.neighbour(dataset, query, before)
-            place = store.standing(dataset, query, before if after is None else after)
-            return replace(place, number=place.number or place.total)
-    return store.standing(dataset, query, item_id)
+    place = store.standing(dataset, query, item_id)
+    if query.listed and query.reserve and query.share is None:  # more comes than is in the list
+        how_far = progress(store, dataset, query.reviewer)
+        total = how_far.total - (how_far.done if query.unfinished else 0)
+        return replace(place, total=max(place.total, total))
+    return place
 
 
 def neighbours(
@@ -208,35 +208,10 @@ def neighbours(
 
     Of a queue that reserves, they are reserved: the browser goes on to them without asking again.
     """
-    if query.known == "given" and not sample:
-        return _neighbours_among_known(store, dataset, query, item_id)
     return QueueNeighbours(
         previous=_find_free(store, dataset, query, item_id, step=-1, sample=sample),
         next=_find_free(store, dataset, query, item_id, step=1, sample=sample),
     )
-
-
-def _neighbours_among_known(
-    store: Store, dataset: str, query: QueueQuery, item_id: str
-) -> QueueNeighbours:
-    """Return the neighbours of an item where items with known answers come between others.
-
-    Such an item stays after the one that it once came after; a new one is given where it is due.
-    """
-    other_items = replace(query, known="none")
-    share = (store.settings(dataset).known or KnownAnswers(share=0)).share
-    given_item = _given(store, dataset, query.reviewer, item_id)
-    if given_item is not None and given_item.after is not None:
-        following = _find_free(store, dataset, other_items, given_item.after, step=1)
-        before = following and _find_free(store, dataset, other_items, following, step=-1)
-        return QueueNeighbours(previous=before if following else given_item.after, next=following)
-    if share:
-        store.give_known(dataset, query.reviewer, item_id, share)
-    hidden_items = store.known_items(dataset, query.reviewer).hidden
-    after = {item.after: item.item_id for item in hidden_items}
-    previous = _find_free(store, dataset, other_items, item_id, step=-1)
-    following = after.get(item_id) or _find_free(store, dataset, other_items, item_id, step=1)
-    return QueueNeighbours(after.get(previous, previous), following)
 
 
 def progress(
@@ -254,45 +229,38 @@ def progress(
         skipped=counts.get(Status.SKIPPED, 0),
         total=sum(counts.values()),
     )
-    known_answers = None if adjudicating else store.settings(dataset).known
+    if not adjudicating and store.settings(dataset).known:
+        return _progress_in_list(store, dataset, reviewer, part)
     if part is not None and part.assigned is not None:
-        of_plan = QueueProgress(
+        return QueueProgress(
             part.done, part.skipped, total=part.assigned, planned=True, beyond=part.beyond
         )
-        return of_plan if known_answers is None else _with_known(store, dataset, reviewer, of_plan)
-    if known_answers is None:
-        return of_dataset
-    known_items = store.known_items(dataset, reviewer)
-    done, skipped = (_count_known(known_items, status) for status in (Status.DONE, Status.SKIPPED))
-    of_others = QueueProgress(
-        done=of_dataset.done - done,
-        skipped=of_dataset.skipped - skipped,
-        total=of_dataset.total - known_items.total,
-    )
-    return _with_known(store, dataset, reviewer, of_others)
+    return of_dataset
 
 
-def _count_known(known_items: KnownItems, status: Status) -> int:
-    return sum(item.status is status for item in known_items.given)
-
-
-def _with_known(
-    store: Store, dataset: str, reviewer: str, of_others: QueueProgress
+def _progress_in_list(
+    store: Store, dataset: str, reviewer: str, part: PersonProgress | None
 ) -> QueueProgress:
-    """Add items with known answers to a reviewer's progress, those that are to come included."""
-    known_answers, known_items = store.settings(dataset).known, store.known_items(dataset, reviewer)
-    share = known_answers.share if known_answers else 0
-    total = len(known_items.given)
-    if of_others.done + of_others.skipped < of_others.total:
-        n_tests = len(known_items.given) - len(known_items.hidden)
-        expected = int(of_others.total * share / (1 - share)) + n_tests
-        total = max(total, min(expected, known_items.total))
-    return replace(
-        of_others,
-        done=of_others.done + _count_known(known_items, Status.DONE),
-        skipped=of_others.skipped + _count_known(known_items, Status.SKIPPED),
-        total=of_others.total + total,
+    """Return how far a reviewer is with a list of their own, and what it is expected to grow by."""
+    counts, settings = store.listed_counts(dataset, reviewer), store.settings(dataset)
+    total = sum(counts.values())
+    if part is not None and part.assigned is not None and not settings.assigned_to:
+        known_items, share = store.known_items(dataset, reviewer), _share(settings)
+        given, left = known_items.given, part.left > 0
+        n_tests = sum(bool(item.attempt) for item in given)
+        expected = int(part.assigned * share / (1 - share)) + n_tests if left else 0
+        n_known = max(len(given), min(expected, known_items.total))
+        total = max(total, part.assigned + n_known)
+    return QueueProgress(
+        done=counts.get(Status.DONE, 0),
+        skipped=counts.get(Status.SKIPPED, 0),
+        total=total,
+        planned=part is not None,
     )
+
+
+def _share(settings: DatasetSettings) -> float:
+    return settings.known.share if settings.known else 0.0
 
 
 def labels(store: Store, dataset: str, query: QueueQuery) -> tuple[SpanLabel, ...]:
@@ -330,6 +298,8 @@ def _find_free(
             neighbour = sample[at] if 0 <= at < len(sample) else None
         else:
             neighbour = store.neighbour(dataset, query, item_id, step)
+            if neighbour is None and step > 0 and query.listed:
+                return store.draw_next(dataset, query)
         if neighbour is None or not reserve_item(store, dataset, query, neighbour):
             return neighbour
         item_id = neighbour

@@ -24,8 +24,8 @@ from spanlab.schema import (
 )
 from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
-from spanlab.workflows.campaigns import check_begun
 from spanlab.workflows.notices import notify
+from spanlab.workflows.own_lists import check_may_write, item_names
 
 _LARGEST = 2**53 - 1  # of the numbers that JavaScript counts without gaps
 
@@ -33,7 +33,8 @@ _LARGEST = 2**53 - 1  # of the numbers that JavaScript counts without gaps
 class SentWrite(BaseModel):
     """One operation as a browser sends it, with its log and that log's length (``base``).
 
-    ``reviewer`` is the annotator whose log it is; of gold labels, ``author`` is who adjudicates.
+    ``item`` is what the browser calls it (see ``ItemNames``). ``reviewer`` is
+    the annotator whose log it is; of gold labels, ``author`` is who adjudicates.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -111,7 +112,7 @@ def _log_of(write: SentWrite) -> tuple[str, str, str]:
 def _apply_to_log(
     store: Store, log: tuple[str, str, str], writes: list[SentWrite]
 ) -> list[WriteOutcome]:
-    dataset, item, reviewer = log
+    dataset, name, reviewer = log
     batch = [
         SentOperation(
             session=w.session,
@@ -125,8 +126,10 @@ def _apply_to_log(
         for w in writes
     ]
     try:
-        if writes[0].author is None:
-            check_begun(store, dataset, reviewer, item)
+        adjudicates = writes[0].author is not None
+        item = item_names(store, dataset, reviewer, adjudicating=adjudicates).item(name)
+        if not adjudicates:
+            check_may_write(store, dataset, reviewer, item)
         refusals = store.apply(dataset, item, reviewer, batch).refused
     except (StoreError, UsageError) as error:
         return [WriteOutcome(w.session, w.seq, stored=False, reason=str(error)) for w in writes]
@@ -213,7 +216,7 @@ def add_evidence(
         StoreError: the database refuses.
     """
     if reviewer is not None:
-        check_begun(store, dataset, reviewer, item_id)
+        check_may_write(store, dataset, reviewer, item_id)
     item = store.record(dataset, item_id).item
     if len(item.passages) >= _MOST_PASSAGES:
         raise UsageError(f"this item has {len(item.passages)} passages: that is as many as it may")

@@ -9,7 +9,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 from driving import words_item
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, WebSocket, expect
 from serving import PATIENCE, Server, patient
 
 from spanlab.schema import Annotation, AnnotatorKind, Record, Span
@@ -33,8 +33,8 @@ def _known(name: str) -> Record:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server = Server(tmp_path_factory.mktemp("home"), variables={"SPANLAB_INVITE": "yes"})
     with Store.open(server.settings) as store:
-        store.import_records("ours", [words_item(f"i{number}", 3) for number in range(ITEMS)])
-        store.import_records("ours", [_known(f"k{number}") for number in range(KNOWN)])
+        store.import_records("ours", [words_item(f"plain-{n}", 3) for n in range(ITEMS)])
+        store.import_records("ours", [_known(f"known-{n}") for n in range(KNOWN)])
         change_known(store, "ours", {"share": 0.3})
         store.change_settings("ours", lambda now: now.model_copy(update={"overlap": 2}))
     server.start()
@@ -77,13 +77,15 @@ def _invite(lead: Page, server: Server) -> dict[str, str]:
     return dict(found)
 
 
-def _review_all(page: Page, server: Server, key: str = "a") -> None:
+def _review_all(page: Page, server: Server, key: str = "a") -> _Watch:
+    watch = _Watch(page)
     page.goto(server.url(dataset="ours"))
     end = "All of your items are decided"
     while True:
         page.wait_for_selector('.sl[data-item]:not([data-item=""]) .sl-p', state="attached")
+        watch.look()
         if page.locator(".sl-finished").get_by_text(end).is_visible():
-            return
+            return watch
         page.focus(".sl-answer")
         before = page.evaluate("spanlab.editor.navigation.at")
         page.keyboard.press(key)
@@ -94,6 +96,57 @@ def _review_all(page: Page, server: Server, key: str = "a") -> None:
                 || document.querySelector(".sl-finished").innerText.includes(end)""",
             arg=[before, end],
         )
+
+
+class _Watch:
+    """All that reaches or leaves the browser of an annotator, looked through for items' ids."""
+
+    def __init__(self, page: Page) -> None:
+        self._page, self.walked, self.frames = page, list[str](), list[bytes]()
+        page.on("websocket", self._listen)
+
+    def _listen(self, socket: WebSocket) -> None:
+        for event in ("framereceived", "framesent"):
+            socket.on(event, lambda frame: self.frames.append(_bytes(frame)))
+
+    def look(self) -> None:
+        """Take in the item that is open, and see what stands in the page and the address."""
+        at = str(self._page.evaluate("spanlab.editor.navigation.at"))
+        if at not in self.walked:
+            self.walked.append(at)
+        for text in (self._page.content(), self._page.url):
+            assert not _NAMED.search(text.encode()), text
+
+    def check(self) -> None:
+        """See that nothing tells a known item: neither frames, nor totals, nor the table."""
+        page = self._page
+        done = page.locator(".sl-progress-text").inner_text()
+        assert done == f"{len(self.walked)} of {len(self.walked)} done"
+        page.get_by_role("button", name="Queue").click()
+        needed = page.locator("[data-testid='stCheckbox'] label", has_text="Needed from you")
+        needed.click()  # what is finished, too
+        page.keyboard.press("Escape")
+        page.wait_for_function(
+            "!spanlab.editor.navigation.place.id.includes('unfinished')", timeout=20_000
+        )
+        page.wait_for_function("!spanlab.outbox.waiting")
+        page.focus(".sl-answer")
+        page.keyboard.press("/")
+        cells = page.locator(".sl-items tbody td:first-child")
+        expect(cells).to_have_text(self.walked, timeout=PATIENCE)
+        for searched in ("known", "plain", "nothing like this"):
+            page.get_by_role("searchbox", name="Search items").fill(searched)
+            page.get_by_text("No item fits").wait_for()
+        assert self.frames
+        for frame in self.frames:  # but for what was searched for, and the query's own fields
+            assert not _NAMED.search(frame), frame
+
+
+_NAMED = re.compile(rb"(known|plain)-\d")
+
+
+def _bytes(frame: str | bytes) -> bytes:
+    return frame.encode() if isinstance(frame, str) else frame
 
 
 def _check_files(server: Server, url: str, lead: Page, nora: Page) -> None:
@@ -112,6 +165,17 @@ def _check_files(server: Server, url: str, lead: Page, nora: Page) -> None:
             urlopen(Request(address, method=method), timeout=30)
     assert "this needs somebody who may" in nora.request.put(upload).text()
     assert "XSRF" in lead.request.put(upload).text()  # past the guard: Streamlit's own check
+
+
+def _check_known(server: Server, watch: _Watch) -> None:
+    """See that known items were among the others, and not at the beginning."""
+    with Store.open(server.settings) as store:
+        items = [store.item_of("ours", "Nora", name) for name in watch.walked]
+        given = {item.item_id for item in store.known_items("ours", "Nora").given}
+    assert given
+    assert given == {item for item in items if item.startswith("known-")}
+    assert items[0] == "plain-0"
+    assert len(items) == len(set(items)) == ITEMS + len(given)
 
 
 def test_a_team_is_invited_reviews_adjudicates_and_exports(
@@ -134,8 +198,13 @@ def test_a_team_is_invited_reviews_adjudicates_and_exports(
         nora.get_by_text("Help").first.wait_for()
         phone.goto(links["Nora"])
         phone.get_by_text("This link opens nothing").wait_for()
-        _review_all(nora, server)
+        watch = _review_all(nora, server)
         nora.get_by_text("Your code: DONE-42").wait_for()
+        watch.check()
+        for item in ("known-0", "plain-0", "nothing"):  # like one that does not exist
+            nora.goto(server.url(dataset="ours", item=item))
+            nora.get_by_text(f"There is no item “{item}” in the dataset").wait_for()
+        _check_known(server, watch)
         for name in ("Compare", "Export", "Campaign"):  # no way leads where she may not go
             assert nora.get_by_role("link", name=name, exact=True).count() == 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -38,6 +39,13 @@ _ANNA = QueueQuery(reviewer="Anna")
 _SEE, _REVIEW, _READ = Permission.SEE, Permission.REVIEW, Permission.READ
 _MANAGE, _ALL = Permission.MANAGE, Permission.ADMINISTER
 
+
+def _unless_unlisted(method: Callable[[str, str, str], str], dataset: str, item: str) -> None:
+    """Ask for an item of Anna's own list, which may have none: only she may ask."""
+    with suppress(NotFoundError):
+        method(dataset, "Anna", item)
+
+
 # Each method, as Anna calls it of a dataset, and what she needs for that.
 METHODS: dict[str, tuple[Permission, Call]] = {
     "settings": (_SEE, lambda store, name: store.settings(name)),
@@ -65,7 +73,12 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "entered": (_SEE, lambda store, name: store.entered(name)),
     "readings": (_SEE, lambda store, name: store.readings(name)),
     "last_active": (_SEE, lambda store, name: store.last_active(name)),
-    "give_known": (_REVIEW, lambda store, name: store.give_known(name, "Anna", "a", 0.1)),
+    "draw_queue": (_REVIEW, lambda store, name: store.draw_queue(name, "Anna")),
+    "has_queue": (_SEE, lambda store, name: store.has_queue(name, "Anna")),
+    "draw_next": (_REVIEW, lambda store, name: store.draw_next(name, _ANNA)),
+    "listed_counts": (_SEE, lambda store, name: store.listed_counts(name, "Anna")),
+    "item_of": (_SEE, lambda store, name: _unless_unlisted(store.item_of, name, "x")),
+    "handle_of": (_SEE, lambda store, name: _unless_unlisted(store.handle_of, name, "a")),
     "give_test": (_REVIEW, lambda store, name: store.give_test(name, "Anna", 1, 0)),
     "enter": (_MANAGE, lambda store, name: store.enter(name, _LET_IN)),
     "confirm_read": (_REVIEW, lambda store, name: store.confirm_read(name, "Anna", 1)),
@@ -328,6 +341,22 @@ def test_a_log_that_somebody_changed_past_the_triggers_is_found_out(filled: Stor
             text("UPDATE access_log SET about = 'x' WHERE id = :id"), {"id": second.id}
         )
     assert filled.access.verify_log() == (1, second.id)
+
+
+def test_an_invited_name_waits_for_its_person(filled: Store) -> None:
+    """So that a plan may name people before they come; strangers do not take their place."""
+    soon = datetime.now(UTC) + timedelta(days=1)
+    register = filled.access
+
+    def invite(name: str) -> str:
+        return register.make_token("invitation", Role.ANNOTATOR, "ours", label=name, expires=soon)
+
+    nora, other, ben = invite("Nora"), invite("nora"), invite("Ben")
+    names = [register.name_on(link) for link in (nora, other, ben)]
+    assert names == ["Nora", "nora (2)", "Ben (2)"]  # a Ben has reviewed before
+    assert register.sign_in("oidc:9", "Nora").name == "Nora (3)"
+    guests = [register.bearer(str(register.accept(link)), "invitation") for link in (other, nora)]
+    assert [guest and guest.name for guest in guests] == ["nora (2)", "Nora"]
 
 
 def test_a_browser_opens_its_invitation_again_and_another_device_by_another_link(

@@ -104,6 +104,10 @@ def _everything(settings: Settings) -> object:
             [(store.entered(name), store.readings(name)) for name in names],
             [store.known_items(name, "Zoe") for name in names],
             [
+                store.handle_of("d", "Zoe", item.item_id)
+                for item in store.known_items("d", "Zoe").given
+            ],
+            [
                 store.positions(name, QueueQuery(reviewer="anna", text=word))
                 for name in names
                 for word in ("the", "in", "tower", "1889")

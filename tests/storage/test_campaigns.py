@@ -39,38 +39,6 @@ def _decide(store: Store, item: str, person: str, *, skip: bool = False) -> None
     assert not store.apply("d", item, person, [write]).refused
 
 
-def test_the_share_of_known_items_is_kept_and_each_comes_once(
-    store: Store, record: MakeRecord, said: Say
-) -> None:
-    _import(store, record, said, known=20, others=40)
-    query = QueueQuery(reviewer="Ada", unfinished=True, known="none", limit=100)
-    assert {row.item_id for row in store.page("d", query).rows} == {f"item {n}" for n in range(40)}
-    before = 0
-    for number in range(40):
-        item = f"item {number}"
-        for _ in range(2):  # whoever asks again gets no second one after the same item
-            store.give_known("d", "Ada", item, 0.25)
-        _decide(store, item, "Ada", skip=number % 7 == 0)
-        given = store.known_items("d", "Ada").given
-        assert len(given) - before <= 1
-        for each in given:
-            if each.status is Status.NOT_ANNOTATED:
-                _decide(store, each.item_id, "Ada")
-        before = len(given)
-        assert abs(before - number / 3) <= 2
-    found = store.known_items("d", "Ada")
-    assert found.total == 20
-    assert 12 <= len(found.given) <= 14
-    assert len({each.after for each in found.given}) == len(found.given)
-    assert {each.status for each in found.given} == {Status.DONE}
-    assert store.known_items("d", "Ben").given == ()
-    store.rename_annotator("d", "Ada", "Eve")
-    assert store.known_items("d", "Eve") == found
-    store.remove_annotator("d", "Eve")
-    assert store.known_items("d", "Eve").given == ()
-    store.delete_dataset("d")
-
-
 def test_a_test_is_given_once_and_another_try_has_other_items(
     store: Store, record: MakeRecord, said: Say
 ) -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from spanlab.oplog import FinishItem
+from spanlab.errors import UsageError
+from spanlab.oplog import OPERATION, FinishItem
 from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Span
 from spanlab.storage import SentOperation, Store
 from spanlab.ui.span_editor import EditorMessage, ReviewQueue, exchange
+from spanlab.ui.span_editor.payload import EvidenceSent, ItemsWanted, TraceWanted
 from spanlab.workflows.campaigns import begin_test, change_known, entrance_of
+from spanlab.workflows.own_lists import check_may_write
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "The tower was built in 1887 and is 330 metres tall."
@@ -42,56 +45,145 @@ def _done(store: Store, item: str, person: str) -> None:
     assert not store.apply("d", item, person, [write]).refused
 
 
-def test_known_items_are_like_any_other_and_their_gold_never_reaches_the_browser(
-    bridges: Store,
-) -> None:
+def _names(store: Store, person: str, items: Iterable[str]) -> dict[str, str]:
+    """What a person's browser calls items."""
+    return {item: store.handle_of("d", person, item) for item in items}
+
+
+def test_nothing_in_a_frame_tells_a_known_item_from_others(bridges: Store) -> None:
     query = QueueQuery(
         reviewer="Ada",
         unfinished=True,
         max_annotators=0,
         reserve=True,
         share=bridges.settings("d").share_of("Ada"),
-        known="given",
+        listed=True,
         blind=True,
     )
     place = ReviewQueue("d", query, None)
     told: list[dict[str, Any]] = []
-    item, walked = exchange(bridges, place, EditorMessage()).open, list[str]()
-    while item is not None:
-        here = EditorMessage(place=place.id, open=item)
+    name, walked = exchange(bridges, place, EditorMessage()).open, list[str]()
+    while name is not None:
+        here = EditorMessage(place=place.id, open=name)
         answer: dict[str, Any] = exchange(bridges, place, here).json
         told.append(answer)
         assert answer["taken"] is None  # of no item is said that it is somebody else's
-        assert answer["near"][item]["previous"] is None  # this queue has what is not finished
-        assert answer["standing"]["number"] >= 1
+        assert answer["near"][name]["previous"] is None  # this queue has what is not finished
+        assert answer["standing"] == {
+            "item": name,
+            "number": 1,
+            "total": answer["standing"]["total"],
+        }
+        assert answer["standing"]["total"] + len(walked) == answer["progress"]["total"]
         assert exchange(bridges, place, here).json["near"] == answer["near"]
-        walked.append(item)
-        item = answer["near"][item]["next"]
-        _done(bridges, walked[-1], "Ada")
-    known = [name for name in walked if name.startswith("k")]
-    assert len(walked) == len(set(walked)) == 10 + len(known)
+        walked.append(name)
+        name = answer["near"][name]["next"]
+        _done(bridges, bridges.item_of("d", "Ada", walked[-1]), "Ada")
+    items = [bridges.item_of("d", "Ada", name) for name in walked]
+    known = [item for item in items if item.startswith("k")]
+    assert len(items) == len(set(items)) == 10 + len(known)
     assert 2 <= len(known) <= 4
-    assert not walked[0].startswith("k")
+    assert not items[0].startswith("k")
     progress = exchange(bridges, place, EditorMessage()).json["progress"]
     assert isinstance(progress, dict)
     assert (progress["done"], progress["total"]) == (len(walked), len(walked))
     assert progress["beyond"] == 0
     searched = replace(query, text="tower", unfinished=False)
-    told.append(exchange(bridges, replace(place, query=searched), EditorMessage()).json)
-    texts = json.dumps(told)
-    assert "secret" not in texts
-    assert "gold" not in texts
-    rows = bridges.page("d", searched).rows
-    assert {row.item_id for row in rows} >= set(known)
-    assert all(not row.labels for row in rows)
+    everything = replace(place, query=searched)
+    wanted = ItemsWanted(number=1)
+    listing = exchange(bridges, everything, EditorMessage(place=everything.id, items=wanted)).json
+    rows: Any = listing["items_found"]
+    assert [row["id"] for row in rows["rows"]] == walked  # in the order in which they came
+    texts = json.dumps([*told, listing])
+    for secret in ("secret", "gold", "after", *(f'"{item}"' for item in items)):
+        assert secret not in texts
+    for asked in ("k00", "k0", "i00"):
+        by_id = replace(place, query=replace(searched, text=asked))
+        found: Any = exchange(bridges, by_id, EditorMessage(place=by_id.id, items=wanted)).json
+        assert found["items_found"]["rows"] == []
     plan = bridges.plan("d")
     assert plan is not None
     assert (plan.needed, plan.done) == (20, 10)
 
 
+def test_an_item_out_of_ones_list_is_like_one_that_is_not_there(bridges: Store) -> None:
+    """Whatever is asked or written: the answers differ by the name alone that was asked for."""
+    place = ReviewQueue("d", QueueQuery(reviewer="Ada", blind=True, listed=True), None)
+    exchange(bridges, place, EditorMessage())
+    bridges.draw_queue("d", "Ben")
+    own = {bridges.item_of("d", "Ada", name) for name in _listed(bridges, "Ada")}
+    not_given = next(f"k{n:02}" for n in range(10) if f"k{n:02}" not in own)
+    of_ben = next(name for name in _listed(bridges, "Ben"))
+
+    def answers(name: str) -> str:
+        writes = tuple(
+            {
+                **{"session": name, "seq": seq, "base": 0, "dataset": "d", "item": name},
+                **{"reviewer": "Ada", "op": op},
+            }
+            for seq, op in enumerate(WRITES, start=1)
+        )
+        messages = (
+            EditorMessage(place=place.id, open=name, ahead=name, check=True),
+            EditorMessage(place=place.id, writes=writes),
+            EditorMessage(place=place.id, trace=TraceWanted(item=name, annotator="gold")),
+            EditorMessage(
+                place=place.id, evidence=EvidenceSent(number=1, item=name, text="It was so.")
+            ),
+        )
+        said = [exchange(bridges, place, message).json for message in messages]
+        asked = replace(place, entry=name)
+        said.append(exchange(bridges, asked, EditorMessage()).json)
+        return json.dumps(said).replace(name, "NAME")
+
+    missing = answers("nothing")
+    assert missing.count("has no item 'NAME'") == len(WRITES) + 1
+    for name in ("i00", "k00", not_given, of_ben):
+        assert answers(name) == missing
+    assert {record.item.passages for record in bridges.records("d")} == {()}
+    assert bridges.n_operations("d") == 0
+
+
+_MARK: dict[str, Any] = {"start": 0, "end": 3, "source": "d1"}
+_CLAIM: dict[str, Any] = {"text": "It is tall.", "suggested_by": "d1"}
+WRITES: list[dict[str, Any]] = [
+    {"kind": "accept", "span": "a", "mark": _MARK},
+    {"kind": "accept-all", "spans": ["b"], "marks": [_MARK]},
+    {"kind": "replace", "spans": ["c"], "marks": [_MARK]},
+    {"kind": "reject", "mark": _MARK},
+    {"kind": "add", "span": "d", "start": 0, "end": 3},
+    {"kind": "remove", "span": "d"},
+    {"kind": "resize", "span": "d", "start": 0, "end": 2},
+    {"kind": "relabel", "span": "d", "label": "name"},
+    {"kind": "note", "text": "hm"},
+    {"kind": "note-suggestion", "mark": _MARK, "text": "hm"},
+    {"kind": "respond", "question": "fluent", "response": "yes"},
+    {"kind": "accept-claim", "claim": "e", "mark": _CLAIM},
+    {"kind": "reject-claim", "mark": _CLAIM},
+    {"kind": "replace-claims", "claims": ["f"], "marks": [_CLAIM]},
+    {"kind": "add-claim", "claim": "g", "text": "It is tall."},
+    {"kind": "edit-claim", "claim": "g", "text": "It is."},
+    {"kind": "remove-claim", "claim": "g"},
+    {"kind": "status", "status": "skipped"},
+    {"kind": "finish"},
+    {"kind": "undo"},
+    {"kind": "redo"},
+]
+
+
+def test_the_writes_above_are_of_every_kind() -> None:
+    kinds = OPERATION.json_schema()["discriminator"]["mapping"]
+    assert {write["kind"] for write in WRITES} == set(kinds)
+
+
+def _listed(store: Store, person: str) -> list[str]:
+    rows = store.page("d", QueueQuery(reviewer=person, listed=True)).rows
+    return list(_names(store, person, (row.item_id for row in rows)).values())
+
+
 def test_nothing_is_stored_before_the_test_but_its_own_items(bridges: Store) -> None:
     change_known(bridges, "d", {"test_items": 2})
-    place = ReviewQueue("d", QueueQuery(reviewer="Ada", blind=True), "i00")
+    place = ReviewQueue("d", QueueQuery(reviewer="Ada", blind=True, listed=True), None)
 
     def sent(item: str, seq: int) -> str | None:
         write = {
@@ -101,11 +193,14 @@ def test_nothing_is_stored_before_the_test_but_its_own_items(bridges: Store) -> 
         answer: dict[str, Any] = exchange(bridges, place, EditorMessage(writes=(write,))).json
         return None if answer["results"][0]["stored"] else str(answer["results"][0]["reason"])
 
-    assert "test before anybody begins" in (sent("i00", 1) or "")
+    assert "has no item" in (sent("i00", 1) or "")
+    with pytest.raises(UsageError, match="test before anybody begins"):
+        check_may_write(bridges, "d", "Ada", "i00")
     begin_test(bridges, "d", "Ada")
-    assert "test before anybody begins" in (sent("i00", 2) or "")
-    for number, item in enumerate(entrance_of(bridges, "d", "Ada").items, start=3):
-        assert sent(item, number) is None
+    assert "has no item" in (sent("i00", 2) or "")
+    test = _names(bridges, "Ada", entrance_of(bridges, "d", "Ada").items)
+    for number, name in enumerate(test.values(), start=3):
+        assert sent(name, number) is None
     assert entrance_of(bridges, "d", "Ada").stage == "failed"
 
 
@@ -113,7 +208,9 @@ def test_review_offers_the_test_and_says_kindly_how_it_went(
     open_page: OpenPage, bridges: Store
 ) -> None:
     change_known(bridges, "d", {"test_items": 2, "pass_at": 0.5})
+    bridges.change_settings("d", lambda now: now.with_guidelines("Mark **years** alone."))
     app = open_page("review", dataset="d", reviewer="Ada")
+    assert "Mark **years** alone." in [each.value for each in app.markdown]
     assert "Before you begin\\: 2 items" in app.info[0].value
     app.button[-1].click().run()
     assert not app.exception
@@ -124,6 +221,13 @@ def test_review_offers_the_test_and_says_kindly_how_it_went(
     app.button[-1].click().run()  # continue as Ada
     assert "Thank you for doing the test" in app.info[0].value
     assert app.button[-1].label == "Try again"
+    marked, right = (each.proto.body for each in app.get("html")[:2])
+    assert "<mark" not in marked
+    assert "1887</mark>" in right
+    assert {each.label: each.proto.expanded for each in app.expander} == {
+        "Where your marks differ from the known answers": True,
+        "Guidelines": True,
+    }
 
 
 def test_the_lead_sees_people_and_takes_items_back(open_page: OpenPage, bridges: Store) -> None:

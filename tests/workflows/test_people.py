@@ -21,7 +21,6 @@ from spanlab.workflows.blind import seen_by
 from spanlab.workflows.campaigns import (
     begin_test,
     change_known,
-    check_begun,
     describe_leaving,
     entrance_of,
     let_in,
@@ -29,6 +28,7 @@ from spanlab.workflows.campaigns import (
 from spanlab.workflows.datasets import copy_as_gold, summary_of
 from spanlab.workflows.export_choice import ExportChoice
 from spanlab.workflows.exporting import export_dataset
+from spanlab.workflows.own_lists import check_may_write
 from spanlab.workflows.review_writes import AddedEvidence, add_evidence
 
 ANSWER = "0123456789"
@@ -123,13 +123,13 @@ def test_the_lead_sees_what_each_has_left_how_well_they_mark_and_whom_to_remind(
 def test_a_test_on_known_items_comes_before_anything_else(store: Store) -> None:
     change_known(store, "d", {"test_items": 3, "pass_at": 0.6})
     with pytest.raises(UsageError, match="test before anybody begins"):
-        check_begun(store, "d", "Ada", "item 1")
+        check_may_write(store, "d", "Ada", "item 1")
     assert entrance_of(store, "d", "Ada").stage == "begin"
     begin_test(store, "d", "Ada")
     state = entrance_of(store, "d", "Ada")
     assert (state.stage, state.done, len(state.items)) == ("test", 0, 3)
     for item in state.items:
-        check_begun(store, "d", "Ada", item)
+        check_may_write(store, "d", "Ada", item)
         _mark(store, item, "Ada", 0, 4)
     state = entrance_of(store, "d", "Ada")
     assert (state.stage, state.again) == ("failed", True)
@@ -139,7 +139,7 @@ def test_a_test_on_known_items_comes_before_anything_else(store: Store) -> None:
         _mark(store, item, "Ada", 2, 6)
     state = entrance_of(store, "d", "Ada")
     assert (state.stage, state.score) == ("open", 1.0)
-    check_begun(store, "d", "Ada", "item 1")
+    check_may_write(store, "d", "Ada", "item 1")
     change_known(store, "d", {"retry": False})
     begin_test(store, "d", "Ben")
     for item in entrance_of(store, "d", "Ben").items:
@@ -148,14 +148,14 @@ def test_a_test_on_known_items_comes_before_anything_else(store: Store) -> None:
     with pytest.raises(UsageError, match="at no test"):
         begin_test(store, "d", "Ben")
     let_in(store, "d", "Ben")
-    check_begun(store, "d", "Ben", "item 1")
+    check_may_write(store, "d", "Ben", "item 1")
     begin_test(store, "d", "Cleo")
     for item in entrance_of(store, "d", "Cleo").items:
         _mark(store, item, "Cleo", 0, 1)
     assert entrance_of(store, "d", "Cleo").stage == "failed"
     assert [(who.name, who.test, who.has_begun) for who in oversee(store, "d").people] == [
-        ("Ada", "passed: IoU 1.00", True),
-        ("Ben", "let in", True),
+        ("Ada", "not passed: IoU .33, then passed: IoU 1.00", True),
+        ("Ben", "not passed: IoU .00, then let in", True),
         ("Cleo", "not passed: IoU .00", False),
     ]
 

@@ -15,7 +15,7 @@ from typing import Final, cast
 
 from pydantic import JsonValue
 
-from spanlab.errors import NotFoundError, SpanlabError
+from spanlab.errors import SpanlabError
 from spanlab.oplog.operations import Review
 from spanlab.schema import QueueQuery, Status
 from spanlab.storage.store import Store
@@ -30,6 +30,7 @@ from spanlab.ui.span_editor.payload import (
     trace_payload,
 )
 from spanlab.workflows import review, traces
+from spanlab.workflows.own_lists import ItemNames, prepare_queue
 from spanlab.workflows.review_writes import AddedEvidence, add_evidence, apply_writes
 
 _OWN_ORDERS: Final = ("import", "status", "passages")  # the others tell what others said
@@ -37,7 +38,7 @@ _OWN_ORDERS: Final = ("import", "status", "passages")  # the others tell what ot
 
 @dataclass(frozen=True)
 class ReviewQueue:
-    """Where a reviewer is: a dataset and a queue in it; ``entry`` is an item asked for by URL.
+    """Where a reviewer is: a dataset and a queue in it; ``entry`` is an item that the URL names.
 
     Where an ``author`` adjudicates, the queue's reviewer names the gold labels that this makes.
     ``decided_at_once`` counts what changed many items behind the editor's back. A ``sample`` is
@@ -102,8 +103,12 @@ def exchange(store: Store, place: ReviewQueue, sent: EditorMessage) -> EditorRep
     """
     outcomes = apply_writes(store, sent.writes, place.reviewer, adjudicating=place.adjudicating)
     is_same_place = sent.place == place.id
-    added = _add_evidence(store, place, sent.evidence) if is_same_place and sent.evidence else None
-    item, about = _choose_item(store, place, sent if is_same_place else EditorMessage())
+    names = ItemNames(store, place.dataset, place.reviewer, has_handles=place.query.listed)
+    if place.query.listed and (sent.near or not is_same_place):
+        prepare_queue(store, place.dataset, place.reviewer, place.sample, anew=not is_same_place)
+    added = _add_evidence(place, names, sent.evidence) if is_same_place and sent.evidence else None
+    item, about = _choose_item(place, names, sent if is_same_place else EditorMessage())
+    name = None if item is None else names.name(item)
     answer: dict[str, JsonValue] = {
         "attempt": sent.attempt,
         "place": {
@@ -114,22 +119,22 @@ def exchange(store: Store, place: ReviewQueue, sent: EditorMessage) -> EditorRep
             "blind": place.query.blind,
             "decided_at_once": place.decided_at_once,
         },
-        "open": item,
+        "open": name,
         "empty": None if item else _explain_empty(store, place),
         "results": [asdict(outcome) for outcome in outcomes],
         "progress": None,
-        "trace": _read_trace(store, place, sent.trace) if is_same_place and sent.trace else None,
+        "trace": _read_trace(place, names, sent.trace) if is_same_place and sent.trace else None,
         "evidence_added": added,
         "guidelines_read": None
         if is_same_place and not sent.confirmed
         else _confirm_guidelines(store, place, sent.confirmed),
-        "items_found": _list_items(store, place, sent.items)
+        "items_found": _list_items(place, names, sent.items)
         if is_same_place and sent.items
         else None,
         "standing": None,
         **about,
     }
-    if is_same_place and (shown_anew := _reread_decided(store, place, sent)):
+    if is_same_place and (shown_anew := _reread_decided(place, names, sent)):
         answer["items"] = [*cast("list[JsonValue]", answer["items"]), *shown_anew]
     # A refusal may mean that the whole dataset is gone; asking how far it is finds out.
     refused = not all(outcome.stored for outcome in outcomes)
@@ -140,37 +145,39 @@ def exchange(store: Store, place: ReviewQueue, sent: EditorMessage) -> EditorRep
         answer["progress"] = asdict(how_far)
     if item is not None and (sent.standing or not is_same_place):
         stands = review.standing(store, place.dataset, place.query, item, sample=place.sample)
-        answer["standing"] = {"item": item, **asdict(stands)}
-    return EditorReply(item, answer)
+        answer["standing"] = {"item": name, **asdict(stands)}
+    return EditorReply(name, answer)
 
 
 def _choose_item(
-    store: Store, place: ReviewQueue, sent: EditorMessage
+    place: ReviewQueue, names: ItemNames, sent: EditorMessage
 ) -> tuple[str | None, dict[str, JsonValue]]:
-    """Return the item to show, with what the editor lacks of it.
+    """Return the id of the item to show, with what the editor lacks of it.
 
     That is where the editor is, else what the URL asks for, else where the queue begins; an item
     that is gone is passed over.
     """
-    for item in (sent.open, place.entry):
+    for name in (sent.open, place.entry):
+        item = names.find(name)
         if item is not None:
-            try:
-                return item, _collect_lacking(store, place, sent, item)
-            except NotFoundError:
-                sent = EditorMessage()
-    first_id = review.first_item(store, place.dataset, place.query, place.sample)
+            return item, _collect_lacking(place, names, sent, item)
+        if name is not None:
+            sent = EditorMessage()
+    first_id = review.first_item(names.store, place.dataset, place.query, place.sample)
     if first_id is None:
         return None, {"items": [], "versions": {}, "near": {}, "taken": None}
-    return first_id, _collect_lacking(store, place, EditorMessage(), first_id)
+    return first_id, _collect_lacking(place, names, EditorMessage(), first_id)
 
 
 def _collect_lacking(
-    store: Store, place: ReviewQueue, sent: EditorMessage, item: str
+    place: ReviewQueue, names: ItemNames, sent: EditorMessage, item: str
 ) -> dict[str, JsonValue]:
     """Return the items, versions and neighbours that the editor lacks at ``item``."""
-    wanted_ids = [name for name in (item, sent.ahead) if name and name not in sent.have]
-    checked_ids = [item] if sent.check and item in sent.have else []
-    reviews = {name: _open_item(store, place, name) for name in (*wanted_ids, *checked_ids)}
+    store, ahead = names.store, names.find(sent.ahead)
+    here = {each: names.name(each) for each in (item, ahead) if each is not None}
+    wanted_ids = [each for each, name in here.items() if name not in sent.have]
+    checked_ids = [item] if sent.check and here[item] in sent.have else []
+    reviews = {each: _open_item(store, place, each) for each in (*wanted_ids, *checked_ids)}
     assigned: tuple[str, ...] = ()
     holders: tuple[str, ...] = ()
     if item in reviews:  # also what was asked for by name is reserved, or it is said who has it
@@ -179,29 +186,34 @@ def _collect_lacking(
             assigned = review.assignees(store, place.dataset, place.reviewer, item)
         if reviews[item].state.status is not Status.NOT_ANNOTATED:
             holders = assigned = ()
-    beside = [name for name in (item if sent.near else None, sent.ahead) if name]
+    beside = [each for each in (item if sent.near else None, ahead) if each]
+    taken: dict[str, JsonValue] = {
+        "item": here[item],
+        "by": list(holders or assigned),
+        "assigned": bool(assigned),
+    }
     return {
-        "taken": {"item": item, "by": list(holders or assigned), "assigned": bool(assigned)}
-        if holders or assigned
-        else None,
-        "items": [item_payload(reviews[name], place.reviewer) for name in wanted_ids],
-        "versions": {name: reviews[name].version for name in checked_ids},
-        "near": {
-            name: asdict(
-                review.neighbours(store, place.dataset, place.query, name, sample=place.sample)
-            )
-            for name in beside
-        },
+        "taken": taken if holders or assigned else None,
+        "items": [item_payload(reviews[each], place.reviewer, here[each]) for each in wanted_ids],
+        "versions": {here[each]: reviews[each].version for each in checked_ids},
+        "near": {here[each]: _name_neighbours(place, names, each) for each in beside},
     }
 
 
-def _read_trace(store: Store, place: ReviewQueue, request: TraceWanted) -> dict[str, JsonValue]:
-    traced_annotation = None
-    if review.has_item(store, place.dataset, request.item):
-        record = _open_item(store, place, request.item).record
+def _name_neighbours(place: ReviewQueue, names: ItemNames, item: str) -> JsonValue:
+    sample = place.sample
+    found = review.neighbours(names.store, place.dataset, place.query, item, sample=sample)
+    near = asdict(found).items()
+    return {side: None if each is None else names.name(each) for side, each in near}
+
+
+def _read_trace(place: ReviewQueue, names: ItemNames, request: TraceWanted) -> dict[str, JsonValue]:
+    traced_annotation, item = None, names.find(request.item)
+    if item is not None:
+        record = _open_item(names.store, place, item).record
         if record.by(request.annotator) is not None:
             traced_annotation = traces.traced_annotation(
-                store, place.dataset, request.item, request.annotator
+                names.store, place.dataset, item, request.annotator
             )
     return {
         "item": request.item,
@@ -221,19 +233,20 @@ def _confirm_guidelines(store: Store, place: ReviewQueue, confirmed: int) -> int
     return max(versions, default=0)
 
 
-def _add_evidence(store: Store, place: ReviewQueue, sent: EvidenceSent) -> dict[str, JsonValue]:
+def _add_evidence(place: ReviewQueue, names: ItemNames, sent: EvidenceSent) -> dict[str, JsonValue]:
     """Add a passage to an item; sending it again does no harm."""
     added = AddedEvidence(sent.url, sent.text, sent.title)
     is_stored, problem = False, None
     try:
         by = None if place.author else place.query.reviewer
-        is_stored = add_evidence(store, place.dataset, sent.item, added, reviewer=by)
+        item = names.item(sent.item)
+        is_stored = add_evidence(names.store, place.dataset, item, added, reviewer=by)
     except SpanlabError as error:
         problem = str(error)
     return {"number": sent.number, "item": sent.item, "there": is_stored, "problem": problem}
 
 
-def _list_items(store: Store, place: ReviewQueue, request: ItemsWanted) -> dict[str, JsonValue]:
+def _list_items(place: ReviewQueue, names: ItemNames, request: ItemsWanted) -> dict[str, JsonValue]:
     order = request.order or place.query.order
     if place.query.own_only and order not in _OWN_ORDERS:
         order = place.query.order
@@ -247,12 +260,15 @@ def _list_items(store: Store, place: ReviewQueue, request: ItemsWanted) -> dict[
         after=request.after,
         before=request.before,
     )
-    queue_page = review.items(store, place.dataset, query)
+    queue_page = review.items(names.store, place.dataset, query)
     return {
         "number": request.number,
         "order": query.order,
         "reverse": query.reverse,
-        "rows": [item_row(row, own_only=query.own_only) for row in queue_page.rows],
+        "rows": [
+            item_row(row, names.name(row.item_id), own_only=query.own_only)
+            for row in queue_page.rows
+        ],
         "previous": None if queue_page.previous is None else asdict(queue_page.previous),
         "next": None if queue_page.next is None else asdict(queue_page.next),
     }
@@ -264,12 +280,16 @@ def _open_item(store: Store, place: ReviewQueue, item: str) -> Review:
     )
 
 
-def _reread_decided(store: Store, place: ReviewQueue, sent: EditorMessage) -> list[JsonValue]:
+def _reread_decided(place: ReviewQueue, names: ItemNames, sent: EditorMessage) -> list[JsonValue]:
     """Return the items just finished or reopened, where that decides what is shown of others."""
     if not place.query.shown_when_done:
         return []
-    existing_ids = [name for name in sent.decided if review.has_item(store, place.dataset, name)]
-    return [item_payload(_open_item(store, place, name), place.reviewer) for name in existing_ids]
+    found = {name: names.find(name) for name in sent.decided}
+    return [
+        item_payload(_open_item(names.store, place, item), place.reviewer, name)
+        for name, item in found.items()
+        if item is not None
+    ]
 
 
 def _explain_empty(store: Store, place: ReviewQueue) -> str:
@@ -277,6 +297,8 @@ def _explain_empty(store: Store, place: ReviewQueue) -> str:
     whole_queue = QueueQuery(reviewer=place.reviewer, limit=1)
     if review.first_item(store, place.dataset, whole_queue) is None:
         return "This dataset has no items. Import some on the Datasets page."
+    if place.query.listed and not review.progress(store, place.dataset, place.reviewer).total:
+        return "Nothing in this dataset is assigned to you. Ask the lead."
     if place.query.share is not None:
         return "Nothing that is assigned to you is left."
     if place.query.reserve:

@@ -107,11 +107,14 @@ class EditorMessage(BaseModel):
 PALETTE: Final = ("#aa3377", "#228833", "#3399cc", "#bb9900", "#ee6677", "#4477aa", "#888888")
 
 
-def item_payload(opened: Review, reviewer: str) -> dict[str, JsonValue]:
-    """Return a review as JSON; offsets are code points, and no span repeats its text."""
+def item_payload(opened: Review, reviewer: str, name: str) -> dict[str, JsonValue]:
+    """Return a review as JSON; offsets are code points, and no span repeats its text.
+
+    ``name`` is what the browser is to call the item.
+    """
     item = opened.record.item
     return {
-        "id": item.id,
+        "id": name,
         "lang": item.lang,
         "question": item.question,
         "answer": item.answer,
@@ -137,7 +140,7 @@ def item_payload(opened: Review, reviewer: str) -> dict[str, JsonValue]:
     }
 
 
-def item_row(row: QueueRow, *, own_only: bool = False) -> dict[str, JsonValue]:
+def item_row(row: QueueRow, name: str, *, own_only: bool = False) -> dict[str, JsonValue]:
     """Return a row of the table of items as JSON; of one's own alone without what others said."""
     from_others: dict[str, JsonValue] = {
         "prob": row.max_prob,
@@ -149,7 +152,7 @@ def item_row(row: QueueRow, *, own_only: bool = False) -> dict[str, JsonValue]:
         from_others = {"prob": None, "disagreement": None, "labels": [], "claims": 0}
     return {
         **from_others,
-        "id": row.item_id,
+        "id": name,
         "lang": row.lang,
         "question": row.question,
         "answer": row.answer,

@@ -34,7 +34,7 @@ from spanlab.ui.results.analyses import (
 )
 from spanlab.ui.results.campaign import show_campaign
 from spanlab.ui.results.scores import show_agreement, show_scores
-from spanlab.ui.views.reviewer import seen_store, seen_summary
+from spanlab.ui.views.reviewer import link_to_item, seen_store, seen_summary
 from spanlab.workflows.analysis.comparison import (
     Order,
     item_scores,
@@ -157,7 +157,7 @@ def _draw_head(summary: DatasetSummary, record: Record, order: Order, lang: str 
                 on_click=open_item,
                 args=(neighbour,),
             )
-        link("review", "Review", icon=":material/edit_note:", dataset=summary.name, item=item.id)
+        link_to_item(summary.name, item.id, "Review")
     st.caption(" · ".join(about))
     if item.question:
         st.html(question_html(item))

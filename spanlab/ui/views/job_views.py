@@ -14,8 +14,9 @@ from spanlab.figures import counted
 from spanlab.jobs import FailedItem, JobState, JobView
 from spanlab.jobs.summary import progress_in_words, state_in_words
 from spanlab.schema import DatasetSummary, Permission
-from spanlab.ui.common import actor, link, plain
+from spanlab.ui.common import actor, plain
 from spanlab.ui.messages import share, show_error
+from spanlab.ui.views.reviewer import link_to_item
 from spanlab.workflows.wording import usage_in_words
 
 EVERY = 1.0  # seconds between two looks at a job that goes on
@@ -203,7 +204,7 @@ def _draw_failures(reason: str, failures: Sequence[FailedItem], dataset: str | N
                 if dataset is None:
                     st.caption(plain(item), width="content")
                 else:
-                    link("review", item, icon=":material/edit_note:", dataset=dataset, item=item)
+                    link_to_item(dataset, item, item)
             if len(ids) > _ITEMS:
                 st.caption(f"and {len(ids) - _ITEMS:,} more", width="content")
 

@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from spanlab.errors import NotFoundError, StoreError, UsageError
+from spanlab.figures import figure
 from spanlab.runtime import leave_imports_uncollected
 from spanlab.schema import (
     DatasetSummary,
@@ -27,8 +28,17 @@ from spanlab.ui.views.review_queue import (
 )
 from spanlab.ui.views.reviewer import ask_reviewer, may_review, show_completion
 from spanlab.workflows import review
-from spanlab.workflows.campaigns import EntranceState, begin_test, entrance_of, test_in_words
+from spanlab.workflows.campaigns import (
+    EntranceState,
+    begin_test,
+    entrance_of,
+    has_only_tested,
+    test_in_words,
+    tested_items,
+)
 from spanlab.workflows.measuring.sample import MeasuredItems
+from spanlab.workflows.own_lists import item_names, prepare_queue
+from spanlab.workflows.report import fragment_html
 
 _NEXT = ("Campaign", "Compare", "Export")  # pages for who has decided all items
 _ITEM = "item"  # query parameter: the URL leads back to the same item
@@ -70,23 +80,28 @@ def page() -> None:
     if test.stage in {"begin", "failed"}:
         _offer_test(summary, reviewer, test)
         return
+    passed = test.stage == "open" and test.score is not None
+    if passed and has_only_tested(review_store(dataset), dataset, reviewer):
+        _show_test(dataset, reviewer)
     about = describe_queue(dataset, query)
     live: LiveLine | TestLine | None = None
     if test.stage == "test":
-        query, measured = QueueQuery(reviewer=reviewer, blind=True, known="given"), None
+        query, measured = QueueQuery(reviewer=reviewer, blind=True, listed=True), None
         live = TestLine(summary, reviewer, described)
     # Whoever saw the rate so far would know what the next mark makes of it.
     elif measured is not None and review_store(dataset).may(Permission.MANAGE, dataset):
-        live = LiveLine(measured, about, described)
+        live = LiveLine(measured, reviewer, about, described)
     if live is None:  # else the fragment below writes it
         described.caption(common.plain(about))
-    if asked_item is not None and not review.has_item(review_store(dataset), dataset, asked_item):
+    sample = test.items if measured is None else measured_sample(dataset, query, measured)
+    prepare_queue(review_store(dataset), dataset, reviewer, sample)
+    names = item_names(review_store(dataset), dataset, reviewer)
+    if asked_item is not None and names.find(asked_item) is None:
         _say_unknown(dataset, asked_item)
         return
     span_editor.mount_editor(review.labels(review_store(dataset), dataset, query), summary.settings)
     with errors_shown():
         entry = entry_of(dataset, query, _PAGE)
-        sample = test.items if measured is None else measured_sample(dataset, query, measured)
         place = span_editor.ReviewQueue(dataset, query, entry, sample=sample)
         answer_editor(place, _PAGE, live)
 
@@ -96,6 +111,10 @@ def _offer_test(summary: DatasetSummary, reviewer: str, state: EntranceState) ->
     known_answers = summary.settings.known
     assert known_answers is not None
     st.info(common.plain(test_in_words(state, known_answers)), icon=":material/school:")
+    _show_test(summary.name, reviewer)
+    if guidelines := summary.settings.guidelines_now:
+        with st.expander("Guidelines", icon=":material/rule:", expanded=True):
+            st.markdown(guidelines)
     if state.stage == "failed" and not state.again:
         return
     label = "Begin" if state.stage == "begin" else "Try again"
@@ -103,6 +122,19 @@ def _offer_test(summary: DatasetSummary, reviewer: str, state: EntranceState) ->
         with errors_shown("Ask whoever leads this dataset to let you in."):
             begin_test(review_store(summary.name), summary.name, reviewer)
             st.rerun()
+
+
+def _show_test(dataset: str, reviewer: str) -> None:
+    """Show what of somebody's last test they marked otherwise than is right."""
+    tested = tested_items(review_store(dataset), dataset, reviewer)
+    if not tested:
+        return
+    with st.expander("Where your marks differ from the known answers", expanded=True):
+        for item in tested:
+            st.caption(f"Your marks, with an IoU of {figure(item.iou, 2)}:")
+            st.html(fragment_html(item.answer, item.marked))
+            st.caption("Correct marks:")
+            st.html(fragment_html(item.answer, item.right))
 
 
 class TestLine:
@@ -144,12 +176,16 @@ class LiveLine:
 
     Args:
         measured: the sample; what is decided is taken over into it.
+        reviewer: who decides.
         about: what is reviewed, in words.
         place: where the line stands, an ``st.empty``.
     """
 
-    def __init__(self, measured: MeasuredItems, about: str, place: DeltaGenerator) -> None:
+    def __init__(
+        self, measured: MeasuredItems, reviewer: str, about: str, place: DeltaGenerator
+    ) -> None:
         self._measured, self._about, self._place = measured, about, place
+        self._reviewer = reviewer
         self._decided: set[str] = set()
         self._text = measured.line
 
@@ -159,10 +195,11 @@ class LiveLine:
 
     def draw(self, dataset: str) -> None:
         """Write the line; only what was decided is read."""
+        names = item_names(review_store(dataset), dataset, self._reviewer)
         for name in tuple(self._decided):
-            store = review_store(dataset, many=True)
-            if review.has_item(store, dataset, name):
-                self._measured.refresh(store.record(dataset, name))
+            item = names.find(name)
+            if item is not None:
+                self._measured.refresh(review_store(dataset, many=True).record(dataset, item))
             self._decided.discard(name)
             self._text = self._measured.line
         self._place.caption(common.plain(f"{self._about} · {self._text}"))

@@ -137,6 +137,7 @@ def choose_sample(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     return QueueQuery(
         **(_ask_plan(settings, reviewer) if settings.overlap else {}),
         reviewer=reviewer,
+        listed=settings.known is not None,
         blind=True,
         own_only=not plan.show_suggestions,
     )
@@ -198,7 +199,7 @@ def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     return QueueQuery(
         **plan,
         reviewer=reviewer,
-        known="given" if summary.settings.known else "all",
+        listed=summary.settings.known is not None,
         blind=locked or not people,
         shown_when_done=locked and summary.settings.shown_when_done,
         text=searched.strip() or None,

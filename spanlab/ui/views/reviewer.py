@@ -10,13 +10,14 @@ from urllib.parse import unquote
 import streamlit as st
 from pydantic import TypeAdapter
 
-from spanlab.errors import UsageError
+from spanlab.errors import StoreError, UsageError
 from spanlab.schema import DatasetSummary
 from spanlab.storage.store import Store
-from spanlab.ui.common import kept, plain, store
+from spanlab.ui.common import kept, link, plain, store
 from spanlab.ui.messages import show_error
 from spanlab.workflows.blind import check_reviewer, has_reviewed, seen_by, sees_others
 from spanlab.workflows.datasets import summary_of
+from spanlab.workflows.own_lists import item_names
 
 _PARAMETER = "reviewer"  # of the URL
 _FIELD = "review.reviewer"
@@ -45,6 +46,18 @@ def seen_store(summary: DatasetSummary) -> Store:
     database = store()
     name = database.own_name(summary.name) or st.session_state.get(kept(_FIELD)["key"])
     return seen_by(database, summary, " ".join(str(name or "").split()))
+
+
+def link_to_item(dataset: str, item: str, label: str) -> None:
+    """Draw a link that opens an item in Review; its name alone where it is not in one's list."""
+    database = store()
+    try:
+        name = database.own_name(dataset) or st.session_state.get(kept(_FIELD)["key"])
+        called = item_names(database, dataset, " ".join(str(name or "").split())).name(item)
+    except StoreError:
+        st.caption(plain(label), width="content")
+    else:
+        link("review", label, icon=":material/edit_note:", dataset=dataset, item=called)
 
 
 def seen_summary(summary: DatasetSummary) -> DatasetSummary:

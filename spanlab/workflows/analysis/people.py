@@ -36,10 +36,10 @@ class CampaignPerson:
 
     ``per_hour`` is items an hour of work, as the browser measured it. ``agreement`` is the mean
     IoU with others on items that both finished, ``known`` that with gold labels. ``until`` is the
-    day (UTC) on which their share is done at the pace of the last days. ``test`` is how the test
-    before they may begin went, in words, ``has_begun`` whether they passed it or were let in;
-    ``read`` the newest version of the guidelines that they confirmed, 0 for none. ``warning`` is
-    what the lead should look at.
+    day (UTC) on which their share is done at the pace of the last days. ``test`` is how each try
+    at the test before they may begin went, in words, ``has_begun`` whether they passed it or were
+    let in; ``read`` the newest version of the guidelines that they confirmed, 0 for none.
+    ``warning`` is what the lead should look at.
     """
 
     name: str
@@ -192,9 +192,7 @@ class _Sources:
             agreement=self._agreement.get(name),
             until=None if is_shared else done_by(days, part.left, self.today),
             known=known_marks and known_marks.iou,
-            test=next(
-                (_in_words(test) for test in reversed(tests) if test.passed is has_begun), ""
-            ),
+            test=_in_words(tests),
             has_begun=has_begun,
             read=self.read.get(name, 0),
             away=name in settings.away,
@@ -232,10 +230,15 @@ class _Sources:
         return {name: total / n for name, (total, n) in sums.items()}
 
 
-def _in_words(test: Entrance) -> str:
-    if not test.attempt:
-        return "let in"
-    return f"{'passed' if test.passed else 'not passed'}: IoU {figure(test.score or 0.0, 2)}"
+def _in_words(entrances: Sequence[Entrance]) -> str:
+    """Say how each try at the test went, the first one first, and whether somebody was let in."""
+    tries = sorted(entrances, key=lambda entrance: entrance.attempt or math.inf)
+    return ", then ".join(
+        f"{'passed' if test.passed else 'not passed'}: IoU {figure(test.score or 0.0, 2)}"
+        if test.attempt
+        else "let in"
+        for test in tries
+    )
 
 
 def people_table(overview: CampaignOverview) -> ResultTable:

@@ -1,0 +1,217 @@
+"""What a queue's filter lets through: conditions on the items of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    false,
+    or_,
+    select,
+)
+
+from spanlab.schema import AnnotatorKind, QueueQuery, Status
+from spanlab.storage import search
+from spanlab.storage.assignment import is_of_share
+from spanlab.storage.campaigns import is_given, is_known
+from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of
+from spanlab.storage.items import read_at
+from spanlab.storage.reservations import held_by_others
+from spanlab.storage.search import RowRange
+from spanlab.storage.tables import annotated, items, queue_items, queue_values
+
+START = bindparam("start", type_=BigInteger)  # of the positions that a statement looks at
+STOP = bindparam("stop", type_=BigInteger)
+
+_NOTHING = Status.NOT_ANNOTATED
+Condition = ColumnElement[bool]
+Lists = tuple[Select[int], ...]  # of positions
+_position = queue_values.c.position
+_list = queue_items
+
+
+@dataclass(frozen=True)
+class QueueFilter:
+    """What a query lets through of a dataset, within one snapshot.
+
+    A ``listed`` query goes through the reviewer's own list; an ``unlisted`` filter leaves out what
+    is in it.
+    """
+
+    connection: Connection
+    dataset: DatasetRow
+    query: QueueQuery
+    unlisted: bool = False
+
+    def annotator(self, name: str | None) -> AnnotatorRow | None:
+        """Return an annotator by name; None for one who has annotated nothing."""
+        return None if name is None else self._annotators.get(name)
+
+    @cached_property
+    def seen_authors(self) -> set[int] | None:
+        """Whose words the query may know of, by number; None for everybody's."""
+        query = self.query
+        if not query.blind and not query.own_only:
+            return None
+        author_ids = (
+            annotator.id
+            for annotator in self._annotators.values()
+            if annotator.name == query.reviewer
+            or (annotator.kind is AnnotatorKind.DETECTOR and not query.own_only)
+        )
+        return {search.THE_ITEM, *author_ids}
+
+    @property
+    def _own_list(self) -> tuple[Condition, ...]:
+        return _list.c.dataset_id == self.dataset.id, _list.c.reviewer == self.query.reviewer
+
+    @cached_property
+    def _annotators(self) -> dict[str, AnnotatorRow]:
+        return annotators_of(self.connection, self.dataset.id)
+
+    @cached_property
+    def _conditions(self) -> list[Condition]:
+        """What must hold for all items, beside what is excluded."""
+        return [*self._annotator_conditions(), *self._item_conditions()]
+
+    @cached_property
+    def _excluded(self) -> Lists:
+        """What is left out for what the reviewer, or a detector, has done."""
+        reviewer = self.query.reviewer
+        lists = [self._annotated_by(name) for name, status in self._statuses if status is _NOTHING]
+        if self.query.unfinished and reviewer in self._annotators:
+            lists.append((self._positions_of(reviewer, annotated.c.status == Status.DONE.value),))
+        return tuple(chain.from_iterable(lists))
+
+    @cached_property
+    def _statuses(self) -> list[tuple[str, Status]]:
+        """Which status whose annotations must have."""
+        query = self.query
+        pairs = (query.reviewer, query.status), (query.detector, query.detector_status)
+        return [(name, status) for name, status in pairs if name and status]
+
+    def _annotator_conditions(self) -> Iterator[Condition]:
+        query = self.query
+        for name, status in self._statuses:
+            if status is not _NOTHING:
+                yield self._has_annotation(name, annotated.c.status == status.value)
+        if query.min_prob is not None or query.max_prob is not None:
+            low = 0.0 if query.min_prob is None else query.min_prob
+            high = 1.0 if query.max_prob is None else query.max_prob
+            if query.detector is None:
+                yield queue_values.c.max_prob.between(low, high)
+            else:
+                yield self._has_annotation(query.detector, annotated.c.prob.between(low, high))
+
+    def _item_conditions(self) -> Iterator[Condition]:
+        query, values = self.query, queue_values.c
+        if query.lang is not None:
+            yield values.lang == query.lang
+        if query.min_disagreement is not None:
+            yield self._disagreement >= query.min_disagreement
+        planned = [*self._plan_conditions()]
+        if query.listed and planned:
+            # What is given to see how somebody marks has no plan. So that it is not what alone
+            # stays, whatever happens to the plan, all stays that the person has worked on.
+            own = self._annotator_id(query.reviewer)
+            mine = annotated.c.annotator_id == own, annotated.c.dataset_id == self.dataset.id
+            worked_on = select(annotated.c.position).where(*mine, annotated.c.position == _position)
+            is_known = is_given(self.dataset, query.reviewer, _position)
+            yield or_(and_(*planned), is_known, worked_on.correlate(queue_values).exists())
+        else:
+            yield from planned
+        dialect, authors = self.connection.dialect.name, self.seen_authors
+        within = search.row_number(self.dataset.id, START), search.row_number(self.dataset.id, STOP)
+        if self.unlisted:
+            yield _position.not_in(select(_list.c.position).where(*self._own_list))
+        if query.text is not None and query.listed:
+            yield self._has_text_beside_id(query.text, dialect, within)
+        elif query.text is not None:
+            yield _position.in_(search.with_text(dialect, query.text, within, authors))
+        if query.label is not None:
+            yield _position.in_(search.with_label(dialect, query.label, within, authors))
+
+    def _has_text_beside_id(self, searched: str, dialect: str, within: RowRange) -> Condition:
+        """Return the condition that a search finds an item otherwise than by its id.
+
+        Whoever has a list of their own must not tell known items by what they are called.
+        """
+        authors = self.seen_authors
+        said = {a.id for a in self._annotators.values()} if authors is None else set(authors)
+        in_item = search.with_text(dialect, searched, within, {search.THE_ITEM})
+        in_notes = search.with_text(dialect, searched, within, said - {search.THE_ITEM})
+        by_id = self._found_by_id(searched, in_item)
+        in_text = and_(_position.in_(in_item), _position.not_in(by_id))
+        return or_(in_text, _position.in_(in_notes))
+
+    def _found_by_id(self, searched: str, found: Select[int]) -> list[int]:
+        """Return which of the positions that a search has found lack its words but for the id."""
+        here = (items.c.dataset_id == self.dataset.id, items.c.position.in_(found))
+        named = select(items.c.position, items.c.item_id).where(*here)
+        bounds = {START.key: 0, STOP.key: self.dataset.n_items}
+        may_be_of = search.id_finder(searched)
+        rows = self.connection.execute(named, bounds)
+        candidates = [row.position for row in rows if may_be_of(row.item_id)]
+        return [
+            record.position
+            for record in read_at(self.connection, self.dataset, candidates)
+            if search.lacks_words(searched, record.item)
+        ]
+
+    def _plan_conditions(self) -> Iterator[Condition]:
+        query = self.query
+        people: ColumnElement[int] = queue_values.c.n_people
+        if query.reserve:
+            people = people + held_by_others(self.dataset, query.reviewer, _position)
+        if query.min_annotators is not None:
+            yield people >= query.min_annotators
+        if query.max_annotators is not None:
+            yield people <= query.max_annotators
+        if query.share is not None:
+            yield is_of_share(self.dataset, query.share)
+        if query.known == "none":
+            yield ~is_known(self.connection, self.dataset, _position)
+
+    def _annotator_id(self, name: str) -> int:
+        """Return the number of an annotator; one that nobody has for a stranger."""
+        annotator = self._annotators.get(name)
+        return -1 if annotator is None else annotator.id
+
+    def _has_annotation(self, name: str, condition: Condition) -> Condition:
+        """Return the condition that an annotator has an annotation that is so."""
+        is_there = name in self._annotators
+        return _position.in_(self._positions_of(name, condition)) if is_there else false()
+
+    def _annotated_by(self, name: str) -> Lists:
+        """Return what lists the positions that somebody has annotated; none by a stranger."""
+        begun = annotated.c.status != _NOTHING.value
+        return (self._positions_of(name, begun),) if name in self._annotators else ()
+
+    def _outside(self, positions: Select[int]) -> Condition:
+        lists_once = self.connection.dialect.name == "sqlite" and not self.query.listed
+        if lists_once:  # looking for each is slower, where many are looked at
+            return _position.not_in(positions)
+        return ~positions.where(annotated.c.position == _position).correlate(queue_values).exists()
+
+    def _positions_of(self, name: str, condition: Condition) -> Select[int]:
+        return select(annotated.c.position).where(
+            annotated.c.dataset_id == self.dataset.id,
+            annotated.c.annotator_id == self._annotators[name].id,
+            annotated.c.position >= START,
+            annotated.c.position < STOP,
+            condition,
+        )
+
+    @property
+    def _disagreement(self) -> ColumnElement[float]:
+        values = queue_values.c
+        return values.detector_disagreement if self.query.blind else values.disagreement

@@ -1,0 +1,226 @@
+"""Each person's own list of items: what is in it, in which order, and what its browser calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import delete, insert, select
+
+from spanlab.errors import NotFoundError
+from spanlab.oplog import FinishItem, SetStatus
+from spanlab.schema import Annotation, AnnotatorKind, KnownAnswers, QueueQuery, Record, Status
+from spanlab.storage import SentOperation, Store
+from spanlab.storage.tables import datasets, known_given, queue_items, queues
+
+MakeRecord = Callable[..., Record]
+Say = Callable[..., Annotation]
+
+ADA = QueueQuery(reviewer="Ada", listed=True, blind=True, limit=100)
+
+
+def _import(store: Store, record: MakeRecord, said: Say, known: range, others: range) -> None:
+    """Add items with known answers, and others, of which every fourth is to be known."""
+    gold = said("gold", (4, 9), kind=AnnotatorKind.GOLD)
+    checks = [record(f"known {number}", gold) for number in known]
+    store.import_records("d", [*checks, *(record(f"item {number}") for number in others)])
+    rules = {"always_blind": True, "known": KnownAnswers(share=0.25)}
+    store.change_settings("d", lambda now: now.model_copy(update=rules))
+
+
+def _plan(store: Store, **plan: object) -> None:
+    store.change_settings("d", lambda now: now.model_copy(update=plan))
+
+
+def _listed(store: Store, query: QueueQuery = ADA) -> list[str]:
+    return [row.item_id for row in store.page("d", query).rows]
+
+
+def _drawn(store: Store, person: str = "Ada") -> dict[str, str]:
+    """Draw a list, and return what its browser calls each item, in the list's order."""
+    store.draw_queue("d", person)
+    names = _listed(store, QueueQuery(reviewer=person, listed=True, limit=1000))
+    return {name: store.handle_of("d", person, name) for name in names}
+
+
+def _decide(store: Store, item: str, person: str = "Ada", *, skip: bool = False) -> None:
+    base = store.review("d", item, person).version
+    done = SetStatus(status=Status.SKIPPED) if skip else FinishItem()
+    write = SentOperation(f"{item} {person}", base + 1, base, done)
+    assert not store.apply("d", item, person, [write]).refused
+
+
+def _known_in(names: list[str]) -> list[int]:
+    return [place for place, name in enumerate(names) if name.startswith("known")]
+
+
+def test_a_list_has_known_items_at_fixed_places_among_a_persons_part(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    _import(store, record, said, range(20), range(40))
+    drawn = _drawn(store)
+    names = list(drawn)
+    assert [name for name in names if name.startswith("item")] == [f"item {n}" for n in range(40)]
+    places = _known_in(names)
+    assert 12 <= len(places) <= 14
+    for number, place in enumerate(places):
+        assert abs(place - 4 * number) <= 6
+    assert places[0] > 0
+    assert {item.item_id for item in store.known_items("d", "Ada").hidden} == {
+        names[place] for place in places
+    }
+    assert len(set(drawn.values())) == len(drawn)
+    assert not set(drawn.values()) & set(_drawn(store, "Ben").values())
+    assert _drawn(store) == drawn
+    for name in (next(name for name in names if name.startswith("known")), "item 7"):
+        assert store.item_of("d", "Ada", drawn[name]) == name
+        assert store.standing("d", ADA, name).number == names.index(name) + 1
+    for step in (1, -1):
+        walked = [names[0] if step > 0 else names[-1]]
+        while (following := store.neighbour("d", ADA, walked[-1], step)) is not None:
+            walked.append(following)
+        assert walked[::step] == names
+    outside = next(f"known {n}" for n in range(20) if f"known {n}" not in names)
+    for ask in (
+        lambda: store.item_of("d", "Ada", "known 0"),
+        lambda: store.item_of("d", "Ada", store.handle_of("d", "Ben", "item 7")),
+        lambda: store.handle_of("d", "Ada", outside),
+        lambda: store.standing("d", ADA, outside),
+        lambda: store.neighbour("d", ADA, outside),
+    ):
+        with pytest.raises(NotFoundError, match="has no item"):
+            ask()
+
+
+def test_pages_filters_and_searches_go_through_the_list_alone(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    _import(store, record, said, range(20), range(40))
+    names = list(_drawn(store))
+    for name in names[:10]:
+        _decide(store, name, skip=name == names[4])
+    done = QueueQuery(reviewer="Ada", listed=True, status=Status.DONE)
+    assert _listed(store, done) == [*names[:4], *names[5:10]]
+    left = QueueQuery(reviewer="Ada", listed=True, unfinished=True, limit=5)
+    first = store.page("d", left)
+    assert [row.item_id for row in first.rows] == [names[4], *names[10:14]]
+    assert [row.position for row in first.rows] == [4, 10, 11, 12, 13]
+    assert first.next is not None
+    after = QueueQuery(reviewer="Ada", listed=True, unfinished=True, after=first.next)
+    assert _listed(store, after) == names[14:]
+    by_state = QueueQuery(reviewer="Ada", listed=True, order="status", limit=100)
+    assert _listed(store, by_state) == [*names[10:], *names[:4], *names[5:10], names[4]]
+    for text in ("known", "item 7", "nothing"):
+        assert _listed(store, QueueQuery(reviewer="Ada", listed=True, text=text)) == []
+    (word,) = {row.answer.split()[0] for row in first.rows}
+    assert _listed(store, QueueQuery(reviewer="Ada", listed=True, text=word, limit=100)) == names
+    assert sum(store.listed_counts("d", "Ada").values()) == len(names)
+    assert store.listed_counts("d", "Ada")[Status.DONE] == 9
+
+
+def test_what_changes_is_drawn_anew_behind_what_a_person_has_seen(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    _import(store, record, said, range(6), range(40))
+    before = _drawn(store)
+    names = list(before)
+    for name in names[:12]:
+        _decide(store, name)
+    _import(store, record, said, range(10, 20), range(40, 60))
+    after = _drawn(store)
+    assert list(after)[:14] == names[:14]
+    assert set(names) - set(after) == set()
+    assert all(after[name] == handle for name, handle in before.items())
+    assert {f"item {n}" for n in range(60)} <= set(after)
+    assert len(_known_in(list(after)[14:])) > len(_known_in(names[14:]))
+    _plan(store, overlap=1, assigned_to=("Ada", "Ben"))
+    mine, theirs = _drawn(store), _drawn(store, "Ben")
+    assert list(mine)[:12] == names[:12]
+    assert all(mine[name] == after[name] for name in mine)
+    share = store.settings("d").share_of("Ada")
+    assert share is not None
+    fresh = [name for name in list(mine)[12:] if name.startswith("item")]
+    assert all(share.has(at) for at in store.positions_of("d", fresh))
+    assert not {name for name in theirs if name.startswith("item")} & set(fresh)
+    _plan(store, away=("Ada",))
+    assert list(_drawn(store)) == names[:12]
+
+
+def test_a_list_grows_where_people_take_what_others_have_left(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    _import(store, record, said, range(10), range(24))
+    _plan(store, overlap=1)
+
+    def walk(person: str, steps: int) -> list[str]:
+        query = QueueQuery(
+            reviewer=person,
+            listed=True,
+            blind=True,
+            unfinished=True,
+            max_annotators=0,
+            reserve=True,
+        )
+        store.draw_queue("d", person)
+        had = []
+        for _ in range(steps):
+            item = store.draw_next("d", query)
+            if item is None:
+                break
+            had.append(item)
+            assert store.standing("d", query, item).number == 1
+            _decide(store, item, person)
+        assert list(_drawn(store, person))[-len(had) :] == had
+        return had
+
+    ada, ben = walk("Ada", 10), walk("Ben", 12)
+    ada += walk("Ada", 100)
+    others = [name for name in ada + ben if name.startswith("item")]
+    assert sorted(others) == sorted({f"item {n}" for n in range(24)})
+    for names in (ada, ben):
+        n_known = len(_known_in(names))
+        assert abs(n_known - len(names) / 4) <= 1.5
+        assert not names[0].startswith("known")
+    _plan(store, away=("Cleo",))
+    assert walk("Cleo", 3) == []
+
+
+def test_what_was_seen_before_there_were_lists_stands_first(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    """As in a database of 1.0, or where known answers begin amid the work."""
+    _import(store, record, said, range(6), range(20))
+    for name in ("item 9", "item 3", "item 12"):
+        _decide(store, name)
+        _decide(store, name, "Ben")
+    _decide(store, "known 2", "Ben")
+    with store.database.writing() as connection:
+        dataset = connection.execute(select(datasets.c.id)).scalar_one()
+        given = {"dataset_id": dataset, "reviewer": "Ben", "attempt": 0, "position": 2, "after": 15}
+        connection.execute(insert(known_given), given)
+    assert list(_drawn(store, "Ben"))[:4] == ["item 3", "item 9", "known 2", "item 12"]
+    names = list(_drawn(store))
+    assert names[:3] == ["item 3", "item 9", "item 12"]
+    assert len(_known_in(names[:6])) <= 1  # what was due before is not made up for
+    known = {item.item_id for item in store.known_items("d", "Ada").given}
+    with store.database.writing() as connection:
+        for table in (queues, queue_items):
+            connection.execute(delete(table))
+    again = list(_drawn(store))
+    assert set(again) == set(names)
+    assert {item.item_id for item in store.known_items("d", "Ada").given} == known
+
+
+def test_a_list_goes_with_its_persons_name(store: Store, record: MakeRecord, said: Say) -> None:
+    _import(store, record, said, range(6), range(8))
+    ada, ben = _drawn(store), _drawn(store, "Ben")
+    _decide(store, "item 1")
+    store.rename_annotator("d", "Ada", "Eve")
+    assert _drawn(store, "Eve") == ada
+    _decide(store, "item 2", "Ben")
+    store.merge_annotators("d", "Eve", "Ben")
+    assert list(_drawn(store, "Ben"))[:2] == list(ben)[:2]
+    assert {f"item {n}" for n in range(8)} <= set(_drawn(store, "Ben"))
+    store.remove_annotator("d", "Ben")
+    assert set(_drawn(store, "Ben").values()).isdisjoint(ben.values())
+    store.delete_dataset("d")
