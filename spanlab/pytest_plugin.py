@@ -45,10 +45,13 @@ def pytest_runtest_makereport(
     report = yield
     annotation = getattr(call.excinfo and call.excinfo.value, "spanlab_annotation", None)
     if annotation is not None:
+        from spanlab.redaction import visible
+
         lines = (
             f"{span.start}-{span.end} {span.text!r} {span.prob:.2f} {span.note or ''}".rstrip()
             for span in annotation.spans
         )
-        report.sections.append((f"spans by {annotation.annotator}", "\n".join(lines)))
+        title = f"spans by {annotation.annotator}"
+        report.sections.append((visible(title), visible("\n".join(lines))))
         item.user_properties.append(("spanlab", annotation.model_dump_json()))
     return report

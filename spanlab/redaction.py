@@ -1,4 +1,4 @@
-"""What is kept out of every text: keys that were read; and out of logs: more than anybody reads."""
+"""What is kept out of texts: keys; out of terminals: controls; out of logs: what nobody reads."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ _LONG: Final = 12  # characters: what is shorter may well be a word of an answer
 _PART: Final = 6  # characters of a key's beginning or end that are told from words
 _LONGEST: Final = 2_000  # characters of a record in the log
 _MOST: Final = 100  # records a minute of a library
+# Control characters, and those that turn the direction of what follows, could hide other words.
+_CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _NOBODY: Final = -1  # a level below all that handlers take
 # They log what servers, tools and files say, in its own words and as often as it comes.
 _LIBRARIES: Final = frozenset(
@@ -48,6 +50,15 @@ def redact(text: str) -> str:
                 text = text.replace(f"{secret[:count]}...", "[key]...")
                 text = text.replace(f"...{secret[-count:]}", "...[key]")
     return text
+
+
+def visible(text: str) -> str:
+    """Return a text for a terminal, which what models, servers and files say could control.
+
+    Returns:
+        The same with a dot for every control character but tabs and line feeds.
+    """
+    return _CONTROLS.sub("·", text)
 
 
 def hidden(text: str, secrets: Iterable[str]) -> str:
@@ -98,13 +109,13 @@ class _BoundRecords:
             record.msg = f"{library} logs more than {_MOST} records a minute: the rest is left out"
         elif record.exc_info:
             whole = "".join(traceback.format_exception(record.exc_info[1]))
-            record.exc_text = redact(whole)[-_LONGEST:].rstrip()
+            record.exc_text = visible(redact(whole))[-_LONGEST:].rstrip()
         record.exc_info = None
         return record
 
 
 def _message(record: logging.LogRecord) -> str:
     try:
-        return redact(record.getMessage())[:_LONGEST]
+        return visible(redact(record.getMessage()))[:_LONGEST]
     except Exception:  # noqa: BLE001 - what a library logs may not be what it thinks
         return f"{type(record.msg).__name__} that cannot be shown"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from spanlab.csv_text import write_dicts
 from spanlab.figures import duration, figure, money, percent
+from spanlab.redaction import visible
 from spanlab.schema.fields import FrozenModel
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 ONE_ITEM: Final = "One item alone has no interval: it says nothing of others."
 MISSING: Final = "–"
 _UNBOUNDED: Final = 1_000_000  # columns: what is piped is never folded
-# Control characters, and those that turn the direction of what follows, could hide other cells.
-_UNSAFE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 Unit = Literal["text", "count", "share", "score", "difference", "p", "seconds", "dollars"]
 
@@ -297,7 +296,7 @@ def write_cell(cell: Cell, column: Column) -> str:
 
 
 def _one_line(text: str) -> str:
-    return _UNSAFE.sub("·", " ".join(text.splitlines()))
+    return visible(" ".join(text.splitlines()).replace("\t", "·"))
 
 
 def write_interval(cell: MeanInterval, column: Column) -> str:

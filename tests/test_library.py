@@ -182,6 +182,18 @@ def test_a_wrong_row_is_named_with_its_field() -> None:
         spanlab.load({"answer": [ANSWER]})
 
 
+def test_half_an_emoji_is_replaced_wherever_it_comes_in() -> None:
+    answer, passage = "It was \ud83d built in 1989.", "It was built in 1889 \ud83d."
+    marked = spanlab.detect(answer, question="\udc4d?", passages=[passage])
+    assert str(marked) == "It was \ufffd built in ⟦1989⟧."
+    assert spanlab.detect(answer, passages={"text": passage}).spans == marked.spans
+    rows = [{"answer": answer, "passages": [passage], "\ud83d": "\ud83d"}]
+    (record,) = spanlab.annotate(rows, "offline")
+    assert record.item.answer == "It was \ufffd built in 1989."
+    assert [span.text for span in record.annotations[0].spans] == ["1989"]
+    assert spanlab.load(rows)[0].item == record.item
+
+
 def test_several_detectors_annotate_and_vote(records: list[spanlab.Record]) -> None:
     assert [a.annotator for a in records[0].annotations] == ["gold", "offline", "three"]
     voted = spanlab.vote(records)

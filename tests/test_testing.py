@@ -242,6 +242,50 @@ def test_what_is_not_grounded_fails_with_its_spans_in_the_report(
     assert (failed.get("name"), annotation.spans[0].text) == ("spanlab", "1989")
 
 
+HOSTILE = r"""
+from spanlab.schema import Annotation, Span
+from spanlab.testing import assert_grounded
+
+CONTROLS = "\x1b[2J\x1b]0;title\x07 ]]> <!-- \x9b31m \x00 \ufffe \u202e"
+
+
+class Marks:
+    name = "marks"
+
+    def annotate(self, item):
+        span = Span(start=0, end=2, text=item.answer[:2], note=CONTROLS)
+        return Annotation(annotator="marks", kind="detector", spans=(span,))
+
+
+class Fails(Marks):
+    def annotate(self, item):
+        return Annotation(annotator="fails", kind="detector", status="failed", note=CONTROLS)
+
+
+def test_marked():
+    assert_grounded("It" + CONTROLS, CONTROLS, detector=Marks(), at_most=0)
+
+
+def test_failed():
+    assert_grounded("It", CONTROLS, detector=Fails())
+"""
+
+
+def test_what_models_say_controls_no_terminal_and_breaks_no_xml(
+    pipeline: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    (tmp_path / "test_pipeline.py").write_text(HOSTILE, encoding="utf-8")
+    done = pipeline("--junit-xml", "report.xml")
+    assert "2 failed" in done.stdout
+    assert not re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", done.stdout)
+    marked, failed = (
+        Annotation.model_validate_json(found.get("value", ""))
+        for found in ElementTree.parse(tmp_path / "report.xml").iterfind(".//property")
+    )
+    assert str(marked.spans[0].note).startswith("\x1b[2J")
+    assert str(failed.note).startswith("\x1b[2J")
+
+
 def test_pytest_names_the_detector_where_a_test_names_none(
     pipeline: Callable[..., subprocess.CompletedProcess[str]], model_server: ModelServer
 ) -> None:

@@ -65,7 +65,9 @@ def _run() -> None:
 
 
 def _say(message: str, status: int) -> int:
-    sys.stderr.write(f"spanlab: {message}\n")
+    from spanlab.redaction import visible
+
+    sys.stderr.write(f"spanlab: {visible(message)}\n")
     return status
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import typer
 
+from spanlab.redaction import visible
 from spanlab.results import Result, ResultTable, as_json, as_text
 
 
@@ -42,7 +43,7 @@ Advance = Callable[[int], None]  # called with the number done so far
 
 def say(text: str) -> None:
     """Write one line to standard error."""
-    typer.echo(text, err=True)
+    typer.echo(visible(text), err=True)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spanlab.cli.inputs import OptionsAmong, takes_options
+from spanlab.redaction import visible
 from spanlab.workflows.detection.selection import DetectorSelection
 
 if TYPE_CHECKING:
@@ -69,9 +70,9 @@ def tools(
 
     states = ask_servers(servers or ())
     for state in states:
-        typer.echo(f"{state.name}: {state.problem or 'answers'}")
+        typer.echo(visible(f"{state.name}: {state.problem or 'answers'}"))
         for tool in state.tools:
-            typer.echo(f"  {tool.name}: {' '.join(tool.description.split())}")
+            typer.echo(visible(f"  {tool.name}: {' '.join(tool.description.split())}"))
     if any(state.problem for state in states):
         raise typer.Exit(1)
 

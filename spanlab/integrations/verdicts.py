@@ -10,6 +10,7 @@ from spanlab.errors import SpanlabError
 from spanlab.extents import length
 from spanlab.inbound import one_line
 from spanlab.labels import hard_of
+from spanlab.redaction import visible
 from spanlab.schema import Span, Status
 from spanlab.workflows.notebook import AnyDetector, AnyPassage, MarkedAnnotation, detect
 from spanlab.workflows.notices import spans_of
@@ -64,4 +65,4 @@ def _reason(annotation: MarkedAnnotation, share: float) -> str:
     words = [f"{annotation.annotator} marks {share:.1%} of the answer, most likely “{worst.text}”"]
     words += [f": {one_line(worst.note, _QUOTED)}"] if worst.note else []
     words += [f"; closest: “{one_line(quote.text, _QUOTED)}”" for quote in worst.evidence[:1]]
-    return "".join(words)
+    return visible("".join(words))

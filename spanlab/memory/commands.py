@@ -10,6 +10,7 @@ import typer
 
 from spanlab.errors import InputError, UsageError
 from spanlab.figures import counted
+from spanlab.redaction import visible
 
 if TYPE_CHECKING:
     from spanlab.memory.store import MemoryStore
@@ -66,7 +67,7 @@ def list_command(
             source = entry.url or entry.title or "unknown source"
             about = ", ".join([day, entry.tool or "by hand", source, *marks])
             under, text = "; ".join(entry.entities), " ".join(entry.text.split())
-            typer.echo(f"{stored.id}\t{about}\t{under}\t{text}")
+            typer.echo(visible(f"{stored.id}\t{about}\t{under}\t{text}"))
         sizes = scopes(store)
         if not sizes:
             typer.echo("Nothing is kept yet: `mermaid` keeps what it finds.", err=True)

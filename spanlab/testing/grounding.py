@@ -7,6 +7,7 @@ from typing import Any
 
 from spanlab.extents import length
 from spanlab.labels import hard_of
+from spanlab.redaction import visible
 from spanlab.schema import Annotation, Status
 from spanlab.workflows.notebook import AnyDetector, AnyPassage, detect
 
@@ -20,7 +21,7 @@ class UngroundedError(AssertionError):
     """
 
     def __init__(self, message: str, annotation: Annotation) -> None:
-        super().__init__(message)
+        super().__init__(visible(message))
         self.spanlab_annotation = annotation
 
 

@@ -20,7 +20,17 @@ from spanlab.datasets.wrongs import told_together
 from spanlab.detectors import Detector, DetectorSpec, EnsembleSpec, LocalDetector, Spec
 from spanlab.errors import InputError, UsageError
 from spanlab.options import problem
-from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span, unique
+from spanlab.redaction import visible
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Item,
+    Passage,
+    Record,
+    Span,
+    storable,
+    unique,
+)
 from spanlab.workflows.detection.file_run import FileRun
 from spanlab.workflows.detection.request import (
     RunLimits,
@@ -66,7 +76,7 @@ class MarkedAnnotation(Annotation):
     answer: str = Field("", exclude=True, repr=False)
 
     def __str__(self) -> str:
-        return marked_text(self.answer, self)
+        return visible(marked_text(self.answer, self))
 
     def _repr_html_(self) -> str:
         return fragment_html(self.answer, self)
@@ -162,19 +172,19 @@ def _read_rows(source: Iterable[Any], options: ReadOptions) -> Iterator[Record]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with its missing dates as None, which pydantic takes for dates, and fails."""
+    """Return a value with missing dates as None, and halves of emoji replaced: JSON has neither."""
     if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
+        return {storable(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
-    return None if type(value).__name__ in ("NaTType", "NAType") else value
+    return None if type(value).__name__ in ("NaTType", "NAType") else storable(value)
 
 
 def _to_json_value(value: Any) -> Any:
     """Return a value of a frame, or an object, as JSON: arrays as lists, documents as passages."""
     if hasattr(value, "tolist"):
         return _plain(value.tolist())
-    return _document(value) or str(value)
+    return _plain(_document(value) or str(value))
 
 
 def _document(value: Any) -> dict[str, Any] | None:
@@ -216,15 +226,15 @@ def detect(
         item = Item(
             id="answer",
             lang=lang,
-            question=question,
-            answer=answer,
-            passages=passages_of(_plain_passages(passages), "passages"),
+            question=storable(question),
+            answer=storable(answer),
+            passages=passages_of(_plain(_plain_passages(passages)), "passages"),
         )
     except ValidationError as error:
         raise InputError(f"detect: {problem(error)}") from None
     (record,) = annotate([Record(item=item)], detector, **options)
     annotation = record.annotations[-1]
-    return MarkedAnnotation.model_construct(**dict(annotation), answer=answer)
+    return MarkedAnnotation.model_construct(**dict(annotation), answer=item.answer)
 
 
 def _plain_passages(passages: Any) -> list[Any]:
