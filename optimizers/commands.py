@@ -53,7 +53,7 @@ def optimize(
 ) -> None:
     """Tune a detector's prompt on labels that people made, and keep it as a program.
 
-    Instructions and demonstrations are searched together (MIPROv2). Held-out items tell what the
+    Instructions and examples are searched together (MIPROv2). Held-out items tell what the
     result is worth; one that is not better than the untuned prompt says so. Detectors that judge
     claims are tuned on claims with verdicts, safe on steps: trials are scored by accuracy, what is
     held out by macro F1. The search is a job: Ctrl+C pauses it, and no answer that was paid for is
@@ -192,13 +192,13 @@ def show(
         return
     console.write_tables(program_tables(program))
     for key, predictor in program.predictors.items():
-        demos = counted(len(predictor.demos), "demonstration")
+        demos = counted(len(predictor.demos), "example")
         typer.echo(f"\n{key}, {demos}:\n\n{predictor.instruction}")
 
 
 @app.command()
 def compare(before: Known, after: Annotated[str, typer.Argument(metavar="OTHER")]) -> None:
-    """Show how the prompts of two programs differ: instructions line by line, demonstrations.
+    """Show how the prompts of two programs differ: instructions line by line, and examples.
 
     \b
     spanlab programs compare first-try short-spans
@@ -299,8 +299,8 @@ def _describe_changes(changes: Sequence[PromptChange]) -> str:
     parts = []
     for change in changes:
         lines = [change.predictor, *change.diff]
-        lines += [f"- demonstration {_shorten_demo(demo)}" for demo in change.removed]
-        lines += [f"+ demonstration {_shorten_demo(demo)}" for demo in change.added]
+        lines += [f"- example {_shorten_demo(demo)}" for demo in change.removed]
+        lines += [f"+ example {_shorten_demo(demo)}" for demo in change.added]
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 

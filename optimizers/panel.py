@@ -22,7 +22,7 @@ _LINES = {"+": "green", "-": "red"}
 
 def show_programs() -> None:
     """Draw the registry: every program, how it compares, and what can be done with it."""
-    st.subheader("Programs", anchor=False)
+    st.subheader("Tuned prompts", anchor=False)
     programs = registry(actor=actor())
     st.caption(f"Tuned prompts, kept as JSON files in `{programs.folder}`.")
     with errors_shown():

@@ -53,7 +53,7 @@ class SearchSettings(OptionModel):
         2,
         title="Cross-validation folds",
         help="Cross-validate in so many folds, each held out once: only scores on items that the "
-        "search has not seen tell what a prompt is worth; 0 measures nothing and is quicker.",
+        "search has not seen tell what a prompt is worth; 0 skips this evaluation.",
         group="Search",
         ge=0,
         le=20,

@@ -71,6 +71,6 @@ def sampling_alone(detectors: Sequence[str]) -> str:
     whose = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
     makes = "makes" if len(detectors) == 1 else "make"
     return (
-        f"The intervals count sampling alone: the errors that {whose} {makes} are not in them, "
-        "and the true shares may lie outside."
+        f"Intervals cover sampling error only, not the errors that {whose} {makes}: the true "
+        "shares may be outside."
     )

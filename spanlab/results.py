@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-ONE_ITEM: Final = "One item alone has no interval: it says nothing of others."
+ONE_ITEM: Final = "No interval: only one item."
 MISSING: Final = "–"
 _UNBOUNDED: Final = 1_000_000  # columns: what is piped is never folded
 _RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")

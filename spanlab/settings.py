@@ -134,7 +134,7 @@ class Settings(EnvironmentVariables):
     files_root: Path | None = Field(
         None,
         title="a directory",
-        description="Whose files people may name in the app.",
+        description="Folder whose files may be imported.",
     )
     url: str | None = Field(
         None,
@@ -149,15 +149,13 @@ class Settings(EnvironmentVariables):
     oidc_issuer: str | None = Field(
         None,
         title="the address of an OpenID Connect provider",
-        description="Who says who people are; it has everybody log in.",
+        description="OpenID Connect provider; makes login mandatory.",
     )
-    oidc_client_id: str | None = Field(
-        None, title="a name", description="What the provider calls the app."
-    )
+    oidc_client_id: str | None = Field(None, title="a name", description="Client ID.")
     oidc_client_secret: str | None = Field(
         None,
         title="a secret",
-        description="How the provider knows the app.",
+        description="Client secret.",
         repr=False,
     )
     oidc_scope: str = Field(

@@ -29,7 +29,8 @@ HARMLESS = """
     next_step
     search_guide in_days test_in_words remind_table responses_in_words describe_fields
     suggestions_in_words more_table holds_api_key has_provider failed_login_page leaving_page
-    usual_labels check_claims gold_name sweep_restores fragment_html
+    usual_labels check_claims gold_name sweep_restores fragment_html reference_of score_finding
+    agreement_finding claim_finding progress_finding
 """.split()  # noqa: SIM905 - a hundred names
 # Where a store is opened for its owner: to be bound to who is there, or to know who that is.
 JOBS = importlib.import_module("spanlab.jobs")

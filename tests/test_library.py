@@ -200,7 +200,7 @@ def test_several_detectors_annotate_and_vote(records: list[spanlab.Record]) -> N
     assert [record.annotations[-1].voters for record in voted] == [("offline", "three")] * 4
     with pytest.raises(UsageError, match="three"):
         spanlab.annotate(records, [three, three])
-    with pytest.raises(UsageError, match="is no detector"):
+    with pytest.raises(UsageError, match="is not a detector"):
         spanlab.annotate(records, ["offline", 3])  # type: ignore[list-item]  # which is the point
 
 
@@ -233,7 +233,7 @@ def test_annotators_are_compared_and_their_agreement_and_rates_told(
     rates = spanlab.rates(records, by="meta.model").to_pandas()
     assert sorted(rates["meta.model"]) == ["a", "b"]
     assert list(rates["Share of an answer"]) == [pytest.approx(9 / 27)] * 2
-    assert "no rate" in str(spanlab.rates(records, annotators=["offline"]))
+    assert "not a hallucination rate" in str(spanlab.rates(records, annotators=["offline"]))
     with pytest.raises(UsageError, match="no annotator 'anna'"):
         spanlab.agreement(records, ["anna"])
 

@@ -48,8 +48,8 @@ def bench(
     controls: Annotated[
         str | None,
         typer.Option(
-            help="Which, with commas between: everything,nothing,annotator,shuffled,no-passages "
-            "(default: all; the last two run every detector again)."
+            help="Baselines, separated by commas: everything,nothing,annotator,shuffled,"
+            "no-passages (default: all; the last two run every detector again)."
         ),
     ] = None,
     repeats: Annotated[

@@ -5,7 +5,7 @@ from spanlab.doors import Command, Job, Room
 ROOM = Room(
     commands={
         "bench": Command(
-            "Compare detectors on datasets: one table with controls and tests.",
+            "Compare detectors on datasets: one table with baselines and tests.",
             "commands:bench",
             180,
         ),

@@ -27,9 +27,7 @@ from spanlab.workflows.drawing import draw
 _TABLES: Final = TypeAdapter(tuple[ResultTable, ...])
 _FILE: Final = "tables.json"
 _PLAN: Final = "plan.json"
-ALIKE: Final = Column(
-    key="alike", title="Not shown worse", about="Than the best: figures that do not differ."
-)
+ALIKE: Final = Column(key="alike", title="Not significantly worse", about="Than the best system.")
 
 
 @dataclass(frozen=True)

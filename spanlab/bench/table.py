@@ -36,8 +36,8 @@ from spanlab.workflows.analysis.score_files import SCORES, difference_cells
 
 _ALPHA: Final = 0.05
 _TEST: Final = (
-    "Against the best but for people, {best}: paired permutation test, Holm's correction for "
-    "{count}. Bold, or yes: not shown to be worse at .05."
+    "Compared with the best system (people excluded), {best}: paired permutation tests, "
+    "Holm-corrected for {count}. Bold, or yes: not significantly worse (.05)."
 )
 
 
@@ -94,7 +94,7 @@ def build_table(plan: BenchPlan) -> BenchTable:
         Column(key="cost", title="Cost", unit="dollars"),
         Column(key="seconds", title="Seconds", unit="seconds", digits=1),
     )
-    tables.append(ResultTable(key="took", title="What it took", columns=columns, rows=tuple(took)))
+    tables.append(ResultTable(key="took", title="Cost and time", columns=columns, rows=tuple(took)))
     return BenchTable(tuple(tables), tuple(undone))
 
 
@@ -123,7 +123,7 @@ def check_folder(plan: BenchPlan) -> BenchTable:
                     dataset, items, prediction_file(plan, dataset.card, cell)
                 )
                 is_same = scored.figures(dataset.card.scores) == content["figures"]
-                state = "the same" if is_same else "other figures than the cell says"
+                state = "the same" if is_same else "differs from the saved result"
             except (InputError, OSError, ValueError, KeyError) as error:
                 is_same, state = False, f"cannot be read: {error}"
             rows.append((cell.path, state))
@@ -252,7 +252,9 @@ def _certificate_in_words(row: _Row) -> str | None:
     quality = certificate["answers"]
     sides = (quality[name] for name in ("sensitivity", "specificity"))
     sensitivity, specificity = (MISSING if side is None else figure(side["mean"]) for side in sides)
-    stale = f"stale (other {', '.join(certificate['stale'])}); " if certificate["stale"] else ""
+    stale = (
+        f"out of date (other {', '.join(certificate['stale'])}); " if certificate["stale"] else ""
+    )
     return f"{stale}answers: sensitivity {sensitivity}, specificity {specificity}"
 
 

@@ -75,7 +75,7 @@ def create_key(
     ] = None,
     label: Annotated[str, typer.Option(help="What it is for.")] = "",
 ) -> None:
-    """Make a key and write it to standard output, this once: it is stored as a hash."""
+    """Create a key and print it once; only its hash is saved."""
     from spanlab.storage import Store
     from spanlab.workflows.access import in_days
 
@@ -86,7 +86,7 @@ def create_key(
 
 @keys.command("list")
 def list_keys() -> None:
-    """List the keys, without what opens the door."""
+    """List the keys without their secrets."""
     from spanlab.cli import console
     from spanlab.storage import Store
     from spanlab.workflows.access import token_table
@@ -99,7 +99,7 @@ def list_keys() -> None:
 def revoke_key(
     key_id: Annotated[str, typer.Argument(metavar="ID", help="As list shows it.")],
 ) -> None:
-    """Let key ID open nothing any more, whoever has it."""
+    """Revoke a key."""
     from spanlab.storage import Store
 
     with Store.open() as store:

@@ -140,8 +140,8 @@ def rates(
     annotators: Annotated[
         str | None,
         typer.Option(
-            help="Annotators whose labels are counted, with commas between; their mean. By "
-            "default the gold labels, else all people, else the only vote or detector."
+            help="Annotators whose labels are counted, separated by commas. By default gold "
+            "labels, and people where an item has none; else the only vote or detector."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,

@@ -93,7 +93,7 @@ def vote(
         str | None, typer.Option(help="Who votes in a dataset: names with commas between.")
     ] = None,
     gold_annotators: Annotated[
-        bool, typer.Option("--gold-annotators", help="The persons that a file names vote.")
+        bool, typer.Option("--gold-annotators", help="Use the people in the file as voters.")
     ] = False,
     name: Annotated[str, typer.Option(help="What the vote is called.")] = "vote",
     cleanup: Annotated[
@@ -192,7 +192,7 @@ def _say_failures(outcomes: FileRunCounts, *, stopped: bool) -> None:
 
 
 def vote_files(job: FileJob, name: str, *, cleanup: Cleanup) -> None:
-    """Let the persons that files name vote; the output keeps the input's format."""
+    """Use the people that files name as voters; the output keeps the input's format."""
     from spanlab.workflows.voting import vote_records
 
     records = _read(job.files, ReadOptions(on_warning=console.say))

@@ -85,7 +85,7 @@ def _show_version(is_wanted: bool) -> None:
 def _spanlab(
     _version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Say the version."),
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     pass

@@ -33,8 +33,8 @@ def datasets(
     assign: Annotated[
         list[str] | None,
         typer.Option(
-            help="A person to whom items are assigned; '' for nobody. Without it items go to "
-            "whoever comes first. Repeatable.",
+            help="A person to whom items are assigned; '' for nobody. Without it, first come, "
+            "first served. Repeatable.",
         ),
     ] = None,
     labels: Annotated[
@@ -181,9 +181,9 @@ def describe_shared(n_shared: int, into: str) -> str:
 def remove(
     dataset: Dataset,
     annotator: Known,
-    yes: Annotated[bool, typer.Option("--yes", help="Yes, for good.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm permanent deletion.")] = False,
 ) -> None:
-    """Delete all that an annotator said of a dataset, for good.
+    """Permanently delete an annotator's annotations of a dataset.
 
     \b
     spanlab annotators remove mine test-run --yes
@@ -192,7 +192,7 @@ def remove(
 
     if not yes:
         raise UsageError(
-            f"this deletes all annotations of {annotator!r} in {dataset!r} for good: add --yes"
+            f"this permanently deletes all annotations of {annotator!r} in {dataset!r}. Add --yes."
         )
     with Store.open() as store:
         store.remove_annotator(dataset, annotator)

@@ -13,12 +13,12 @@ ROOM = Room(
             "Score predictions against gold labels: IoU, Corr and more.", "analysis:score", 50
         ),
         "rates": Command(
-            "Say how often answers are hallucinated, by model or another field.",
+            "Report how often answers are hallucinated, by model or another field.",
             "analysis:rates",
             60,
         ),
         "measure": Command(
-            "Plan and read a rate: a detector's marks, corrected by reviews.",
+            "Estimate the hallucination rate from a detector and reviews.",
             "measuring:measure",
             70,
         ),
@@ -26,15 +26,15 @@ ROOM = Room(
             "Fail if the hallucination rate of a dataset is too high.", "measuring:gate", 80
         ),
         "campaign": Command(
-            "Say how far people are with a dataset, and until when; steer it.",
+            "Show a campaign's progress and expected finish; reassign items.",
             "measuring:campaign",
             90,
         ),
         "raters": Command(
-            "Say how far each person's marks can be relied on.", "measuring:raters", 100
+            "Estimate how reliable each person is.", "measuring:raters", 100
         ),
         "agreement": Command(
-            "Say how far annotators agree on characters, and on verdicts.",
+            "Report agreement on characters and on verdicts.",
             "analysis:agreement",
             110,
         ),
@@ -52,7 +52,7 @@ ROOM = Room(
         ),
         "tools": Command("Start tool servers, to see which tools they offer.", "models:tools", 170),
         "check-model": Command(
-            "Ask a model one call of each kind: what its endpoint can do.",
+            "Test what a model's endpoint supports.",
             "models:check_model",
             190,
         ),
@@ -62,12 +62,12 @@ ROOM = Room(
             200,
         ),
         "snapshot": Command(
-            "Keep a dataset as it is now, as a version that never changes.",
+            "Save a dataset as it is now, as a version that never changes.",
             "versions:snapshot",
             210,
         ),
-        "diff": Command("Say what differs between two datasets or versions.", "versions:diff", 220),
-        "bin": Command("Deleted datasets: list, restore, delete for good.", "versions:app", 230),
+        "diff": Command("Show what differs between two datasets or versions.", "versions:diff", 220),
+        "bin": Command("Deleted datasets: list, restore, delete permanently.", "versions:app", 230),
         "backup": Command(
             "Write the database and all programs into one file.", "versions:backup", 240
         ),
@@ -92,6 +92,6 @@ ROOM = Room(
         "annotators": Command(
             "Annotators of a dataset: rename, merge, remove, mark as gold.", "datasets:app", 410
         ),
-        "jobs": Command("List and steer jobs.", "jobs:app", 450),
+        "jobs": Command("List, pause, resume, cancel and retry jobs.", "jobs:app", 450),
     },
 )

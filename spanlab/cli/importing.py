@@ -30,7 +30,7 @@ def import_command(
     questions: Annotated[
         Path | None,
         typer.Option(
-            help="What a dataset asks that asks nothing yet: a labelling configuration of Label "
+            help="Questions for a dataset that has none: a labelling configuration of Label "
             "Studio (XML), or JSON as for `spanlab datasets --questions`. Without it, what "
             "responses in an export of Label Studio show.",
             dir_okay=False,

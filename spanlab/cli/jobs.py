@@ -8,7 +8,9 @@ import typer
 
 from spanlab.cli.inputs import LogJson
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List and steer jobs.")
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="List, pause, resume, cancel and retry jobs."
+)
 
 JobId = Annotated[str, typer.Argument(help="The job's id, or how it begins.")]
 Queue = Annotated[
@@ -53,7 +55,7 @@ def show(job_id: JobId) -> None:
 
 @app.command()
 def pause(job_id: JobId) -> None:
-    """Stop a job after the model calls under way; `resume` goes on.
+    """Pause a job after the current model calls; `resume` continues it.
 
     \b
     spanlab jobs pause 3f2a

@@ -46,11 +46,11 @@ def measure(
     design: Annotated[
         SampleDesign | None,
         typer.Option(
-            help="Even odds (default), in every group, more where the detector is unsure, or more "
-            "of long answers (default for characters)."
+            help="Uniform random sample (default), stratified by group, by the detector's "
+            "uncertainty, or by length (default for characters)."
         ),
     ] = None,
-    within: Annotated[float, typer.Option(help="How exact: .03 for ± 3 points.")] = 0.03,
+    within: Annotated[float, typer.Option(help="Margin of error: .03 for ± 3 points.")] = 0.03,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the order of review.")] = 0,
     reviewers: Annotated[
         str | None,
@@ -117,7 +117,7 @@ def measure(
             return
         if check is not None:
             reasons = stale_because(store, dataset, read_certificate(check))
-            typer.echo(f"stale: {'; '.join(reasons)}" if reasons else "it holds")
+            typer.echo(f"out of date: {'; '.join(reasons)}" if reasons else "still valid")
             raise typer.Exit(bool(reasons))
         measured = measurement.measure(store, dataset)
         if certificate is not None:
@@ -128,16 +128,22 @@ def measure(
 def gate(
     dataset: Annotated[str, typer.Argument(help="A dataset with a measurement.")],
     max_rate: Annotated[
-        float | None, typer.Option(help="The highest rate that passes: .05.", min=0, max=1)
+        float | None,
+        typer.Option(
+            help="Fail if the whole 95 % interval is above this rate, such as .05.", min=0, max=1
+        ),
     ] = None,
     require_proof: Annotated[
-        bool, typer.Option("--require-proof", help="Fail unless the rate is shown to be below.")
+        bool,
+        typer.Option(
+            "--require-proof", help="Also fail unless the whole interval is below --max-rate."
+        ),
     ] = False,
     against: Annotated[
         str | None,
         typer.Option(
-            help="Fail if the rate is higher than here: another measured dataset, or a value of "
-            "the plan's --by, such as a model. Common questions are paired."
+            help="Fail if the rate is significantly higher than in another measured dataset, or "
+            "in a value of the plan's --by, such as a model. Common questions are paired."
         ),
     ] = None,
     group: Annotated[

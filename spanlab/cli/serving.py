@@ -67,7 +67,12 @@ def demo(
     from spanlab.cli import console
     from spanlab.storage import Store
     from spanlab.workflows.detection.dataset_run import unfinished_positions
-    from spanlab.workflows.importing import DATASET, detection_of_samples, prepare_samples
+    from spanlab.workflows.importing import (
+        DATASET,
+        detection_of_samples,
+        prepare_samples,
+        prepare_tour,
+    )
 
     request = detection_of_samples()
     with Store.open() as store, console.bar("preparing", unit="items") as advance:
@@ -77,6 +82,8 @@ def demo(
         from spanlab.cli import working
 
         working.sum_up(working.detect(request, n_left))
+        with Store.open() as store:
+            prepare_tour(store)
         console.say(f"dataset {DATASET!r} is ready: {n_left} items")
     if not prepare_only:
         become_server(port)

@@ -10,7 +10,7 @@ import typer
 from spanlab.errors import UsageError
 from spanlab.figures import counted
 
-app = typer.Typer(no_args_is_help=True, help="Deleted datasets: list, restore, delete for good.")
+app = typer.Typer(no_args_is_help=True, help="Deleted datasets: list, restore, delete permanently.")
 
 
 def snapshot(
@@ -108,13 +108,13 @@ def restore_dataset(
 @app.command()
 def empty(
     dataset: Annotated[str, typer.Argument(help="What the dataset was called.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Yes, for good.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm permanent deletion.")] = False,
 ) -> None:
-    """Delete for good the dataset that was deleted last under a name."""
+    """Permanently delete the dataset that was deleted last under a name."""
     from spanlab.storage import Store
 
     if not yes:
-        raise UsageError(f"this deletes {dataset!r} with all annotations for good: add --yes")
+        raise UsageError(f"this permanently deletes {dataset!r} with all annotations. Add --yes.")
     with Store.open() as store:
         store.empty_bin(dataset)
         n_binned = len(store.binned())
@@ -145,7 +145,7 @@ def backup(
 def restore(
     file: Annotated[Path, typer.Argument(help="A file that `spanlab backup` wrote.")],
     yes: Annotated[
-        bool, typer.Option("--yes", help="Replace what the database holds, for good.")
+        bool, typer.Option("--yes", help="Confirm: replace all that the database holds.")
     ] = False,
 ) -> None:
     """Put a backup into a database, SQLite or PostgreSQL, whichever it came from.

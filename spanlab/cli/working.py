@@ -44,11 +44,11 @@ def annotate(request: RunRequest, *, again: bool = False) -> None:
             f"{'; '.join(run.differences)}: spanlab jobs show {run.job_id}"
         )
     if n_left == 0:
-        anew = "--again annotates them anew"
-        console.say(f"{names} annotated 0 items of {request.dataset!r}: all are done; {anew}")
+        rerun = "--again annotates them again"
+        console.say(f"{names} annotated 0 items of {request.dataset!r}: all are done; {rerun}")
         return
     if other_runs:
-        console.say("what is done stays as it is; --again does it anew, too")
+        console.say("what is done stays as it is; --again reruns it, too")
     view = detect(request, n_left, again=again)
     done = view.progress.done - view.progress.failed
     console.say(f"{names} annotated {done:,} items of {request.dataset!r}")
@@ -92,7 +92,7 @@ def begin(submit: Callable[[], str], queue: str) -> str:
         if view.state is JobState.QUEUED:
             with suppress(UsageError):  # it waits for a process that has its key
                 control.requeue(job_store.shared_job_store(None), view.id, queue, queue)
-                console.say(f"job {view.id} asks for the same and has waited: it is taken up here")
+                console.say(f"continuing job {view.id}, which asks for the same and has waited")
                 return view.id
         raise UnderWayError(f"{error}; --again starts it once more", error.job_id) from None
 

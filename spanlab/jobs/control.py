@@ -154,7 +154,7 @@ def refuse_same(jobs: JobStore, kind: str, request: Mapping[str, Any]) -> None:
         with suppress(ValidationError):  # a request of another version
             if view.request is not None and same(view.request, request):
                 raise UnderWayError(
-                    f"job {view.id} does just that already ({view.title}: "
+                    f"job {view.id} is already doing this ({view.title}: "
                     f"{progress_in_words(view)}); see: spanlab jobs show {view.id}",
                     view.id,
                 )

@@ -32,7 +32,7 @@ VERSION = "spanlab-jobs-1"
 
 NOT_JSON = (
     "this job is stored as a Python pickle, not as JSON; earlier versions of spanlab wrote such "
-    "rows, but reading one runs the code in it, so it is never opened: start the job anew"
+    "rows, but reading one runs the code in it, so it is never opened: start the job again"
 )
 
 

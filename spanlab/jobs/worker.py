@@ -227,7 +227,7 @@ class Worker:
         try:
             leases.requeue(self.jobs, self.name)
         except SpanlabError as error:
-            log.warning("%s leaves to the others what it was at: %s", self.name, error)
+            log.warning("%s could not requeue its jobs: %s", self.name, error)
         self._lease.release()
         self.store.close()
 
@@ -268,10 +268,10 @@ class Worker:
                     asked_at = time.monotonic()
                     leases.requeue(self.jobs, self.name)
                     self._lease, self._heard = lease, asked_at
-                    log.warning("%s is back", self.name)
+                    log.warning("%s reconnected", self.name)
                     return
             except SpanlabError as error:
-                log.warning("%s is cut off: %s", self.name, str(error).partition("\n")[0])
+                log.warning("%s lost its database: %s", self.name, str(error).partition("\n")[0])
                 if lease is not None:
                     lease.release()
             self._over.wait(self.role.pace.watch)

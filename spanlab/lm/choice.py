@@ -73,15 +73,12 @@ class ModelOptions(FrozenModel):
     """How a model is asked; None leaves it to the endpoint."""
 
     temperature: (
-        Annotated[float, Field(ge=0.0, le=2.0, description="How freely tokens are drawn.")] | None
+        Annotated[float, Field(ge=0.0, le=2.0, description="Sampling temperature.")] | None
     ) = None
     top_p: (
-        Annotated[
-            float, Field(gt=0.0, le=1.0, description="Only the likeliest tokens up to this sum.")
-        ]
-        | None
+        Annotated[float, Field(gt=0.0, le=1.0, description="Nucleus sampling (top_p).")] | None
     ) = None
-    seed: Annotated[int, Field(description="Of the drawing of tokens.")] | None = None
+    seed: Annotated[int, Field(description="Random seed for sampling.")] | None = None
     max_tokens: (
         Annotated[int, Field(ge=1, description="Most tokens of an answer, reasoning included.")]
         | None
@@ -90,7 +87,7 @@ class ModelOptions(FrozenModel):
         float, Field(gt=0.0, le=3600.0, description="Seconds that one attempt may take.")
     ] = 120.0
     reasoning_effort: (
-        Annotated[Name, Field(description="Of reasoning models: low, medium, high.")] | None
+        Annotated[Name, Field(description="Reasoning effort: low, medium, high.")] | None
     ) = None
     structured: (
         Annotated[

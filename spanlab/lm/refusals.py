@@ -176,11 +176,11 @@ class ModelCheck(FrozenModel):
         speed = "" if self.speed is None else f", {self.speed:g} tokens a second"
         cost = "price unknown" if self.cost is None else f"${self.cost:.4f}"
         tokens = f"{self.input_tokens:,} tokens in, {self.output_tokens:,} out"
-        window = "an unknown number of" if self.window is None else f"{self.window:,}"
+        window = "unknown" if self.window is None else f"{self.window:,} tokens"
         return (
-            f"prompt and answer may have {window} tokens; "
-            f"a short answer took {self.seconds:.2f} s{speed}; "
-            f"the check came to {self.calls} calls, {tokens}, {cost}"
+            f"context window: {window}; "
+            f"a short reply took {self.seconds:.2f} s{speed}; "
+            f"this check: {self.calls} calls, {tokens}, {cost}"
         )
 
     def works(self, kind: str) -> bool:

@@ -72,7 +72,7 @@ def list_command(
         if not sizes:
             typer.echo("Nothing is kept yet: `mermaid` keeps what it finds.", err=True)
         for size in sizes:
-            called = f"scope {size.name}" if size.name else "the scope of everybody"
+            called = f"scope {size.name}" if size.name else "shared memory"
             typer.echo(f"{called}: {counted(size.entries, 'passage')}", err=True)
 
 
@@ -151,13 +151,13 @@ def clear(
     scope: Scope = "",
     yes: Annotated[bool, typer.Option("--yes", help="Confirm.")] = False,
 ) -> None:
-    """Forget everything that is kept in a scope, for good.
+    """Permanently delete all evidence of a scope.
 
     \b
     spanlab memory clear --yes
     """
     if not yes:
-        raise UsageError("this deletes all kept evidence of the scope for good: add --yes")
+        raise UsageError("this permanently deletes all evidence of the scope. Add --yes.")
     with _memory() as store:
         number = store.clear(scope)
     typer.echo(f"{counted(number, 'passage')} deleted.", err=True)

@@ -59,7 +59,7 @@ def page() -> None:
 
 def _ask_scope(sizes: Mapping[str, int]) -> str:
     def format_scope(name: str) -> str:
-        return f"{name or 'Everybody'} ({counted(sizes[name], 'passage')})"
+        return f"{name or 'Shared memory'} ({counted(sizes[name], 'passage')})"
 
     if len(sizes) == 1:
         (scope,) = sizes

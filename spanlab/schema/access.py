@@ -23,7 +23,7 @@ class Permission(StrEnum):
 
     SEE = "see"  # items, what detectors said, and what they said themselves
     REVIEW = "review"
-    READ = "read what others said of"
+    READ = "see others' annotations in"
     ADJUDICATE = "adjudicate"
     EXPORT = "export"
     MANAGE = "manage"  # its settings, annotators, versions, jobs and end; who works on it

@@ -230,10 +230,7 @@ class DatasetSettings(FrozenModel):
             raise ValueError("items are assigned to people, but to how many each is not said")
         unique((label.key for label in self.labels if label.key), "the key of a label:")
         if self.known and (self.shown_when_done or not self.always_blind):
-            raise ValueError(
-                "known answers stay hidden only where reviewers never see what others marked: "
-                "let that be always hidden"
-            )
+            raise ValueError('check items need "Other people\'s marks: Always hidden" (tab Review)')
         unique(
             (attribute.name for attribute in (*self.attributes, *self.questions)), "the question"
         )

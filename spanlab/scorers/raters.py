@@ -93,8 +93,8 @@ def _length(span: Span) -> int:
 
 
 MATCHED: Final = (
-    "Of attributes the number is of spans: spans of one label that overlap, also through others, "
-    "are the same, and of several of one annotator the longest counts."
+    "For attributes, n counts spans. Spans with the same label that overlap, directly or through "
+    "others, count as one; if an annotator has several, the longest is used."
 )
 ALPHAS: Final = (
     "Choices are compared as equal or not, scales by rank (ordinal); texts are left out."

@@ -287,7 +287,7 @@ class Store:
         def find_dataset(connection: Connection) -> DatasetRow:
             access.require(connection, self.actor, Permission.MANAGE, name)
             row = catalog.find(connection, name, delete=True)
-            self._note(connection, "dataset deleted for good", name)
+            self._note(connection, "dataset deleted permanently", name)
             return row
 
         staging.remove(self._database, find_dataset)
@@ -313,7 +313,7 @@ class Store:
         """Delete for good what was deleted last under a name; see ``dataset_bin.remove``."""
         self.require(Permission.ADMINISTER)
         dataset_bin.remove(self._database, name)
-        self.access.note("dataset deleted for good", name)
+        self.access.note("dataset deleted permanently", name)
 
     # Jobs of the JSON API
 
@@ -505,7 +505,7 @@ class Store:
         with self._writing(Permission.MANAGE, dataset) as connection:
             catalog.change_settings(connection, dataset, change)
             reservations.release(connection, catalog.find(connection, dataset), person)
-            self._note(connection, "items taken back", dataset, person)
+            self._note(connection, "items reassigned", dataset, person)
 
     def give_back(self, dataset: str, person: str) -> None:
         """Let a person who was away have their part of the plan again."""

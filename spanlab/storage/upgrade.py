@@ -121,7 +121,7 @@ def _check_not_emptied(path: Path, home: Path) -> None:
         raise StoreError(
             f"the database {path} is empty (0 bytes), but beside it lies {', '.join(beside[:5])}: "
             "something emptied it. Put a copy of it in its place (backups/ has those from before "
-            "updates), or delete the empty file to begin anew"
+            "updates), or delete the empty file to start with a new one"
         )
 
 

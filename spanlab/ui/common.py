@@ -184,10 +184,11 @@ def has_page(page: str) -> bool:
     return page in st.session_state.get(_PAGES, {})
 
 
-def switch_page(page: str, dataset: str | None) -> None:
+def switch_page(page: str, dataset: str | None, **query: str) -> None:
     """Go to a page of the app, by its title in small letters; at a dataset, if one is named."""
     pages: Mapping[str, st.Page] = st.session_state[_PAGES]
-    st.switch_page(pages[page], query_params={} if dataset is None else {_DATASET: dataset})
+    at_dataset = {} if dataset is None else {_DATASET: dataset}
+    st.switch_page(pages[page], query_params={**at_dataset, **query})
 
 
 def datasets_with(needs: Permission, *, versions: bool = False) -> list[DatasetSummary]:

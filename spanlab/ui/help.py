@@ -1,13 +1,14 @@
 """What helps in the app: the guide and its search, the tour above the pages, the Help menu.
 
-The tour is a strip of five steps that says what each page is for, and leads on.
+The tour is a strip of five steps above the pages. In the first, people review five answers and see
+how the interval of the hallucination rate shrinks with each; in the last they have their own rate.
 """
 
 from __future__ import annotations
 
 import re
 from importlib.metadata import version
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import streamlit as st
 
@@ -15,8 +16,10 @@ from spanlab.errors import UsageError
 from spanlab.schema import Permission
 from spanlab.ui import common
 from spanlab.ui.messages import show_error
+from spanlab.ui.views.reviewer import session_reviewer
 from spanlab.workflows.guide import FOLDER, GuidePage, guide_page, guide_pages, search_guide
-from spanlab.workflows.importing import DATASET
+from spanlab.workflows.importing import DATASET, TOUR, prepare_tour
+from spanlab.workflows.measuring.measurement import measure_own
 
 
 def help_pages() -> list[st.Page]:
@@ -119,6 +122,9 @@ def _draw_page(shown: GuidePage) -> None:
 
 
 _AT = "spanlab.tour"  # the step that this session is at
+_REVIEWS: Final = 5  # that the tour asks for
+_OWN: Final = {"review", "measure"}  # pages that show the visitor's own rate
+_SECONDS: Final = 3.0  # after which it is asked whether another review is done
 
 
 class TourStep(NamedTuple):
@@ -131,33 +137,34 @@ class TourStep(NamedTuple):
 STEPS = (
     TourStep(
         "review",
-        "One answer of a language model, and beside it the evidence. The marked words may be "
-        "hallucinated. Press `a` to accept a suggestion, `x` to reject it, and `Enter` when the "
-        "answer is done.",
+        "Review five answers of a language model. Words that may be hallucinated are marked; the "
+        "evidence is beside them. Press `a` to accept a suggestion, `x` to reject it, and `Enter` "
+        "when the answer is done.",
     ),
     TourStep(
         "detect",
-        "Detectors make the suggestions. The first one needs nothing; most others ask a model. "
-        "You see what they cost before anything starts.",
+        "Detectors make the suggestions. The first one needs nothing; most others use a model. "
+        "You see the cost before anything starts.",
     ),
     TourStep(
         "compare",
-        "One answer as several people and detectors marked it, with the most disagreed answers "
-        "first. The tabs show scores, agreement and progress.",
+        "One answer as several people and detectors marked it, the most disagreed first. The tabs "
+        "show scores, agreement and progress.",
     ),
+    TourStep("export", "Choose whose annotations you want, which items, and which format."),
     TourStep(
         "measure",
-        "How often answers are hallucinated. A few reviews correct the rate that a detector "
-        "suggests, and the rate comes with an interval.",
+        "How often answers are hallucinated. A few reviews correct what a detector marked: the "
+        "more of them, the narrower the interval.",
     ),
-    TourStep("export", "Choose whose labels you want, which items, and which format."),
 )
 
 
 def start_tour() -> None:
-    """Draw the page Tour: go to the first step, on the samples if they are there."""
-    samples = DATASET in {summary.name for summary in common.datasets_with(Permission.SEE)}
-    _go(_steps()[0], 0, DATASET if samples else None)
+    """Draw the page Tour: go to the first step."""
+    if common.actor().may(Permission.ADMINISTER):
+        prepare_tour(common.store())
+    _go(_steps()[0], 0)
 
 
 def _steps() -> list[TourStep]:
@@ -174,9 +181,39 @@ def draw_tour() -> None:
     with st.container(border=True, key="tour"):
         words, buttons = st.columns([2.4, 1], vertical_alignment="center")
         step = steps[at]
-        words.markdown(f"**Tour, {at + 1} of {len(steps)}: {step.page.title()}.** {step.text}")
+        with words:
+            st.markdown(f"**Tour, {at + 1} of {len(steps)}: {step.page.title()}.** {step.text}")
+            if step.page in _OWN and TOUR in _dataset_names():
+                _draw_own_rate()
         with buttons.container(horizontal=True, horizontal_alignment="right", gap="small"):
             _draw_buttons(steps, at)
+
+
+def _dataset_names() -> set[str]:
+    return {summary.name for summary in common.datasets_with(Permission.SEE)}
+
+
+@st.fragment(run_every=_SECONDS)
+def _draw_own_rate() -> None:
+    """Draw the rate by the visitor's own reviews, and its interval, after each of them."""
+    name = session_reviewer(TOUR)
+    measured = measure_own(common.store(), TOUR, name) if name else None
+    if measured is None:
+        st.caption(f"0 of {_REVIEWS} answers reviewed. Your rate appears after the first.")
+        return
+    rate, n = measured.rate.superpopulation, measured.rate.reviews
+    assert rate is not None
+    st.markdown(
+        f"**{min(n, _REVIEWS)} of {_REVIEWS} answers reviewed. By your reviews:** "
+        f"{common.plain(measured.sentence or '')}"
+    )
+    left, width = 100 * rate.low, 100 * (rate.high - rate.low)
+    st.html(
+        f"<div role='img' aria-label='{width:.0f} of 100 points wide' style='height:.6rem;"
+        "border-radius:.3rem;background:rgba(128,132,149,.25)'><div style='height:100%;"
+        f"border-radius:.3rem;background:#d06808;margin-left:{left:.1f}%;width:{width:.1f}%'>"
+        "</div></div>"
+    )
 
 
 def _draw_buttons(steps: list[TourStep], at: int) -> None:
@@ -190,6 +227,11 @@ def _draw_buttons(steps: list[TourStep], at: int) -> None:
         st.rerun()
 
 
-def _go(step: TourStep, at: int, dataset: str | None = None) -> None:
+def _go(step: TourStep, at: int) -> None:
+    """Go to the page of a step: on the tour's dataset or the samples, where these are there."""
     st.session_state[_AT] = at
-    common.switch_page(step.page, dataset)
+    names = _dataset_names()
+    is_own = step.page in _OWN and TOUR in names
+    dataset = TOUR if is_own else DATASET if DATASET in names else None
+    query = {common.QUEUE: common.SAMPLE} if is_own and step.page == "review" else {}
+    common.switch_page(step.page, dataset, **query)

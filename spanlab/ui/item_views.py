@@ -23,7 +23,7 @@ from spanlab.ui.counts import kind_in_words
 from spanlab.ui.results.tables import text_grid
 from spanlab.ui.views.reviewer import seen_store
 from spanlab.workflows.analysis.comparison import Order, list_items
-from spanlab.workflows.report import mark_html, marked_html
+from spanlab.workflows.marked_text import mark_html, marked_html
 from spanlab.workflows.wording import responses_in_words
 
 _LISTED = 100  # spans named one by one under an answer
@@ -62,7 +62,7 @@ def legend_html() -> str:
     samples = "".join(f"{mark_html(str(p), p / 100, hard=p > 50)} " for p in (20, 50, 70, 100))
     return (
         f"{_STYLE}<p class='legend'>{samples} percent probability; the darker, the likelier. "
-        "Solid line: taken for hallucinated. Dotted line: suggested only.</p>"
+        "Solid line: marked as hallucinated. Dotted line: suggestion only.</p>"
     )
 
 
@@ -178,7 +178,7 @@ def item_list(summary: DatasetSummary, order: Order, lang: str | None) -> None:
         text_grid(
             [
                 {
-                    "Differ": row.disagreement,
+                    "Disagreement": row.disagreement,
                     "Lang": row.lang,
                     "Answer": row.answer,
                     "Item": row.item_id,
@@ -189,12 +189,12 @@ def item_list(summary: DatasetSummary, order: Order, lang: str | None) -> None:
         hide_index=True,
         height=425,
         column_config={
-            "Differ": st.column_config.ProgressColumn(
+            "Disagreement": st.column_config.ProgressColumn(
                 min_value=0.0,
                 max_value=1.0,
                 format="%.2f",
-                width=85,
-                help="How much persons and detectors disagree: 1 minus their mean pairwise IoU.",
+                width=110,
+                help="How much people and detectors disagree: 1 minus their mean pairwise IoU.",
             ),
             "Lang": st.column_config.TextColumn(width=50),
         },

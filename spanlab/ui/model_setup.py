@@ -193,9 +193,9 @@ export default () => {
 function words(state) {
     if (state === "DISCONNECTED_FOREVER") return "The connection has ended. Reload the page.";
     const here = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
-    const next = here ? "Start it with “spanlab serve”" : "Ask whoever runs it if this lasts";
-    return `spanlab does not answer. ${next}: this page goes on by itself when it is back. `
-        + "What you type in Review meanwhile is kept in this browser.";
+    const next = here ? "Start it with “spanlab serve”." : "If this lasts, tell who runs it.";
+    return `spanlab is not responding. ${next} This page reconnects by itself; `
+        + "your work in Review is kept in this browser.";
 }
 """
 

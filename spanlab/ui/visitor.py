@@ -66,14 +66,17 @@ def ask_to_log_in(actor: Actor) -> None:
                 "another one. The command that runs spanlab here says a link for its lead."
             )
         elif actor is NOBODY:
-            st.markdown("Please log in to go on.")
+            st.markdown("Please log in.")
             if st.button("Log in", type="primary", icon=":material/login:"):
                 st.login()
-            st.caption("With an invitation, open its link; if that ends, ask for another one.")
+            st.caption(
+                "If you were invited, open your invitation link. If it has expired, ask for a new "
+                "one."
+            )
         else:
             st.info(
-                f"You are logged in as {actor.name}, and have no role here yet. Ask a lead for "
-                "one, by the e-mail address that you logged in with, or by this:",
+                f"You are logged in as {actor.name}. You have no role yet. Ask a lead for one; "
+                "they need your e-mail address or this ID:",
                 icon=":material/person_off:",
             )
             st.code(actor.subject, language=None)
@@ -176,8 +179,11 @@ def log_out() -> None:
     if has_provider() and st.user.get("is_logged_in") is True:
         st.button("Log out", type="primary", icon=":material/logout:", on_click=st.logout)
     else:
-        st.markdown("You came by an invitation. On a computer that others use, leave it when done.")
-        st.link_button("Leave", f"{INVITATION}?leave=1", icon=":material/logout:")
+        st.markdown(
+            "You joined by invitation. On a shared computer, log out when you have finished. To "
+            "come back here afterwards, ask for a new link."
+        )
+        st.link_button("Log out", f"{INVITATION}?leave=1", icon=":material/logout:")
 
 
 def routes(open_store: Callable[[], Store]) -> list[Route]:

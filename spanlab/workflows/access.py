@@ -223,9 +223,9 @@ def failed_login_page(error: str, description: str) -> str:
 def leaving_page() -> str:
     """Return the page that asks whether to end an invitation's session in this browser."""
     return (
-        f"{_HEAD}<h1>Leave?</h1><p>This browser forgets your invitation. To come back, ask for "
-        f'another link; all that you did is kept.</p><form method="post" action="{INVITATION}">'
-        '<input type="hidden" name="leave" value="1"><button>Leave</button></form></main>'
+        f"{_HEAD}<h1>Log out?</h1><p>This browser forgets your invitation. To come back, ask for "
+        f'another link; all that you did is saved.</p><form method="post" action="{INVITATION}">'
+        '<input type="hidden" name="leave" value="1"><button>Log out</button></form></main>'
     )
 
 
@@ -239,8 +239,9 @@ def invitation_page(invitation: AccessToken | None, link: str, worker: str) -> s
     """
     if invitation is None or invitation.expires is None:
         body = (
-            "<h1>This link opens nothing</h1><p>It was used, has ended or was revoked; if you used "
-            'it in this browser, <a href="/">go on here</a>. Else ask for another one.</p>'
+            "<h1>This link is no longer valid</h1><p>It was used, has expired or was revoked. If "
+            'you used it in this browser, <a href="/">continue here</a>. Otherwise ask for a new '
+            "one.</p>"
         )
     else:
         hidden = "".join(
@@ -249,10 +250,10 @@ def invitation_page(invitation: AccessToken | None, link: str, worker: str) -> s
         )
         body = (
             f"<h1>You are invited</h1><p>To {_named(invitation.dataset)}, as "
-            f"{invitation.role.value}, until {invitation.expires:%-d %B %Y, %H:%M} UTC. The link "
-            "is for one person: once you go on, it works in this browser alone. Stored are your "
-            "name, what you mark and when, and how long an item took you.</p>"
-            f'<form method="post" action="{INVITATION}">{hidden}<button>Go on</button></form>'
+            f"{invitation.role.value}. Access ends on {invitation.expires:%-d %B %Y, %H:%M} UTC. "
+            "The link works once, then only in this browser. Your name, your annotations with "
+            "their dates, and the time that you spend on each item are saved.</p>"
+            f'<form method="post" action="{INVITATION}">{hidden}<button>Start</button></form>'
         )
     return f"{_HEAD}{body}</main>"
 

@@ -19,12 +19,12 @@ from spanlab.datasets.files import replacing
 from spanlab.datasets.hub import push
 from spanlab.errors import InputError, StoreError
 from spanlab.schema import Permission, Record, SharedProcess
-from spanlab.workflows.analysis.rate_tally import with_measurement
+from spanlab.workflows.analysis.rate_tally import add_measurement, measured_rate
 from spanlab.workflows.analysis.rates import fields_of, model_field
 from spanlab.workflows.datasets import check_annotators, summary_of, with_progress
 from spanlab.workflows.export_choice import FORMATS, REPORT, ExportChoice
 from spanlab.workflows.report import write_report
-from spanlab.workflows.report_head import Overview, overview_of
+from spanlab.workflows.report_figures import Overview, overview_of
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
@@ -161,11 +161,13 @@ def overview_dataset(
     }
     by = model_field(fields_of(store, dataset)) or "lang"
     records = with_progress(_records(store, dataset, choice), on_progress)
-    overview = overview_of(records, kinds, by)
+    overview = overview_of(records, kinds, by, summary.settings)
     plan = summary.settings.measurement
-    if overview.rates is None or plan is None or plan.annotator not in kinds:
+    is_part = choice.languages or choice.labels or choice.states
+    if overview.rates is None or plan is None or plan.annotator not in kinds or is_part:
         return overview
-    return replace(overview, rates=with_measurement(store, summary, overview.rates))
+    measured = measured_rate(store, summary)
+    return replace(overview, measured=measured, rates=add_measurement(overview.rates, measured))
 
 
 def preview_report(

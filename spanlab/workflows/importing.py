@@ -26,7 +26,15 @@ from spanlab.errors import InputError
 from spanlab.figures import counted
 from spanlab.options import option
 from spanlab.runtime import rarely_collected
-from spanlab.schema import UNDETERMINED, DatasetSettings, Item, Question, Record
+from spanlab.schema import (
+    UNDETERMINED,
+    DatasetSettings,
+    Item,
+    MeasurementPlan,
+    Question,
+    Record,
+    Status,
+)
 from spanlab.workflows.languages import LanguageGuess
 
 if TYPE_CHECKING:
@@ -35,6 +43,10 @@ if TYPE_CHECKING:
 
 
 DATASET = "samples"
+TOUR = "tour"
+_TOUR_ITEMS = tuple(f"sample-en-{number}" for number in (7, 2, 5, 9, 8, 10, 1, 3))
+_TOUR_SEED = 62  # the sample begins with errors that the passages refute
+_DETECTOR = "offline"
 _SAMPLES = Path(__file__).resolve().parents[1] / "samples.jsonl"
 _PERSONS = ("synthetic-annotator-1", "synthetic-annotator-2", "synthetic-annotator-3")
 _VOTE = "vote"
@@ -54,6 +66,8 @@ def prepare_samples(store: Store, on_progress: Callable[[int], None] | None = No
     summary = next((d for d in store.datasets() if d.name == DATASET), None)
     if summary is None:
         import_files(store, [_SAMPLES], DATASET, on_progress=on_progress)
+        plan = MeasurementPlan(annotator=_DETECTOR)  # which marks them next
+        store.change_settings(DATASET, lambda old: old.model_copy(update={"measurement": plan}))
     if summary is None or _VOTE not in {annotator.name for annotator in summary.annotators}:
         vote_dataset(store, DATASET, _PERSONS, name=_VOTE, on_progress=on_progress)
 
@@ -63,7 +77,33 @@ def detection_of_samples() -> RunRequest:
     from spanlab.detectors import spec_of
     from spanlab.workflows.detection.request import request_of
 
-    return request_of(DATASET, [spec_of("offline")])
+    return request_of(DATASET, [spec_of(_DETECTOR)])
+
+
+def prepare_tour(store: Store) -> str | None:
+    """Make the dataset of the tour once, from some samples and what the detector marked in them.
+
+    It has nobody else's annotations, and a measurement of its own.
+
+    Returns:
+        Its name; None where the samples are missing or the detector has not finished them.
+    """
+    names = {summary.name for summary in store.datasets()}
+    if TOUR in names:
+        return TOUR
+    if DATASET not in names:
+        return None
+    records = []
+    for item_id in _TOUR_ITEMS:
+        record = store.record(DATASET, item_id)
+        marks = record.by(_DETECTOR)
+        if marks is None or marks.status is not Status.DONE:
+            return None
+        records.append(Record.of_valid(record.item, (marks,)))
+    store.import_records(TOUR, records)
+    plan = MeasurementPlan(annotator=_DETECTOR, seed=_TOUR_SEED, show_suggestions=True)
+    store.change_settings(TOUR, lambda old: old.model_copy(update={"measurement": plan}))
+    return TOUR
 
 
 class ImportOptions(ReadOptions):

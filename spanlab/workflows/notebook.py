@@ -41,8 +41,8 @@ from spanlab.workflows.detection.request import (
 from spanlab.workflows.detection.selection import DetectorSelection
 from spanlab.workflows.detection.specifications import specifications
 from spanlab.workflows.import_files import in_folders
+from spanlab.workflows.marked_text import fragment_html, marked_text
 from spanlab.workflows.pushing import PushReport, PushRequest, TraceHome, push_verdicts
-from spanlab.workflows.report import fragment_html, marked_text
 from spanlab.workflows.voting import Cleanup, vote_records
 
 
@@ -338,7 +338,7 @@ def _as_detector(candidate: Any) -> Detector | LocalDetector:
         return detector
     if callable(candidate):
         return FunctionDetector(getattr(candidate, "__name__", type(candidate).__name__), candidate)
-    raise UsageError(f"{candidate!r} is no detector: give a name, a function or a detector")
+    raise UsageError(f"{candidate!r} is not a detector: give a name, a function or a detector")
 
 
 def _annotate_all(run: FileRun, records: Iterable[Record]) -> Iterator[Record]:

@@ -147,8 +147,9 @@ def rates(
     Args:
         records: each item once.
         by: "lang" or a path into ``meta``, such as "meta.model".
-        annotators: whose labels count; None for the gold labels, else all people, else the only
-            vote or the only detector. Marks of a detector are reported as such, not as a rate.
+        annotators: whose labels count; None for gold labels, and people where an item has none;
+            else the only vote or detector. Marks of a detector are reported as such, not as a
+            rate.
 
     Raises:
         UsageError: it is not clear whose labels count, or nobody has finished an item.

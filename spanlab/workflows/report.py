@@ -7,14 +7,11 @@ browsers to load or run anything.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
 from typing import BinaryIO
 from urllib.parse import urlsplit
 
 from spanlab.figures import counted
-from spanlab.labels import hard_of
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -26,28 +23,30 @@ from spanlab.schema import (
     Span,
     Status,
 )
-from spanlab.workflows.report_head import Overview, head_html
+from spanlab.workflows.marked_text import MARK_STYLE, mark_html, marked_html
+from spanlab.workflows.report_figures import Overview
+from spanlab.workflows.report_head import head_html
 from spanlab.workflows.wording import responses_in_words
 
 _OPEN = 3  # annotations of an item that are not folded away
 _ORDER = (AnnotatorKind.GOLD, AnnotatorKind.VOTE, AnnotatorKind.DETECTOR, AnnotatorKind.PERSON)
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-_MARKS = """
-mark { color: inherit; border-radius: 2px;
-  background: rgba(var(--mark), calc(.08 + .42 * var(--p)));
-  border-bottom: 2px dotted rgb(var(--mark)); }
-mark.hard { border-bottom: calc(1px + 2px * var(--p)) solid rgb(var(--mark)); }
-"""
 _STYLE = """
 :root { color-scheme: light dark; --mark: 208, 104, 8; --line: rgba(128, 132, 149, .4); }
-body { font: 16px/1.6 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1rem; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 66rem; margin: 0 auto; padding: 1rem; }
 h1, h2, h3, td, th, p, li, summary, dd { overflow-wrap: anywhere; }
+h1 { font-size: 1.1rem; margin: 0; font-weight: 600; } h1 small { font-weight: 400; }
+h2 { font-size: 1.1rem; margin: 1.6rem 0 .2rem; } h3 { font-size: 1rem; margin: 1rem 0 .2rem; }
+.headline { font-size: 1.7rem; line-height: 1.25; font-weight: 650; margin: .5rem 0 .3rem; }
+header p { margin: 0 0 .8rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1.2rem; margin: 0; }
+dt { font-weight: 600; } dd { margin: 0; }
+figure { margin: 1rem 0 0; } figcaption { font-weight: 600; } figure svg { margin: 0 !important; }
 article { border-top: 2px solid var(--line); padding: .5rem 0 1.5rem; content-visibility: auto;
   contain-intrinsic-size: auto 30rem; }
-h2 { font-size: 1.1rem; } h3 { font-size: 1rem; margin: 1rem 0 .2rem; }
-.question { font-weight: 600; white-space: pre-wrap; }
+.question { font-weight: 600; white-space: pre-wrap; margin: .6rem 0 .1rem; }
 .answer, .passage { white-space: pre-wrap; overflow-wrap: anywhere; margin: .2rem 0; }
-.about { font-size: .875rem; margin: .2rem 0; }
+.about { font-size: .875em; margin: .2rem 0; }
 table { border-collapse: collapse; margin: 1.5rem 0; display: block; overflow-x: auto; }
 caption { text-align: start; font-weight: 600; white-space: nowrap; }
 td { font-variant-numeric: tabular-nums; }
@@ -55,6 +54,19 @@ td, th { text-align: start; padding: .2rem .9rem .2rem 0; border-bottom: 1px sol
 summary { cursor: pointer; }
 blockquote { margin: .2rem 0 .4rem; padding-inline-start: .7rem;
   border-inline-start: 3px solid var(--line); }
+.on-paper { display: none; }
+@page { size: A4; margin: 12mm; }
+@media print {
+  .figured .details, .figured details, .figured ~ article, .figured ~ .at-end { display: none; }
+  .figured .on-paper { display: block; }
+  body { max-width: none; padding: 0; } .figured { font-size: 8.5pt; line-height: 1.35; }
+  mark { print-color-adjust: exact; }
+  .headline { font-size: 15pt; } figure svg { width: 62%; }
+  .figured section > .passage { max-height: 16em; overflow: hidden; }
+  .examples li, blockquote, tr { break-inside: avoid; }
+  .examples ol { margin: 0; } h2 { margin: 3mm 0 1mm; } table { margin: 3mm 0; }
+  .figured tr:nth-child(n + 10) { display: none; } td, th { padding-block: .2mm; }
+}
 """
 
 
@@ -90,29 +102,41 @@ def write_report(
             break
         stream.write(article)
         count += 1
-    shown = counted(count, "item") if is_whole else f"The beginning: {counted(count, 'item')}"
-    stream.write(f"<p class='about'>{shown}.</p>\n</main></body></html>\n".encode())
+    shown = counted(count, "item") if is_whole else f"Preview: the first {counted(count, 'item')}"
+    stream.write(f"<p class='about at-end'>{shown}.</p>\n</main></body></html>\n".encode())
     return count
 
 
-def page_head(title: str) -> str:
-    """Return the beginning of an HTML page, up to its title; its policy forbids scripts."""
+def page_head(title: str, kind: str = "") -> str:
+    """Return the beginning of an HTML page, up to its heading; its policy forbids scripts.
+
+    Args:
+        title: of the page.
+        kind: what stands above the title in its heading, such as "Report".
+    """
+    above = f"<small>{escape(kind)}</small> " if kind else ""
     return (
         "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>\n"
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}{_MARKS}</style></head>\n"
-        f"<body><main><h1 dir='auto'>{escape(title)}</h1>\n"
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}{MARK_STYLE}</style></head>\n"
+        f"<body><main><h1 dir='auto'>{above}{escape(title)}</h1>\n"
     )
 
 
 def _head(title: str, overview: Overview | None) -> str:
     legend = " ".join(mark_html(f"{p}%", p / 100, hard=p > 50) for p in (20, 50, 70, 100))
+    explained = (
+        f"<p class='about'>{legend} The darker a highlight, the likelier it is hallucinated. "
+        "Solid line: marked as hallucinated. Dotted line: suggestion only.</p>\n"
+    )
+    if overview is None:
+        return f"{page_head(title)}{explained}"
     return (
-        f"{page_head(title)}"
-        f"{head_html(overview) if overview else ''}<p>{legend} The darker a highlight, the "
-        "likelier it is hallucinated. Solid line: taken for hallucinated. Dotted line: only "
-        "suggested.</p>\n"
+        f"{page_head(title, 'Hallucination report')}"
+        f"<div class='figured'>{head_html(overview, explained)}"
+        "<p class='about on-paper'>Longer tables and all items are in the HTML file.</p>\n"
+        "<h2 class='details'>All items</h2></div>\n"
     )
 
 
@@ -214,85 +238,3 @@ def _is_web(url: str) -> bool:
 
 def _lang(item: Item) -> str:
     return f"lang='{escape(item.lang)}'"
-
-
-@dataclass(frozen=True)
-class MarkedText:
-    """A part of the answer that one annotator marks in one way.
-
-    ``prob`` in [0, 1] is the highest probability of the spans over it, 0 without one; ``hard``
-    says whether the annotator decided that it is hallucinated; ``labels`` are the spans' labels.
-    """
-
-    text: str
-    prob: float = 0.0
-    hard: bool = False
-    labels: tuple[str, ...] = ()
-
-
-def pieces(answer: str, annotation: Annotation | None) -> list[MarkedText]:
-    """Cut an answer where the marks of an annotation (None: no marks) change.
-
-    Returns:
-        Pieces whose texts together are the answer; none for an empty answer.
-    """
-    if annotation is None:
-        return [MarkedText(answer)] if answer else []
-    decided = hard_of(annotation)
-    opening: dict[int, list[int]] = {}
-    closing: dict[int, list[int]] = {}
-    for index, span in enumerate(annotation.spans):
-        opening.setdefault(span.start, []).append(index)
-        closing.setdefault(span.end, []).append(index)
-    starts = {extent.start for extent in decided}
-    ends = {extent.end for extent in decided}
-    cuts = sorted({0, len(answer), *opening, *closing, *starts, *ends})
-    texts: list[MarkedText] = []
-    covering: set[int] = set()
-    hard = False
-    for start, end in pairwise(cuts):
-        covering.difference_update(closing.get(start, ()))
-        covering.update(opening.get(start, ()))
-        hard = (hard and start not in ends) or start in starts
-        spans = [annotation.spans[index] for index in covering]
-        prob = max((span.prob for span in spans), default=0.0)
-        labels = tuple(sorted({span.label for span in spans if span.label}))
-        text = answer[start:end]
-        if texts and (texts[-1].prob, texts[-1].hard, texts[-1].labels) == (prob, hard, labels):
-            text = texts.pop().text + text
-        texts.append(MarkedText(text, prob, hard, labels))
-    return texts
-
-
-def marked_html(answer: str, annotation: Annotation | None) -> str:
-    """Return an answer as HTML, its marks as ``mark`` elements; empty for an empty answer."""
-    return "".join(map(_piece, pieces(answer, annotation)))
-
-
-def fragment_html(answer: str, annotation: Annotation) -> str:
-    """Return an answer with its marks as HTML that stands for itself, inside another page."""
-    style = f"<style>@scope {{ {_MARKS} }}</style>"
-    return (
-        f"<div dir='auto' style='white-space: pre-wrap; --mark: 208, 104, 8'>{style}"
-        f"{marked_html(answer, annotation)}</div>"
-    )
-
-
-def marked_text(answer: str, annotation: Annotation) -> str:
-    """Return an answer as text, with what is taken for hallucinated in brackets: ``⟦Rome⟧``."""
-    return "".join(
-        f"⟦{piece.text}⟧" if piece.hard else piece.text for piece in pieces(answer, annotation)
-    )
-
-
-def mark_html(text: str, prob: float, *, hard: bool, label: str = "") -> str:
-    """Return a text as one mark: ``--p`` is its probability, the class ``hard`` a decision."""
-    title = f"{prob:.0%}" + (f" · {label}" if label else "")
-    css = " class='hard'" if hard else ""
-    return f"<mark{css} style='--p:{prob:.3f}' title='{escape(title)}'>{escape(text)}</mark>"
-
-
-def _piece(piece: MarkedText) -> str:
-    if piece.prob <= 0 and not piece.hard:
-        return escape(piece.text)
-    return mark_html(piece.text, piece.prob, hard=piece.hard, label=", ".join(piece.labels))

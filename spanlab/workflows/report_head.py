@@ -1,24 +1,37 @@
-"""The head of a report: a dataset's figures at a glance."""
+"""The head of a report: what was found on one screen, examples, and figures in detail."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from html import escape
 
-from spanlab.figures import counted
-from spanlab.results import Column, ResultTable, as_html
-from spanlab.schema import AnnotatorKind, Record, Status
-from spanlab.workflows.analysis.comparison import DatasetComparison, compare_records
-from spanlab.workflows.analysis.comparison_tables import ANNOTATOR, ScoredAnnotator, score_table
-from spanlab.workflows.analysis.rate_tally import RateTally, default_annotators
-from spanlab.workflows.analysis.rates import MOST_GROUPS, RateReport
+from spanlab.figures import counted, figure, percent
+from spanlab.results import Chart, Column, ResultTable, as_html, write_cell
+from spanlab.schema import AnnotatorKind, DatasetSettings, Status
+from spanlab.workflows.analysis.comparison import DatasetComparison
+from spanlab.workflows.analysis.comparison_tables import (
+    ANNOTATOR,
+    ScoredAnnotator,
+    score_table,
+)
+from spanlab.workflows.analysis.rates import (
+    MEASURES,
+    NOTHING_THERE,
+    RateReport,
+)
+from spanlab.workflows.drawing import draw
+from spanlab.workflows.measuring.measurement import rate_sentence
+from spanlab.workflows.report_examples import examples_html
+from spanlab.workflows.report_figures import Overview
 
 _PEOPLE = 20  # whose scores are shown
 _NAMED = 10  # people whose counts are shown one by one
+_FACTS = 3  # names in a line of the summary
 _GROUPS = 50  # whose rates are shown
+_DRAWN = 6  # groups in the picture of the summary
+_GUIDELINES = 700  # characters that stand open
 _KINDS = {
     AnnotatorKind.GOLD: "gold labels",
     AnnotatorKind.VOTE: "votes",
@@ -26,20 +39,160 @@ _KINDS = {
 }
 
 
-def head_html(overview: Overview) -> str:
-    """Return the figures of a report; every text of the data is escaped."""
-    at, agreement = overview.at, overview.comparison.tables()[0]
-    time = f"<time datetime='{at.isoformat(timespec='minutes')}'>{at:%Y-%m-%d %H:%M} UTC</time>"
-    languages = ", ".join(
-        f"{escape(lang)} {count:,}" for lang, count in sorted(overview.languages.items())
-    )
-    items = f"{counted(overview.n_items, 'item')} ({languages})" if languages else "no items"
+def head_html(overview: Overview, legend: str) -> str:
+    """Return what stands above the items of a report; every text of the data is escaped.
+
+    Args:
+        overview: the figures.
+        legend: what highlights mean, as HTML.
+    """
+    agreement = overview.comparison.tables()[0]
     return (
-        f"<p>Made on {time} of {items}.</p>\n"
-        f"{_annotators(overview)}{_scores(overview.comparison.scores)}"
-        f"{as_html(agreement) if agreement.rows else ''}"
-        f"{_labels(overview)}{_rates(overview.rates) if overview.rates else ''}"
+        f"<header>{_headline(overview)}{_facts(overview)}{_picture(overview)}</header>\n"
+        f"{examples_html(overview.worst)}{legend}{_guidelines(overview.settings)}"
+        f"{_annotators(overview)}{_scores(overview.comparison)}"
+        f"<div class='details'>{as_html(agreement) if agreement.rows else ''}"
+        f"{_labels(overview)}{_rates(overview.rates) if overview.rates else ''}</div>\n"
     )
+
+
+def _headline(overview: Overview) -> str:
+    sentence, basis = _findings(overview)
+    return f"<p class='headline'>{escape(sentence)}</p>\n<p>{escape(basis)}</p>\n"
+
+
+def _findings(overview: Overview) -> tuple[str, str]:
+    """Return what was found in one sentence, and in another what that is based on."""
+    measured, rates, total = overview.measured, overview.rates, overview.total
+    if measured is not None and measured.sentence:
+        rate = measured.rate
+        return measured.sentence, (
+            f"Estimated with 95 % confidence from {counted(rate.reviews, 'review')} of "
+            f"{counted(rate.items, 'item')}, with the marks of the detector "
+            f"{measured.plan.annotator}."
+        )
+    if rates is None or total is None:
+        return "No answer has been reviewed yet.", "Without labels there is no hallucination rate."
+    names = _names(rates.annotators)
+    if rates.is_raw:
+        share = percent(total.rates.answers.mean)
+        return "The hallucination rate is not known: no person has reviewed these answers.", (
+            f"{names} marked {share} of {counted(total.n, 'answer')}. These marks include "
+            "the errors of the detector."
+        )
+    return rate_sentence(total.rates.answers, "answers"), (
+        f"Estimated with 95 % confidence from {counted(total.n, 'answer')} labelled by {names}, "
+        "if these are a random sample."
+    )
+
+
+def _facts(overview: Overview) -> str:
+    """Return the summary of a report as pairs of a name and a text."""
+    rows = "".join(
+        f"<dt>{escape(name)}</dt><dd dir='auto'>{escape(text)}</dd>\n"
+        for name, text in _fact_texts(overview)
+    )
+    return f"<dl>{rows}</dl>\n"
+
+
+def _fact_texts(overview: Overview) -> Iterator[tuple[str, str]]:
+    yield "Model", _models(overview)
+    if overview.rates and overview.total and not overview.rates.is_raw:
+        rates, column = overview.total.rates, MEASURES["answers"]
+        yield "Hallucinated answers", write_cell(rates.answers, column)
+        yield "Hallucinated text", f"{write_cell(rates.characters, column)} of an answer"
+    languages = [f"{lang} {n:,}" for lang, n in Counter(overview.languages).most_common()]
+    yield "Answers", f"{overview.n_items:,} ({_names(languages, 'languages')})"
+    yield "Reviewed by", _reviewers(overview)
+    yield "Agreement of reviewers", _agreement(overview.comparison)
+    versions = len(overview.settings.guidelines)
+    yield "Guidelines", f"version {versions}, below" if versions else "none written"
+    at = overview.at
+    yield "Report made", f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+def _models(overview: Overview) -> str:
+    rates = overview.rates
+    if rates is None or rates.field == "lang":
+        return "not stated in the data"
+    names = [group.value for group in rates.groups if group.value != NOTHING_THERE]
+    return _names(names) or "not stated in the data"
+
+
+def _reviewers(overview: Overview) -> str:
+    kinds, states = overview.comparison.kinds, overview.states
+    people = {
+        name: states[name].get(Status.DONE, 0)
+        for name in states
+        if kinds[name] is AnnotatorKind.PERSON
+    }
+    named = [f"{name} {n:,}" for name, n in Counter(people).most_common() if n]
+    decided = [f"{name} {n:,}" for name, n in Counter(overview.decided).most_common()]
+    parts = [
+        f"{counted(len(named), 'person').replace('persons', 'people')} ({_names(named)})"
+        if named
+        else "nobody",
+        f"adjudicated by {_names(decided)}" if decided else "",
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def _agreement(comparison: DatasetComparison) -> str:
+    agreed = comparison.persons
+    if not agreed.n:
+        return "not known: no answer has two reviewers"
+    alpha = "undefined" if agreed.alpha is None else figure(agreed.alpha, 2)
+    return f"Krippendorff's alpha {alpha} on {counted(agreed.n, 'answer')} (1 perfect, 0 chance)"
+
+
+def _names(names: Sequence[str], noun: str = "") -> str:
+    more = len(names) - _FACTS
+    return ", ".join(names[:_FACTS]) + (f" and {more:,} more {noun}".rstrip() if more > 0 else "")
+
+
+def _picture(overview: Overview) -> str:
+    """Return the rates of the largest groups as a picture; "" for fewer than two."""
+    measured, rates = overview.measured, overview.rates
+    if measured is not None and measured.plan.by and len(measured.groups) > 2:
+        by, unit = measured.plan.by, measured.plan.unit
+        groups = [(g.value, g.items, g.superpopulation) for g in measured.groups[1:]]
+    elif rates is not None and not rates.is_raw and len(rates.groups) > 1:
+        by, unit = rates.field, "answers"
+        groups = [(group.value, group.n, group.rates.answers) for group in rates.groups]
+    else:
+        return ""
+    shown = sorted(groups, key=lambda group: -group[1])[:_DRAWN]
+    title = f"Hallucinated {unit} by {_field_title(by)}, with 95 % intervals"
+    if len(groups) > len(shown):
+        title += f" (the largest {_DRAWN} of {len(groups):,})"
+    table = ResultTable(
+        key="summary",
+        title=title,
+        columns=(Column(key="value", title=by), Column(key="rate", title="Rate", unit="share")),
+        rows=tuple((f"{value} ({n:,})", rate) for value, n, rate in shown),
+        chart=Chart(kind="dots", x="rate", y="value"),
+    )
+    return f"<figure><figcaption>{escape(title)}</figcaption>{draw(table)}</figure>\n"
+
+
+def _field_title(field: str) -> str:
+    return "language" if field == "lang" else field.removeprefix("meta.")
+
+
+def _guidelines(settings: DatasetSettings) -> str:
+    text = settings.guidelines_now
+    if not text:
+        return ""
+    body = f"<p class='passage' dir='auto'>{escape(text[:_GUIDELINES])}"
+    if len(text) > _GUIDELINES:
+        body += (
+            f"…</p><details><summary>The whole guidelines</summary>"
+            f"<p class='passage' dir='auto'>{escape(text)}</p></details>"
+        )
+    else:
+        body += "</p>"
+    title = f"Guidelines (version {len(settings.guidelines)})"
+    return f"<section><h2>{title}</h2>{body}</section>\n"
 
 
 def _annotators(overview: Overview) -> str:
@@ -74,14 +227,15 @@ def _counts(names: Sequence[str], overview: Overview) -> tuple[int, ...]:
     return (*counts, len(names) * overview.n_items - sum(counts))
 
 
-def _scores(scores: Sequence[ScoredAnnotator]) -> str:
+def _scores(comparison: DatasetComparison) -> str:
     """Return the table of scores as HTML; empty without any annotator but the reference."""
+    scores = comparison.scores
     machines = [scored for scored in scores if scored.kind is not AnnotatorKind.PERSON]
     people = [scored for scored in scores if scored.kind is AnnotatorKind.PERSON]
     if not any(scored.kind for scored in scores):
         return ""
     shown = [*_best_first(machines), *_best_first(people)[:_PEOPLE]]
-    title = "Scores against the gold labels, means over languages with 95 % intervals"
+    title = f"Scores against {comparison.reference}, means over languages with 95 % intervals"
     if len(people) > _PEOPLE:
         title += f"; of {len(people):,} people the best {_PEOPLE}"
     return as_html(score_table(shown, ("iou", "corr", "f1"), "iou", title))
@@ -124,82 +278,3 @@ def _rates(rates: RateReport) -> str:
     shown = replace(rates, groups=groups, remarks=(*rates.remarks, *remark_on_rest), unlabelled=0)
     tables = (*shown.corrected, replace(shown, corrected=()).tables()[0])
     return "".join(map(as_html, tables))
-
-
-UNLABELLED = "(no label)"
-
-
-@dataclass(frozen=True)
-class Overview:
-    """The figures of a dataset, or of the part of it that goes into a report.
-
-    Attributes:
-        at: when they were counted.
-        languages: how many items each has.
-        states: of each annotator, how many items are in which state.
-        labels: how many spans of finished annotations have a label, by kind of annotator.
-        comparison: scores against the gold labels, if there are any, and agreement.
-        rates: how often answers are hallucinated by model, or by language where no field of the
-            items looks like one; None where nobody has finished an item.
-    """
-
-    at: datetime
-    languages: Mapping[str, int]
-    states: Mapping[str, Mapping[Status, int]]
-    labels: Mapping[tuple[str, AnnotatorKind], int]
-    comparison: DatasetComparison
-    rates: RateReport | None
-
-    @property
-    def n_items(self) -> int:
-        """The number of items."""
-        return sum(self.languages.values())
-
-
-def overview_of(records: Iterable[Record], kinds: Mapping[str, AnnotatorKind], by: str) -> Overview:
-    """Compute the figures of a report over its records.
-
-    Args:
-        records: read once.
-        kinds: the annotators that take part.
-        by: the field by which rates are grouped, as for ``rates``.
-    """
-    gold = next((name for name, kind in kinds.items() if kind is AnnotatorKind.GOLD), None)
-    tally = _DatasetTally()
-    rates = RateTally(by, kinds, default_annotators(kinds) or tuple(kinds))
-    comparison = compare_records(_pass_counted(records, tally, rates), dict(kinds), gold)
-    return Overview(
-        at=datetime.now(UTC),
-        languages=tally.languages,
-        states={name: tally.states.get(name, Counter()) for name in kinds},
-        labels=tally.labels,
-        comparison=comparison,
-        rates=rates.result() if 0 < len(rates.values) <= MOST_GROUPS else None,
-    )
-
-
-@dataclass
-class _DatasetTally:
-    languages: Counter[str] = field(default_factory=Counter)
-    states: dict[str, Counter[Status]] = field(default_factory=dict)
-    labels: Counter[tuple[str, AnnotatorKind]] = field(default_factory=Counter)
-
-    def add(self, record: Record) -> None:
-        """Count one item."""
-        self.languages[record.item.lang] += 1
-        for annotation in record.annotations:
-            self.states.setdefault(annotation.annotator, Counter())[annotation.status] += 1
-            if annotation.status is Status.DONE:
-                self.labels.update(
-                    (span.label or UNLABELLED, annotation.kind) for span in annotation.spans
-                )
-
-
-def _pass_counted(
-    records: Iterable[Record], tally: _DatasetTally, rates: RateTally
-) -> Iterator[Record]:
-    """Yield records on their way to the comparison, each after it was counted."""
-    for record in records:
-        tally.add(record)
-        rates.add(record)
-        yield record

@@ -19,7 +19,7 @@ def plan_in_words(settings: DatasetSettings) -> str:
     people = settings.assigned_to
     how_many = "1 person" if settings.overlap == 1 else f"{settings.overlap} people"
     if not people:
-        return f"{how_many} per item, whoever comes first"
+        return f"{how_many} per item, first come, first served"
     named = people[0] if len(people) == 1 else f"{', '.join(people[:-1])} and {people[-1]}"
     return (
         f"{how_many} per item, assigned to {named if len(people) <= 4 else f'{len(people)} people'}"

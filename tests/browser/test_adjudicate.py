@@ -191,11 +191,11 @@ def test_what_all_agree_on_is_taken_at_once_and_taken_back_as_one(desk: Sit) -> 
     here = desk(_records(), opened=False)
     here.page.goto(_address(here))
     here.wait_for("split")
-    here.page.get_by_role("button", name="Take what all agree on").click()
+    here.page.get_by_role("button", name="Adopt unanimous items").click()
     dialog = here.page.get_by_role("dialog")
     expect(dialog).to_contain_text("labels: 1 item, 0 of them without any span")
-    dialog.get_by_role("button", name="Take over 1 item").click()
-    expect(here.page.get_by_text("1 item taken over")).to_be_visible()
+    dialog.get_by_role("button", name="Adopt 1 item").click()
+    expect(here.page.get_by_text("1 item adopted")).to_be_visible()
     here.wait_for("split")
     here.press("1")  # the editor goes on where it was
     assert _decided(here) == [("330", "Ann", ())]
@@ -205,7 +205,7 @@ def test_what_all_agree_on_is_taken_at_once_and_taken_back_as_one(desk: Sit) -> 
     expect(here.page.locator(".sl-own")).to_have_text(["5"])
     here.page.reload()
     here.wait_for("agreed")
-    here.page.get_by_role("button", name="Undo all of it").click()
+    here.page.get_by_role("button", name="Undo all").click()
     here.shows_status("not-annotated")
     expect(here.page.locator(".sl-own")).to_have_count(0)
     here.focus_rests()  # the page is drawn anew meanwhile

@@ -71,9 +71,9 @@ def _invite(lead: Page, server: Server) -> str:
     """Make a link for somebody without an account, and return it."""
     lead.goto(server.url().replace("/?", "/access"))
     lead.get_by_role("tab", name="Invitations").click()
-    lead.get_by_role("textbox", name="Called").fill("Nora")
+    lead.get_by_role("textbox", name="Name").fill("Nora")
     lead.get_by_role("textbox", name="Completion code").fill("DONE-42")
-    lead.get_by_role("button", name="Make").first.click()
+    lead.get_by_role("button", name="Create links").click()
     made = lead.locator("[data-testid='stCode']").first
     expect(made).to_contain_text("/invitation?to=")
     return made.inner_text().strip()
@@ -120,7 +120,7 @@ def test_a_campaign_from_its_plan_to_its_end(server: Server, browser: Browser) -
         _give_role(lead, "anna@example.org")
 
         nora.goto(link)
-        nora.get_by_role("button", name="Go on").click()
+        nora.get_by_role("button", name="Start").click()
         _pass_the_test(nora)
         while not nora.get_by_text("Your code: DONE-42").is_visible():
             _finish(nora, "Your code: DONE-42")
@@ -135,7 +135,7 @@ def test_a_campaign_from_its_plan_to_its_end(server: Server, browser: Browser) -
         with Store.open(server.settings) as store:
             actions = [entry.action for entry in store.access.log()]
         assert actions.count("login") == 2  # each once, however often their pages were opened
-        assert {"invitation made", "invitation accepted", "items taken back"} < set(actions)
+        assert {"invitation made", "invitation accepted", "items reassigned"} < set(actions)
 
 
 def _check_the_lead_sees(lead: Page, server: Server) -> None:
@@ -165,8 +165,8 @@ def _check_the_lead_sees(lead: Page, server: Server) -> None:
 def _give_role(lead: Page, address: str) -> None:
     lead.get_by_role("tab", name="Roles").click()
     lead.get_by_role("textbox", name="Person").fill(address)
-    _choose(lead, "For", "ours")
-    lead.get_by_role("button", name="Give").click()
+    _choose(lead, "Dataset", "ours")
+    lead.get_by_role("button", name="Grant role").click()
     lead.get_by_text(f"{address} is annotator now").wait_for()
 
 

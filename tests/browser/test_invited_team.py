@@ -55,7 +55,7 @@ def _owners_link(server: Server) -> str:
 
 def _accept(page: Page, link: str, *, clicks: int = 1) -> None:
     page.goto(link)
-    page.get_by_role("button", name="Go on").click(click_count=clicks)
+    page.get_by_role("button", name="Start").click(click_count=clicks)
     page.get_by_text("Help").first.wait_for()
 
 
@@ -197,7 +197,7 @@ def test_a_team_is_invited_reviews_adjudicates_and_exports(
         nora.goto(links["Nora"])  # and the link leads on in the browser that has opened it
         nora.get_by_text("Help").first.wait_for()
         phone.goto(links["Nora"])
-        phone.get_by_text("This link opens nothing").wait_for()
+        phone.get_by_text("This link is no longer valid").wait_for()
         watch = _review_all(nora, server)
         nora.get_by_text("Your code: DONE-42").wait_for()
         watch.check()
@@ -212,8 +212,8 @@ def test_a_team_is_invited_reviews_adjudicates_and_exports(
         _review_all(ben, server, key="x")
         ben.goto(server.url().replace("/?", "/log-out"))
         with ben.expect_popup() as leaving:
-            ben.get_by_role("link", name="Leave").click()
-        leaving.value.get_by_role("button", name="Leave").click()
+            ben.get_by_role("link", name="Log out").click()
+        leaving.value.get_by_role("button", name="Log out").click()
         ben.goto(server.url())
         ben.get_by_text("People come here by invitation").wait_for()
 
@@ -224,7 +224,7 @@ def test_a_team_is_invited_reviews_adjudicates_and_exports(
         phone.get_by_text("Nora", exact=True).first.wait_for()  # the same person
 
         lead.goto(_page(server, "adjudicate"))
-        lead.get_by_role("button", name=re.compile("Take what all agree on")).wait_for()
+        lead.get_by_role("button", name=re.compile("Adopt unanimous items")).wait_for()
         lead.goto(_page(server, "compare"))
         lead.get_by_text("You see what everybody marked").wait_for()
         lead.goto(_page(server, "export"))

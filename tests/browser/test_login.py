@@ -158,9 +158,9 @@ def test_a_role_that_is_taken_back_counts_at_the_next_key(server: Server, enter:
         store.access.revoke("anna@example.org", Role.ANNOTATOR, "ours")
         try:
             anna.keyboard.press("Enter")
-            anna.get_by_text("Nothing typed is lost").or_(
-                anna.get_by_text("have no role here yet")
-            ).or_(anna.get_by_text("that you may work with")).first.wait_for()
+            anna.get_by_text("Nothing typed is lost").or_(anna.get_by_text("have no role yet")).or_(
+                anna.get_by_text("that you may work with")
+            ).first.wait_for()
             assert store.n_operations("ours") == before
         finally:
             store.access.grant("anna@example.org", Role.ANNOTATOR, "ours")
@@ -168,7 +168,7 @@ def test_a_role_that_is_taken_back_counts_at_the_next_key(server: Server, enter:
 
 def test_somebody_without_a_role_is_told_whom_to_ask(enter: Enter) -> None:
     ben = enter("3")
-    ben.get_by_text("have no role here yet").wait_for()
+    ben.get_by_text("have no role yet").wait_for()
     expect(ben.get_by_text("Ben (2)")).to_be_visible()  # Ben annotated here before he came
     ben.get_by_role("button", name="Log out").click()
     ben.get_by_role("button", name="End session").click()  # the provider's own question
@@ -197,15 +197,15 @@ def test_an_invitation_lets_one_person_in_once(server: Server, browser: Browser)
     with browser.new_context() as mine, browser.new_context() as other:
         page, late = patient(mine.new_page()), patient(other.new_page())
         late.goto(link.replace(token, token.swapcase()))
-        expect(late.get_by_role("heading")).to_have_text("This link opens nothing")
+        expect(late.get_by_role("heading")).to_have_text("This link is no longer valid")
         page.goto(link)
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Start").click()
         page.wait_for_url(f"http://127.0.0.1:{server.port}/", timeout=20_000)
         _editor(page)
         assert SECRET not in page.content()
         assert _pages(page) == ["Review"]
         late.goto(link)
-        expect(late.get_by_role("heading")).to_have_text("This link opens nothing")
+        expect(late.get_by_role("heading")).to_have_text("This link is no longer valid")
         page.reload()  # the cookie stays
         _editor(page)
         for _ in range(2):
@@ -289,12 +289,12 @@ def test_leaving_ends_the_other_tabs_of_an_invitation(server: Server, browser: B
     with browser.new_context() as context, Store.open(server.settings) as store:
         page, other = patient(context.new_page()), patient(context.new_page())
         page.goto(f"http://127.0.0.1:{server.port}/invitation?to={token}")
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Start").click()
         _editor(page)
         other.goto(server.url(dataset="ours", item="ours-1"))
         _editor(other)
         page.goto(f"http://127.0.0.1:{server.port}/invitation?leave=1")
-        page.get_by_role("button", name="Leave").click()
+        page.get_by_role("button", name="Log out").click()
         page.get_by_role("button", name="Log in").wait_for()
         before = store.n_operations("ours")
         _write_in_vain(other)
@@ -302,7 +302,7 @@ def test_leaving_ends_the_other_tabs_of_an_invitation(server: Server, browser: B
         (own,) = (one for one in store.access.tokens("invitation") if not one.revoked)
         again = store.access.invite_again(own.id)  # who has left may come back by another link
         page.goto(f"http://127.0.0.1:{server.port}/invitation?to={again}")
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Start").click()
         _editor(page)
 
 

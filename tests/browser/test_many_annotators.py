@@ -17,7 +17,7 @@ from spanlab.storage import Store
 DATASET = "crowd-of-95"
 WINDOWS = 3  # that a page may be high
 GROUPS = ("person", "detector")
-VIEWS = ("Items", "Scores", "Agreement", "Claims", "Models", "Progress")
+VIEWS = ("Items", "Scores", "Agreement", "Claims", "Progress")
 PAGES = [
     ("datasets", {}),
     ("export", {}),
@@ -25,6 +25,7 @@ PAGES = [
     ("optimise", {}),
     ("jobs", {}),
     *(("compare", {"view": view}) for view in VIEWS),
+    ("measure", {}),
     ("", {}),
 ]
 

@@ -149,7 +149,7 @@ def test_a_server_killed_in_the_middle_of_a_burst_loses_nothing(
             here.page.dispatch_event(".sl-answer", "keydown", {"key": key})
         here.page.wait_for_selector('.sl-saved[data-state="offline"]')
         down = here.page.locator(".spanlab-down")
-        expect(down).to_contain_text("spanlab does not answer. Start it with “spanlab serve”")
+        expect(down).to_contain_text("spanlab is not responding. Start it with “spanlab serve”")
         expect(here.page.get_by_test_id("stDialog")).to_have_count(0)
         assert "Streamlit" not in here.page.inner_text("body")
         server.start()

@@ -86,12 +86,12 @@ def test_the_measurement_s_sample_hides_suggestions_and_tells_the_rate_after_eac
     here.page.goto(here.server.url(dataset=here.dataset, reviewer=REVIEWER, queue="measurement"))
     here.wait_for(first)
     line = here.page.get_by_test_id("stCaptionContainer").first
-    expect(line).to_contain_text("suggestions hidden · no reviews yet")
+    expect(line).to_contain_text("suggestions hidden · No reviews yet")
     expect(here.page.locator(".sl mark")).to_have_count(0)
     here.focus_rests()
     here.press("Enter")
     here.wait_for(second)
-    expect(line).to_contain_text("so far .")
+    expect(line).to_contain_text("so far: .")
     expect(here.page.locator(".sl mark")).to_have_count(0)
     here.settle()
     assert here.store.suggestions_seen(here.dataset) == {(first, REVIEWER): False}

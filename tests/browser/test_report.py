@@ -70,7 +70,7 @@ def test_a_report_of_hostile_items_shows_them_as_text_and_runs_and_loads_nothing
     assert asked == [path.as_uri()]
     assert page.locator("script, img, svg, link, base, [onmouseover], [onerror]").count() == 0
     shown = EVIL.replace("\x00", "")  # which browsers drop
-    assert page.locator(".answer").first.evaluate("each => each.textContent") == shown
+    assert page.locator("article .answer").first.evaluate("each => each.textContent") == shown
     assert page.locator("mark").last.evaluate("each => each.textContent") == EVIL[:90]
     links = page.locator("a").evaluate_all("all => all.map(each => each.href)")
     assert {link.partition("'")[0].partition("%27")[0] for link in links} == {
@@ -79,4 +79,41 @@ def test_a_report_of_hostile_items_shows_them_as_text_and_runs_and_loads_nothing
     rows = page.locator("table th[scope=row]").all_text_contents()  # annotators, labels, models
     assert {"b<b>", "c</h3>", EVIL[:60], EVIL[:50]} <= set(rows)
     assert page.title() == title
+    page.close()
+
+
+def test_a_report_of_long_texts_prints_on_two_pages(
+    store: Store, browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    text, evidence = "The tower was built in 1989. " * 60, "It was finished in 1889. " * 20
+    quote = Evidence(start=0, end=400, text=evidence[:400], passage=0, stance="refutes")
+    wrong = Span.of(text, 4, 900, evidence=(quote,))
+    people = tuple(
+        Annotation(annotator=f"reviewer {n}", kind=AnnotatorKind.PERSON, spans=(wrong,))
+        for n in range(14)
+    )
+    passages = (Passage(text=evidence, title="The tower " * 20),)
+    store.import_records(
+        "long",
+        [
+            Record(
+                item=Item(
+                    id=f"item-{n}",
+                    lang="en",
+                    question="When was the tower built? " * 30,
+                    answer=text,
+                    passages=passages,
+                    meta={"model": f"model {n % 12}"},
+                ),
+                annotations=people,
+            )
+            for n in range(40)
+        ],
+    )
+    store.change_settings("long", lambda settings: settings.with_guidelines("Mark errors.\n" * 300))
+    path = tmp_path_factory.mktemp("report") / "long.html"
+    export_dataset(store, "long", path, ExportChoice(format="report"))
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    assert page.pdf(format="A4").count(b"/Type /Page\n") == 2
     page.close()

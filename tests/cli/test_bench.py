@@ -41,8 +41,10 @@ def test_the_samples_make_a_table_without_anything(spanlab: Run, tmp_path: Path)
         "offline: no passages",
     ]
     assert float(rows["offline"]["IoU"]) > float(rows["offline: no passages"]["IoU"])
-    assert rows["offline"]["Not shown worse"] == "yes"
-    assert rows["mark nothing"]["Not shown worse"] == "", "with whom it differs from the best"
+    assert rows["offline"]["Not significantly worse"] == "yes"
+    assert rows["mark nothing"]["Not significantly worse"] == "", (
+        "with whom it differs from the best"
+    )
     assert float(rows["mark nothing"]["p"]) < 0.05
     # Of 67 answers 17 are right, and marking nothing is right there alone.
     cell = json.loads((tmp_path / "table/cells/samples/offline.json").read_bytes())
@@ -70,7 +72,7 @@ def test_the_samples_make_a_table_without_anything(spanlab: Run, tmp_path: Path)
     predictions.write_text(json.dumps(empty) + "\n" + "".join(lines[1:]), encoding="utf-8")
     checked = spanlab("bench", "--check", "table")
     assert checked.returncode == 1
-    assert "other figures than the cell says" in checked.stdout
+    assert "differs from the saved result" in checked.stdout
 
 
 def test_what_is_missing_is_listed_with_where_it_can_be_had(spanlab: Run) -> None:
@@ -231,7 +233,7 @@ def test_verdicts_on_claims_are_scored_in_the_form_of_their_task(
 
 @pytest.mark.parametrize(
     ("bound", "stale"),
-    [({}, ""), ({"prompts": {"offline": ["0"]}}, "stale (other prompts); ")],
+    [({}, ""), ({"prompts": {"offline": ["0"]}}, "out of date (other prompts); ")],
     ids=["holds", "stale"],
 )
 def test_a_cell_says_what_its_detector_was_certified_to_be_worth(
@@ -266,8 +268,8 @@ def test_a_detector_that_fails_on_every_item_has_a_row_that_says_so(
     assert done.returncode == 3, done.stderr
     rows = figures(tmp_path / "table")
     assert [rows["ucsc-extract"][name] for name in ("Items", "Failed", "IoU")] == ["0", "3", ""]
-    assert rows["ucsc-extract"]["Not shown worse"] == ""
-    assert rows["mark nothing"]["Not shown worse"] == "yes"
+    assert rows["ucsc-extract"]["Not significantly worse"] == ""
+    assert rows["mark nothing"]["Not significantly worse"] == "yes"
     model_server.script(lambda ask: say_fields(parts=[]))
     assert spanlab(*command, **environ).returncode == 3
     assert figures(tmp_path / "table") == rows, "what failed is left as it is, too, unless asked"

@@ -156,6 +156,6 @@ def test_a_certificate_is_stale_though_the_marks_are_the_same(
     review(settings, 20)
     measured("measure", "d", "--certificate", "c.json")
     measured(*DETECT, "--model", "scripted")  # the same again
-    assert measured("measure", "d", "--check", "c.json").stdout == "it holds\n"
+    assert measured("measure", "d", "--check", "c.json").stdout == "still valid\n"
     change(measured, settings)
-    assert measured("measure", "d", "--check", "c.json", code=1).stdout == f"stale: {why}\n"
+    assert measured("measure", "d", "--check", "c.json", code=1).stdout == f"out of date: {why}\n"

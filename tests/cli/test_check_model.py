@@ -77,14 +77,14 @@ def test_speed_and_cost_are_told(check: Run) -> None:
     first, *_, last = done.stdout.splitlines()
     assert first.startswith("large at http://127.0.0.1:")
     assert "top_p" not in done.stdout
-    assert "tokens a second; the check came to 10 calls, " in last
+    assert "tokens a second; this check: 10 calls, " in last
     assert "$0.0" in last
 
 
 def test_the_window_is_read_from_the_list_of_models(check: Run, model_server: ModelServer) -> None:
     assert "may have an unknown number of tokens;" in check().stdout
     model_server.windows = {"large": 900, "small": 8192}
-    assert "prompt and answer may have 8,192 tokens;" in check().stdout
+    assert "context window: 8,192 tokens;" in check().stdout
 
 
 def test_a_model_that_does_not_answer_says_why(check: Run, model_server: ModelServer) -> None:

@@ -377,7 +377,7 @@ def test_an_export_says_whose_labels_go_out_and_takes_only_what_is_asked(
     spanlab("export", "towers", "-o", "towers.html")
     report = (items.parent / "towers.html").read_text(encoding="utf-8")
     assert report.startswith("<!DOCTYPE html>")
-    assert "Scores against the gold labels" in report
+    assert "Scores against gold" in report
     unknown = spanlab("export", "towers", "-o", "towers.pdf")
     assert unknown.returncode == 2
     assert ".parquet (parquet), .zip (huggingface), .html (report)" in unknown.stderr

@@ -66,7 +66,7 @@ def test_a_dataset_is_annotated_as_a_job_that_can_be_looked_at_and_retried(
 
     asked = ["annotate", "d", "--detector", "ucsc-extract", "--model", "m"]
     nothing = spanlab(*asked).stderr
-    assert "annotated 0 items of 'd': all are done; --again annotates them anew" in nothing
+    assert "annotated 0 items of 'd': all are done; --again annotates them again" in nothing
     assert "other settings" not in nothing
     other = [*asked[:-1], "larger"]
     said = spanlab(*other, "--option", "floor=0.5").stderr

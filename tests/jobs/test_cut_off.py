@@ -114,7 +114,7 @@ def test_a_host_that_is_cut_off_and_returns_loses_nothing_and_asks_little_twice(
         done = jobs.wait(job_id, timeout=SECONDS, settings=shared_settings)
         assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 500, 0)
         assert states(shared_settings) == {Status.DONE: 500}
-        wait_until(lambda: "far is back" in (far.home / "far.log").read_text(), "its return")
+        wait_until(lambda: "far reconnected" in (far.home / "far.log").read_text(), "its return")
 
     ours, others = by(model, "far"), by(model, "near")
     assert all(len(asks) == 1 for asks in (*ours.values(), *others.values()))

@@ -34,7 +34,7 @@ def test_what_does_the_same_is_started_twice_only_if_that_is_asked_for(
     fill(where, 4)
     first = jobs.submit_detection(request(model), where)
     for same in ({}, {"concurrency": 3, "rate": 9, "budget": {"calls": 5}}, {"limit": 3}):
-        with pytest.raises(UnderWayError, match=f"job {first} does just that already"):
+        with pytest.raises(UnderWayError, match=f"job {first} is already doing this"):
             jobs.submit_detection(request(model, **same), where)
     (spec,) = request(model).specs
     assert spec.model is not None
@@ -74,7 +74,7 @@ def test_a_command_takes_up_what_waits_and_leaves_alone_what_somebody_works_on(
     waiting = jobs.submit_detection(asked, settings)
     done = run_here(command, tmp_path, here)
     assert done.returncode == 0, done.stderr
-    assert f"job {waiting} asks for the same and has waited: it is taken up here" in done.stderr
+    assert f"continuing job {waiting}, which asks for the same and has waited" in done.stderr
     assert "ucsc-extract annotated 6 items" in done.stderr
     assert [view.id for view in jobs.jobs(settings=settings)] == [waiting]
 
@@ -85,7 +85,7 @@ def test_a_command_takes_up_what_waits_and_leaves_alone_what_somebody_works_on(
     wait_until(lambda: model.count == 12, "the calls to be under way")
     refused = run_here(command, tmp_path, here)
     assert refused.returncode == 2, refused.stderr
-    assert f"job {begun} does just that already" in refused.stderr
+    assert f"job {begun} is already doing this" in refused.stderr
     assert f"spanlab jobs show {begun}; --again starts it once more" in refused.stderr
     assert model.count == 12
     assert jobs.wait(begun, timeout=SECONDS, settings=settings).state is JobState.DONE

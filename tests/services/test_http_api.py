@@ -135,7 +135,7 @@ def test_what_a_job_marked_is_no_rate_until_people_have_measured_it(
     (table,) = marked["tables"]
     assert marked["is_raw"] is True
     assert table["title"].startswith("Marked by offline by lang")
-    assert "is no rate of hallucinations" in " ".join(table["remarks"])
+    assert "are not a hallucination rate" in " ".join(table["remarks"])
     plan_measurement(store, dataset, MeasurementPlan(annotator="offline"))
     said = Annotation(annotator="Ada", kind="person")
     store.save_annotations(
@@ -143,8 +143,9 @@ def test_what_a_job_marked_is_no_rate_until_people_have_measured_it(
     )
     measured = client.get(f"/v1/jobs/{job_id}/rates").json()
     assert (measured["is_raw"], len(measured["tables"])) == (False, 2)
-    assert measured["tables"][0]["title"].startswith("Hallucinated answers: so far .000 [.000, .")
-    assert measured["tables"][0]["rows"][0]["Answers like these to"] > 0
+    title = measured["tables"][0]["title"]
+    assert title.startswith("Hallucinated answers. Rate so far: .000 (95 % CI .000 to .")
+    assert measured["tables"][0]["rows"][0]["Future answers to"] > 0
     assert client.get("/v1/jobs/none/rates").status_code == 404
 
 

@@ -151,4 +151,4 @@ def test_who_has_items_left_to_review_blind_does_not_adjudicate(
             button.click().run()
     told = "".join(error.value for error in app.error)
     assert ("reviews this dataset blind and has 2 items left" in told) is not may
-    assert any(each.label.startswith("Take what all agree on") for each in app.button) is may
+    assert any(each.label.startswith("Adopt unanimous items") for each in app.button) is may

@@ -74,9 +74,10 @@ def test_the_most_disagreed_item_comes_first(open_page: OpenPage, mine: Store) -
     """Agreement is part of the app, down to the item."""
     app = open_page("compare")
     assert list(app.dataframe[0].value["Item"]) == ["apart", "same"]
-    assert list(app.dataframe[0].value["Differ"]) == [1.0, 0.0]
-    captions = [caption.value.replace("\\", "") for caption in app.caption]
-    assert any("apart · fr · disagreement 1.00" in caption for caption in captions)
+    assert list(app.dataframe[0].value["Disagreement"]) == [1.0, 0.0]
+    texts = [text.value.replace("\\", "") for text in (*app.caption, *app.markdown)]
+    assert any("apart · fr" in text for text in texts)
+    assert any("Annotators disagree by 1.00 on this item" in text for text in texts)
 
 
 def test_each_annotator_shows_the_same_answer_with_its_own_marks(
@@ -318,7 +319,7 @@ def test_models_are_compared_by_a_field_of_the_items(store: Store, open_page: Op
         "models",
         [answered(HOSTILE, n, (0, 19)) for n in (1, 2)] + [answered("careful", n) for n in (1, 2)],
     )
-    app = open_page("compare", view="Models")
+    app = open_page("measure", dataset="models")
     assert not app.exception
     rates, pairs = app.dataframe
     assert rates.value["meta.model_id"].tolist() == ["careful", HOSTILE]
@@ -333,11 +334,11 @@ def test_models_open_on_the_model_and_say_what_a_detectors_interval_lacks(
     found = record("a", "en", says("one", AnnotatorKind.DETECTOR, ANSWER, (0, 19)))
     item = found.item.model_copy(update={"meta": {"Run": 1, "Model": "careful"}})
     store.import_records("mine", [found.model_copy(update={"item": item})])
-    app = open_page("compare", view="Models")
+    app = open_page("measure", dataset="mine")
     assert app.selectbox(key="rates-by-mine").value == "meta.Model"
     told = "".join(each.value for each in app.caption)
-    assert "the errors that “one” makes are not in them" in told
-    assert "One item alone has no interval" in told
+    assert "not the errors that “one” makes" in told
+    assert "No interval\\: only one item" in told
     assert "Share of an answer 95 %" not in app.dataframe[0].value
 
 
@@ -348,7 +349,7 @@ def test_where_the_reference_stands_alone_there_is_nobody_to_score(
         "mine", [record("a", "en", says("gold", AnnotatorKind.GOLD, ANSWER, (0, 5)))]
     )
     app = open_page("compare", view="Scores")
-    assert "nobody to score" in app.info[0].value
+    assert "Nobody to score" in app.info[0].value
     assert not app.dataframe
 
 

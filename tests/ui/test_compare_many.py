@@ -78,7 +78,6 @@ def test_a_chart_has_the_best_people_and_all_detectors_and_no_legend_of_names(
         pytest.param("Scores", "spanlab.metric", "iou", "IoU", id="scores"),
         pytest.param("Scores", "spanlab.metric", "corr", "Corr", id="another-score"),
         pytest.param("Claims", "spanlab.claims.measure", "accuracy", "Accuracy", id="claims"),
-        pytest.param("Models", "spanlab.rate", "answers", "Answers", id="rates"),
     ],
 )
 def test_a_table_of_scores_is_sorted_by_what_is_asked_for_and_people_come_last(
@@ -87,9 +86,6 @@ def test_a_table_of_scores_is_sorted_by_what_is_asked_for_and_people_come_last(
     app = open_page("compare", view=view)
     app.segmented_control(key=control).set_value(measure).run()
     table = app.dataframe[0].value
-    if view == "Models":
-        assert table[column].is_monotonic_increasing
-        return
     is_person = table["Kind"] == "person"
     assert is_person.is_monotonic_increasing
     assert table[~is_person][column].is_monotonic_decreasing
@@ -190,6 +186,6 @@ def test_errors_in_steps_are_drawn_of_those_who_found_most(
     app = open_page("compare", view="Reasoning", dataset="reasoned")
     assert len(specs(app)) == 2
     told = "".join(each.value for each in app.caption).replace("\\", "")
-    assert "Drawn are the 6 who found most of 40" in told
+    assert "The chart shows the 6 who found most errors, of 40" in told
     assert "annotator-01 100%" in told
     assert "annotator-00" not in told

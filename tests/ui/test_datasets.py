@@ -415,7 +415,7 @@ def test_the_detector_runs_as_a_job_on_what_it_has_not_done(
     (summary,) = store.datasets()
     assert summary.annotators[-1].name == "offline"
     app.button(key="detect-mine").click().run()
-    assert "offline has done 4 items: all of them" in everything(app)
+    assert "offline has finished all 4 items" in everything(app)
     assert app.button(key="start-detector").disabled
     assert "offline annotated" not in everything(app)  # said once
 
@@ -567,12 +567,12 @@ def test_annotators_are_renamed_merged_marked_as_gold_and_removed(
         "Anna": "person",
         "gold of Anna": "gold",
     }
-    submit(edit(open_page, "gold of Anna", "Not gold any more"), "Not gold any more")
+    submit(edit(open_page, "gold of Anna", "Stop using as gold"), "Stop using as gold")
     assert kinds()["gold of Anna"] == "person"
     submit(edit(open_page, "Anna", "Merge"), "Merge")
     assert "Anna" not in kinds()
     app = edit(open_page, "Bea", "Remove")
-    assert "what Bea said of 4 items for good" in app.warning[0].value
+    assert "permanently deletes Bea's annotations of 4 items" in app.warning[0].value
     submit(app, "Remove")
     assert "Nothing was removed" in app.error[0].value
     app.text_input[-1].input("Bea")

@@ -368,7 +368,7 @@ def test_a_model_is_tested_with_a_click_and_what_was_found_stays(
         shown = everything(page)
         assert ":material/check_circle: chat" in shown
         assert ":material/cancel: system role: " in shown
-        assert "tokens a second; the check came to" in shown
+        assert "tokens a second; this check:" in shown
     model_server.mode = "over-quota"
     app.button(key="test-model").click().run()
     assert ":material/cancel: chat: " in everything(app)

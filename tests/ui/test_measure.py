@@ -54,7 +54,7 @@ def test_review_goes_by_the_sample_and_says_what_it_has_come_to(
     assert not app.exception
     assert "Detectors' suggestions are hidden" in texts(app)
     assert "Only the reviews of anna count\\." in texts(app)
-    assert "ben · suggestions hidden · so far \\." in texts(app)
+    assert "ben · suggestions hidden · Rate so far\\: \\." in texts(app)
     app.checkbox[0].uncheck().run()
     assert "so far" not in texts(app)
     assert app.selectbox(key="spanlab.review.detector").value == "All"
@@ -67,7 +67,7 @@ def texts(app: AppTest) -> str:
 def test_without_a_detector_the_page_leads_to_one(open_page: OpenPage, store: Store) -> None:
     assert "nothing to measure yet" in open_page("measure").info[0].value
     store.import_records("d", [Record(item=Item(id="a", answer="So."))])
-    assert "no detector has finished" in open_page("measure", dataset="d").info[0].value
+    assert "No detector has finished" in open_page("measure", dataset="d").info[0].value
 
 
 def test_a_plan_says_how_many_reviews_it_takes_before_it_is_stored(
@@ -75,9 +75,9 @@ def test_a_plan_says_how_many_reviews_it_takes_before_it_is_stored(
 ) -> None:
     app = open_page("measure", dataset="d")
     assert not app.exception
-    assert "**About 166 reviews** of 200 items give ± .030" in texts(app)
+    assert "**About 166** of 200 items must be reviewed for ± 3 points" in texts(app)
     app.number_input(key="measure-within-d").set_value(10.0).run()
-    assert "**About 60 reviews** of 200 items give ± .100" in texts(app)
+    assert "**About 60** of 200 items must be reviewed for ± 10 points" in texts(app)
     assert summary_of(judged, "d").settings.measurement is None
     app.selectbox(key="measure-by-d").set_value("meta.model").run()
     app.button(key="measure-plan").click().run()
@@ -86,7 +86,7 @@ def test_a_plan_says_how_many_reviews_it_takes_before_it_is_stored(
     assert plan
     assert (plan.annotator, plan.by, plan.half_width) == ("judge", "meta.model", 0.1)
     assert app.metric[0].value == "not known yet"
-    assert "no reviews yet, about 60 for ± \\.100" in texts(app)
+    assert "No reviews yet; about 60 for ± \\.100" in texts(app)
 
     app.number_input(key="measure-within-d").set_value(5.0).run()
     app.button(key="measure-replace").click().run()
@@ -114,15 +114,15 @@ def test_the_corrected_rate_is_shown_with_its_pictures(open_page: OpenPage, judg
     assert list(rates["meta.model"]) == ["all", "a", "b"]
     assert rates["Reviews"][0] == 80
     assert rates["Marked by judge"][0] == pytest.approx(67 / 200)
-    assert rates["Answers like these"][0] == pytest.approx(0.25, abs=0.1)
-    assert "is no rate" in texts(app)
+    assert rates["Future answers"][0] == pytest.approx(0.25, abs=0.1)
+    assert "is raw detector output" in texts(app)
     assert len(app.get("vega_lite_chart")) >= 3
     assert "Reliability of judge" in texts(app)
     assert len(app.get("download_button")) >= 2
     certificate = json.dumps(certify(judged, "d").figures()).encode()
     app.file_uploader(key="certificate").set_value(("c.json", certificate, "application/json"))
-    assert "It holds" in app.run().success[0].value
+    assert "Still valid" in app.run().success[0].value
     app.text_input(key="measure-definition-d").set_value("contradicts a passage").run()
     app.button(key="measure-replace").click().run()
     app.button(key="measure-replace-now").click().run()
-    assert "Stale: the definition of hallucinated changed" in app.warning[0].value
+    assert "Out of date: the definition of hallucinated changed" in app.warning[0].value

@@ -117,7 +117,7 @@ def test_a_second_start_shows_the_search_under_way_and_asks(
     words = ["optimize", "mine", "--detector", "ucsc-extract", "--queue"]
     refused = run_here(words, Path.cwd(), os.environ)
     assert refused.returncode == 2, refused.stderr
-    assert "does just that already" in refused.stderr
+    assert "is already doing this" in refused.stderr
     assert "--again starts it once more" in refused.stderr
 
 

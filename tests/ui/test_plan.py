@@ -57,6 +57,6 @@ def test_datasets_says_the_plan_and_how_far_everybody_is_with_their_part(
 def test_export_says_what_the_plan_lacks(open_page: OpenPage, planned: Store) -> None:
     app = open_page("export")
     text = "".join(each.value for each in app.markdown)
-    assert "The plan lacks 3 of 6 annotations." in text
+    assert "3 of 6 planned annotations are missing." in text
     assert "not annotated by" not in text
     assert any("1 of 2 done" in each.proto.body for each in app.get("html"))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from spanlab.extents import Extent
 from spanlab.labels import hard_of
 from spanlab.schema import Annotation, AnnotatorKind, Interval, Span
-from spanlab.workflows.report import MarkedText, pieces
+from spanlab.workflows.marked_text import MarkedText, pieces
 
 ANSWER = "abcdefghij"
 

@@ -77,20 +77,22 @@ def test_a_rate_is_corrected_by_the_reviews_of_its_queue(store: Store, design: s
     (pair,) = found.pairs
     assert pair[2].difference.high < 0
     assert len(found.history) > 10
-    assert found.line.startswith(f"so far .{round(1000 * everybody.finite.mean):03}")
-    assert "more for ± .030" in found.line
+    assert found.line.startswith(f"Rate so far: .{round(1000 * everybody.finite.mean):03}")
+    assert "more reviews for ± .030" in found.line
 
 
 def test_a_gap_in_the_queue_ends_the_sample_and_a_skipped_item_does_not(store: Store) -> None:
     filled(store, "d", lambda at: at % 4 == 0, 60, 0)
     queue = measurement_queue(store, "d")
-    assert measure(store, "d").line.startswith("no reviews yet, about ")
+    assert measure(store, "d").line.startswith("No reviews yet; about ")
     skipped = Annotation(annotator="anna", kind=AnnotatorKind.PERSON, status=Status.SKIPPED)
     done = [(queue[at], said("anna", marked=False)) for at in (0, 1, 3, 5)]
     store.save_annotations("d", [*done, (queue[2], skipped)])
     found = measure(store, "d")
     assert found.rate.reviews == 3
-    assert "1 review after the first gap of the queue do not count yet." in found.remarks
+    assert (
+        "1 review not counted yet: an earlier item of the sample is not reviewed." in found.remarks
+    )
     assert any(remark.startswith("1 skipped item") for remark in found.remarks)
     assert found.rate.finite
     assert found.rate.finite.high > 0.3
@@ -257,7 +259,7 @@ def test_the_commands_plan_measure_and_gate(store: Store, tmp_path: Path) -> Non
     code, shown = run("measure", "d", "--annotator", "judge", "--by", "meta.model")
     assert code == 0, shown
     assert "Marked by judge" in shown
-    assert "is no rate" in shown
+    assert "is raw detector output" in shown
     queue = run("measure", "d", "--queue")[1].split()
     assert len(queue) == 300
     assert run("gate", "d", "--max-rate", ".05")[0] == 2
@@ -293,11 +295,11 @@ def test_what_a_detector_marks_is_no_rate_until_it_is_measured(
     environment = {"SPANLAB_HOME": str(tmp_path / "home")}
     shown = run_here(asked, tmp_path, environment).stdout
     assert "Marked by judge by meta.model, with 95 % intervals" in shown
-    assert "What a detector marks is no rate of hallucinations" in shown
+    assert "A detector's marks are not a hallucination rate" in shown
     assert "so far" not in shown
     queue = measurement_queue(store, "d")[:50]
     store.save_annotations("d", [(name, said("anna", int(name[1:]) % 4 == 0)) for name in queue])
-    assert "so far ." in run_here(asked, tmp_path, environment).stdout
+    assert "so far: ." in run_here(asked, tmp_path, environment).stdout
     figures = json.loads(run_here([*asked, "--json"], tmp_path, environment).stdout)
     (table,) = [t for t in figures["corrected"] if t["key"] == "measurement"]
     assert table["rows"][0][0] == "all"
@@ -311,8 +313,8 @@ def test_what_a_detector_marks_is_no_rate_until_it_is_measured(
     exported = run_here(["export", "d", "-o", "d.html"], tmp_path, environment)
     assert exported.returncode == 0, exported.stderr
     page = (tmp_path / "d.html").read_text()
-    assert "Hallucinated answers of d: so far ." in page
-    assert "is no rate" in page
+    assert "Hallucinated answers of d. Rate so far: ." in page
+    assert "is raw detector output" in page
 
 
 def test_a_certificate_says_what_it_is_bound_to_and_when_it_is_stale(
@@ -347,7 +349,7 @@ def test_a_certificate_says_what_it_is_bound_to_and_when_it_is_stale(
     [
         ({"annotator": "judge", "by": "label"}, "not by label"),
         ({"annotator": "judge", "design": "stratified"}, "--by lang"),
-        ({"annotator": "judge", "reviewers": ["judge"]}, "no reviewer of itself"),
+        ({"annotator": "judge", "reviewers": ["judge"]}, "cannot review itself"),
         ({"annotator": "nobody"}, "no annotator 'nobody'"),
     ],
 )
@@ -381,9 +383,9 @@ def test_everything_reviewed_is_no_point_for_answers_like_these(
             assert change.difference.low < change.difference.high
     assert one.rate.superpopulation
     assert one.rate.superpopulation.low > 0.4
-    assert any(remark.startswith("Nobody reviewed what") for remark in one.remarks)
-    assert not any(remark.startswith("Nobody reviewed what") for remark in two.remarks)
+    assert any(remark.startswith("No item has two reviewers") for remark in one.remarks)
+    assert not any(remark.startswith("No item has two reviewers") for remark in two.remarks)
     shown = run_here(["measure", "two"], tmp_path, {"SPANLAB_HOME": str(tmp_path / "home")})
     assert shown.returncode == 0, shown.stderr
-    assert "all reviewed: answers like these .350 [" in shown.stdout
+    assert "All reviewed. Future answers: .350 (95 % CI " in shown.stdout
     assert ".350 of these answers, as these people marked them" in shown.stdout

@@ -162,7 +162,7 @@ def test_a_test_on_known_items_comes_before_anything_else(store: Store) -> None:
 
 def test_known_answers_need_reviewers_who_never_see_what_others_marked(store: Store) -> None:
     change_known(store, "d", {"share": 0.1})
-    with pytest.raises(UsageError, match="let that be always hidden"):
+    with pytest.raises(UsageError, match="Always hidden"):
         store.change_settings("d", lambda now: now.model_copy(update={"always_blind": False}))
     with pytest.raises(UsageError, match=r"0\.5"):
         change_known(store, "d", {"share": 0.9})

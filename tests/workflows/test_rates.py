@@ -177,7 +177,7 @@ def test_an_interval_of_a_detectors_share_lacks_the_detectors_own_error(
     store.import_records("d", items)
     environment = {"SPANLAB_HOME": str(tmp_path / "home")}
     asked = ["rates", "d", "--by", "lang", "--annotators", whose]
-    remark = f"sampling alone: the errors that “{whose}” makes are not in them"
+    remark = f"sampling error only, not the errors that “{whose}” makes"
     assert (remark in run_here(asked, tmp_path, environment).stdout) == is_said
     remarks = json.loads(run_here([*asked, "--json"], tmp_path, environment).stdout)["remarks"]
     assert (len(remarks), remark in "".join(remarks)) == (is_said, is_said)
@@ -188,7 +188,7 @@ def test_a_group_of_one_item_has_no_interval(store: Store, tmp_path: Path) -> No
     shown = run_here(["rates", "d", "--by", "lang"], tmp_path, {"SPANLAB_HOME": f"{tmp_path}/home"})
     (row,) = (line.split() for line in shown.stdout.splitlines() if line.startswith("en"))
     assert row[:7] == ["en", "1", "20.0", "%", "100.0", "%", "100.0"]
-    assert "One item alone has no interval" in shown.stdout
+    assert "No interval: only one item" in shown.stdout
 
 
 def test_the_command_prints_a_table_and_json(store: Store, tmp_path: Path) -> None:

@@ -11,11 +11,22 @@ from typing import Any
 
 import pytest
 
-from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Evidence,
+    Item,
+    MeasurementPlan,
+    Passage,
+    Record,
+    Span,
+    Status,
+)
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.workflows.export_choice import ExportChoice
 from spanlab.workflows.exporting import export_dataset
+from spanlab.workflows.measuring.sample import plan_measurement
 
 ANSWER = "0123456789"
 
@@ -30,10 +41,14 @@ def report(tmp_path: Path) -> Callable[..., str]:
         with Store.open(settings) as store:
             store.import_records("d", records)
             export_dataset(store, "d", stream, ExportChoice(format="report", **choice))
-        text = re.sub("<style>.*?</style>", "", stream.getvalue().decode(), flags=re.DOTALL)
-        return " ".join(unescape(re.sub("<[^>]*>", " ", text)).split())
+        return _read(stream)
 
     return write
+
+
+def _read(stream: BytesIO) -> str:
+    text = re.sub("<style>.*?</style>", "", stream.getvalue().decode(), flags=re.DOTALL)
+    return " ".join(unescape(re.sub("<[^>]*>", " ", text)).split())
 
 
 def says(name: str, kind: AnnotatorKind, *marks: tuple[int, int], **more: object) -> Annotation:
@@ -60,7 +75,12 @@ def test_a_report_tells_date_counts_scores_agreement_labels_and_rates(
         record("q3", "b", says("gold", gold), says("one", one), *nothing, lang="fr"),
         record("q4", "b", says("gold", gold), failed, lang="fr"),
     )
-    assert re.search(r"Made on \d{4}-\d\d-\d\d \d\d:\d\d UTC of 4 items \(en 2, fr 2\)\.", text)
+    assert re.search(r"Answers 4 \(en 2, fr 2\) .* Report made \d{4}-\d\d-\d\d \d\d:\d\d UTC", text)
+    assert "Between 4 and 70 of 100 answers like these contain a hallucination." in text
+    assert "Model b, a Hallucinated answers 25.0 % [4.6, 69.9]" in text
+    assert "Reviewed by 2 people (ann 3, ben 3) Agreement of reviewers Krippendorff's" in text
+    assert "The worst example" in text
+    assert "q1 0123 456789 q1 · 40.0 % of the answer · marked by gold" in text
     assert "one 3 0 1 0" in text  # done, skipped, failed, not annotated
     assert "ann 3 0 0 1" in text
     # mean over languages of (½ + 1) / 2 and 1
@@ -74,14 +94,14 @@ def test_a_report_tells_date_counts_scores_agreement_labels_and_rates(
     # Two answers without a mark are no proof: Wilson's interval of 0 in 2 ends at 65.8 %.
     assert "b 2 0.0 % [0.0, 65.8] 0.0 % [0.0, 65.8] 0.0 [0.0, 0.7]" in text
     assert "a 2 20.0 % [0.0, 46.7] 50.0 % [" in text  # one answer more, marked whole
-    assert "sampling alone" not in text
+    assert "sampling error only" not in text
 
 
 def test_where_gold_stands_alone_nothing_is_scored(report: Callable[..., str]) -> None:
     text = report(record("q1", "a", says("gold", AnnotatorKind.GOLD, (0, 4))))
     assert "mark everything" not in text
     assert "Scores" not in text
-    assert "a 1 40.0 % 100.0 % 100.0 One item alone has no interval" in text
+    assert "a 1 40.0 % 100.0 % 100.0 No interval: only one item" in text
 
 
 def test_the_errors_of_a_detector_are_said_not_to_be_in_its_rates(
@@ -91,7 +111,7 @@ def test_the_errors_of_a_detector_are_said_not_to_be_in_its_rates(
         *(record(f"q{n}", "a", says("one", AnnotatorKind.DETECTOR, (0, n))) for n in (1, 2))
     )
     assert "Marked by one by " in text
-    assert "the errors that “one” makes are not in them" in text
+    assert "not the errors that “one” makes" in text
 
 
 def test_figures_are_of_what_goes_into_the_report(report: Callable[..., str]) -> None:
@@ -103,9 +123,54 @@ def test_figures_are_of_what_goes_into_the_report(report: Callable[..., str]) ->
         languages=("en",),
         annotators=("one",),
     )
-    assert "of 1 item (en 1)" in text
+    assert "Answers 1 (en 1)" in text
     assert "Marked by one" in text
     assert "gold" not in text
+
+
+def test_adjudicated_labels_count_in_place_of_people_s_and_scores_are_against_them(
+    report: Callable[..., str],
+) -> None:
+    """Imported gold labels say 4 of 10 characters; what the team decided says none."""
+    decided = says("adjudicated", AnnotatorKind.GOLD, decided_by="lead")
+    ann, known = AnnotatorKind.PERSON, AnnotatorKind.GOLD
+    text = report(
+        record("q1", "a", says("key", known, (0, 4)), decided, says("ann", ann, (0, 4))),
+        record("q2", "a", says("ann", ann, (0, 5))),
+    )
+    assert "2 answers labelled by adjudicated, ann" in text
+    assert "Hallucinated text 25.0 %" in text
+    assert "Scores against adjudicated" in text
+    assert "adjudicated by lead 1" in text
+
+
+def test_a_report_tells_guidelines_evidence_and_the_measured_rate(tmp_path: Path) -> None:
+    quote = Evidence(start=0, end=3, text="Its", passage=0, stance="refutes")
+    people = (AnnotatorKind.PERSON, AnnotatorKind.DETECTOR)
+    spans = (Span.of(ANSWER, 0, 4), Span.of(ANSWER, 0, 4, prob=0.8, evidence=(quote,)))
+    said = tuple(
+        Annotation(annotator=name, kind=kind, spans=(span,))
+        for name, kind, span in zip(("ann", "one"), people, spans, strict=True)
+    )
+    item = Item(id="q", lang="en", answer=ANSWER, passages=(Passage(text="Its", title="Page"),))
+    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
+    stream = BytesIO()
+    with Store.open(settings) as store:
+        store.import_records(
+            "d",
+            [
+                Record(item=item.model_copy(update={"id": f"q{n}"}), annotations=said)
+                for n in range(3)
+            ],
+        )
+        plan_measurement(store, "d", MeasurementPlan(annotator="one"))
+        store.change_settings("d", lambda old: old.with_guidelines("Mark what is false."))
+        export_dataset(store, "d", stream, ExportChoice(format="report"))
+    text = _read(stream)
+    assert "from 3 reviews of 3 items, with the marks of the detector one." in text
+    assert "Guidelines (version 1) Mark what is false." in text
+    assert "Evidence against it: Its ( Page )" in text
+    assert "The 3 worst examples" in text
 
 
 def test_a_report_tells_what_was_responded_to_questions(report: Callable[..., str]) -> None:

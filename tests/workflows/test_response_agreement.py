@@ -100,7 +100,7 @@ def test_the_command_has_a_line_for_each_question_and_attribute(tmp_path: Path) 
     assert lines["question: Is it fluent? (scale)"] == ["1.000", "4", "1.000", "4"]
     assert "question: remark (text)" not in lines
     assert "texts are left out" in shown
-    assert "the longest counts" in shown
+    assert "the longest is used" in shown
     printed = run_here(["agreement", "asked", "--json"], tmp_path, environment).stdout
     asked = json.loads(printed)["questions"]
     assert asked["fluency"]["people"] == {"n": 4, "alpha": 1.0}

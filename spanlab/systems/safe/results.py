@@ -260,7 +260,7 @@ def reasoning_results(
         way = outcome_of(record.item).get("verification")
         if way in METHODS:
             tried.setdefault(question_of(record.item), {})[str(way)] = MethodResult.of(record)
-        if not _reasons(record):
+        if not has_reasoning(record):
             continue
         for annotation in record.annotations:
             judges.setdefault(annotation.annotator, MethodResult()).add_errors(
@@ -276,7 +276,7 @@ def reasoning_results(
     return ReasoningResults(methods, len(tried) - len(common), named)
 
 
-def _reasons(record: Record) -> bool:
+def has_reasoning(record: Record) -> bool:
     """Say whether an answer has steps that somebody has judged as such."""
     if outcome_of(record.item):
         return True

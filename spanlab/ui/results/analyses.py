@@ -31,6 +31,7 @@ from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_ta
 from spanlab.ui.views.reviewer import seen_store
 from spanlab.workflows.analysis.claims import MEASURES, ClaimComparison, ScoredClaims, verdict_table
 from spanlab.workflows.analysis.comparison_tables import claim_measures, claim_table
+from spanlab.workflows.analysis.findings import reasoning_finding, stage_finding
 from spanlab.workflows.analysis.rate_tally import default_annotators, rates
 from spanlab.workflows.analysis.rates import MEASURES as RATES
 from spanlab.workflows.analysis.rates import RateGroup, RateReport, fields_of, model_field
@@ -174,7 +175,8 @@ def show_rates(summary: DatasetSummary) -> None:
     fingerprint = (*_fingerprint(summary), look.n_operations(summary.name), plan)
     report = _count_rates(summary.name, field, tuple(names), fingerprint=fingerprint, _store=look)
     for table in report.corrected:
-        show_table(table)
+        is_alone = len(table.rows) == 1  # which needs no picture
+        show_table(table.model_copy(update={"chart": None}) if is_alone else table)
     if report.is_raw and not report.corrected:
         label = "Measure the rate"
         link("measure", label, icon=":material/straighten:", dataset=summary.name)
@@ -227,6 +229,8 @@ def show_stages(summary: DatasetSummary) -> None:
             icon=":material/account_tree:",
         )
         return
+    if finding := stage_finding(stages):
+        st.markdown(f"**{plain(finding)}**")
     for table in stages.tables():
         show_table(table)
 
@@ -241,6 +245,8 @@ def show_reasoning(summary: DatasetSummary, names: Collection[str]) -> None:
             icon=":material/rule:",
         )
         return
+    if finding := reasoning_finding(results):
+        st.markdown(f"**{plain(finding)}**")
     for table in results.tables():
         show_table(table)
     chosen_judges = {name: judge for name, judge in results.judges.items() if name in names}
@@ -255,8 +261,8 @@ def _show_errors(judges: Mapping[str, MethodResult]) -> None:
     drawn = {name: judges[name] for name in judges_by_errors[:_MOST_JUDGES]}
     if len(drawn) < len(judges):
         st.caption(
-            f"Drawn are the {_MOST_JUDGES} who found most of {len(judges):,}; the files have all. "
-            "Choose others under Annotators."
+            f"The chart shows the {_MOST_JUDGES} who found most errors, of {len(judges):,}; the "
+            "download has all. Choose others under Annotators."
         )
     for table, chart in zip(error_tables(judges), error_tables(drawn), strict=True):
         st.markdown(f"**{table.title}**")
@@ -299,13 +305,19 @@ def _count_reasonings(
 _LOOK_BACK = 200  # jobs among which benchmarks are looked for
 
 
+def has_benchmarks() -> bool:
+    """Say whether a benchmark was run lately."""
+    return bool(_benchmarks())
+
+
+def _benchmarks() -> list[JobView]:
+    views = jobs.jobs(limit=_LOOK_BACK, actor=actor())
+    return [view for view in views if view.kind == "bench" and view.request]
+
+
 def show_bench() -> None:
     """Draw the table of a benchmark that people choose."""
-    done = [
-        view
-        for view in jobs.jobs(limit=_LOOK_BACK, actor=actor())
-        if view.kind == "bench" and view.request
-    ]
+    done = _benchmarks()
     if not done:
         st.info(
             "No benchmark has been run yet: `spanlab bench --detector offline -o table` compares "

@@ -9,6 +9,7 @@ import streamlit as st
 
 from spanlab.schema import DatasetSummary
 from spanlab.storage.assignment import FinishedItem
+from spanlab.ui.common import plain
 from spanlab.ui.comparisons import campaign_of
 from spanlab.ui.results.charts import MOST_COLOURS
 from spanlab.ui.results.tables import show_table
@@ -22,6 +23,7 @@ from spanlab.workflows.analysis.campaign import (
     pace,
     pace_table,
 )
+from spanlab.workflows.analysis.findings import progress_finding
 
 _MOST = 20  # people in a chart
 _NO_LOG = "Imported annotations do not say when they were made."
@@ -39,6 +41,8 @@ def show_campaign(summary: DatasetSummary, names: Collection[str]) -> None:
         item for item in seen_store(summary).finished(summary.name) if item.annotator in names
     )
     people = tuple(annotator.name for annotator in summary.annotators if annotator.name in names)
+    if finding := progress_finding(finished):
+        st.markdown(f"**{plain(finding)}**")
     view = st.segmented_control(
         "Show", list(_VIEWS), default="Items by day", required=True, key="spanlab.campaign"
     )

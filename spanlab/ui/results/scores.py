@@ -64,7 +64,7 @@ def show_scores(comparison: DatasetComparison, names: Collection[str]) -> None:
     scores = [score for score in comparison.scores if score.kind is None or score.name in names]
     if not any(score.kind for score in scores):
         st.info(
-            "There is nobody to score: none of the others chosen under Annotators has finished an "
+            "Nobody to score: none of the others chosen under Annotators has finished an "
             f"item that {plain(comparison.reference or '')} has finished.",
             icon=":material/group:",
         )
@@ -121,9 +121,9 @@ def _draw(table: ResultTable, metric: str, *, per_language: bool) -> None:
     n_people = len({row[0] for row in table.rows if row[1] == "person"})
     if n_people > max_people:
         st.caption(
-            "Drawn are the detectors and votes, then the best "
+            "The chart shows the detectors and votes, then the best "
             f"{max_people} of {n_people:,} people{' in each language' if per_language else ''}; "
-            "the download has everybody. Annotators, above, says who takes part."
+            "the download has all. Choose who takes part under Annotators, above."
         )
     where = " and language" if per_language else ""
     show_chart(drawn, f"{SCORES[metric].title} per annotator{where} with 95 % intervals")

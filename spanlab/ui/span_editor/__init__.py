@@ -152,7 +152,7 @@ function remember(reviewer) {
     let names = [];
     try {
         names = JSON.parse(decodeURIComponent(cookie?.[1] ?? "[]"));
-    } catch { /* somebody else's cookie: written anew */ }
+    } catch { /* somebody else's cookie: written again */ }
     if (!reviewer || names.includes(reviewer)) return;
     const value = encodeURIComponent(JSON.stringify([...names.slice(-9), reviewer]));
     document.cookie = `spanlab_reviewers=${value}; path=/; SameSite=Strict`;

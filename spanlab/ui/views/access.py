@@ -51,15 +51,16 @@ def page() -> None:
 def _draw_roles(places: list[str]) -> None:
     granted = store().access.granted()
     st.caption(
-        "Annotators review; adjudicators also see what others said, and decide; viewers see and "
-        "export; leads do all this, and steer the dataset. A change counts from the next click."
+        "Annotators review; adjudicators also see others' annotations and adjudicate; viewers see "
+        "and export; leads do all this and manage the dataset. A change applies at their next "
+        "click."
     )
     with st.form("grant", border=False):
         left, middle, right, last = st.columns([3, 1.5, 2, 1], vertical_alignment="bottom")
         person = left.text_input("Person", placeholder="anna@example.org, or the name shown here")
         role = middle.selectbox("Role", list(Role), format_func=str.capitalize)
-        place = right.selectbox("For", places)
-        if last.form_submit_button("Give", type="primary") and person.strip() and role:
+        place = right.selectbox("Dataset", places)
+        if last.form_submit_button("Grant role", type="primary") and person.strip() and role:
             store().access.grant(person.strip(), role, None if place == _ALL else place)
             tell_after_rerun(f"{person.strip()} is {role} now.")
             st.rerun()
@@ -72,15 +73,15 @@ def _draw_roles(places: list[str]) -> None:
         for grant in granted
     }
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        line = st.selectbox("Take back", list(lines), index=None, placeholder="A role")
-        if st.button("Take back", disabled=line is None) and line is not None:
+        line = st.selectbox("Revoke", list(lines), index=None, placeholder="A role")
+        if st.button("Revoke role", disabled=line is None) and line is not None:
             store().access.revoke(lines[line].subject, lines[line].role, lines[line].dataset)
-            tell_after_rerun(f"Taken back: {line}.")
+            tell_after_rerun(f"Revoked: {line}.")
             st.rerun()
 
 
 def _draw_invitations(names: list[str]) -> None:
-    st.caption("A link lets one person without an account take part. They need it once only.")
+    st.caption("A link lets one person without an account take part. Each link works once.")
     if not names:
         st.info("There is no dataset to invite anybody to yet.")
         return
@@ -88,23 +89,23 @@ def _draw_invitations(names: list[str]) -> None:
         one, two, three, four = st.columns(4, vertical_alignment="bottom")
         dataset = one.selectbox("Dataset", names)
         role = two.selectbox("Role", _GUESTS, format_func=str.capitalize)
-        days = three.number_input("Days", 1, 3650, 14, help="After so many it opens nothing more.")
+        days = three.number_input("Days", 1, 3650, 14, help="Stops working after this many days.")
         count = four.number_input("Links", 1, _MOST)
         one, two, three = st.columns([2, 2, 1], vertical_alignment="bottom")
         label = one.text_input(
-            "Called", max_chars=100, help="The name of the person. Empty: what `?worker=` says."
+            "Name", max_chars=100, help="Leave empty to use the link's `worker`."
         )
         code = two.text_input(
-            "Completion code", max_chars=100, help="Shown to who has finished all their items."
+            "Completion code", max_chars=100, help="Shown after all items are finished."
         )
-        if three.form_submit_button("Make", type="primary"):
+        if three.form_submit_button("Create links", type="primary"):
             end = in_days(int(days))
             links = [
                 invite(store(), str(dataset), role, end, label=label.strip(), code=code.strip())
                 for _ in range(int(count))
             ]
             st.session_state[_MADE] = "\n".join(links)
-    _show_made("Send each to one person; a crowd platform adds &worker= and its id.")
+    _show_made("Send one link per person. Crowd platforms append &worker= and the worker's ID.")
     _draw_tokens("invitation", "Invitations")
 
 
@@ -114,9 +115,9 @@ def _draw_keys(places: list[str]) -> None:
         one, two, three, four, five = st.columns([2, 1.5, 2, 1.5, 1], vertical_alignment="bottom")
         label = one.text_input("What it is for", max_chars=100)
         role = two.selectbox("Role", [Role.VIEWER, Role.LEAD], format_func=str.capitalize)
-        place = three.selectbox("For", places)
-        days = four.number_input("Days", 1, 3650, 90, help="After so many it opens nothing more.")
-        if five.form_submit_button("Make", type="primary"):
+        place = three.selectbox("Dataset", places)
+        days = four.number_input("Days", 1, 3650, 90, help="Stops working after this many days.")
+        if five.form_submit_button("Create key", type="primary"):
             where, end = None if place == _ALL else place, in_days(int(days))
             token = store().access.make_token("key", role, where, label=label.strip(), expires=end)
             st.session_state[_MADE] = token

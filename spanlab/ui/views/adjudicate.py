@@ -70,14 +70,14 @@ def _ask_queue(summary: DatasetSummary) -> AdjudicationQueue:
     left, right = st.columns(2)
     with left:
         target = st.selectbox(
-            "Write to",
+            "Save as",
             list(dict.fromkeys([ADJUDICATED, *gold])),
             **common.kept("adjudicate.target"),
-            help="The gold labels that your decisions become. Those that were imported are "
-            "changed where you decide, and nowhere else.",
+            help="Decisions are saved under this gold annotator. Imported gold labels change only "
+            "on items you decide.",
         )
         if target in known:
-            st.caption("Items that you decide under this name become known answers.")
+            st.caption("Items that you decide under this name become check items.")
         state = st.selectbox("State", list(STATES), **common.kept("adjudicate.state"))
     with right:
         least = st.number_input(
@@ -114,39 +114,39 @@ def _last_taken() -> dict[tuple[str, str, str], TakenItems]:
 
 
 def offer_agreed(dataset: str, queue: AdjudicationQueue, author: str) -> None:
-    """Draw the button that takes over what all agree on, or the one that takes this back."""
-    if st.button("Take what all agree on…", icon=":material/done_all:", width="content"):
+    """Draw the button that adopts unanimous items, or the one that undoes it."""
+    if st.button("Adopt unanimous items…", icon=":material/done_all:", width="content"):
         _ask_to_take(dataset, queue, author)
     decision_key = (dataset, queue.target, author)
     taken_items = _last_taken().get(decision_key)
     if taken_items is None:
         return
-    st.caption(f"{counted(len(taken_items.items), 'item')} taken over", width="content")
-    if st.button("Undo all of it", icon=":material/undo:", width="content"):
+    st.caption(f"{counted(len(taken_items.items), 'item')} adopted", width="content")
+    if st.button("Undo all", icon=":material/undo:", width="content"):
         with errors_shown():
             undone = take_back(common.store(), taken_items)
             n_kept = len(taken_items.items) - undone
-            message = f"Undone; to be decided again: {counted(undone, 'item')}."
-            st.toast(f"{message} {n_kept} changed since stay." if n_kept else message)
+            message = f"Undone: {counted(undone, 'item')} undecided again."
+            st.toast(f"{message} {n_kept} changed since then kept." if n_kept else message)
             del _last_taken()[decision_key]
             _read_again()
 
 
-@st.dialog("What all agree on", icon=":material/done_all:")
+@st.dialog("Unanimous items", icon=":material/done_all:")
 def _ask_to_take(dataset: str, queue: AdjudicationQueue, author: str) -> None:
     """Say how many items that are, and decide them when told to."""
     with errors_shown():
         agreed = agreed_items(common.store(), dataset, queue)
         empty = sum(item.n_spans == 0 for item in agreed)
         if not agreed:
-            st.write("On no item that is not decided do two or more agree.")
+            st.write("No undecided item has two or more annotators in full agreement.")
             return
         st.write(
-            "Not decided yet, and all who finished them mark the same characters with the same "
+            "Undecided items on which all who finished them mark the same characters with the same "
             f"labels: **{counted(len(agreed), 'item')}**, {empty} of them without any span."
         )
-        st.caption("People count; where no person has finished an item, detectors do.")
-        if st.button(f"Take over {counted(len(agreed), 'item')}", type="primary"):
+        st.caption("People count; detectors count where no person has finished an item.")
+        if st.button(f"Adopt {counted(len(agreed), 'item')}", type="primary"):
             taken_items = take_agreed(
                 common.store(), dataset, queue.target, author=author, agreed=agreed
             )

@@ -11,6 +11,7 @@ from spanlab.errors import NotFoundError
 from spanlab.figures import counted, figure
 from spanlab.labels import disagreement
 from spanlab.schema import AnnotatorKind, DatasetSummary, Item, Permission, Record, Status
+from spanlab.storage.store import Store
 from spanlab.ui.choose_annotators import choose_annotator, choose_annotators
 from spanlab.ui.common import actor, choose_dataset, datasets_for, link, plain, title
 from spanlab.ui.comparisons import comparison_of
@@ -26,9 +27,9 @@ from spanlab.ui.item_views import (
 )
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.results.analyses import (
+    has_benchmarks,
     show_bench,
     show_claims,
-    show_rates,
     show_reasoning,
     show_stages,
 )
@@ -37,10 +38,17 @@ from spanlab.ui.results.scores import show_agreement, show_scores
 from spanlab.ui.views.reviewer import link_to_item, seen_store, seen_summary
 from spanlab.workflows.analysis.comparison import (
     Order,
+    analyses_with_data,
     item_scores,
     list_items,
     neighbour_item,
     open_record,
+)
+from spanlab.workflows.analysis.comparison_tables import reference_of
+from spanlab.workflows.analysis.findings import (
+    agreement_finding,
+    claim_finding,
+    score_finding,
 )
 
 _ALL = "All languages"
@@ -66,26 +74,25 @@ def page() -> None:
         link("review", "Review it", icon=":material/edit_note:", dataset=summary.name)
         link("detect", "Run a detector", icon=":material/manage_search:", dataset=summary.name)
         return
-    gold = next(iter(summary.names_of(AnnotatorKind.GOLD)), None)
     with middle:
         reference = choose_annotator(
             summary.annotators,
             "Reference",
             key=f"reference-{summary.name}",
             none="None",
-            default=gold,
+            default=reference_of(summary.kinds),
             meaning="Whose labels count as right when the others are scored.",
         )
     with right:
         chosen = choose_annotators(summary.annotators, key=f"compare-{summary.name}")
     choice = ComparisonChoice(summary, reference, chosen)
-    leads_all = actor().may(Permission.ADMINISTER)
-    views = {name: view for name, view in _VIEWS.items() if leads_all or view is not _draw_bench}
+    views = _views_with_data(choice)
     tabs = st.tabs(list(views), key="view", on_change="rerun", bind="query-params")
     for tab, view in zip(tabs, views.values(), strict=True):
         if tab.open:
             with tab, errors_shown():
                 view(choice)
+    link("measure", "Rates by model", icon=":material/straighten:", dataset=summary.name)
 
 
 @dataclass(frozen=True)
@@ -95,6 +102,40 @@ class ComparisonChoice:
     summary: DatasetSummary
     reference: str | None
     chosen: tuple[str, ...]
+
+
+def _views_with_data(choice: ComparisonChoice) -> dict[str, Callable[[ComparisonChoice], None]]:
+    """Return the tabs that have something to show, and the one that the address names."""
+    summary = choice.summary
+    finished = [a for a in summary.annotators if a.counts.get(Status.DONE)]
+    people = [a for a in finished if a.kind is AnnotatorKind.PERSON]
+    makers = [a for a in finished if a.kind in {AnnotatorKind.PERSON, AnnotatorKind.DETECTOR}]
+    analyses = _analyses_once(
+        summary.name, (*summary.fingerprint, seen_store(summary).reader), seen_store(summary)
+    )
+    has_data = {
+        "Items": True,
+        "Scores": choice.reference is not None and len(finished) > 1,
+        "Agreement": len(makers) > 1,
+        "Claims": "claims" in analyses,
+        "Error stages": "stages" in analyses,
+        "Reasoning": "reasoning" in analyses,
+        "Progress": bool(people),
+        "Bench": actor().may(Permission.ADMINISTER) and has_benchmarks(),
+    }
+    named = st.query_params.get("view")
+    return {name: view for name, view in _VIEWS.items() if has_data[name] or name == named}
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _analyses_once(dataset: str, fingerprint: tuple[object, ...], _store: Store) -> frozenset[str]:
+    return analyses_with_data(_store, dataset)
+
+
+def _say(finding: str | None) -> None:
+    """Draw the result of a tab in one sentence, where there is one."""
+    if finding:
+        st.markdown(f"**{plain(finding)}**")
 
 
 def _draw_items(choice: ComparisonChoice) -> None:
@@ -141,8 +182,6 @@ def _draw_head(summary: DatasetSummary, record: Record, order: Order, lang: str 
     """Draw which item this is, the way to its neighbours, and its question."""
     item, disagreed = record.item, disagreement(record.annotations)
     about = [plain(item.id), plain(item.lang)]
-    if disagreed is not None:
-        about.append(f"disagreement {figure(disagreed, 2)}")
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, icon, key, step in _STEPS:
             neighbour = neighbour_item(
@@ -159,6 +198,11 @@ def _draw_head(summary: DatasetSummary, record: Record, order: Order, lang: str 
             )
         link_to_item(summary.name, item.id, "Review")
     st.caption(" · ".join(about))
+    if disagreed is not None:
+        _say(
+            f"Annotators disagree by {figure(disagreed, 2)} on this item "
+            "(0: all mark the same, 1: nothing in common)."
+        )
     if item.question:
         st.html(question_html(item))
 
@@ -213,9 +257,10 @@ def _draw_scores(choice: ComparisonChoice) -> None:
     if not comparison.n_reference:
         st.info(f"{plain(reference)} has finished none of these items.")
         return
+    _say(score_finding(comparison, choice.chosen))
     st.caption(
         f"Scored on the {counted(comparison.n_reference, 'item')} that {plain(reference)} has "
-        "finished, each annotator on those of them that it has finished too."
+        f"finished. Each annotator is scored on the items that {plain(reference)} also finished."
     )
     show_scores(comparison, choice.chosen)
 
@@ -223,17 +268,15 @@ def _draw_scores(choice: ComparisonChoice) -> None:
 def _draw_agreement(choice: ComparisonChoice) -> None:
     comparison = comparison_of(choice.summary, choice.reference)
     if comparison is not None:
+        _say(agreement_finding(comparison))
         show_agreement(comparison, choice.chosen)
 
 
 def _draw_claims(choice: ComparisonChoice) -> None:
     comparison = comparison_of(choice.summary, choice.reference)
     if comparison is not None:
+        _say(claim_finding(comparison.claims, choice.reference))
         show_claims(comparison.claims, choice.reference, choice.chosen)
-
-
-def _draw_models(choice: ComparisonChoice) -> None:
-    show_rates(choice.summary)
 
 
 def _draw_stages(choice: ComparisonChoice) -> None:
@@ -257,7 +300,6 @@ _VIEWS: dict[str, Callable[[ComparisonChoice], None]] = {
     "Scores": _draw_scores,
     "Agreement": _draw_agreement,
     "Claims": _draw_claims,
-    "Models": _draw_models,
     "Error stages": _draw_stages,
     "Reasoning": _draw_reasoning,
     "Progress": _draw_progress,

@@ -66,9 +66,9 @@ def _detect(summary: DatasetSummary) -> None:
     done = _count_finished(summary, name)
     n_left = summary.n_items - done
     if not n_left:
-        st.info(f"{plain(name)} has done {counted(summary.n_items, 'item')}: all of them.")
+        st.info(f"{plain(name)} has finished all {counted(summary.n_items, 'item')}.")
     elif done:
-        st.caption(f"{counted(done, 'item')} done already, {n_left:,} left.")
+        st.caption(f"{counted(done, 'item')} done, {n_left:,} remaining.")
     else:
         st.caption(f"{counted(n_left, 'item')} to do.")
     going = latest_job("detect", summary.name, [summary])
@@ -135,7 +135,7 @@ def _rename(summary: DatasetSummary) -> None:
 
 def _duplicate(summary: DatasetSummary) -> None:
     with st.form("duplicate", border=False):
-        st.caption("All items, annotations and settings are copied; undo and times begin anew.")
+        st.caption("Copies all items, annotations and settings, without undo history and times.")
         new = st.text_input("Name of the copy", f"{summary.name} copy").strip()
         if st.form_submit_button("Duplicate", type="primary"):
             with errors_shown("Nothing was copied."):

@@ -139,7 +139,8 @@ def _draw_bin() -> None:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(
                     f"**{plain(dataset.name)}** · {counted(dataset.n_items, 'item')} · deleted "
-                    f"{dataset.deleted:%-d %B %Y}, goes for good {dataset.until:%-d %B %Y}",
+                    f"{dataset.deleted:%-d %B %Y}, will be deleted permanently on "
+                    f"{dataset.until:%-d %B %Y}",
                     width="stretch",
                 )
                 if st.button("Restore", icon=":material/undo:", key=f"restore-{dataset.id}"):

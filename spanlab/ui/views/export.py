@@ -162,7 +162,7 @@ def _say_contents(summary: DatasetSummary, names: Sequence[str]) -> None:
         missing = [f"{len(missing):,} of {len(whose):,} annotators have not annotated all of them."]
     if plan is not None and plan.done < plan.needed:
         missing.append(
-            f"The plan lacks {plan.needed - plan.done:,} of {plan.needed:,} annotations."
+            f"{plan.needed - plan.done:,} of {plan.needed:,} planned annotations are missing."
         )
     named = ", ".join(plain(annotator.name) for annotator in whose[:_NAMED])
     more = f" and {len(whose) - _NAMED:,} more" if len(whose) > _NAMED else ""
@@ -248,7 +248,7 @@ def _write(
         path = st.text_input(
             "Path",
             placeholder=f"/data/{request.file_name}",
-            help="As the machine sees it on which the app runs. The file appears only when it is "
+            help="Path on the server. The file appears only when it is "
             "complete; a name that ends in .gz packs it.",
         ).strip()
         overwrite = st.checkbox("Replace the file if it exists")

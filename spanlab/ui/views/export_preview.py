@@ -12,7 +12,7 @@ from spanlab.ui.messages import errors_shown, progress
 from spanlab.ui.views.reviewer import seen_store
 from spanlab.workflows.export_choice import BINARY, REPORT, ExportChoice
 from spanlab.workflows.exporting import overview_dataset, preview_dataset, preview_report
-from spanlab.workflows.report_head import Overview
+from spanlab.workflows.report_figures import Overview
 
 _ITEMS = 3  # whose lines are shown
 _LINE = 600  # characters of a line

@@ -128,7 +128,7 @@ def edit_labels(labels: Sequence[SpanLabel]) -> tuple[SpanLabel, ...] | None:
     """
     ROWS.begin(label.model_dump() for label in labels)
     st.selectbox(
-        "Replace all by a shipped set",
+        "Use a predefined label set",
         list(LABEL_SETS),
         index=None,
         placeholder="Choose a set",
@@ -215,7 +215,7 @@ def _find_problems(index: int, values: Sequence[Mapping[str, str]]) -> dict[str,
     if any(fields.values()) and not fields["name"]:
         problems["name"] = "a label needs one"
     elif fields["name"] and fields["name"] in (row["name"] for row in rows_above):
-        problems["name"] = f"“{fields['name']}” stands above already"
+        problems["name"] = f"“{fields['name']}” exists above"
     try:
         colour_of(fields["colour"])
     except UsageError as error:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from spanlab.figures import counted, figure
+from spanlab.figures import counted
 from spanlab.results import ResultTable
 from spanlab.schema import AnnotatorKind, DatasetSummary, MeasurementPlan, Permission
 from spanlab.storage.store import Store
@@ -22,7 +22,9 @@ from spanlab.ui.common import (
     title,
 )
 from spanlab.ui.messages import errors_shown, progress
-from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_table
+from spanlab.ui.results.analyses import show_rates
+from spanlab.ui.results.tables import csv_button, show_chart
+from spanlab.ui.views.reviewer import seen_summary
 from spanlab.workflows.analysis.rates import LABEL, fields_of
 from spanlab.workflows.measuring.certificate_page import certificate_html
 from spanlab.workflows.measuring.certificates import (
@@ -42,10 +44,10 @@ from spanlab.workflows.measuring.measurement import (
 from spanlab.workflows.measuring.sample import measurable, plan_measurement
 
 _DESIGNS: Final = {
-    "uniform": "Even odds",
-    "stratified": "Each group its share",
-    "uncertainty": "More where the detector is unsure",
-    "length": "More of long answers",
+    "uniform": "Uniform random sample",
+    "stratified": "Stratified by group",
+    "uncertainty": "Uncertainty sampling",
+    "length": "Long answers more often",
 }
 _REPLACING: Final = "spanlab.measure.replacing"  # the dataset of which a plan is to be replaced
 _LARGEST: Final = 1  # MiB of a certificate
@@ -59,19 +61,26 @@ def page() -> None:
     if not summaries:
         return
     summary = choose_dataset(summaries)
+    plan = summary.settings.measurement
+    if plan is not None:
+        with errors_shown():
+            _draw_state(summary, plan)
+    if summary.annotators:
+        with errors_shown():
+            st.subheader("Rates by model or another field", anchor=False)
+            show_rates(seen_summary(summary))
+    if plan is not None:
+        with errors_shown():
+            _draw_details(summary, plan)
     detectors = list(_measurable_once(summary.name, _fingerprint(summary), store()))
     if not detectors:
         st.info(
-            "A rate is measured from the marks of a detector and a few reviews: no detector has "
+            "A measurement needs the marks of a detector and a few reviews. No detector has "
             "finished an item of this dataset yet.",
             icon=":material/straighten:",
         )
         link("detect", "Run a detector", icon=":material/manage_search:", dataset=summary.name)
         return
-    plan = summary.settings.measurement
-    if plan is not None:
-        with errors_shown():
-            _draw_state(summary, plan)
     with errors_shown():
         st.subheader("Another plan" if plan else "Plan the measurement", anchor=False)
         _offer_plan(summary, _ask(summary, detectors))
@@ -95,7 +104,7 @@ def _ask(summary: DatasetSummary, detectors: list[str]) -> MeasurementPlan:
         detectors,
         index=_index_of(detectors, plan.annotator),
         key=f"measure-detector-{name}",
-        help="Whose marks the reviews correct.",
+        help="The detector to correct.",
     )
     units = ["answers", "characters", "claims"]
     unit = second.selectbox("Unit", units, index=units.index(plan.unit), key=f"measure-unit-{name}")
@@ -107,7 +116,7 @@ def _ask(summary: DatasetSummary, detectors: list[str]) -> MeasurementPlan:
         key=f"measure-by-{name}",
     )
     points = fourth.number_input(
-        "How exact: ± points",
+        "Margin of error (± points)",
         0.5,
         40.0,
         _POINTS * plan.half_width,
@@ -143,12 +152,12 @@ def _ask_more(
             index=_index_of(designs, usual),
             format_func=_DESIGNS.__getitem__,
             key=f"measure-design-{name}-{unit}",
-            help="How likely each item is to be reviewed. The odds are known and stored.",
+            help="How items are drawn. Sampling probabilities are saved.",
         )
         seed = left.number_input("Seed", 0, None, plan.seed, key=f"measure-seed-{name}")
         kinds = AnnotatorKind.PERSON, AnnotatorKind.VOTE, AnnotatorKind.GOLD
         reviewers = right.multiselect(
-            "Whose word counts",
+            "Reviewers counted",
             list(dict.fromkeys((*summary.names_of(*kinds), *plan.reviewers))),
             plan.reviewers,
             accept_new_options=True,
@@ -156,7 +165,10 @@ def _ask_more(
             key=f"measure-reviewers-{name}",
         )
         model = right.text_input(
-            "Model behind the detector", plan.model, max_chars=200, key=f"measure-model-{name}"
+            "Detector's model (for the certificate)",
+            plan.model,
+            max_chars=200,
+            key=f"measure-model-{name}",
         )
         definition = st.text_input(
             "What counts as hallucinated",
@@ -168,8 +180,7 @@ def _ask_more(
             "Reviewers see the detector's suggestions",
             plan.show_suggestions,
             key=f"measure-shown-{name}",
-            help="Suggestions pull people towards the detector: by default they are hidden, and "
-            "the choice stands beside every figure.",
+            help="Suggestions bias reviewers, so they are hidden by default.",
         )
     return {
         "design": design,
@@ -187,11 +198,12 @@ def _offer_plan(summary: DatasetSummary, plan: MeasurementPlan) -> None:
     measurement = _measure_once(summary.name, plan, _fingerprint(summary), store())
     needed, items = measurement.more + measurement.rate.reviews, measurement.rate.items
     guess = (
-        "from the reviews so far" if measurement.rate.finite else "a guess, from the marks alone"
+        "from the reviews so far" if measurement.rate.finite else "rough, from the detector's marks"
     )
     st.markdown(
-        f"**About {needed:,} reviews** of {items:,} items give ± {figure(plan.half_width)} "
-        f"({guess}); {measurement.for_difference:,} of each side show a difference of 5 points.",
+        f"**About {needed:,}** of {counted(items, 'item')} must be reviewed for "
+        f"± {_POINTS * plan.half_width:g} points ({guess}); to detect a 5-point difference, "
+        f"{measurement.for_difference:,} on each side.",
     )
     if plan == stored_plan:
         st.caption("This is the plan.")
@@ -204,8 +216,9 @@ def _offer_plan(summary: DatasetSummary, plan: MeasurementPlan) -> None:
             st.rerun()
     else:
         st.warning(
-            f"Replace the plan? {counted(measurement.rate.reviews, 'review')} of those made count "
-            "in the new order, and certificates become stale where what they are bound to changes.",
+            f"Replace the plan? Only {counted(measurement.rate.reviews, 'existing review')} would "
+            "count in the new order. Certificates may become out of date, and reviewers' queues "
+            "change.",
             icon=":material/warning:",
         )
         with st.container(horizontal=True):
@@ -245,11 +258,17 @@ def _draw_state(summary: DatasetSummary, plan: MeasurementPlan) -> None:
                 queue=SAMPLE,
             )
             page_link("compare", "Compare", icon=":material/compare:")
-    if rate is not None:
-        _draw_pictures(measurement, _read_reliability(summary.name, plan, fingerprint, store()))
-        _draw_certificate(summary.name, plan, fingerprint)
-    for remark in measurement.remarks:
-        st.caption(plain(remark))
+
+
+def _draw_details(summary: DatasetSummary, plan: MeasurementPlan) -> None:
+    """Draw how the rate came about, and the certificate."""
+    fingerprint = _fingerprint(summary)
+    measurement = _measure_once(summary.name, plan, fingerprint, store())
+    if measurement.rate.finite is None:
+        return
+    st.subheader("How the rate was measured", anchor=False)
+    _draw_pictures(measurement, _read_reliability(summary.name, plan, fingerprint, store()))
+    _draw_certificate(summary.name, plan, fingerprint)
 
 
 def _draw_certificate(dataset: str, plan: MeasurementPlan, fingerprint: tuple[object, ...]) -> None:
@@ -276,7 +295,7 @@ def _draw_certificate(dataset: str, plan: MeasurementPlan, fingerprint: tuple[ob
                     key=f"certificate-{ending}",
                 )
         file = st.file_uploader(
-            "Does a certificate still hold?",
+            "Check a certificate",
             type="json",
             max_upload_size=_LARGEST,
             key="certificate",
@@ -284,9 +303,9 @@ def _draw_certificate(dataset: str, plan: MeasurementPlan, fingerprint: tuple[ob
         if file is not None:
             reasons = stale_because(store(), dataset, parse_certificate(file.getvalue(), file.name))
             if reasons:
-                st.warning(f"Stale: {plain('; '.join(reasons))}.", icon=":material/history:")
+                st.warning(f"Out of date: {plain('; '.join(reasons))}.", icon=":material/history:")
             else:
-                st.success("It holds for this dataset as it is now.", icon=":material/verified:")
+                st.success("Still valid for this dataset as it is now.", icon=":material/verified:")
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -304,16 +323,12 @@ def _describe_plan(measurement: Measurement) -> str:
 
 
 def _draw_pictures(measurement: Measurement, reliability: ResultTable) -> None:
-    rates, *differences = measurement.tables()
-    show_grid(rates, "Rates by group, with 95 % intervals")
     left, right = st.columns(2)
     with left:
         _draw_picture(corrected_table(measurement))
         _draw_picture(reliability)
     with right:
         _draw_picture(history_table(measurement))
-        for table in differences:
-            show_table(table)
 
 
 def _draw_picture(table: ResultTable) -> None:

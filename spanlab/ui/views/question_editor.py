@@ -44,7 +44,7 @@ def edit_questions(settings: DatasetSettings, labels: Sequence[str]) -> dict[str
             continue
         question, problem = _read_question(values)
         if question is not None and question.name in names:
-            problem = f"“{question.name}” stands above already"
+            problem = f"“{question.name}” exists above"
         if question is None or problem:
             is_right = False
             if st.session_state.get(_TRIED):

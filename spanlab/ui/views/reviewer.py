@@ -41,11 +41,15 @@ def ask_reviewer(summary: DatasetSummary) -> str:
     return " ".join((name or "").split())
 
 
+def session_reviewer(dataset: str) -> str:
+    """Return who reviews a dataset in this session: who has logged in, or the name typed last."""
+    name = store().own_name(dataset) or st.session_state.get(kept(_FIELD)["key"])
+    return " ".join(str(name or "").split())
+
+
 def seen_store(summary: DatasetSummary) -> Store:
     """Return the database as the reviewer of this session may see a dataset in it."""
-    database = store()
-    name = database.own_name(summary.name) or st.session_state.get(kept(_FIELD)["key"])
-    return seen_by(database, summary, " ".join(str(name or "").split()))
+    return seen_by(store(), summary, session_reviewer(summary.name))
 
 
 def link_to_item(dataset: str, item: str, label: str) -> None:

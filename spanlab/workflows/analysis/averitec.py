@@ -197,7 +197,7 @@ def _by_id(
 def _check(claim: str, label: str, seen_claims: Mapping[str, object]) -> None:
     if label not in LABELS:
         raise InputError(
-            "this is no label of AVeriTeC", found=label, expected=" or ".join(map(repr, LABELS))
+            "this is not a label of AVeriTeC", found=label, expected=" or ".join(map(repr, LABELS))
         )
     if claim in seen_claims:
         raise InputError(

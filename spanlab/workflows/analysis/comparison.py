@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -32,12 +33,14 @@ from spanlab.scorers.raters import ALPHAS, MATCHED, QuestionAgreement, ResponseT
 from spanlab.storage import Store
 from spanlab.workflows.analysis.claims import ClaimComparison, ClaimTally
 from spanlab.workflows.analysis.comparison_tables import AgreedOn, ScoredAnnotator, alpha_table
+from spanlab.workflows.analysis.reasonings import has_reasoning
 from spanlab.workflows.analysis.score_files import more_means, package_metrics
 from spanlab.workflows.datasets import check_annotators, summary_of, with_progress
 
 EVERYTHING = "mark everything"
 NOTHING = "mark nothing"
 Order = Literal["disagreement", "import"]
+_LOOKED_AT = 500  # items among which analyses look for their data
 _REPORT_EVERY = 100  # items between two calls of `on_progress`
 
 
@@ -206,6 +209,31 @@ def compare_records(
         calibrations=calibrations.result(),
         responses=responses.result(),
     )
+
+
+def analyses_with_data(store: Store, dataset: str) -> frozenset[str]:
+    """Return which analyses of claims, stages of errors and reasoning have something to show.
+
+    Only the first items are looked at, as those of a dataset are mostly of one kind.
+
+    Returns:
+        Some of "claims", "stages" and "reasoning".
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    present = set[str]()
+    for record in islice(store.records(dataset), _LOOKED_AT):
+        claims = [claim for annotation in record.finished for claim in annotation.claims]
+        if claims:
+            present.add("claims")
+        if any(claim.error_stages for claim in claims):
+            present.add("stages")
+        if has_reasoning(record):
+            present.add("reasoning")
+        if len(present) == 3:
+            break
+    return frozenset(present)
 
 
 def sample_records(store: Store, dataset: str, limit: int | None = None) -> Iterator[Record]:

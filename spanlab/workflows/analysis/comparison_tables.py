@@ -17,7 +17,7 @@ from spanlab.results import (
     columns_of,
     several,
 )
-from spanlab.schema import AnnotatorKind
+from spanlab.schema import ADJUDICATED, AnnotatorKind
 from spanlab.scorers import ScoreMeans, ScoreReport
 from spanlab.scorers.agreement import AgreementReport, AnnotatorPair, LanguageAgreement
 from spanlab.scorers.calibration import AnnotatorCalibration, Confusion
@@ -41,6 +41,12 @@ _ALPHA: Final = (
     "where it is undefined: all marked everything, or all nothing."
 )
 AgreedOn = AgreementReport | LanguageAgreement | VerdictAgreement | ResponseAgreement
+
+
+def reference_of(kinds: Mapping[str, AnnotatorKind]) -> str | None:
+    """Return whose labels count as right by default: adjudicated, else the first gold labels."""
+    gold = [name for name, kind in kinds.items() if kind is AnnotatorKind.GOLD]
+    return ADJUDICATED if ADJUDICATED in gold else next(iter(gold), None)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,15 @@ from spanlab.errors import UsageError
 from spanlab.figures import sampling_alone
 from spanlab.labels import hard_of
 from spanlab.results import ONE_ITEM
-from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind, DatasetSummary, Record, Status
+from spanlab.schema import (
+    ADJUDICATED,
+    HALLUCINATED,
+    Annotation,
+    AnnotatorKind,
+    DatasetSummary,
+    Record,
+    Status,
+)
 from spanlab.scorers import holm, mean_of, paired
 from spanlab.storage import Store
 from spanlab.workflows.analysis.rates import (
@@ -28,10 +36,10 @@ from spanlab.workflows.analysis.rates import (
     values_of,
 )
 from spanlab.workflows.datasets import check_annotators, summary_of, with_progress
-from spanlab.workflows.measuring.measurement import measure
+from spanlab.workflows.measuring.measurement import Measurement, measure
 
 _NO_RATE: Final = (
-    "What a detector marks is no rate of hallucinations: spanlab measure corrects it by reviews."
+    "A detector's marks are not a hallucination rate; `spanlab measure` corrects them by reviews."
 )
 _UNEVEN: Final = (
     "Reviews went to where the detector is unsure: means of what is reviewed are no rates; the "
@@ -66,8 +74,8 @@ def rates(
         dataset: an existing dataset.
         field: "lang", a path into the items' meta such as "meta.model_id", or "label": then a
             group has all items, and of their spans those with its label.
-        annotators: whose labels count, the mean of several; by default the gold labels, else all
-            people, else the only vote, else the only detector.
+        annotators: whose labels count, as ``counted_annotations``; by default those of
+            ``default_annotators``.
         on_progress: called now and then with the number of items read.
 
     Raises:
@@ -93,30 +101,34 @@ def rates(
     if tally.values == {NOTHING_THERE}:
         fields = ", ".join(fields_of(store, dataset))
         raise UsageError(f"no item of {dataset!r} has {field}; it has: {fields}")
-    return with_measurement(store, summary, tally.result())
+    return add_measurement(tally.result(), measured_rate(store, summary))
 
 
-def with_measurement(store: Store, summary: DatasetSummary, report: RateReport) -> RateReport:
-    """Return rates with the corrected ones of the dataset's measurement, where it has reviews.
+def add_measurement(report: RateReport, measured: Measurement | None) -> RateReport:
+    """Return rates with the corrected ones of a measurement, unchanged without one.
 
     Those of groups are left out where these are of another field.
     """
-    plan = summary.settings.measurement
-    if plan is None:
+    if measured is None:
         return report
-    try:
-        measured = measure(store, summary.name)
-    except UsageError:  # what is measured was renamed or removed since: the page Measure tells
-        return report
-    if measured.rate.finite is None:
-        return report
-    remarks = report.remarks
+    plan, remarks = measured.plan, report.remarks
     if not report.is_raw and not plan.is_even:
         remarks = (_UNEVEN, *remarks)
     tables = measured.tables()
     if plan.by not in {None, report.field}:
         tables = (tables[0].model_copy(update={"rows": tables[0].rows[:1]}),)
     return replace(report, corrected=tables, remarks=remarks)
+
+
+def measured_rate(store: Store, summary: DatasetSummary) -> Measurement | None:
+    """Return the measurement of a dataset; None where it has none or no reviews."""
+    if summary.settings.measurement is None:
+        return None
+    try:
+        measured = measure(store, summary.name)
+    except UsageError:  # what is measured was renamed or removed since: the page Measure tells
+        return None
+    return measured if measured.rate.finite else None
 
 
 class RateTally:
@@ -144,6 +156,7 @@ class RateTally:
         self._annotators = tuple(annotators)
         self._values = values_of(field, labels)
         self._groups: dict[str, list[_ItemRates]] = defaultdict(list)
+        self._counted: set[str] = set()
         self._unlabelled = 0
 
     @property
@@ -153,9 +166,11 @@ class RateTally:
 
     def add(self, record: Record) -> None:
         """Count one item."""
-        if _mean_rates(record, self._annotators) is None:
+        annotations = counted_annotations(record, self._annotators)
+        if not annotations:
             self._unlabelled += 1
             return
+        self._counted.update(annotation.annotator for annotation in annotations)
         for value, part in self._values(record):
             item_rates = _mean_rates(part, self._annotators)
             if item_rates is not None:
@@ -166,10 +181,11 @@ class RateTally:
         groups = [_group(value, counted) for value, counted in self._groups.items()]
         groups.sort(key=lambda group: (group.rates.characters.mean, group.value))
         paired_off = len(groups) <= _MOST_PAIRS and self._field != LABEL
-        machines = [name for name in self._annotators if self._is_machine(name)]
+        annotators = tuple(name for name in self._annotators if name in self._counted)
+        machines = [name for name in annotators if self._is_machine(name)]
         return RateReport(
             field=self._field,
-            annotators=self._annotators,
+            annotators=annotators,
             groups=tuple(groups),
             pairs=tuple(_pairs(self._groups)) if paired_off else (),
             unlabelled=self._unlabelled,
@@ -179,6 +195,11 @@ class RateTally:
                 *((ONE_ITEM,) if any(group.n == 1 for group in groups) else ()),
             ),
         )
+
+    def all_items(self) -> RateGroup | None:
+        """Return the rates of all items that were added, by any field but labels; None for none."""
+        items = [item for group in self._groups.values() for item in group]
+        return _group("all", items) if items else None
 
     def _is_machine(self, name: str) -> bool:
         """Say whether a detector marked; a vote is of detectors where there are no people."""
@@ -196,25 +217,37 @@ def default_annotators(kinds: Mapping[str, AnnotatorKind]) -> tuple[str, ...]:
         kinds: the kind of each annotator, by name.
 
     Returns:
-        The gold labels, else all people, else the only vote, else the only detector; empty where
-        there are several.
+        The gold labels, of several the adjudicated ones, and all people, who count where an item
+        has no gold labels; else the only vote, else the only detector; empty where there are
+        several.
     """
-    for kind, single in (
-        (AnnotatorKind.GOLD, True),
-        (AnnotatorKind.PERSON, False),
-        (AnnotatorKind.VOTE, True),
-        (AnnotatorKind.DETECTOR, True),
-    ):
-        names = tuple(name for name in kinds if kinds[name] is kind)
-        if names and (not single or len(names) == 1):
+    by_kind = {kind: tuple(name for name in kinds if kinds[name] is kind) for kind in AnnotatorKind}
+    gold = by_kind[AnnotatorKind.GOLD]
+    if ADJUDICATED in gold:
+        gold = (ADJUDICATED,)
+    if people := by_kind[AnnotatorKind.PERSON]:
+        return (*gold, *people) if len(gold) == 1 else people
+    for kind in (AnnotatorKind.GOLD, AnnotatorKind.VOTE, AnnotatorKind.DETECTOR):
+        names = gold if kind is AnnotatorKind.GOLD else by_kind[kind]
+        if len(names) == 1:
             return names
     return ()
 
 
+def counted_annotations(record: Record, names: Sequence[str]) -> tuple[Annotation, ...]:
+    """Return which finished annotations of an item count, of these annotators'.
+
+    Gold labels count in place of people's; otherwise the mean of all is meant.
+    """
+    finished = tuple(a for a in map(record.by, names) if a is not None and a.status is Status.DONE)
+    if not any(annotation.kind is AnnotatorKind.GOLD for annotation in finished):
+        return finished
+    return tuple(a for a in finished if a.kind is not AnnotatorKind.PERSON)
+
+
 def _mean_rates(record: Record, names: Sequence[str]) -> _ItemRates | None:
     item = record.item
-    annotations = [record.by(name) for name in names]
-    finished = [a for a in annotations if a is not None and a.status is Status.DONE]
+    finished = counted_annotations(record, names)
     if not finished:
         return None
     length = max(len(item.answer), 1)

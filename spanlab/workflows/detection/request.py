@@ -260,7 +260,7 @@ def check_without_dataset(options: RunLimits) -> None:
     Raises:
         UsageError: names the option, and what would be right.
     """
-    instead = {"vote": "for files: spanlab vote", "again": "files are annotated anew each time"}
+    instead = {"vote": "for files: spanlab vote", "again": "files are annotated again each time"}
     for name in ("vote", "rate", "items", "again", "only_failed", "repeats"):
         if getattr(options, name, None) not in {None, False, (), 1}:
             flag = f"--{name.replace('items', 'item').replace('_', '-')}"

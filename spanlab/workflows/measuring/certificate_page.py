@@ -47,8 +47,8 @@ def certificate_html(certificate: Certificate) -> str:
             if table.rows
         ),
         as_html(_quality(content)),
-        "<p class='about'>It holds for the detector, model, options, definition and items that it "
-        "was made of: the page Measure of spanlab says whether they still are these.</p>\n",
+        "<p class='about'>Valid only for the detector, model, options, definition and items "
+        "listed. The page Measure of spanlab checks whether they have changed.</p>\n",
         "</main></body></html>\n",
     ]
     return "".join(parts)
@@ -151,7 +151,7 @@ def _quality(content: Mapping[str, Any]) -> ResultTable:
             for unit in ("answers", "characters")
         ),
         remarks=(
-            "Of the reviewed sample with its odds, for all items.",
+            "Estimated for all items, weighted by sampling probability.",
             *(
                 (f"Expected calibration error, by characters: {_error_in_words(calibration)}.",)
                 if calibration

@@ -227,8 +227,8 @@ def _items(store: Store, dataset: str, annotator: str | None) -> MeasuredItems:
     if plan is not None and annotator not in {None, plan.annotator}:
         if plan.design == "uncertainty":
             raise UsageError(
-                f"the sample of {dataset!r} went to where {plan.annotator!r} is unsure: it says "
-                f"nothing of {annotator!r}; measure {annotator!r} with another design"
+                f"the sample of {dataset!r} follows the uncertainty of {plan.annotator!r}: measure "
+                f"{annotator!r} with another design"
             )
         plan = plan.model_copy(update={"annotator": annotator})
         check_plan(store, dataset, plan)

@@ -34,7 +34,7 @@ from spanlab.workflows.measuring.sample import (
 
 _STEPS: Final = 24  # points of the history
 _DIFFERENCE: Final = 0.05
-_LIKE: Final = "Answers like these"
+_LIKE: Final = "Future answers"
 _FINITE: Final = "These answers, as these people marked them"
 _SENTENCES: Final = {
     "answers": "Between {low} and {high} of {of} answers like these contain a hallucination.",
@@ -90,22 +90,15 @@ class Measurement:
 
     @property
     def line(self) -> str:
-        """The state in a line: ``so far .071 [.042, .100], about 40 more for ± .020``."""
+        """The state in a line; see ``state_line``."""
         rate = self.rate
         return state_line(self.plan, rate.finite, rate.superpopulation, self.more)
 
     @property
     def sentence(self) -> str | None:
-        """What was found, in one sentence for everybody; None without reviews.
-
-        Counts are of 100, or of 1,000 where the rate is below 1 %, rounded away from each other.
-        """
+        """What was found, in one sentence for everybody; None without reviews."""
         rate = self.rate.superpopulation
-        if rate is None:
-            return None
-        of = 100 if rate.high >= _ONE_IN_100 else 1_000
-        low, high = math.floor(of * rate.low + _TINY), math.ceil(of * rate.high - _TINY)
-        return _SENTENCES[self.plan.unit].format(low=low, high=high, of=f"{of:,}")
+        return None if rate is None else rate_sentence(rate, self.plan.unit)
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return rates by group, their differences, and how the interval shrank."""
@@ -115,14 +108,14 @@ class Measurement:
         tables = [
             ResultTable(
                 key="measurement",
-                title=f"Hallucinated {plan.unit} of {self.dataset}: {self.line}",
+                title=f"Hallucinated {plan.unit} of {self.dataset}. {self.line}",
                 columns=(
                     Column(key="value", title=plan.by or "Items"),
                     *columns_of("count", "Items", "Reviews"),
                     raw,
                     Column(key="like-these", title=_LIKE, unit="share"),
                     corrected,
-                    Column(key="alone", title="Reviews alone", unit="share"),
+                    Column(key="alone", title="Reviews only", unit="share"),
                 ),
                 rows=tuple(
                     (
@@ -144,7 +137,7 @@ class Measurement:
             tables.append(
                 ResultTable(
                     key="measurement-pairs",
-                    title="Differences of rates, of answers like these",
+                    title="Differences of rates, for future answers",
                     columns=(
                         *columns_of("text", "Value", "minus"),
                         Column(key="difference", title="Difference", unit="difference"),
@@ -152,9 +145,11 @@ class Measurement:
                     ),
                     rows=tuple((a, b, d.difference, d.how) for a, b, d in self.pairs),
                     remarks=(
-                        f"All {counted(len(self.pairs), 'interval')} hold together with 95 % "
-                        "(Bonferroni).",
-                    ),
+                        f"Bonferroni-corrected: all {len(self.pairs):,} intervals contain their "
+                        "true difference with at least 95 % confidence.",
+                    )
+                    if len(self.pairs) > 1
+                    else (),
                 )
             )
         return tuple(tables)
@@ -208,6 +203,20 @@ class Measurement:
         )
 
 
+def rate_sentence(rate: MeanInterval, unit: str) -> str:
+    """Return what an interval says of answers like those reviewed, in one sentence for everybody.
+
+    Counts are of 100, or of 1,000 where the rate is below 1 %, rounded away from each other.
+
+    Args:
+        rate: of hallucinations, in [0, 1].
+        unit: "answers", "characters" or "claims".
+    """
+    of = 100 if rate.high >= _ONE_IN_100 else 1_000
+    low, high = math.floor(of * rate.low + _TINY), math.ceil(of * rate.high - _TINY)
+    return _SENTENCES[unit].format(low=low, high=high, of=f"{of:,}")
+
+
 _GROUPS: Final = TypeAdapter(tuple[GroupMeasurement, ...])
 
 
@@ -250,6 +259,19 @@ def measure(store: Store, dataset: str, plan: MeasurementPlan | None = None) -> 
         remarks=tuple(_remarks(items, suggestions)),
         suggestions=suggestions,
     )
+
+
+def measure_own(store: Store, dataset: str, reviewer: str) -> Measurement | None:
+    """Measure a dataset by its plan from one person's reviews; None without a plan or a review.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    plan = store.settings(dataset).measurement
+    if plan is None:
+        return None
+    measured = measure(store, dataset, plan.model_copy(update={"reviewers": (reviewer,)}))
+    return measured if measured.rate.finite else None
 
 
 def _count_suggestions(store: Store, dataset: str, items: MeasuredItems) -> Counter[str]:
@@ -310,13 +332,13 @@ def _history(items: MeasuredItems) -> Iterable[tuple[int, MeanInterval]]:
 
 def _remarks(items: MeasuredItems, suggestions: Mapping[str, int]) -> Iterable[str]:
     plan = items.plan
-    yield f"“Marked by {plan.annotator}” is no rate: the detector's own errors are in it."
+    yield f"“Marked by {plan.annotator}” is raw detector output: it includes the detector's errors."
     yield f"Sample: {plan.design}, seed {plan.seed}. Estimate: {METHOD}."
     if not any(len(item.reviews) > 1 for item in items.items[: items.reviewed]):
-        yield "Nobody reviewed what somebody else did: how far people differ is in no interval."
+        yield "No item has two reviewers: intervals leave out how far reviewers differ."
     if suggestions.get("shown"):
         yield (
-            f"Suggestions in review: {suggestions_in_words(suggestions)}. Who sees them is pulled "
+            f"Suggestions in review: {suggestions_in_words(suggestions)}. They bias reviewers "
             "towards the detector."
         )
     if n_waiting := int(items.waiting[: items.reviewed].sum()):
@@ -326,9 +348,12 @@ def _remarks(items: MeasuredItems, suggestions: Mapping[str, int]) -> Iterable[s
         )
     beyond = sum(item.y is not None for item in items.items[items.reviewed :])
     if beyond:
-        yield f"{counted(beyond, 'review')} after the first gap of the queue do not count yet."
+        yield (
+            f"{counted(beyond, 'review')} not counted yet: an earlier item of the sample is not "
+            "reviewed."
+        )
     if skipped := sum(item.skipped for item in items.items[: items.reviewed]):
-        yield f"{counted(skipped, 'skipped item')} left out, as if they were like the others."
+        yield f"{counted(skipped, 'skipped item')} left out, assumed to be like the rest."
     if items.left_out:
         yield f"{counted(items.left_out, 'item')} that {plan.annotator} has not finished left out."
 
@@ -349,7 +374,7 @@ def corrected_table(measured: Measurement) -> ResultTable:
             for group in measured.groups
             for kind, share in (
                 (f"marked by {plan.annotator}", group.marked),
-                ("corrected, of answers like these", group.superpopulation),
+                ("corrected, for future answers", group.superpopulation),
             )
             if share is not None
         ),
@@ -398,6 +423,8 @@ def reliability_table(
             "key": "reliability",
             "title": f"Reliability of {plan.annotator}, by characters of what is reviewed",
             "empty": "A reliability diagram needs a reviewed item.",
-            "remarks": ("On the dashed line, seven in ten characters marked .7 are hallucinated.",),
+            "remarks": (
+                "Dashed line: perfect calibration (of characters given .7, reviewers mark 70 %).",
+            ),
         }
     )

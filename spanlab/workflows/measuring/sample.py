@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.errors import UsageError
-from spanlab.figures import figure
+from spanlab.figures import counted, figure
 from spanlab.results import MeanInterval
 from spanlab.schema import AnnotatorKind, DatasetSummary, MeasurementPlan, Record, Status
 from spanlab.scorers.powered import RateEstimate, ReviewedSample, estimate_rate
@@ -223,7 +223,7 @@ def check_plan(store: Store, dataset: str, plan: MeasurementPlan) -> None:
     """Check that a dataset can be measured by a plan, as ``plan_measurement`` does."""
     check_annotators(summary_of(store, dataset), [plan.annotator])
     if plan.annotator in plan.reviewers:
-        raise UsageError(f"{plan.annotator!r} is measured, and no reviewer of itself")
+        raise UsageError(f"{plan.annotator!r} is measured and cannot review itself")
     summary = summary_of(store, dataset)
     people = set(plan.reviewers or summary.names_of(AnnotatorKind.PERSON))
     if voters := sorted(people & _voters(store, summary).get(plan.annotator, set())):
@@ -319,6 +319,8 @@ def state_line(
 ) -> str:
     """Return the state of a measurement in a line.
 
+    Such as ``Rate so far: .071 (95 % CI .042 to .100); about 40 more reviews for ± .020.``
+
     Args:
         plan: the plan, which says how narrow the interval is to be.
         rate: the rate of these answers so far; None without reviews.
@@ -327,20 +329,22 @@ def state_line(
     """
     aim = f"± {figure(plan.half_width)}"
     if rate is None:
-        return f"no reviews yet, about {n_missing:,} for {aim}"
+        return f"No reviews yet; about {n_missing:,} for {aim}."
     if like is not None and rate.low == rate.high:
         return (
-            f"all reviewed: answers like these {_with_ends(like)}; {figure(rate.mean)} of these "
-            "answers, as these people marked them"
+            f"All reviewed. Future answers: {_with_ends(like)}. These answers, as these people "
+            f"marked them: {figure(rate.mean)}."
         )
     interval = _with_ends(rate)
-    return f"so far {interval}, " + (
-        f"about {n_missing:,} more for {aim}" if n_missing else f"{aim} is reached"
+    return f"Rate so far: {interval}; " + (
+        f"about {counted(n_missing, 'more review')} for {aim}."
+        if n_missing
+        else f"{aim} is reached."
     )
 
 
 def _with_ends(rate: MeanInterval) -> str:
-    return f"{figure(rate.mean)} [{figure(rate.low)}, {figure(rate.high)}]"
+    return f"{figure(rate.mean)} (95 % CI {figure(rate.low)} to {figure(rate.high)})"
 
 
 def marked_share(items: Sequence[MeasuredItem]) -> float:

@@ -77,7 +77,7 @@ class Unsaved {
 
     discard() {
         const writes = this.writes();
-        if (!confirm(`Discard ${plural(writes.length, "change")} for good?`)) return;
+        if (!confirm(`Discard ${plural(writes.length, "change")} permanently?`)) return;
         this.outbox.writes = this.outbox.writes.filter((write) => !writes.includes(write));
         this.outbox.store();
         this.paint();

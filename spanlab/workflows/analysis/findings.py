@@ -1,0 +1,105 @@
+"""Analyses in a sentence each: what is said before their tables; None where there is no result."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from spanlab.figures import counted, figure
+from spanlab.results import Column, MeanInterval, write_cell
+from spanlab.schema import AnnotatorKind
+from spanlab.storage.assignment import FinishedItem
+from spanlab.workflows.analysis.claims import ClaimComparison
+from spanlab.workflows.analysis.comparison import DatasetComparison
+from spanlab.workflows.analysis.reasonings import METHODS, ReasoningResults
+from spanlab.workflows.analysis.stages import ErrorStages
+
+_SCORE = Column(key="score", title="Score", unit="score")
+_SHARE = Column(key="share", title="Share", unit="share")
+_MACHINES = (AnnotatorKind.DETECTOR, AnnotatorKind.VOTE)
+
+
+def score_finding(comparison: DatasetComparison, names: Collection[str]) -> str | None:
+    """Say which of ``names`` is closest to the reference: of machines, else of people."""
+    scores = [scored for scored in comparison.scores if scored.kind and scored.name in names]
+    machines = [scored for scored in scores if scored.kind in _MACHINES]
+    if not scores:
+        return None
+    best = max(machines or scores, key=lambda scored: scored.report.macro.iou.mean)
+    whose = "detectors and votes" if machines else "annotators"
+    iou, n = best.report.macro.iou, best.report.macro.n
+    return (
+        f"Of {whose}, {best.name} is closest to {comparison.reference}: mean IoU "
+        f"{write_cell(iou, _SCORE)} on {counted(n, 'item')}."
+    )
+
+
+def agreement_finding(comparison: DatasetComparison) -> str | None:
+    """Say how far people agree, or people and detectors where there are no two people."""
+    for whose, agreed in (
+        ("People", comparison.persons),
+        ("People and detectors", comparison.independent),
+    ):
+        if agreed.alpha is not None:
+            return (
+                f"{whose} agree on characters with Krippendorff's alpha {figure(agreed.alpha)} "
+                f"(1 is perfect, 0 is chance) on {counted(agreed.n, 'item')}."
+            )
+    return None
+
+
+def claim_finding(comparison: ClaimComparison, reference: str | None) -> str | None:
+    """Say whose verdicts are closest to the reference's, or how many claims are judged."""
+    scores = [scored for scored in comparison.scores if scored.report.balanced_accuracy]
+    if not scores or reference is None:
+        return f"{counted(comparison.n, 'claim')} judged." if comparison.n else None
+
+    def accuracy(at: int) -> MeanInterval:
+        value = scores[at].report.balanced_accuracy
+        assert value is not None
+        return value
+
+    best = max(range(len(scores)), key=lambda at: accuracy(at).mean)
+    return (
+        f"{scores[best].name} is closest to the verdicts of {reference}: balanced accuracy "
+        f"{write_cell(accuracy(best), _SCORE)} on {counted(scores[best].report.n, 'claim')}."
+    )
+
+
+def stage_finding(stages: ErrorStages) -> str | None:
+    """Say at which stage most errors were introduced, by the run that tells the stage of most."""
+    runs = [run for run in stages.runs if run.shares]
+    if not runs:
+        return None
+    run = max(runs, key=lambda run: run.told)
+    stage, share = max(run.shares.items(), key=lambda entry: entry[1].mean)
+    return (
+        f"Most errors that {run.annotator} found were introduced at the stage {stage}: "
+        f"{write_cell(share, _SHARE)} of {run.told:,}."
+    )
+
+
+def reasoning_finding(results: ReasoningResults) -> str | None:
+    """Say which way of verifying has the best answers, or how many errors were found in steps."""
+    scored = {way: r.score for way, r in results.methods.items() if r.score is not None}
+    if scored:
+        best = max(scored, key=lambda way: scored[way].f1)
+        n = results.methods[best].questions
+        return f"Best answers: {METHODS[best]}, F1 {figure(scored[best].f1)} on " + (
+            f"{counted(n, 'question')}."
+        )
+    if results.judges:
+        n_errors = sum(judge.errors.total() for judge in results.judges.values())
+        return f"{counted(n_errors, 'error')} found in reasoning steps."
+    return None
+
+
+def progress_finding(finished: Sequence[FinishedItem]) -> str | None:
+    """Say how many items were finished in Review, by how many people, and until when."""
+    if not finished:
+        return None
+    people, items = ({item[at] for item in finished} for at in (0, 1))
+    last = max(item.at for item in finished)
+    who = "1 person" if len(people) == 1 else f"{len(people):,} people"
+    return (
+        f"{counted(len(items), 'item')} finished in Review by {who}, the last on {last:%Y-%m-%d}."
+    )
