@@ -30,9 +30,7 @@ ROOM = Room(
             "measuring:campaign",
             90,
         ),
-        "raters": Command(
-            "Estimate how reliable each person is.", "measuring:raters", 100
-        ),
+        "raters": Command("Estimate how reliable each person is.", "measuring:raters", 100),
         "agreement": Command(
             "Report agreement on characters and on verdicts.",
             "analysis:agreement",
@@ -66,7 +64,9 @@ ROOM = Room(
             "versions:snapshot",
             210,
         ),
-        "diff": Command("Show what differs between two datasets or versions.", "versions:diff", 220),
+        "diff": Command(
+            "Show what differs between two datasets or versions.", "versions:diff", 220
+        ),
         "bin": Command("Deleted datasets: list, restore, delete permanently.", "versions:app", 230),
         "backup": Command(
             "Write the database and all programs into one file.", "versions:backup", 240

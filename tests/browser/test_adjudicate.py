@@ -347,7 +347,7 @@ def test_two_who_decide_the_same_item_are_told_and_nothing_is_overwritten(bench:
     banner = bench.page.locator(".sl-banner")
     expect(banner).to_be_visible()
     assert [text for text, _, _ in _state_texts(bench)] == ["330 floors"]
-    banner.get_by_role("button", name="Put mine on top").click()
+    banner.get_by_role("button", name="Reapply my changes").click()
     expect(banner).to_be_hidden()
     assert [text for text, _, _ in _decided(bench)] == ["tower", "has 330"]
     decided = bench.store.record(bench.dataset, "split").by(TARGET)

@@ -58,7 +58,7 @@ def test_a_process_is_imported_its_claims_judged_corrected_exported_and_scored(
     expect(page.locator(".sl-claim .sl-verdict")).to_have_text(
         ["✕ not supported", "✕ not supported", "✓ supported"]
     )
-    expect(page.locator(".sl-trail-view")).to_contain_text("The error came in here")
+    expect(page.locator(".sl-trail-view")).to_contain_text("Error introduced here")
     becomes(lambda: nodes_of(page), ["chapter 1", "summary 1", "end"])
     desk.press("a")  # the year
     desk.press("6")  # who built it: nothing is said of that

@@ -138,7 +138,7 @@ def test_the_keys_are_all_on_the_sheet_and_fit_a_laptop(desk: Callable[..., Desk
     here = desk([Record(item=Item(id="one", answer="one"))])
     here.press("?")
     sheet = here.page.get_by_role("dialog", name="Keyboard shortcuts")
-    last = box_of(sheet.get_by_text("Close, cancel, drop the selection"))
+    last = box_of(sheet.get_by_text("Close, cancel, clear the selection"))
     assert last["y"] + last["height"] <= 800
     here.press("Escape")
     expect(sheet).to_be_hidden()

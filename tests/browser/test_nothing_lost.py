@@ -88,7 +88,7 @@ def _is_refused_and_takes_theirs(here: Desk, there: Desk) -> None:
     here.press("j", "a", "u", "U")
     _banner(here, "changed in another tab")
     assert here.state("item").spans == {}
-    here.page.click("text=Take theirs")
+    here.page.click("text=Use the other version")
     here.wait_for("item")
     here.press("j")
     here.press("a")
@@ -106,7 +106,7 @@ def test_a_second_tab_is_refused_and_may_put_its_own_on_top(desk: Sit) -> None:
     here.page.reload()  # a decision that waits survives a reload
     here.wait_for("item")
     _banner(here, "changed in another tab")
-    here.page.click("text=Put mine on top")
+    here.page.click("text=Reapply my changes")
     here.wait_for("item")
     here.settle()
     expect(here.page.locator(".sl-banner[role=alert]")).to_be_hidden()

@@ -188,7 +188,7 @@ def test_a_plan_offers_what_too_few_have_done_and_the_reviewer_has_not(desk: Sit
     here.store.change_settings(here.dataset, lambda now: now.model_copy(update=hers))
     here.page.goto(here.server.url(dataset=here.dataset, reviewer=REVIEWER))
     expect(here.page.locator(".sl-nothing")).to_have_text(
-        "Nothing that is assigned to you is left."
+        "You have finished everything assigned to you."
     )
     expect(how_far).to_have_text("1 of 1 done")
     expect(finished).to_contain_text("Next: Campaign, Compare or Export")

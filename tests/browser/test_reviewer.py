@@ -62,7 +62,7 @@ def test_writes_that_were_under_way_wait_in_the_browser_for_their_own_name(desk:
     here.press("a")
     _type_name(here, "Grace")
     here.close_queue()
-    here.page.get_by_text("1 by Ada not saved, kept here").wait_for()
+    here.page.get_by_text("1 by Ada not saved (kept in this browser)").wait_for()
     here.wait_for("a")
     here.press("Enter")
     here.until("() => spanlab.outbox.writes.length === 1")

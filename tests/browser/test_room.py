@@ -58,7 +58,7 @@ def test_the_answer_is_as_high_as_its_text_up_to_a_share_that_the_splitter_chang
     here = desk([read(answer="word " * 2000)])
     here.page.set_viewport_size(NARROW)
     main = height(here.page, ".sl-main")
-    splitter = here.page.get_by_role("separator", name="Height that the answer may have")
+    splitter = here.page.get_by_role("separator", name="Answer height")
     expect(splitter).to_have_attribute("aria-valuenow", "60")
     assert 0.5 < height(here.page, ".sl-answer") / main <= 0.6
     splitter.focus()

@@ -452,7 +452,7 @@ def test_the_trace_has_names_for_those_who_listen(desk: Sit) -> None:
     tells(
         here.page,
         'tabpanel "Trace"',
-        'group "Whose trace"',
+        'group "Annotator"',
         'button "extract" [pressed]',
         'region "Trace of extract"',
         'heading "Asked"',

@@ -73,7 +73,7 @@ def test_what_done_counted_survives_a_reload_and_so_does_its_undo(desk: Sit) -> 
 def test_the_question_is_answered_by_key_and_leaves_the_item_if_it_is_put_off(desk: Sit) -> None:
     here = _sit(desk, UndecidedRule.ASK)
     here.press("Enter")
-    _says(here, "Done: 3 suggestions undecided.")
+    _says(here, "What should happen to 3 undecided suggestions?")
     here.press("a")  # no key but the answer's does anything now
     here.press("Escape")
     expect(here.page.locator(".sl-notice")).to_be_hidden()

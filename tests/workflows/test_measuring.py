@@ -388,4 +388,4 @@ def test_everything_reviewed_is_no_point_for_answers_like_these(
     shown = run_here(["measure", "two"], tmp_path, {"SPANLAB_HOME": str(tmp_path / "home")})
     assert shown.returncode == 0, shown.stderr
     assert "All reviewed. Future answers: .350 (95 % CI " in shown.stdout
-    assert ".350 of these answers, as these people marked them" in shown.stdout
+    assert "These answers, as these people marked them: .350." in shown.stdout

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Self
 
 from pydantic import JsonValue
 
-from spanlab.figures import counted
+from spanlab.figures import counted, figure
 from spanlab.results import P_VALUE, Chart, Column, ResultTable, columns_of
 from spanlab.schema import Annotation, AnnotatorKind, Item, ReasoningTraceStep, Record, Status
 from spanlab.scorers import AnswerScore, MeanDifference, paired, score_answer
@@ -207,6 +207,17 @@ class ReasoningResults:
     left_out: int
     judges: Mapping[str, MethodResult]
 
+    @property
+    def sentence(self) -> str:
+        """Which way of verifying has the best answers, or how many errors were found in steps."""
+        scored = {way: result.score for way, result in self.methods.items() if result.score}
+        if scored:
+            best = max(scored, key=lambda way: scored[way].f1)
+            n = counted(self.methods[best].questions, "question")
+            return f"Best answers: {METHODS[best]}, F1 {figure(scored[best].f1)} on {n}."
+        n_errors = sum(judge.errors.total() for judge in self.judges.values())
+        return f"{counted(n_errors, 'error')} found in reasoning steps."
+
     def pairs(self) -> list[MethodPair]:
         """Compare every two ways of verifying that have scores on the same questions."""
         method_pairs = []
@@ -260,7 +271,7 @@ def reasoning_results(
         way = outcome_of(record.item).get("verification")
         if way in METHODS:
             tried.setdefault(question_of(record.item), {})[str(way)] = MethodResult.of(record)
-        if not has_reasoning(record):
+        if not _reasons(record):
             continue
         for annotation in record.annotations:
             judges.setdefault(annotation.annotator, MethodResult()).add_errors(
@@ -276,7 +287,7 @@ def reasoning_results(
     return ReasoningResults(methods, len(tried) - len(common), named)
 
 
-def has_reasoning(record: Record) -> bool:
+def _reasons(record: Record) -> bool:
     """Say whether an answer has steps that somebody has judged as such."""
     if outcome_of(record.item):
         return True

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from spanlab.errors import UsageError
-from spanlab.figures import sampling_alone
+from spanlab.figures import percent, sampling_alone
 from spanlab.results import Chart, Column, MeanInterval, ResultTable, columns_of, several
 from spanlab.schema import (
     HALLUCINATED,
@@ -82,6 +82,19 @@ class ErrorStages:
     runs: tuple[RunStages, ...]
     pairs: tuple[StagePair, ...]
     remarks: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str | None:
+        """At which stage most errors were introduced, by the run that tells most; None for none."""
+        runs = [run for run in self.runs if run.shares]
+        if not runs:
+            return None
+        run = max(runs, key=lambda run: run.told)
+        stage, share = max(run.shares.items(), key=lambda entry: entry[1].mean)
+        return (
+            f"Most errors that {run.annotator} found were introduced at the stage {stage}: "
+            f"{percent(share.mean)} of {run.told:,}."
+        )
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return the errors of each run, their shares by stage, and how alike runs are."""

@@ -31,7 +31,6 @@ from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_ta
 from spanlab.ui.views.reviewer import seen_store
 from spanlab.workflows.analysis.claims import MEASURES, ClaimComparison, ScoredClaims, verdict_table
 from spanlab.workflows.analysis.comparison_tables import claim_measures, claim_table
-from spanlab.workflows.analysis.findings import reasoning_finding, stage_finding
 from spanlab.workflows.analysis.rate_tally import default_annotators, rates
 from spanlab.workflows.analysis.rates import MEASURES as RATES
 from spanlab.workflows.analysis.rates import RateGroup, RateReport, fields_of, model_field
@@ -224,13 +223,12 @@ def show_stages(summary: DatasetSummary) -> None:
         stages = None
     if not names or stages is None or not any(run.shares for run in stages.runs):
         st.info(
-            "No claim is traced to the stage at which an error came in: have VeriTrail judge items "
+            "No error is traced to the stage at which it was introduced. Run VeriTrail on items "
             "that say how their answers were made.",
             icon=":material/account_tree:",
         )
         return
-    if finding := stage_finding(stages):
-        st.markdown(f"**{plain(finding)}**")
+    st.markdown(f"**{plain(stages.sentence or '')}**")
     for table in stages.tables():
         show_table(table)
 
@@ -245,8 +243,7 @@ def show_reasoning(summary: DatasetSummary, names: Collection[str]) -> None:
             icon=":material/rule:",
         )
         return
-    if finding := reasoning_finding(results):
-        st.markdown(f"**{plain(finding)}**")
+    st.markdown(f"**{plain(results.sentence)}**")
     for table in results.tables():
         show_table(table)
     chosen_judges = {name: judge for name, judge in results.judges.items() if name in names}

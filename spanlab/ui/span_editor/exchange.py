@@ -300,9 +300,9 @@ def _explain_empty(store: Store, place: ReviewQueue) -> str:
     if place.query.listed and not review.progress(store, place.dataset, place.reviewer).total:
         return "Nothing in this dataset is assigned to you. Ask the lead."
     if place.query.share is not None:
-        return "Nothing that is assigned to you is left."
+        return "You have finished everything assigned to you."
     if place.query.reserve:
-        return "Enough people have finished or opened every item, or you have finished it."
+        return "Nothing left for you: other people have finished or reserved the remaining items."
     if place.query.status is not None:
         return (
             "No item of this kind is left. The queue is finished, or the filter is too narrow: "

@@ -19,6 +19,7 @@ from spanlab.schema import (
     QueueCursor,
     QueuePage,
     QueueQuery,
+    ReasoningTraceStep,
     Record,
 )
 from spanlab.scorers import ItemScore, mark_all, mark_none, score, score_item
@@ -33,7 +34,6 @@ from spanlab.scorers.raters import ALPHAS, MATCHED, QuestionAgreement, ResponseT
 from spanlab.storage import Store
 from spanlab.workflows.analysis.claims import ClaimComparison, ClaimTally
 from spanlab.workflows.analysis.comparison_tables import AgreedOn, ScoredAnnotator, alpha_table
-from spanlab.workflows.analysis.reasonings import has_reasoning
 from spanlab.workflows.analysis.score_files import more_means, package_metrics
 from spanlab.workflows.datasets import check_annotators, summary_of, with_progress
 
@@ -229,11 +229,20 @@ def analyses_with_data(store: Store, dataset: str) -> frozenset[str]:
             present.add("claims")
         if any(claim.error_stages for claim in claims):
             present.add("stages")
-        if has_reasoning(record):
+        if _reasons(record):
             present.add("reasoning")
         if len(present) == 3:
             break
     return frozenset(present)
+
+
+def _reasons(record: Record) -> bool:
+    """Say whether an answer was reasoned by spanlab, or somebody has judged its steps."""
+    return isinstance(record.item.meta.get("reasoning"), dict) or any(
+        isinstance(step, ReasoningTraceStep)
+        for annotation in record.annotations
+        for step in annotation.trace
+    )
 
 
 def sample_records(store: Store, dataset: str, limit: int | None = None) -> Iterator[Record]:

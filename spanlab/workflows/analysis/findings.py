@@ -10,11 +10,8 @@ from spanlab.schema import AnnotatorKind
 from spanlab.storage.assignment import FinishedItem
 from spanlab.workflows.analysis.claims import ClaimComparison
 from spanlab.workflows.analysis.comparison import DatasetComparison
-from spanlab.workflows.analysis.reasonings import METHODS, ReasoningResults
-from spanlab.workflows.analysis.stages import ErrorStages
 
 _SCORE = Column(key="score", title="Score", unit="score")
-_SHARE = Column(key="share", title="Share", unit="share")
 _MACHINES = (AnnotatorKind.DETECTOR, AnnotatorKind.VOTE)
 
 
@@ -63,34 +60,6 @@ def claim_finding(comparison: ClaimComparison, reference: str | None) -> str | N
         f"{scores[best].name} is closest to the verdicts of {reference}: balanced accuracy "
         f"{write_cell(accuracy(best), _SCORE)} on {counted(scores[best].report.n, 'claim')}."
     )
-
-
-def stage_finding(stages: ErrorStages) -> str | None:
-    """Say at which stage most errors were introduced, by the run that tells the stage of most."""
-    runs = [run for run in stages.runs if run.shares]
-    if not runs:
-        return None
-    run = max(runs, key=lambda run: run.told)
-    stage, share = max(run.shares.items(), key=lambda entry: entry[1].mean)
-    return (
-        f"Most errors that {run.annotator} found were introduced at the stage {stage}: "
-        f"{write_cell(share, _SHARE)} of {run.told:,}."
-    )
-
-
-def reasoning_finding(results: ReasoningResults) -> str | None:
-    """Say which way of verifying has the best answers, or how many errors were found in steps."""
-    scored = {way: r.score for way, r in results.methods.items() if r.score is not None}
-    if scored:
-        best = max(scored, key=lambda way: scored[way].f1)
-        n = results.methods[best].questions
-        return f"Best answers: {METHODS[best]}, F1 {figure(scored[best].f1)} on " + (
-            f"{counted(n, 'question')}."
-        )
-    if results.judges:
-        n_errors = sum(judge.errors.total() for judge in results.judges.values())
-        return f"{counted(n_errors, 'error')} found in reasoning steps."
-    return None
 
 
 def progress_finding(finished: Sequence[FinishedItem]) -> str | None:

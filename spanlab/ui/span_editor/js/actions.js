@@ -1,9 +1,8 @@
 /** The row of buttons below the answer. */
 
 import { h } from "./dom.js";
-import { LIKELY } from "./joining.js";
 import { keyName } from "./keys.js";
-import { likelyWords, percent } from "./words.js";
+import { likelyWords } from "./words.js";
 
 /** What a mouse can do with an item; all of it has a key, too. */
 export class ActionBar {
@@ -27,8 +26,8 @@ export class ActionBar {
     }
 
     paint(history, likely) {
-        short(this.acceptAll, `Accept ${likely.length} likely`, `, over ${percent(LIKELY)}`);
-        this.acceptAll.title = likely.length ? `Accept ${likelyWords(likely)} (${keyName("A")})` : `No open suggestion is over ${percent(LIKELY)}.`;
+        short(this.acceptAll, `Accept ${likely.length} likely`, "");
+        this.acceptAll.title = likely.length ? `Accept ${likelyWords(likely)} (${keyName("A")})` : "No likely suggestions are left.";
         this.acceptAll.disabled = likely.length === 0;
         this.undo.disabled = !history.canUndo;
         this.redo.disabled = !history.canRedo;

@@ -2,9 +2,8 @@
 
 import { CLAIM_COMMANDS } from "./claim_commands.js";
 import { newId } from "./ids.js";
-import { LIKELY } from "./joining.js";
 import { QUESTION_COMMANDS } from "./questions.js";
-import { likelyWords, percent, quote } from "./words.js";
+import { likelyWords, quote } from "./words.js";
 
 const UNREAD = 20; // suggestions: more than these at once nobody has read
 
@@ -19,7 +18,7 @@ export const COMMANDS = {
     nextTrace: (editor) => editor.view.trace.next(),
     accept: (editor) => {
         const mark = editor.focused;
-        if (!mark || mark.kind === "own") return editor.view.say("No suggestion is chosen.", true);
+        if (!mark || mark.kind === "own") return editor.view.say("Select a suggestion first.", true);
         const from = mark.start;
         if (!editor.own()) return true;
         editor.toNextOpen(from);
@@ -35,7 +34,7 @@ export const COMMANDS = {
     previousLanes: (editor) => editor.view.lanes.turn(-1),
     acceptAll: (editor) => {
         const likely = editor.likely();
-        if (likely.length === 0) return editor.view.say(`No open suggestion is over ${percent(LIKELY)}.`, true);
+        if (likely.length === 0) return editor.view.say("No likely suggestions are left.", true);
         const accept = () => {
             editor.view.notice.hide();
             editor.apply({ kind: "accept-all", spans: likely.map(newId), marks: likely.map((piece) => piece.best) });
@@ -154,7 +153,7 @@ function nearest(editor, marks) {
 
 function reject(editor) {
     const mark = editor.focused;
-    if (!mark || mark.kind === "rejected") return editor.view.say("No suggestion is chosen.", true);
+    if (!mark || mark.kind === "rejected") return editor.view.say("Select a suggestion first.", true);
     if (mark.kind === "own" && !mark.origin) return COMMANDS.remove(editor);
     const refused = mark.origin ?? mark.best;
     if (mark.kind === "own" && mark.edited) editor.apply({ kind: "remove", span: mark.span });

@@ -23,8 +23,8 @@ export class Conflict {
             : `The server refused a change: ${first.reason} `;
         this.node.replaceChildren(
             h("p", {}, why, `Your ${plural(held.length, "change")} here ${held.length === 1 ? "is" : "are"} not saved yet.`),
-            this.choice("Take theirs", () => this.takeTheirs()),
-            this.choice("Put mine on top", () => this.putMineOnTop()),
+            this.choice("Use the other version", () => this.takeTheirs()),
+            this.choice("Reapply my changes", () => this.putMineOnTop()),
         );
     }
 

@@ -187,8 +187,8 @@ export class Conversation {
         const before = this.progress;
         this.progress = progress;
         if (moved || !before || progress.total === 0 || left(before) === 0 || left(progress) > 0) return;
-        const all = `All ${plural(progress.total, "item")}${progress.planned ? " that the plan gives you" : ""} decided.`;
-        this.editor.view.say(`${all} The Export page makes the file.`, true);
+        const whose = progress.planned ? " assigned to you" : "";
+        this.editor.view.say(`All ${plural(progress.total, "item")}${whose} decided. Thank you.`, true);
     }
 
     /** A link or a row of the table led to an item that the plan leaves to others: say whom, offer the next. */

@@ -78,7 +78,7 @@ export class Editor {
     /** Run a command by name; false means "not for me, try the next binding". */
     run(command, event, key) {
         if (command !== "help" && command !== "escape" && !this.item) {
-            this.view.say("Nothing is open.");
+            this.view.say("No item is open.");
             return true;
         }
         if (this.navigation.opening !== null && !ALWAYS.has(command)) {
@@ -118,7 +118,7 @@ export class Editor {
         const { opened } = this.item;
         const whole = mark?.members.filter((member) => member.parts) ?? [];
         const runs = mark?.members.map((member) => opened.get(memberKey(member))).filter(Boolean) ?? [];
-        if (whole.length === 0 && runs.length === 0) return this.view.say("This suggestion is in one part.", true);
+        if (whole.length === 0 && runs.length === 0) return this.view.say("This suggestion has only one part.", true);
         for (const { parts } of whole) {
             const run = parts.map(memberKey);
             for (const key of run) opened.set(key, run);
@@ -188,8 +188,8 @@ export class Editor {
     }
 
     summary() {
-        return `${STATUS_WORDS[this.item.history.state.status]}. ${this.count("own")} of your spans, `
-            + `${this.count("open")} open suggestions.`;
+        return `${STATUS_WORDS[this.item.history.state.status]}. ${plural(this.count("own"), "own span")}, `
+            + `${plural(this.count("open"), "undecided suggestion")}.`;
     }
 
     // -- operations

@@ -1,9 +1,9 @@
 /** Done: what becomes of suggestions that the reviewer has not decided, and how to take it back. */
 
 import { newId } from "./ids.js";
-import { LIKELY, byLikelihood } from "./joining.js";
+import { byLikelihood } from "./joining.js";
 import { missing } from "./questions.js";
-import { percent, plural } from "./words.js";
+import { plural } from "./words.js";
 
 const NAMED = 3; // responses that are missing, told by name
 
@@ -30,9 +30,9 @@ export class Finishing {
             this.conclude("done", this.editor.open(), rule);
         };
         const choices = [{ name: "Reject", key: "r", act: answer("rejected") }];
-        if (likely > 0) choices.push({ name: `Accept ${likely} likely, over ${percent(LIKELY)}`, key: "l", act: answer("likely") });
-        choices.push({ name: "Not done yet", key: "Escape", act: () => this.editor.view.notice.hide() });
-        return this.editor.view.notice.show(`Done: ${plural(open.length, "suggestion")} undecided.`, choices, { asks: true });
+        if (likely > 0) choices.push({ name: `Accept ${likely} likely`, key: "l", act: answer("likely") });
+        choices.push({ name: "Back to the item", key: "Escape", act: () => this.editor.view.notice.hide() });
+        return this.editor.view.notice.show(`What should happen to ${plural(open.length, "undecided suggestion")}?`, choices, { asks: true });
     }
 
     /**
@@ -50,11 +50,11 @@ export class Finishing {
                 view.notice.hide();
                 act();
             };
-            const choices = [{ name: "Done anyway", key: "d", act: choice(goOn) }, { name: "Answer", key: "Escape", act: choice(() => this.lead(open[0])) }];
-            return !view.notice.show(`Without a response: ${words}.`, choices, { asks: true });
+            const choices = [{ name: "Finish anyway", key: "d", act: choice(goOn) }, { name: "Respond now", key: "Escape", act: choice(() => this.lead(open[0])) }];
+            return !view.notice.show(`No response to ${words}.`, choices, { asks: true });
         }
         this.lead(open[0]);
-        return !view.say(`Not done: ${words} without a response, which this dataset requires.`, true);
+        return !view.say(`Cannot finish: ${words} needs a response.`, true);
     }
 
     /** Go to a question that lacks its response. */

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { countedWords } from "./finishing.js";
-import { STATUS_WORDS } from "./words.js";
+import { STATUS_WORDS, plural } from "./words.js";
 
 /** Progress, item, status, comment and the state of the outbox. */
 export class Head {
@@ -45,7 +45,7 @@ export class Head {
 
     paintProgress(progress) {
         const { done, skipped, total, planned, beyond } = progress;
-        const more = [skipped ? `, ${skipped} skipped` : "", beyond ? `, ${beyond} more` : ""].join("");
+        const more = [skipped ? `, ${skipped} skipped` : "", beyond ? `, ${beyond} extra` : ""].join("");
         this.progressText.textContent = `${done} of ${total} done${more}`;
         this.progressText.title = planned ? `${total} of the items are yours by the plan${beyond ? `; ${beyond} others you finished, too` : ""}` : "";
         this.progressBar.firstChild.style.width = `${total ? ((done + skipped) / total) * 100 : 0}%`;
@@ -67,11 +67,11 @@ export class Head {
         const held = outbox.writes.filter((write) => write.held);
         const others = outbox.writes.filter((write) => write.reviewer !== outbox.place?.reviewer);
         this.view.root.dataset.unsaved = String(unsaved);
-        const where = outbox.full ? "in this page only" : "here";
+        const where = outbox.full ? "in this page only" : "in this browser";
         let words = "All saved";
-        if (others.length > 0) words = `${others.length} by ${others[0].reviewer} not saved, kept ${where}`;
-        else if (held.length > 0) words = `${held.length} not saved, kept ${where}`;
-        else if (outbox.offline) words = unsaved ? `Offline: ${unsaved} kept ${where}` : "Offline";
+        if (others.length > 0) words = `${others.length} by ${others[0].reviewer} not saved (kept ${where})`;
+        else if (held.length > 0) words = `${plural(held.length, "change")} not saved (kept ${where})`;
+        else if (outbox.offline) words = unsaved ? `Offline: ${plural(unsaved, "change")} kept ${where}` : "Offline";
         else if (unsaved > 0) words = `Saving ${unsaved}…`;
         this.savedText.textContent = words;
         this.savedText.title = [...new Set(held.map((write) => `${write.dataset}: ${write.item}`))].join("\n");

@@ -15,7 +15,7 @@ export class Layout {
     constructor(view) {
         this.view = view;
         this.splitter = h("div", { class: "sl-splitter", role: "separator", tabindex: "0",
-            title: "Drag to share the room; double-click for the usual share" });
+            title: "Drag to resize; double-click to reset" });
         this.smaller = this.button("A−", "A−: smaller text", () => this.change("size", this.now.size - SIZE_STEP));
         this.larger = this.button("A+", "A+: larger text", () => this.change("size", this.now.size + SIZE_STEP));
         this.turn = this.button("", "", () => this.set({ beside: !this.isBeside }));
@@ -66,7 +66,7 @@ export class Layout {
         this.larger.disabled = size >= LIMITS.size[1];
         const [least, most] = LIMITS[this.side];
         const values = {
-            "aria-label": beside ? "Width of the answer" : "Height that the answer may have",
+            "aria-label": beside ? "Width of the answer" : "Answer height",
             "aria-orientation": beside ? "vertical" : "horizontal",
             "aria-valuemin": least, "aria-valuemax": most, "aria-valuenow": this.share,
         };

@@ -98,7 +98,7 @@ export class Navigation {
             if (this.open !== at || this.opening !== null) return;
             if (this.editor.cache.near.has(at)) this.go(step);
             else if (patience > 0) this.waitForNear(step, patience - 1);
-            else this.editor.view.say("The server has not said what comes next. Press again.", true);
+            else this.editor.view.say("The next item has not loaded. Try again.", true);
         }, NEAR_EVERY);
     }
 

@@ -20,8 +20,8 @@ export class Threshold {
             view.editor.keys.find((key) => key.command === command).keys[0]
         ));
         this.slider = h("input", { type: "range", min: "0", max: String(MOST), step: String(STEP), id: "sl-threshold", "aria-label": "Suggestions from" });
-        this.slider.title = `Show more or fewer suggestions (${keyName(weaker)} ${keyName(stronger)}). Hard labels are what a `
-            + `detector itself takes for hallucinated; of one that says no more than how probable it is, what is over ${percent(LIKELY)}`;
+        this.slider.title = `Show more or fewer suggestions (${keyName(weaker)} ${keyName(stronger)}). Starts with what the `
+            + `detector itself marked; if it gives only probabilities, with those above ${percent(LIKELY)}`;
         this.value = h("output", { for: "sl-threshold" });
         this.count = h("span", { class: "sl-quiet sl-threshold-count" });
         this.weaker = h("button", { class: "sl-button", type: "button" });
@@ -89,7 +89,7 @@ export class Threshold {
     }
 
     get named() {
-        return this.least === START ? "hard labels" : `from ${this.least} %`;
+        return this.least === START ? "likely only" : `${this.least} % and above`;
     }
 
     get counted() {

@@ -64,7 +64,7 @@ export class SpanTools {
             ["Accept", "accept", mark.kind !== "own"],
             isDrawn ? ["Remove", "remove", true] : ["Reject", "reject", mark.kind !== "rejected"],
             ["Comment", "comment", mark.kind !== "rejected"],
-            [isOpened ? "Join parts" : "Open parts", "parts", isOpened || mark.members.some((member) => member.parts)],
+            [isOpened ? "Rejoin" : "Split", "parts", isOpened || mark.members.some((member) => member.parts)],
         ];
         return commands.map(([name, command, may]) => {
             const node = this.view.button(name, command);

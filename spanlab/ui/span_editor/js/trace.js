@@ -13,7 +13,7 @@ export class TracePanel {
     constructor(view) {
         this.view = view;
         this.annotator = null;
-        this.choice = h("div", { class: "sl-trace-choice", role: "group", "aria-label": "Whose trace" });
+        this.choice = h("div", { class: "sl-trace-choice", role: "group", "aria-label": "Annotator" });
         this.body = h("div", { class: "sl-trace-body", tabindex: "0", role: "region", "aria-label": "Trace" });
         this.node = h("section", { class: "sl-trace" }, this.choice, this.body);
     }
@@ -43,7 +43,7 @@ export class TracePanel {
     toggle() {
         if (this.isOpen) return this.close();
         const name = this.first();
-        return name === null ? this.view.say("No detector left a trace here.", true) : this.tell(name);
+        return name === null ? this.view.say("This item has no traces.", true) : this.tell(name);
     }
 
     first() {
@@ -61,7 +61,7 @@ export class TracePanel {
     }
 
     tell(annotator) {
-        if (annotator === null) return this.view.say("No detector left a trace here.", true);
+        if (annotator === null) return this.view.say("This item has no traces.", true);
         this.annotator = this.last = annotator;
         this.view.panel.choose("trace");
         this.paint();

@@ -55,12 +55,12 @@ function header({ x, name, nodes, shown, read, error, boxes }, claim) {
         : [`${read.toLocaleString("en")} of ${nodes.toLocaleString("en")} read`, rest > 0 ? `${rest.toLocaleString("en")} not on the path` : ""];
     return s("g", {}, text(x, 20, shorten(name, shown ? 32 : 15), "title"),
         ...counts.filter(Boolean).map((words, index) => text(x, 36 + index * 14, words, "quiet")),
-        error ? text(x, 66, "⚠ The error came in here", "error-word") : "");
+        error ? text(x, 66, "⚠ Error introduced here", "error-word") : "");
 }
 
 function node(box, { error }, trail) {
     const { x, y, width, height, id } = box;
-    const label = `${id}, stage ${box.stage}${error ? ", the error came in here" : ""}. ${box.lines.map((line) => line.text).join(" ")}`;
+    const label = `${id}, stage ${box.stage}${error ? ", error introduced here" : ""}. ${box.lines.map((line) => line.text).join(" ")}`;
     const rounds = [...new Set(box.quotes.map((quote) => quote.round))];
     const signs = rounds.map((round) => `round ${round} ${VERDICTS[trail.rounds[round - 1].verdict][0]}`).join(" · ");
     return s("g", { class: `${box.quotes.length ? "quoted" : ""} ${error ? "error" : ""}`, "data-node": id, tabindex: -1, role: "button", "aria-label": label },

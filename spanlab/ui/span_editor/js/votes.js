@@ -45,9 +45,9 @@ function merged(pieces, text) {
 /** What an annotator marks of [start, end), in words: exactly it, all of it in a longer span, or which parts. */
 export function voteWords({ pieces }, { start, end }, text) {
     const [first] = pieces;
-    if (pieces.length === 1 && first.start === start && first.end === end) return `${percent(first.prob)}, exactly this`;
+    if (pieces.length === 1 && first.start === start && first.end === end) return `${percent(first.prob)}, same span`;
     const whole = pieces.find((piece) => piece.start <= start && piece.end >= end);
-    if (whole) return `${percent(whole.prob)}, all of it in ${quote(text.slice(whole.start, whole.end))}`;
+    if (whole) return `${percent(whole.prob)}, inside ${quote(text.slice(whole.start, whole.end))}`;
     const parts = pieces.toSorted((one, two) => two.prob - one.prob || one.start - two.start).slice(0, NAMED)
         .map((piece) => `${percent(piece.prob)} on ${quote(text.slice(Math.max(start, piece.start), Math.min(end, piece.end)))}`);
     const more = pieces.length - parts.length;

@@ -1,7 +1,5 @@
 /** How things are called on the screen and to a screen reader. */
 
-import { LIKELY } from "./joining.js";
-
 export const STATUS_WORDS = {
     "not-annotated": "Not annotated yet",
     draft: "Draft",
@@ -40,7 +38,7 @@ export function percent(prob) {
 /** Which suggestions are likely, and over which probability. */
 export function likelyWords(likely) {
     const named = likely.slice(0, 5).map((piece) => quote(piece.text)).join(", ");
-    return `${plural(likely.length, "likely suggestion")}, over ${percent(LIKELY)}: ${named}${likely.length > 5 ? ", …" : ""}`;
+    return `${plural(likely.length, "likely suggestion")}: ${named}${likely.length > 5 ? ", …" : ""}`;
 }
 
 export function stanceWords(quote) {
