@@ -353,7 +353,7 @@ class AccessRegister:
         with self._database.reading() as connection:
             row = find_open_token(connection, link)
         if row is None:
-            raise NotFoundError("this link opens nothing")
+            raise NotFoundError("this link is no longer valid")
         return str(row.label)
 
     def tokens(self, kind: TokenKind) -> list[AccessToken]:

@@ -192,12 +192,11 @@ def describe_leaving(store: Store, dataset: str, person: str) -> str:
     if person in summary.settings.assigned_to:
         n_left, state, place = part.left, "assigned", "to those who come next in the plan"
     else:
-        n_left, state, place = reserved, "reserved", "back to the queue, for whoever comes first"
+        n_left, state, place = reserved, "reserved", "back to the queue"
     return (
         f"{counted(n_left, 'item')} of {person}, {state} and not finished, will go {place}. What "
-        f"{person} has finished stays and counts ({counted(part.done, 'item')}). By the plan, "
-        "Review offers them nothing any more. Giving back undoes this, but for what others have "
-        "finished by then."
+        f"{person} has finished counts ({counted(part.done, 'item')}). You can undo this, except "
+        "for items that others finish meanwhile."
     )
 
 
@@ -206,24 +205,20 @@ def test_in_words(state: EntranceState, known_answers: KnownAnswers) -> str:
     n_items, needed = counted(known_answers.test_items, "item"), figure(known_answers.pass_at, 2)
     if state.stage == "begin":
         return (
-            f"Before you begin: {n_items} to get to know the task. Their right answers are known, "
-            f"and your marks are compared with them: an overlap (IoU) of {needed} leads on. Take "
-            "your time, and read the guidelines first."
+            f"Qualification test: {n_items} with known answers. To pass, your spans need a mean "
+            f"IoU of {needed} with the right ones. Read the guidelines first."
         )
     if state.stage == "test":
-        return f"Test before you begin: {state.done} of {counted(len(state.items), 'item')} decided"
+        return f"Qualification test: {state.done} of {counted(len(state.items), 'item')} decided"
     score = figure(state.score or 0.0, 2)
     if state.stage == "open":
-        return f"Thank you: your marks overlap with the known answers by {score}. You may begin."
+        return f"Passed: mean IoU {score}. You can start."
     kind = (
-        "Have another look at the guidelines, and try again with other items."
+        "Read the guidelines again, and retry with other items."
         if state.again
-        else "Who leads this dataset can let you in: ask them."
+        else "Ask the dataset's lead to let you start."
     )
-    return (
-        f"Thank you for doing the test. Your marks overlap with the known answers by {score}; "
-        f"{needed} is needed here. Tasks like this are learnt by doing. {kind}"
-    )
+    return f"Not passed: mean IoU {score}, {needed} needed. {kind}"
 
 
 KNOWN_ANSWERS: Final = "known"  # the name to write known answers under where there are no labels

@@ -177,13 +177,13 @@ def _choose(page: Page, label: str, option: str) -> None:
 
 def _pass_the_test(page: Page) -> None:
     """Begin the test, confirm the guidelines, and mark its items as their gold labels are."""
-    page.get_by_text("Before you begin").wait_for()
+    page.get_by_text("Qualification test:").wait_for()
     page.get_by_role("button", name="Begin").click()
     page.get_by_text(f"0 of {N_TEST} items decided").wait_for()
     page.get_by_role("button", name="I have read them").click()
     for _ in range(N_TEST):
-        last = _finish(page, "You may begin")
-    page.get_by_text("You may begin").wait_for()
+        last = _finish(page, "You can start")
+    page.get_by_text("You can start").wait_for()
     # What is said may come before the first item does.
     page.wait_for_function(
         "last => ![last, null, ''].includes(spanlab.editor.navigation.at)", arg=last

@@ -229,7 +229,7 @@ def test_more_suggestions_than_anybody_has_read_are_asked_about(desk: Sit) -> No
     here = desk([Record(item=item, annotations=(suggested(item, parts),))])
     here.press("A")
     notice = here.page.locator(".sl-notice")
-    expect(notice).to_contain_text("Accept 21 likely suggestions, over 50 %")
+    expect(notice).to_contain_text("Accept 21 likely suggestions")
     here.press("Escape")
     expect(notice).to_be_hidden()
     here.settle()

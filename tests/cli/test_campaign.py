@@ -27,7 +27,7 @@ def test_a_campaign_is_shown_and_steered(
     items = [record(n, answer, annotations=says if n < 3 else []) for n in range(1, 7)]
     path = write(tmp_path / "items.jsonl", *items)
     assert spanlab("import", path, "--dataset", "mine").returncode == 0
-    assert "This dataset has no plan" in spanlab("campaign", "mine").stdout
+    assert "No review plan" in spanlab("campaign", "mine").stdout
     plan = ("--overlap", "1", "--assign", "anna", "--assign", "Ben")
     assert spanlab("datasets", "mine", *plan).returncode == 0
     known = ("--known", "share=.25", "--known", "test_items=2", "--known", "retry=no")

@@ -211,7 +211,7 @@ def test_review_offers_the_test_and_says_kindly_how_it_went(
     bridges.change_settings("d", lambda now: now.with_guidelines("Mark **years** alone."))
     app = open_page("review", dataset="d", reviewer="Ada")
     assert "Mark **years** alone." in [each.value for each in app.markdown]
-    assert "Before you begin\\: 2 items" in app.info[0].value
+    assert "Qualification test\\: 2 items" in app.info[0].value
     app.button[-1].click().run()
     assert not app.exception
     assert "0 of 2 items decided" in app.caption[-1].value
@@ -219,7 +219,7 @@ def test_review_offers_the_test_and_says_kindly_how_it_went(
         _done(bridges, item, "Ada")
     app = open_page("review", dataset="d", reviewer="Ada")
     app.button[-1].click().run()  # continue as Ada
-    assert "Thank you for doing the test" in app.info[0].value
+    assert "Not passed" in app.info[0].value
     assert app.button[-1].label == "Try again"
     marked, right = (each.proto.body for each in app.get("html")[:2])
     assert "<mark" not in marked

@@ -57,8 +57,8 @@ def _merge(summary: DatasetSummary, annotator: AnnotatorSummary, finish: Finish)
     ]
     into = st.selectbox("Into", other_names, placeholder="Nobody else of this kind")
     st.caption(
-        f"What {plain(annotator.name)} said becomes this annotator's. Where both annotated an "
-        "item, what this one said stays."
+        f"{plain(annotator.name)}'s annotations move here. On items that both annotated, this "
+        "annotator's are kept."
     )
     if st.form_submit_button("Merge", type="primary", disabled=not other_names):
         with errors_shown("Nothing was changed."):
@@ -68,8 +68,8 @@ def _merge(summary: DatasetSummary, annotator: AnnotatorSummary, finish: Finish)
 
 
 def _undo_gold(summary: DatasetSummary, annotator: AnnotatorSummary, finish: Finish) -> None:
-    st.caption("What this annotator finished counts as a person's, and no more as gold labels.")
-    if st.form_submit_button("Not gold any more", type="primary"):
+    st.caption("This annotator will count as a person, no longer as gold labels.")
+    if st.form_submit_button("Stop using as gold", type="primary"):
         with errors_shown("Nothing was changed."):
             store().set_person(summary.name, annotator.name)
             finish(f"{annotator.name} counts as a person in {summary.name}.")
@@ -97,8 +97,8 @@ def _remove(summary: DatasetSummary, annotator: AnnotatorSummary, finish: Finish
         count for status, count in annotator.counts.items() if status != "not-annotated"
     )
     st.warning(
-        f"This deletes what {plain(annotator.name)} said of {counted(n_annotated, 'item')} for "
-        "good.",
+        f"This permanently deletes {plain(annotator.name)}'s annotations of "
+        f"{counted(n_annotated, 'item')}.",
         icon=":material/warning:",
     )
     typed = st.text_input(f"Type **{plain(annotator.name)}** to confirm")
@@ -116,6 +116,6 @@ _ACTS: dict[str, tuple[_Act, frozenset[AnnotatorKind]]] = {
     "Rename": (_rename, frozenset(AnnotatorKind)),
     "Merge": (_merge, frozenset(AnnotatorKind)),
     "Copy as gold labels": (_copy, frozenset({AnnotatorKind.PERSON, AnnotatorKind.GOLD})),
-    "Not gold any more": (_undo_gold, frozenset({AnnotatorKind.GOLD})),
+    "Stop using as gold": (_undo_gold, frozenset({AnnotatorKind.GOLD})),
     "Remove": (_remove, frozenset(AnnotatorKind)),
 }

@@ -189,7 +189,7 @@ def _ask_anew(summary: DatasetSummary, request: RunRequest) -> bool:
             icon=":material/tune:",
         )
     return st.checkbox(
-        "Annotate all items anew",
+        "Rerun on all items",
         key=f"anew-{summary.name}-{st.session_state.get(_STARTED, 0)}",
         help="What these detectors said before is replaced. What the model has answered to the "
         "same question is in the cache and costs nothing again.",

@@ -36,9 +36,9 @@ from spanlab.workflows.campaigns import (
     test_in_words,
     tested_items,
 )
+from spanlab.workflows.marked_text import fragment_html
 from spanlab.workflows.measuring.sample import MeasuredItems
 from spanlab.workflows.own_lists import item_names, prepare_queue
-from spanlab.workflows.report import fragment_html
 
 _NEXT = ("Campaign", "Compare", "Export")  # pages for who has decided all items
 _ITEM = "item"  # query parameter: the URL leads back to the same item

@@ -252,11 +252,11 @@ def people_table(overview: CampaignOverview) -> ResultTable:
     ]
     if overview.plan is None:
         remarks.append(
-            "This dataset has no plan: its settings say how many people are to finish each item, "
-            "and who. Only then is anything left, and is there an end to foresee."
+            "No review plan. Set how many people finish each item, and who, to see remaining work "
+            "and the expected finish."
         )
     elif not settings.assigned_to:
-        remarks.append("What is left to one is left to others, too: whoever comes first has it.")
+        remarks.append("Remaining items are shared: one item can count for several people.")
     head = plan_in_words(settings) or "No plan"
     done_of_needed = (
         f": {overview.done:,} of {overview.plan.needed:,} annotations done" if overview.plan else ""
