@@ -14,7 +14,7 @@ COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --
   --no-emit-index-url --no-emit-find-links --no-header --no-annotate
 EXTRAS := $(addprefix --extra ,api averitec login mcp otel postgres train web)
 
-.PHONY: run test test-torch test-peers test-pythons check bench guide pictures lock clean
+.PHONY: run test quick new-detector test-torch test-peers test-pythons check bench guide pictures lock clean
 
 run: $(READY)  ## import and annotate the samples once, then serve the app
 	@$(BIN)/spanlab demo $(ARGS)
@@ -23,6 +23,16 @@ test: $(FOR_TESTS)  ## all tests, on SQLite and PostgreSQL and in a real Chromiu
 	sh tests/system_packages.sh
 	$(BIN)/pytest -n 4 --dist worksteal $(ARGS)  # more than cores: many of them wait
 	@[ -e $(FOR_TORCH) ] || echo "not run: tests of checkpoints in PyTorch (make test-torch installs it, gigabytes)"
+
+# The rooms that are pure or nearly so, and the tests of what differs from main; no test that starts
+# a process, a browser or PostgreSQL (tests/conftest.py finds those).
+PURE := $(addprefix tests/,datasets lm mappers memory optimizers retrievers storage systems tools) \
+  $(filter-out tests/test_guide.py,$(wildcard tests/test_*.py))
+TOUCHED = $(sort $(wildcard $(shell { git diff --name-only --merge-base main; git ls-files --others --exclude-standard; } \
+  2>/dev/null | sed -n 's,^spanlab/\([a-z_]*\)/.*,tests/\1,p; s,^\(tests/.*test_.*\.py\)$$,\1,p')))
+
+quick: $(FOR_TESTS)  ## within a minute: pure rooms and what was changed since main, no browser, server or PostgreSQL
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" $(PURE) $(TOUCHED) $(ARGS)
 
 # Apart, as spaCy imports torch wherever it is installed: a second more for every process.
 test-torch: $(FOR_TORCH)  ## tests of checkpoints in PyTorch
@@ -59,6 +69,9 @@ pictures: $(FOR_TESTS)  ## all pictures of README and guide anew, light and dark
 bench: $(FOR_TESTS)  ## print every figure that README and guide name
 	sh tests/system_packages.sh
 	for file in tests/benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+
+new-detector: $(FOR_TESTS)  ## a detector with options, test and page of the guide, to change: NAME=odd-words
+	@$(BIN)/python tests/support/new_detector.py "$(NAME)"
 
 # What the app runs on, and, with the extras that `make run` does not install, what tests run on.
 lock: $(READY)  ## pin all dependencies anew, with hashes and without addresses

@@ -14,9 +14,11 @@ from spanlab.errors import InputError, UsageError
 
 def test_every_name_that_needs_nothing_gives_a_detector_of_that_name() -> None:
     local = [entry.name for entry in entries() if not entry.asks_models]
-    assert local == ["offline", "encoder", "encoder-nli"]
-    assert detector("offline").name == "offline"
-    for name in local[1:]:
+    encoders = {"encoder", "encoder-nli"}
+    assert {"offline", *encoders} <= set(local)
+    for name in set(local) - encoders:
+        assert detector(name).name == name
+    for name in encoders:
         with pytest.raises(InputError, match="no checkpoint is named; expected: model=FOLDER"):
             detector(name)
 
@@ -27,7 +29,7 @@ def test_the_same_name_gives_the_same_detector() -> None:
 
 def test_unknown_name_lists_the_known_ones_and_the_closest() -> None:
     with pytest.raises(
-        UsageError, match=r"'ofline'; did you mean 'offline'\? \(known: offline, mermaid, papelo"
+        UsageError, match=r"'ofline'; did you mean 'offline'\? \(known: .*mermaid, .*papelo"
     ):
         detector("ofline")
 
@@ -48,6 +50,6 @@ def test_asking_for_the_offline_detector_does_not_load_spacy() -> None:
 
 def test_what_builds_a_detector_is_there_where_its_entry_says() -> None:
     places = [entry.create for entry in entries() if isinstance(entry.create, str)]
-    assert len(places) == 15
+    assert places
     for place in places:
         assert callable(resolve_name(place))
