@@ -39,6 +39,7 @@ from spanlab.systems.offline.words import read as read_words
 
 FOLDS = 5
 _ROOT = Path(__file__).resolve().parents[2]
+_HALF = 0.5  # of the characters of two spans that are the same: they are one
 _WEIGHTY = 0.5  # the plain rule marks unknown words from this weight on
 
 Pairs = list[tuple[ItemLabels, ItemLabels]]
@@ -62,6 +63,7 @@ def main() -> None:
     records = _records(shared)
     _print_costs(records)  # before all that training leaves in memory
     _print_long()
+    _print_code()
     pairs, probes = _cross_validate(records)
     _print_scores({name: score(found) for name, found in pairs.items()})
     _print_probes(probes)
@@ -230,6 +232,20 @@ def _print_costs(records: Sequence[Record]) -> None:
     ]
     print(f"\n{rate:.0f} answers per second and core; model {SHIPPED.stat().st_size / 1e3:.0f} kB;")
     print(f"loading {min(runs):.2f} s of processor time besides numpy, pydantic and rapidfuzz")
+
+
+def _print_code() -> None:
+    """Show how well errors in answers with code are found, as characters and as spans."""
+    detector = OfflineDetector(load())
+    ious, found, marked, wrong = list[float](), 0, 0, 0
+    for record in read(_ROOT / "data" / "code_answers.jsonl", ReadOptions()):
+        gold, spans = labels_of(record, "gold").hard, hard_of(detector.annotate(record.item))
+        ious.append(iou(gold, spans))
+        found += sum(any(iou([one], [span]) >= _HALF for span in spans) for one in gold)
+        marked, wrong = marked + len(spans), wrong + len(gold)
+    print(
+        f"\nanswers with code: IoU {np.mean(ious):.3f}, span F1 {2 * found / (marked + wrong):.3f}"
+    )
 
 
 def _print_long() -> None:

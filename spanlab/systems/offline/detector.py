@@ -15,7 +15,8 @@ Each step is a module of its own:
    small networks, whose mean counts. Answers without passages have a model of their own.
    ``training``, ``learners`` and ``synthetic`` make it.
 6. ``spans`` joins words; what a passage has word for word is not doubted.
-7. ``rivals``, ``sides`` and ``amounts`` find what refutes a span; else a sentence is the closest.
+7. ``code`` compares commands, options and names in code with what passages show of them.
+8. ``rivals``, ``sides`` and ``amounts`` find what refutes a span; else a sentence is the closest.
 
 The labelled answers weigh 1 in training; sentences of the passages, the same with errors put in,
 and sentences that other passages confirm in other words weigh some thousandths to hundredths: that
@@ -34,6 +35,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spanlab.detectors.base import DetectorKit
 from spanlab.schema import (
@@ -47,18 +49,20 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.settings import Settings
+from spanlab.systems.offline.code import CheckedCode, check_code
 from spanlab.systems.offline.features import AnswerFeatures, describe, question_of
 from spanlab.systems.offline.lexicon import base
 from spanlab.systems.offline.model import SHIPPED, OfflineModel, load
 from spanlab.systems.offline.neighbours import year
 from spanlab.systems.offline.passages import CopiedRuns, PassageTexts, read_passages
 from spanlab.systems.offline.rivals import NOUN_CAPITALS, RivalFinder
-from spanlab.systems.offline.sides import DATE
+from spanlab.systems.offline.sides import DATE, NUMBER, OTHER
 from spanlab.systems.offline.spans import WordStretch, decided, stretches
-from spanlab.systems.offline.words import WordKind, blocks, read
+from spanlab.systems.offline.words import TokenizedText, WordKind, blocks, read
 
 NAME = "offline"
 _LONG = 700  # words; no longer answer was learnt from
+_MADE_UP = 0.9  # of what the rules for code mark, so much is wrong in data/code_answers.jsonl
 _PART = 300  # words of a part of a longer one
 NO_PASSAGES = "no passages were given: the answer was judged by itself and its question"
 
@@ -80,20 +84,39 @@ class OfflineDetector:
         """
         texts = read_passages([passage.text for passage in item.passages])
         passed = CopiedRuns(texts.readings)
-        parts = [self._part(item, part, texts, passed) for part in _parts(item.answer)]
+        code = check_code(
+            item.answer, question_of(item), [passage.text for passage in item.passages]
+        )
+        parts = [self._part(item, part, texts, passed, code) for part in _parts(item.answer)]
+        spans = [span for part in parts for span in part.spans]
+        hard = [interval for part in parts for interval in part.hard]
+        made_up = _made_up(item.answer, code, spans) if code else []
         return Annotation(
             annotator=NAME,
             kind=AnnotatorKind.DETECTOR,
             status=Status.DONE,
-            spans=tuple(span for part in parts for span in part.spans),
-            hard=tuple(interval for part in parts for interval in part.hard),
+            spans=tuple(sorted(spans + made_up, key=lambda span: span.start)),
+            hard=tuple(
+                sorted(
+                    [*hard, *(Interval(start=span.start, end=span.end) for span in made_up)],
+                    key=lambda interval: interval.start,
+                )
+            ),
             note=None if texts.numbers else NO_PASSAGES,
         )
 
     def _part(
-        self, item: Item, part: tuple[int, int], texts: PassageTexts, passed: CopiedRuns
+        self,
+        item: Item,
+        part: tuple[int, int],
+        texts: PassageTexts,
+        passed: CopiedRuns,
+        code: CheckedCode | None,
     ) -> _RatedPart:
-        """Judge the characters ``[begin, end)`` of an answer as an answer of their own."""
+        """Judge the characters ``[begin, end)`` of an answer as an answer of their own.
+
+        Sentences with code are left to the rules for it.
+        """
         begin, end = part
         answer = item.answer[begin:end]
         described, alone = (
@@ -104,10 +127,12 @@ class OfflineDetector:
         coverage = 0.0 if described.passages.empty else described.coverage(item.question, titles)
         rated = self._model.rate(described, alone, coverage)
         calibration = self._model.calibration(item.lang, coverage)
-        copied = passed.words(described.answer)
-        marked = stretches(described, *(np.where(copied, 0.0, probs) for probs in rated))
+        exempt = passed.words(described.answer) | _beside_code(described.answer, begin, code)
+        marked = stretches(described, *(np.where(exempt, 0.0, probs) for probs in rated))
         nouns = base(item.lang) in NOUN_CAPITALS
         explainer = Explainer(described, item.passages, nouns=nouns)
+        if code:  # instructions say in other words what a manual says; numbers and names stay
+            marked = [stretch for stretch in marked if explainer.label(stretch) != OTHER]
 
         def span(stretch: WordStretch) -> Span:
             why = explainer.explain(stretch)
@@ -143,6 +168,32 @@ def _parts(answer: str) -> list[tuple[int, int]]:
         return [(0, len(answer))]
     cuts = [words.starts[first] for first, _ in blocks(words, _PART)]
     return list(pairwise([0, *cuts[1:], len(answer)]))
+
+
+def _beside_code(words: TokenizedText, begin: int, code: CheckedCode | None) -> NDArray[np.bool_]:
+    """Return which words stand in a sentence with code; words count from ``begin``."""
+    pieces = code.pieces if code else []
+    coded = [
+        any(piece.start < begin + end and begin + start < piece.end for piece in pieces)
+        for start, end in words.sentences
+    ]
+    return np.array([coded[sentence] for sentence in words.sentence], dtype=bool)
+
+
+def _made_up(answer: str, code: CheckedCode, others: Sequence[Span]) -> list[Span]:
+    """Return a span for what is made up in code, where no other marks it already."""
+    return [
+        Span(
+            start=made.start,
+            end=made.end,
+            text=answer[made.start : made.end],
+            label=NUMBER if made.number else "unsupported",
+            prob=_MADE_UP,
+            note=f"no passage has it; closest is “{made.closest}”" if made.closest else None,
+        )
+        for made in code.made_up
+        if not any(span.start < made.end and made.start < span.end for span in others)
+    ]
 
 
 def create(_kit: DetectorKit) -> OfflineDetector:
