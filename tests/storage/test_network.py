@@ -47,7 +47,7 @@ def test_the_server_watches_the_connections_of_stores_and_jobs(
 
 
 def test_two_who_review_while_their_connections_are_cut_lose_nothing_and_write_nothing_twice(
-    tmp_path: Path,
+    over_tcp: str, tmp_path: Path
 ) -> None:
     """Each sends an operation again until it is told that it is stored, as the page does."""
     cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
@@ -68,20 +68,19 @@ def test_two_who_review_while_their_connections_are_cut_lose_nothing_and_write_n
             if not applied.refused:  # the other one was faster
                 kept.add(note.text)
 
-    with postgres() as new_database:
-        settings = Settings.model_validate({"home": tmp_path, "database_url": new_database()})
-        away = create_engine(settings.database_url, isolation_level="AUTOCOMMIT")
-        with Store.open(settings) as one, Store.open(settings) as two:
-            one.import_records("d", [Record(item=Item(id="a", answer="It was."))])
-            with ThreadPoolExecutor(2) as servers, away.connect() as connection:
-                at_work = [servers.submit(review, one, "one"), servers.submit(review, two, "two")]
-                for _ in range(10):
-                    time.sleep(0.1)
-                    connection.execute(text(cut))
-            for server in at_work:
-                server.result()
-            operations = one.review("d", "a", "me").operations
-        away.dispose()
+    settings = Settings.model_validate({"home": tmp_path, "database_url": over_tcp})
+    away = create_engine(settings.database_url, isolation_level="AUTOCOMMIT")
+    with Store.open(settings) as one, Store.open(settings) as two:
+        one.import_records("d", [Record(item=Item(id="a", answer="It was."))])
+        with ThreadPoolExecutor(2) as servers, away.connect() as connection:
+            at_work = [servers.submit(review, one, "one"), servers.submit(review, two, "two")]
+            for _ in range(10):
+                time.sleep(0.1)
+                connection.execute(text(cut))
+        for server in at_work:
+            server.result()
+        operations = one.review("d", "a", "me").operations
+    away.dispose()
     noted = [operation.text for operation in operations if isinstance(operation, CommentSpan)]
     assert failures
     assert sorted(noted) == sorted(kept)
