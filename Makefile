@@ -8,13 +8,13 @@ PEERS := .venv/peers
 FOR_PEERS := $(PEERS)/.ready
 LABEL_STUDIO := .venv/label-studio
 FOR_LABEL_STUDIO := $(LABEL_STUDIO)/.ready
-VERSION := -c 'import sys; print(*sys.version_info[:3])'
+PYTHON_VERSION := -c 'import sys; print(*sys.version_info[:3])'
 PYTHONS ?= $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin/python3)
 COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-emit-find-links --no-header --no-annotate
 EXTRAS := $(addprefix --extra ,api averitec login mcp otel postgres train web)
 
-.PHONY: run test quick new-detector test-torch test-peers test-pythons check bench guide pictures lock clean
+.PHONY: run test quick new-detector release test-torch test-peers test-pythons check bench guide pictures lock clean
 
 run: $(READY)  ## import and annotate the samples once, then serve the app
 	@$(BIN)/spanlab demo $(ARGS)
@@ -80,12 +80,20 @@ lock: $(READY)  ## pin all dependencies anew, with hashes and without addresses
 	$(BIN)/$(COMPILE) pyproject.toml $(EXTRAS) --extra dev --extra encoder \
 	  --constraint requirements.lock --output-file tests/requirements.lock
 
+# Whatever fails leaves no tag: what was written so far is seen by `git diff`.
+release: $(FOR_TESTS)  ## the version in its files, pins, guide, all tests, pictures, sdist and wheel, tag: VERSION=1.2.3
+	$(BIN)/python tests/support/release.py "$(VERSION)"
+	for step in lock guide check test test-peers test-pythons pictures; do $(MAKE) $$step || exit 1; done
+	$(BIN)/uv build --out-dir dist
+	git commit --all --message "Release $(VERSION)"
+	git tag "v$(VERSION)"
+
 clean:  ## remove the environment; annotations in .spanlab stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
 
 # Where another Python is asked for than .venv has, it is made anew.
 ifneq ($(origin PYTHON),file)
-ifneq ($(shell $(PYTHON) $(VERSION)),$(shell $(BIN)/python $(VERSION) 2>/dev/null))
+ifneq ($(shell $(PYTHON) $(PYTHON_VERSION)),$(shell $(BIN)/python $(PYTHON_VERSION) 2>/dev/null))
 CLEAR := --clear
 .PHONY: $(READY)
 endif
