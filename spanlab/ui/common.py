@@ -121,10 +121,11 @@ def _draw_steps(page: str) -> None:
     dataset = _read_wanted_dataset()
     query = {} if dataset is None else {_DATASET: dataset}
     about = f"This page is step {number + 1} of {len(STEPS)} of a campaign."
-    for near, icon in ((before, ":material/arrow_back:"), (after, ":material/arrow_forward:")):
-        for n in near:
-            name, of = STEPS[n]
-            page_link(of.lower(), f"{n + 1} {name}", icon=icon, about=about, **query)
+    with st.container(key="page-steps", horizontal=True, width="content", gap="small"):
+        for near, icon in ((before, ":material/arrow_back:"), (after, ":material/arrow_forward:")):
+            for n in near:
+                name, of = STEPS[n]
+                page_link(of.lower(), f"{n + 1} {name}", icon=icon, about=about, **query)
 
 
 def style() -> None:

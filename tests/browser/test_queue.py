@@ -250,6 +250,8 @@ def test_a_dataset_deleted_meanwhile_is_a_full_stop_that_keeps_what_was_typed(de
     here.page.get_by_role("option", name="left-over", exact=True).click()
     here.wait_for("en-1")
     here.page.wait_for_selector("text=1 change not saved (kept in this browser)")
+    way = here.page.locator(".sl-saved").get_by_role("link", name="Open the item")
+    expect(way).to_have_attribute("href", f"?dataset={here.dataset}&item=en-1")
     assert here.store.n_operations("left-over") == 0
     here.page.goto(here.server.url(dataset=here.dataset))
     here.page.once("dialog", lambda dialog: dialog.accept())

@@ -73,10 +73,17 @@ export class Head {
         else if (held.length > 0) words = `${plural(held.length, "change")} not saved (kept ${where})`;
         else if (outbox.offline) words = unsaved ? `Offline: ${plural(unsaved, "change")} kept ${where}` : "Offline";
         else if (unsaved > 0) words = `Saving ${unsaved}…`;
-        this.savedText.textContent = words;
+        this.savedText.replaceChildren(words, ...wayTo(held[0] ?? others[0]));
         this.savedText.title = [...new Set(held.map((write) => `${write.dataset}: ${write.item}`))].join("\n");
         this.savedText.dataset.state = held.length || others.length ? "held" : outbox.offline ? "offline" : unsaved ? "saving" : "saved";
     }
+}
+
+/** The way to the item of something that is not saved, if there is any. */
+function wayTo(write) {
+    if (!write) return [];
+    const { dataset, item } = write;
+    return [" ", h("a", { href: `?${new URLSearchParams({ dataset, item })}`, target: "_self" }, "Open the item")];
 }
 
 /** Which detectors found nothing, or failed: without it an answer without marks says neither. */

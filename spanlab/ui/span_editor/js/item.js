@@ -14,6 +14,7 @@ export class Item {
         const members = payload.annotators.flatMap((annotator) => this.members(annotator));
         this.groups = grouped(members, this.text);
         this.fragments = new Set(members.map(({ annotator, from, to }) => `${annotator} ${placeKey(from, to)}`));
+        this.openMarks = new WeakMap(); // of suggestions by one annotator, see marks.js
         this.opened = new Map(); // fragments that are shown by themselves, each with those that it was one with
     }
 

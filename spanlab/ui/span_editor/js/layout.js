@@ -56,6 +56,7 @@ export class Layout {
         const beside = this.isBeside;
         main.classList.toggle("sl-beside", beside);
         main.style.setProperty("--sl-height", `${height}%`);
+        main.style.setProperty("--sl-floor", height === DEFAULTS.height ? "26em" : "0px");
         main.style.setProperty("--sl-width", width === null ? `min(${USUAL_WIDTH}%, var(--sl-readable))` : `${width}%`);
         main.style.setProperty("--sl-size", String(size / 100));
         const does = beside ? "Evidence below the answer" : "Evidence beside the answer";

@@ -26,14 +26,14 @@ export function marksOf(item, { hidden, isShown }) {
         if (refused || takenAt.has(group.key) || members.length === 0) noted.delete(group.key);
         if (members.length === 0 || takenAt.has(group.key)) continue;
         if (refused) marks.push(groupMark(group, members, { kind: "rejected", comment }));
-        else loose.push(...members.filter((member) => !isWithin(member, wholes)).map((member) => ({ ...member, comment })));
+        else for (const member of members) if (!isWithin(member, wholes)) loose.push(comment ? { ...member, comment } : member);
     }
     const seen = loose.filter((member) => isShown(member) || member.comment);
     for (const group of grouped(joined(seen, item), item.text)) {
         const comment = noted.get(group.key)?.note ?? null;
         noted.delete(group.key);
         if (takenAt.has(group.key) || refusedAt.has(group.key)) continue;
-        marks.push(groupMark(group, group.members, { kind: "open", comment }));
+        marks.push(openMark(item, group, comment));
     }
     const rest = loose.filter((member) => !isShown(member) && !member.comment);
     const weaker = new Set(joined(rest, item).map((member) => placeKey(member.from, member.to))).size;
@@ -68,6 +68,14 @@ function ownMark(item, id, span) {
         origin: span.origin?.mark ?? null, evidence: span.evidence ?? [], attributes: span.attributes ?? {},
         edited: span.origin ? span.origin.key !== originKey(span) : false,
     };
+}
+
+/** The mark of an open suggestion: most are the same after every key, of thousands in a long answer. */
+function openMark(item, group, comment) {
+    const [member, ...others] = group.members;
+    if (comment || others.length > 0) return groupMark(group, group.members, { kind: "open", comment });
+    if (!item.openMarks.has(member)) item.openMarks.set(member, groupMark(group, [member], { kind: "open", comment: null }));
+    return item.openMarks.get(member);
 }
 
 function groupMark(group, members, { kind, comment }) {
