@@ -14,7 +14,11 @@ COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --
   --no-emit-index-url --no-emit-find-links --no-header --no-annotate
 EXTRAS := $(addprefix --extra ,api averitec login mcp otel postgres train web)
 
+<<<<<<< HEAD
 .PHONY: run test quick new-detector release test-torch test-peers test-pythons check bench guide pictures lock clean
+=======
+.PHONY: run test quick new-detector test-torch test-peers test-model test-pythons check bench guide pictures lock clean
+>>>>>>> 761725cd (wip)
 
 run: $(READY)  ## import and annotate the samples once, then serve the app
 	@$(BIN)/spanlab demo $(ARGS)
@@ -42,6 +46,13 @@ test-torch: $(FOR_TORCH)  ## tests of checkpoints in PyTorch
 # neither fixtures nor packages with these, and others' warnings are no faults of ours.
 test-peers: $(FOR_PEERS) $(FOR_LABEL_STUDIO)  ## tests with the programs that people use spanlab with (installs them: 3 GB)
 	$(PEERS)/bin/python -m pytest --confcutdir tests/peers --override-ini filterwarnings= tests/peers $(ARGS)
+
+# A file of weights is served by llama.cpp, which pip builds once: ten minutes on two cores.
+test-model: $(FOR_TESTS)  ## the detectors on a real model, MODEL=weights.gguf or MODEL=http://…/v1
+	@[ -n "$(MODEL)" ] || { echo "name a model: make test-model MODEL=weights.gguf"; exit 2; }
+	@case "$(MODEL)" in http*) ;; *) [ -e $(FOR_MODEL) ] || { $(PYTHON) -m venv .venv/model && \
+	  .venv/model/bin/pip install --quiet "llama-cpp-python[server]==0.3.36" && touch $(FOR_MODEL); } ;; esac
+	$(BIN)/pytest --confcutdir tests/real_model tests/real_model --model "$(MODEL)" $(ARGS)
 
 # Each gets what the wheel requires from the registry: half a minute of a processor, some 800 MB.
 test-pythons: $(FOR_TESTS)  ## the wheel on every Python that pyenv has, or: PYTHONS="/usr/bin/python3.12 …"

@@ -44,6 +44,9 @@ def score(
     steps: Annotated[
         bool, typer.Option("--steps", help="Score types of errors in the steps of reasonings.")
     ] = False,
+    by_label: Annotated[
+        bool, typer.Option("--by-label", help="Score the labels of spans, each by itself.")
+    ] = False,
     averitec: Annotated[
         bool, typer.Option("--averitec", help="Score files of AVeriTeC's shared task its way.")
     ] = False,
@@ -59,8 +62,9 @@ def score(
 
     Items are joined by their full id; ids that only one side has are reported. With --claims the
     verdicts on claims are scored: accuracy, balanced accuracy, F1 of each verdict, AUROC. With
-    --steps the labels of wrong steps are scored by type, as `safe` gives them. With
-    --averitec both sides are files of that shared task, joined by claim_id.
+    --steps the labels of wrong steps are scored by type, as `safe` gives them, with --by-label
+    those of spans, in characters. With --averitec both sides are files of
+    that shared task, joined by claim_id.
 
     \b
     spanlab score pred.jsonl val.jsonl
@@ -72,6 +76,7 @@ def score(
     from spanlab.inbound import brought
     from spanlab.workflows.analysis.averitec import score_averitec_files
     from spanlab.workflows.analysis.claims import score_claim_files
+    from spanlab.workflows.analysis.label_scores import score_label_files
     from spanlab.workflows.analysis.score_files import score_files
 
     named = context.with_resource(inputs.versions_as_files([against, *files]))
@@ -79,19 +84,20 @@ def score(
     predictions, golds = inputs.split_sides(files)
     if repeat_pairs and not averitec:
         raise UsageError("--repeat-pairs goes with --averitec")
-    if metric and (averitec or steps or claims):
-        raise UsageError("--metric is of spans: leave --claims, --steps and --averitec out")
+    if metric and (averitec or steps or claims or by_label):
+        raise UsageError("--metric is of spans: leave the options for other scores out")
     if averitec:
-        if claims or steps or against or annotator or gold:
+        if claims or steps or by_label or against or annotator or gold:
             raise UsageError("--averitec scores two files whole: leave the other options out")
         averitec_scores = score_averitec_files(predictions, golds, repeat_pairs=repeat_pairs)
         console.write_result(averitec_scores, json=as_json)
         return
-    if steps:
-        if claims or against:
-            raise UsageError("--steps scores two sides alone: leave --claims and --against out")
-        score_step_files = brought("evaluations", "steps")
-        scored = score_step_files(predictions, golds, annotator=annotator, gold_annotator=gold)
+    if steps or by_label:
+        if claims or against or (steps and by_label):
+            option = "--steps" if steps else "--by-label"
+            raise UsageError(f"{option} scores two sides alone: leave the other options out")
+        score_sides = brought("evaluations", "steps") if steps else score_label_files
+        scored = score_sides(predictions, golds, annotator=annotator, gold_annotator=gold)
         console.write_result(scored, json=as_json)
         return
     if keep_inconclusive and not claims:

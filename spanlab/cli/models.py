@@ -84,8 +84,10 @@ Models = Annotated[DetectorSelection, OptionsAmong("detector", "model", "price",
 def check_model(models: Models) -> None:
     """Ask a model one call of each kind: what its endpoint can do, what it costs, how fast it is.
 
-    What came of it is kept for that endpoint and model, and later runs go by it: they ask for
-    JSON by a schema where that works. With an ensemble all its members' models are checked.
+    Then the detector annotates two invented answers with that model, one wrong and one right: so
+    it is known before a long run whether the model can do this task at all. What came of it is
+    kept for that endpoint and model, and later runs go by it: they ask for JSON by a schema where
+    that works. With an ensemble all its members' models are checked.
 
     \b
     spanlab check-model --model gpt-4o-mini

@@ -170,6 +170,13 @@ class ReadOptions(OptionModel):
         "question, what tools returned are passages.",
         titles={"last": "The last answer", "all": "Each answer"},
     )
+    common_labels: bool = option(
+        False,
+        title="Common labels",
+        help="Rename the labels of RAGTruth, FAVA, FaithBench and the like to those of the set "
+        "common: contradiction, unsupported addition.",
+        sides={"command", "python"},
+    )
     encoding: str | None = option(
         None,
         title="Encoding",

@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from spanlab.datasets.common_labels import in_common_labels
 from spanlab.datasets.contexts import ContextFiles
 from spanlab.datasets.detect import detect
 from spanlab.datasets.field_report import FieldReport
@@ -117,6 +118,8 @@ def _records(
                 record = reader.record(row)
                 if contexts is not None:
                     record = contexts.add(record)
+                if options.common_labels:
+                    record = in_common_labels(record)
             except InputError as error:
                 # An error in a context names that file already.
                 has_file = error.file is not None

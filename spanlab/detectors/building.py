@@ -37,6 +37,8 @@ def build(
     meter: Meter | None = None,
     settings: Settings | None = None,
     executor: Executor | None = None,
+    *,
+    cached: bool = True,
 ) -> Detector:
     """Build what a specification describes.
 
@@ -46,6 +48,7 @@ def build(
         settings: where answers of models are cached and tuned prompts lie; None reads the
             environment.
         executor: does the work of detectors that ask no model; None takes a thread.
+        cached: whether answers of models are looked up and kept; else each call is made.
 
     Returns:
         The detector, which may be shared by any number of tasks.
@@ -66,7 +69,9 @@ def build(
     if isinstance(spec, EnsembleSpec):
         from spanlab.detectors.ensemble import Ensemble, EnsembleVote
 
-        members = [build(member, meter, settings, executor) for member in spec.members]
+        members = [
+            build(member, meter, settings, executor, cached=cached) for member in spec.members
+        ]
         if any(asks_models(member.detector) for member in spec.members):
             from spanlab.detectors.common.model_detector import EnsembleModule
 
@@ -74,7 +79,7 @@ def build(
         return Ensemble(
             members, (EnsembleVote(spec.name, tuple(member.name for member in members)),)
         )
-    return _asking(spec, meter, settings)
+    return _asking(spec, kit_of(spec, meter, settings, cached=cached))
 
 
 def _annotate(spec: DetectorSpec, item: Item) -> Annotation:
@@ -116,8 +121,8 @@ def _build_local(spec: DetectorSpec) -> LocalDetector:
         return cast(LocalDetector, _create(spec.detector)(kit))
 
 
-def _asking(spec: DetectorSpec, meter: Meter, settings: Settings) -> Detector:
-    create, kit = _create(spec.detector), kit_of(spec, meter, settings)
+def _asking(spec: DetectorSpec, kit: DetectorKit) -> Detector:
+    create = _create(spec.detector)
     with _making(spec):
         return cast(Detector, create(kit))
 
@@ -126,13 +131,16 @@ def _making(spec: DetectorSpec) -> AbstractContextManager[None]:
     return foreign(f"the detector {spec.detector!r} cannot be made", UsageError)
 
 
-def kit_of(spec: DetectorSpec, meter: Meter, settings: Settings) -> DetectorKit:
+def kit_of(
+    spec: DetectorSpec, meter: Meter, settings: Settings, *, cached: bool = True
+) -> DetectorKit:
     """Return what a detector that asks models works with.
 
     Args:
         spec: the detector.
         meter: counts the model calls.
         settings: where answers of models are cached and tuned prompts lie.
+        cached: see ``build``.
 
     Raises:
         UsageError, MissingKeyError, NotFoundError, InputError: see ``build``.
@@ -147,7 +155,7 @@ def kit_of(spec: DetectorSpec, meter: Meter, settings: Settings) -> DetectorKit:
         choices = {}
     # What was found for a claim before its date is all that may be read of it.
     local = isinstance(spec.retriever, AveritecSpec)
-    cache = answer_cache(settings, "models")
+    cache = answer_cache(settings, "models") if cached else None
     lms = {choice: language_model(choice, meter, cache=cache) for choice in set(choices.values())}
     return DetectorKit(
         spec=spec,

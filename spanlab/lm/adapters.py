@@ -44,6 +44,10 @@ _TASK_FIRST = (
 )
 
 
+class PromptText(str):
+    """A text of prompts beside their signatures; a detector's prompts are hashed with these."""
+
+
 class PrefixAdapter(dspy.ChatAdapter):
     """Writes prompts that begin with what many calls share, for both forms of answers."""
 
@@ -224,7 +228,8 @@ def _describe_field(name: str, field: Any) -> str:
 def _shape(kind: Any) -> str:
     """Return what a value of a kind looks like, with its fields in their order."""
     if _is_model(kind):
-        parts = (f'"{name}": {_about(field)}' for name, field in kind.model_fields.items())
+        asked = {name: field for name, field in kind.model_fields.items() if not field.exclude}
+        parts = (f'"{name}": {_about(field)}' for name, field in asked.items())
         return "{" + ", ".join(parts) + "}"
     if get_origin(kind) is list:
         return f"[{_shape(get_args(kind)[0])}, …]"

@@ -23,6 +23,8 @@ from spanlab.schema import Count, FrozenModel
 from spanlab.settings import Settings
 
 SYSTEM = "system role"  # among refusals: instructions go into the user's message instead
+SCHEMA = "json_schema"  # among refusals: the schema goes where llama.cpp's server reads it
+_FORMAT = "response_format"
 _LOOKED_AT = 2000  # characters of a message; behind them stands at most what was sent
 _STATUSES = frozenset({400, 422, 500, 501})  # 500: a chat template that fails on a role
 _OTHER_NAMES = {
@@ -38,9 +40,7 @@ _NAMED = {
             *("frequency_penalty", "presence_penalty", "logprobs", "top_logprobs"),
         )
     },
-    "response_format": re.compile(
-        r"response[_ ]format|json[_ ](schema|mode|object)", re.IGNORECASE
-    ),
+    _FORMAT: re.compile(r"response[_ ]format|json[_ ](schema|mode|object)", re.IGNORECASE),
     "reasoning_effort": re.compile(r"reasoning([_. ]effort)?\b|\bthink(ing)?\b", re.IGNORECASE),
 }
 _SYSTEM_NAMED = re.compile(
@@ -63,9 +63,12 @@ class RefusedParameters:
     @property
     def remarks(self) -> list[str]:
         """What is done about refusals, a sentence each."""
-        return [self._remark(name) for name in sorted(self.refused)]
+        moot = {SCHEMA} if _FORMAT in self.refused else set()
+        return [self._remark(name) for name in sorted(self.refused - moot)]
 
     def _remark(self, name: str) -> str:
+        if name == SCHEMA:
+            return "the endpoint takes no schema in OpenAI's response_format: sent in llama.cpp's"
         if name == SYSTEM:
             return "the endpoint takes no system message: it stands in the user's message"
         other_name = _OTHER_NAMES.get(name)
@@ -82,6 +85,9 @@ class RefusedParameters:
             value, other_name = request.pop(name), _OTHER_NAMES.get(name)
             if other_name is not None and other_name not in self.refused:
                 request[other_name] = value
+        if SCHEMA in self.refused and _has_schema(request):
+            schema = request[_FORMAT]["json_schema"]["schema"]
+            request[_FORMAT] = {"type": "json_object", "schema": schema}
         if SYSTEM in self.refused:
             request["messages"] = _without_system(request["messages"])
         return json.dumps(request, ensure_ascii=False).encode()
@@ -104,6 +110,8 @@ class RefusedParameters:
         )
         if named is None and _has_system(request) and _SYSTEM_NAMED.search(words):
             named = SYSTEM
+        if named == _FORMAT and _has_schema(request):
+            named = SCHEMA
         if named is not None:
             self.refused |= {named}
         return named is not None
@@ -114,6 +122,11 @@ def dialect_of(endpoint: str, model: str) -> RefusedParameters:
     """Return the refused parameters known of an endpoint and model, shared in this process."""
     check = recall(endpoint, model)
     return RefusedParameters(check.refused if check is not None else ())
+
+
+def _has_schema(request: Mapping[str, Any]) -> bool:
+    """Say whether a request has a schema in OpenAI's form."""
+    return bool((request.get(_FORMAT) or {}).get("json_schema"))
 
 
 def _has_system(request: Mapping[str, Any]) -> bool:

@@ -22,6 +22,7 @@ class Usage:
     that search services and tool servers were asked for; ``tool_calls`` are all calls of tools that
     agents made, searches among them. ``claims`` were judged; ``texts_read`` of the ``texts`` that
     led to their answers were read for them, where they were followed to their sources.
+    ``quotes`` of answers were replied, of which ``quotes_lost`` do not stand in their answer.
     """
 
     calls: int = 0
@@ -37,6 +38,8 @@ class Usage:
     claims: int = 0
     texts_read: int = 0
     texts: int = 0
+    quotes: int = 0
+    quotes_lost: int = 0
 
     @property
     def tokens(self) -> int:

@@ -45,6 +45,12 @@ USUAL_LABELS = _set(
 
 LABEL_SETS: Mapping[str, tuple[SpanLabel, ...]] = {
     "spanlab": USUAL_LABELS,
+    # What most annotated sets of hallucinations tell apart, in the words of none of them.
+    "common": _set(
+        ("contradiction", "The evidence says otherwise."),
+        ("unsupported addition", "The evidence says nothing of it."),
+        ("fabricated reference", "A source, link or quotation that does not exist."),
+    ),
     # Bao et al., "FaithBench" (2024), section 3: unwanted hallucinations are of two kinds.
     "FaithBench": _set(
         ("Unwanted.Intrinsic", "Contradicts the source text."),

@@ -299,6 +299,11 @@ def _label(spans: Sequence[Span], place: int) -> str:
     return UNLABELLED
 
 
+def label_pairs(right: Annotation, predicted: Annotation) -> Counter[tuple[str, str]]:
+    """Count an answer's characters by the labels of two annotations; see ``Confusion``."""
+    return _shared(_pieces(right, hard_of(right)), _pieces(predicted, hard_of(predicted)))
+
+
 def _shared(
     right: Sequence[_LabelledPiece], predicted: Sequence[_LabelledPiece]
 ) -> Counter[tuple[str, str]]:

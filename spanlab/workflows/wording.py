@@ -66,6 +66,8 @@ def usage_in_words(usage: Usage) -> str:
             parts.append(f"{money(usage.cost / usage.claims)} a claim")
     if usage.texts:
         parts.append(f"{usage.texts_read / usage.texts:.0%} of the texts before them read")
+    if usage.quotes_lost:
+        parts.append(f"{usage.quotes_lost:,} of {usage.quotes:,} quotes not found in their answer")
     return " · ".join(parts)
 
 

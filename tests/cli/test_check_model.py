@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +23,8 @@ def capital(ask: ModelRequest) -> ScriptedReply:
     in_json = "response_format" in ask.body
     if "capital of France" in ask.text:
         return say('{"capital": "Paris"}' if in_json else "Paris")
-    return say('{"parts": []}') if in_json else say_fields(parts=[])
+    wrong = [{"text": "1958", "probability": 1}] if "in 1958." in ask.text else []
+    return say(json.dumps({"parts": wrong})) if in_json else say_fields(parts=wrong)
 
 
 @pytest.fixture
@@ -45,7 +47,7 @@ def verdicts(table: str) -> dict[str, str]:
     ("mode", "lacks"),
     [
         pytest.param("as-meant", {}, id="everything"),
-        pytest.param("no-json-schema", {"structured": "response_format"}, id="schema"),
+        pytest.param("no-json-schema", {}, id="schema-in-another-form"),
         pytest.param(
             "no-response-format",
             {"structured": "response_format", "JSON": "response_format"},
@@ -64,7 +66,7 @@ def test_each_kind_of_call_is_tried_once(
     done = check()
     assert done.returncode == 0, done.stderr
     found = verdicts(done.stdout)
-    kinds = "chat temperature top_p seed|system role|JSON|structured|usage|parallel"
+    kinds = "chat temperature top_p seed|system role|JSON|structured|usage|parallel|ucsc-extract"
     assert set(found) == {*kinds.partition("|")[0].split(), *kinds.split("|")[1:]}
     missing = {kind: note for kind, note in found.items() if note}
     assert set(missing) == set(lacks)
@@ -73,12 +75,41 @@ def test_each_kind_of_call_is_tried_once(
 
 
 def test_speed_and_cost_are_told(check: Run) -> None:
-    done = check("--price", "1,0.5,2", "--model", "large", "--model-option", "top_p=none")
+    options = ("--price", "1,0.5,2", "--model", "large", "--model-option", "top_p=none")
+    check(*options)
+    done = check(*options)  # of which no reply is in the cache
     first, *_, last = done.stdout.splitlines()
     assert first.startswith("large at http://127.0.0.1:")
     assert "top_p" not in done.stdout
-    assert "tokens a second; this check: 10 calls, " in last
+    assert "tokens a second; this check: 12 calls, " in last
     assert "$0.0" in last
+
+
+@pytest.mark.parametrize(
+    ("parts", "note"),
+    [
+        pytest.param([], "does not mark “1958”, which is wrong", id="nothing"),
+        pytest.param(
+            [{"text": "Varnholm suspension bridge", "probability": 1}],
+            "does not mark “1958”, which is wrong; marks “Varnholm suspension bridge”, which is",
+            id="right-words",
+        ),
+        pytest.param(
+            [{"text": "the lighthouse of Norvik", "probability": 1}],
+            "failed on a wrong answer: the model quoted 1 text of which none stands in the answer",
+            id="another-text",
+        ),
+    ],
+)
+def test_a_model_that_cannot_do_the_task_is_told_by_a_wrong_and_a_right_answer(
+    model_server: ModelServer, spanlab: Run, parts: list[dict[str, object]], note: str
+) -> None:
+    def reply(ask: ModelRequest) -> ScriptedReply:
+        return capital(ask) if "capital" in ask.text else say(json.dumps({"parts": parts}))
+
+    model_server.script(reply)
+    done = spanlab("check-model", SPANLAB_MODEL="small")
+    assert note in verdicts(done.stdout)["ucsc-extract"]
 
 
 def test_the_window_is_read_from_the_list_of_models(check: Run, model_server: ModelServer) -> None:
@@ -95,9 +126,21 @@ def test_a_model_that_does_not_answer_says_why(check: Run, model_server: ModelSe
     assert "memory" in done.stdout
 
 
-@pytest.mark.parametrize("mode", ["as-meant", "no-json-schema"])
+@pytest.mark.parametrize(
+    ("mode", "form"),
+    [
+        ("as-meant", "json_schema"),
+        ("no-json-schema", "json_object"),  # where llama.cpp's server reads the schema
+        ("no-response-format", None),
+    ],
+)
 def test_later_runs_ask_by_schema_where_that_was_found_to_work(
-    check: Run, model_server: ModelServer, spanlab: Run, tmp_path: Path, mode: str
+    check: Run,
+    model_server: ModelServer,
+    spanlab: Run,
+    tmp_path: Path,
+    mode: str,
+    form: str | None,
 ) -> None:
     write([Record(item=TOWER)], tmp_path / "tower.jsonl")
     model_server.mode = mode
@@ -111,9 +154,12 @@ def test_later_runs_ask_by_schema_where_that_was_found_to_work(
         )
         assert done.returncode == 0, done.stderr
         assert "capital" not in model_server.requests[-1].text
-        asked.append("response_format" in model_server.requests[-1].body)
+        said = model_server.requests[-1].body.get("response_format", {})
+        assert ("schema" in said) == (said.get("type") == "json_object")
+        asked.append(said.get("type"))
         check()
-    assert asked == [False, mode == "as-meant", False]
+        dialect_of.cache_clear()  # as in a process of its own
+    assert asked == [None, form, None]
 
 
 def test_later_runs_leave_out_what_was_refused_from_the_first_call_on(

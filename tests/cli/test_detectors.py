@@ -186,3 +186,30 @@ def test_of_safe_a_step_that_states_a_fact_is_no_plan_however_it_begins(
     spans = [(span.text, span.label) for span in record.annotations[0].spans]
     assert spans == [(plan, "Inefficiency")]
     assert script.verified == [f"Step 2: {fact}"], "a model is asked about what may be right"
+
+
+def test_the_labels_of_the_dataset_are_those_of_its_settings(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path
+) -> None:
+    write([Record(item=TOWER)], tmp_path / "tower.jsonl")
+    spanlab("import", "tower.jsonl", "--dataset", "mine")
+    spanlab("datasets", "mine", "--labels", "RAGTruth")
+    model_server.script(
+        lambda ask: say_fields(
+            parts=[{"text": "1989"}, {"text": "Ada Smith"}],
+            chosen=["Evident Conflict", "Subtle Baseless Info"],
+        )
+    )
+    options = ("--detector", "ucsc-extract", "--option", "labels=dataset")
+    asking = {"OPENAI_BASE_URL": model_server.url, "SPANLAB_MODEL": "m", "OPENAI_API_KEY": "k"}
+    done = spanlab("annotate", "mine", *options, **asking)
+    assert done.returncode == 0, done.stderr
+    spanlab("export", "mine", "-o", "out.jsonl")
+    (record,) = read(tmp_path / "out.jsonl")
+    spans = record.annotations[0].spans
+    assert [span.label for span in spans] == ["Evident Conflict", "Subtle Baseless Info"]
+    for wrong in ("labels=dataset", "labels=comon"):
+        named = ("--detector", "ucsc-extract", "--option", wrong, "-o", "found.jsonl")
+        refused = spanlab("annotate", "tower.jsonl", *named, **asking)
+        assert refused.returncode == 2
+        assert "names no labels: give a shipped set (spanlab, common," in refused.stderr

@@ -18,6 +18,7 @@ from model_fixtures import KEY
 from working_jobs import wait_until
 
 from spanlab.datasets import detect, read, write
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -178,6 +179,32 @@ def test_a_submission_is_scored_beside_a_named_annotator(spanlab: Run, items: Pa
     assert json.loads(both.stdout)["against"]["macro"]["iou"]["difference"] == 0
 
 
+def test_labels_are_scored_each_by_itself_in_characters(spanlab: Run, tmp_path: Path) -> None:
+    answer = "The tower in Rome, which is of iron, was finished in 1925."
+
+    def side(name: str, *spans: tuple[int, int, str]) -> str:
+        marks = [Span.of(answer, start, end, label=label) for start, end, label in spans]
+        annotation = Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=tuple(marks))
+        write(
+            [Record(item=Item(id="1", answer=answer), annotations=(annotation,))], tmp_path / name
+        )
+        return name
+
+    gold = side("gold.jsonl", (0, 4, "contradiction"), (10, 14, "contradiction"), (20, 26, "date"))
+    found = side("found.jsonl", (0, 4, "contradiction"), (10, 12, "date"), (30, 32, "name"))
+    done = spanlab("score", found, gold, "--by-label")
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert "Labels in 16 characters of 1 item" in done.stdout
+    assert ["contradiction", "8", "4", "1.000", ".500", ".667"] in rows  # 4 of 8 characters
+    assert ["date", "6", "2", ".000", ".000", ".000"] in rows
+    assert ["any", "error", "14", "8", ".750", ".429", ".545"] in rows  # 6 of 8 and of 14
+    assert ["contradiction", "date", "2"] in rows
+    figures = json.loads(spanlab("score", found, gold, "--by-label", "--json").stdout)
+    assert figures["characters"] == 16
+    assert spanlab("score", found, gold, "--by-label", "--steps").returncode == 2
+
+
 def test_an_annotator_that_a_file_does_not_have_is_named(spanlab: Run, items: Path) -> None:
     scored = spanlab("score", items, items, "--annotator", "frob")
     assert scored.returncode == 1
@@ -203,7 +230,8 @@ def test_failures_are_said_by_cause_and_an_output_says_what_it_left_out(
     spanlab: Run, items: Path, model_server: ModelServer
 ) -> None:
     def script(ask: ModelRequest) -> ScriptedReply:
-        return say_fields(parts=WRONG) if "1925" in ask.text else TOO_LONG
+        made_up = {"text": "the lighthouse of Norvik"}
+        return say_fields(parts=[*WRONG, made_up]) if "1925" in ask.text else TOO_LONG
 
     model_server.script(script)
     done = spanlab(
@@ -216,6 +244,7 @@ def test_failures_are_said_by_cause_and_an_output_says_what_it_left_out(
     assert "left out 2 items that 'ucsc-extract' has not finished" in done.stderr
     assert "failed 2 times: the prompt is too long for m: “This model's maximum" in done.stderr
     assert "2 of 3 items failed" in done.stderr
+    assert " · 1 of 2 quotes not found in their answer" in done.stderr
 
 
 def test_a_run_of_failures_alone_ends_with_status_1(

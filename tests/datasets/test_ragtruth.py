@@ -122,6 +122,16 @@ def test_a_question_comes_with_its_passages_and_labels(responses: Path) -> None:
     }
 
 
+def test_labels_are_read_in_the_common_words_where_these_are_asked_for(responses: Path) -> None:
+    labels = [
+        span.label
+        for record in read(responses, ReadOptions(common_labels=True))
+        for annotation in record.annotations
+        for span in annotation.spans
+    ]
+    assert labels == ["contradiction", "contradiction", "Baseless"], "what has no such word stays"
+
+
 def test_a_summary_comes_with_its_text_and_what_was_asked(responses: Path) -> None:
     record = list(read(responses))[1]
     assert record.item.question == "Summarise this in ten words:"

@@ -16,6 +16,7 @@ from spanlab.workflows.detection.selection import DetectorSelection
 from spanlab.workflows.detection.specifications import specifications
 
 NEEDED = {"encoder": "model", "encoder-nli": "model", "encoder-nli-claims": "model"}
+OF_A_FORM = {"memory_as_of": "2026-01-31", "labels": "date: a wrong day; name"}
 ONLY_WITH = {"agreeing": "samples=25"}  # of so many samples so many agree
 
 
@@ -29,7 +30,7 @@ def other_values(field: Option) -> tuple[JsonValue, ...]:
         return (int(field.default if isinstance(field.default, int) else field.low or 0) + 1,)
     if field.kind == "number":
         return (0.375,)
-    return ("2026-01-31",) if field.name == "memory_as_of" else ("some,text 4",)
+    return (OF_A_FORM.get(field.name, "some,text 4"),)
 
 
 def written() -> Iterator[object]:

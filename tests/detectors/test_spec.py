@@ -203,7 +203,7 @@ def test_the_program_chosen_as_default_is_used_until_told_otherwise(
         assert isinstance(built, Tunable)
         used[chosen] = program_state(built.program)["extract"].instruction
     assert used[None] == "Spot the lies."
-    assert used["none"].startswith("Find the words of an answer")
+    assert used["none"].startswith("Find the wrong words of an answer")
 
 
 def test_a_program_serves_the_detector_that_reasons_too(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from spanlab.lm.adapters import ChatAnswers, JsonAnswers
 from spanlab.lm.parsing import PROSE, split_reply
 from spanlab.systems.ucsc.revise import revision_in
-from spanlab.systems.ucsc.system import FactJudgement, UnsupportedPart
+from spanlab.systems.ucsc.system import ExplainedPart, FactJudgement
 
 
 class Find(dspy.Signature):
@@ -23,7 +23,7 @@ class Find(dspy.Signature):
 
     answer: str = dspy.InputField()
     reasoning: str = dspy.OutputField()
-    parts: list[UnsupportedPart] = dspy.OutputField()
+    parts: list[ExplainedPart] = dspy.OutputField()
 
 
 class Judge(dspy.Signature):
@@ -261,11 +261,11 @@ def test_whatever_comes_is_read_as_it_stands_or_not_at_all(answer: str) -> None:
 
 @given(
     st.lists(
-        st.builds(UnsupportedPart, text=st.text(), reason=st.text(), probability=st.none()),
+        st.builds(ExplainedPart, text=st.text(), reason=st.text(), probability=st.none()),
         max_size=3,
     )
 )
-def test_any_text_survives_in_json_and_in_python(parts: list[UnsupportedPart]) -> None:
+def test_any_text_survives_in_json_and_in_python(parts: list[ExplainedPart]) -> None:
     written = [part.model_dump() for part in parts]
     calls = ", ".join(f"Part(text={p.text!r}, reason={p.reason!r})" for p in parts)
     for answer in (json.dumps(written), str(written), f"[{calls}]"):

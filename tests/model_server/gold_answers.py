@@ -230,7 +230,6 @@ def _parts(item: _Item, seen: Seen, given: Mapping[str, str]) -> Any:
     return [
         {
             "text": item.answer[span.start : span.end],
-            "before": item.answer[max(span.start - 20, 0) : span.start],
             "reason": "not so",
             "probability": prob,
         }

@@ -54,16 +54,16 @@ def of(store: Store, dataset: str, options: RunOptions) -> RunEstimate:
     return estimate(store, request_with_options(store, dataset, options, HERE))
 
 
-def test_one_call_an_item_with_instruction_example_passages_question_and_answer(
+def test_one_call_an_item_with_instruction_passages_question_and_answer(
     store: Store,
 ) -> None:
     store.import_records("set", items(3))
     found = of(store, "set", RunOptions(detectors=("ucsc-extract",), price="1,1,10"))
     assert (found.items, found.sampled, found.calls) == (3, 3, 3)
-    assert found.input_tokens == 3 * (450 + 420 + 1000 + 10 + 100)  # 420 for the worked example
-    assert found.output_tokens == 3 * (60 + 50)
-    # 5,940 tokens at a dollar a million and 330 at ten
-    assert found.cost == pytest.approx(0.005940 + 0.003300)
+    assert found.input_tokens == 3 * (450 + 1000 + 10 + 100)
+    assert found.output_tokens == 3 * (30 + 50)
+    # 4,680 tokens at a dollar a million and 240 at ten
+    assert found.cost == pytest.approx(0.004680 + 0.002400)
     assert found.unpriced == ()
 
 

@@ -37,6 +37,7 @@ class FindIt(dspy.Signature):
     answer: str = dspy.InputField(desc="an answer")
     wrong: list[str] = dspy.OutputField(desc="its wrong words")
 """
+RETRY = "from spanlab.lm.adapters import PromptText"
 CREATE = "\n\nNOTE = 'nothing was fuond'\n\n\ndef create(kit): ...\n"
 
 Hash = Callable[..., str]
@@ -86,6 +87,14 @@ def test_a_prompt_that_moves_is_the_same_and_one_that_says_something_else_is_not
     ):
         assert hash_of(detector_dot_py=(PROMPT + CREATE).replace(old, new)) != before
     assert hash_of(detector_dot_py=PROMPT + CREATE, model_dot_json="[1]") != before
+
+
+def test_what_a_retry_adds_to_a_prompt_belongs_to_it(hash_of: Hash) -> None:
+    hashes = [
+        hash_of(detector_dot_py=PROMPT + f"{RETRY}\nINSISTING = PromptText({words!r})\n" + CREATE)
+        for words in ("Quote the answer.", "Quote the answer alone.")
+    ]
+    assert len({*hashes, hash_of(detector_dot_py=PROMPT + CREATE)}) == 3
 
 
 def test_a_contract_is_a_prompt_though_it_stands_in_a_file(tmp_path: Path) -> None:

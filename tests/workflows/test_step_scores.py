@@ -53,7 +53,7 @@ def test_types_are_scored_by_hand(tmp_path: Path) -> None:
     wrong = by_name["any error"]
     assert wrong.precision == pytest.approx(2 / 3)
     assert wrong.recall == 1.0
-    assert (found.items, found.steps, found.accuracy) == (1, 4, 0.5)
+    assert (found.items, found.total, found.accuracy) == (1, 4, 0.5)
     assert found.macro_f1 == pytest.approx((2 / 3 + 0) / 2)
     assert found.confusion == {
         "Contradictory": {"Unsupported": 1},

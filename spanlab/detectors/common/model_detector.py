@@ -25,9 +25,17 @@ from pydantic import ValidationError
 
 from spanlab.detectors.base import Detector, DetectorKit, DetectorResult, failed
 from spanlab.detectors.ensemble import Ensemble, EnsembleVote
-from spanlab.errors import BudgetError, ConfigurationError, InputError, SpanlabError
+from spanlab.errors import (
+    BudgetError,
+    ConfigurationError,
+    InputError,
+    SpanlabError,
+    UnparsableAnswerError,
+)
 from spanlab.extents import Extent
-from spanlab.lm import CallTotals, predict
+from spanlab.figures import counted
+from spanlab.lm import CallTotals, Usage, predict
+from spanlab.lm.failures import quoted
 from spanlab.lm.meter import keeping
 from spanlab.mappers import MappedSpan, ModelQuote, QuoteMapping
 from spanlab.programs import add_guidance, apply_program
@@ -188,6 +196,20 @@ class ModelDetector(dspy.Module):
         return Annotation.model_validate(
             {"annotator": self.name, "kind": AnnotatorKind.DETECTOR, **fields}
         )
+
+    def note_quotes(self, quotes: Sequence[ModelQuote], mapping: QuoteMapping) -> None:
+        """Count what was quoted, and what of that does not stand in the answer.
+
+        Raises:
+            UnparsableAnswerError: nothing of it does, so that the reply says nothing of the answer.
+        """
+        lost = len(quotes) - len(mapping.mapped)
+        self.kit.meter.note("", Usage(quotes=len(quotes), quotes_lost=lost))
+        if quotes and not mapping.mapped:
+            raise UnparsableAnswerError(
+                f"the model quoted {counted(len(quotes), 'text')} of which none stands in the "
+                f"answer{quoted(quotes[0].text)}; use another model"
+            )
 
     def _calls(self, used: CallTotals) -> list[Step]:
         return [

@@ -20,9 +20,8 @@ from spanlab.detectors.common.model_detector import (
     quote_steps,
     span_of,
 )
-from spanlab.errors import UnparsableAnswerError, UsageError
-from spanlab.figures import counted
-from spanlab.lm.failures import quoted, unreadable_answer
+from spanlab.errors import UsageError
+from spanlab.lm.failures import unreadable_answer
 from spanlab.lm.model import LanguageModel
 from spanlab.lm.values import UnreadableError, values_in
 from spanlab.mappers import ModelQuote, map_quotes
@@ -77,11 +76,7 @@ class SpanModel(ModelDetector):
             ModelQuote(span[contract.text], prob, span.get(contract.note) or None) for span in said
         ]
         mapping = map_quotes(answer, quotes)
-        if quotes and not mapping.mapped:
-            raise UnparsableAnswerError(
-                f"the model quoted {counted(len(quotes), 'text')} of which none stands in the "
-                f"answer{quoted(quotes[0].text)}; check the contract, or use another model"
-            )
+        self.note_quotes(quotes, mapping)
         spans: list[Span] = []
         for mapped in mapping.spans:
             span = {} if mapped.quote is None else said[mapped.quote]

@@ -19,6 +19,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from spanlab.detectors.common.label_options import LabelOptions
 from spanlab.detectors.entry import (
     INSTRUCTION,
     JUDGE,
@@ -26,7 +27,6 @@ from spanlab.detectors.entry import (
     CallEstimate,
     ChosenOptions,
     DetectorEntry,
-    DetectorOptions,
     PromptSize,
 )
 from spanlab.lm import ModelOptions
@@ -36,12 +36,11 @@ MAX_ROUNDS = 4  # calls per fact; the paper leaves the number open, most facts n
 MAX_FACTS = 40  # facts of one answer that are checked; more are left out, which the trace says
 PAPER = ModelOptions(temperature=0.2, top_p=0.7, seed=42)  # Huang et al. 2025, released settings
 UNVERIFIED = 0.5  # the highest probability of what could not be verified
-_EXAMPLE = 420  # tokens of the longest worked example, with the rule
 _FACT = 14  # tokens of an answer that make one fact
 
 
-class UnsupportedOptions(DetectorOptions):
-    """What counts as unsupported."""
+class UnsupportedOptions(LabelOptions):
+    """What counts as unsupported, and which labels spans get."""
 
     unsupported: Annotated[
         Literal["passages", "certain"],
@@ -62,6 +61,14 @@ class QuoteOptions(UnsupportedOptions):
             description="How alike a quote and its place in the answer must be.",
         ),
     ] = 0.85
+
+
+class ExtractOptions(QuoteOptions):
+    """How quotes become spans, and what they come with."""
+
+    explain: Annotated[
+        bool, Field(description="Ask for a reason of each quote, which becomes the span's note.")
+    ] = False
 
 
 class GraphOptions(QuoteOptions):
@@ -95,12 +102,20 @@ class RevisionOptions(UnsupportedOptions):
     ] = None
 
 
+def _labelling(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
+    if spec.options.get("labels"):
+        yield CallEstimate(1, size.whole + size.answer // 2, 10 + size.answer // 8)
+
+
 def _extract_calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
-    yield CallEstimate(1, size.whole + _EXAMPLE, 60 + size.answer // 2 + spec.reasoning * THINKING)
+    said = 30 + size.answer // (1 if spec.options.get("explain") else 2)
+    yield CallEstimate(1, size.whole, said + spec.reasoning * THINKING)
+    yield from _labelling(size, spec)
 
 
 def _revise_calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
-    yield CallEstimate(1, size.whole + _EXAMPLE, 20 + size.answer + spec.reasoning * THINKING)
+    yield CallEstimate(1, size.whole, 20 + size.answer + spec.reasoning * THINKING)
+    yield from _labelling(size, spec)
 
 
 def _kg_calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
@@ -109,10 +124,11 @@ def _kg_calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
         yield CallEstimate(1, prompt_tokens, min(size.passages, 2000))
     yield CallEstimate(1, INSTRUCTION + size.question + size.answer, 50 + 3 * size.answer)
     facts = min(max(size.answer // _FACT, 1), MAX_FACTS)
-    seen = INSTRUCTION + _EXAMPLE + size.question + min(size.passages, 600)
+    seen = INSTRUCTION + size.question + min(size.passages, 600)
     checks = facts * (MAX_ROUNDS if size.passages else 1)
     yield CallEstimate(checks, seen, 80 + spec.reasoning * THINKING)
     yield CallEstimate(facts, INSTRUCTION + size.question + size.answer, 30)
+    yield from _labelling(size, spec)
 
 
 EXTRACT = DetectorEntry(
@@ -121,7 +137,7 @@ EXTRACT = DetectorEntry(
     what="a model quotes what the passages do not support",
     needs="a model, one call an item; passages or a retriever help",
     create="spanlab.systems.ucsc.extract:create",
-    options=QuoteOptions,
+    options=ExtractOptions,
     roles=(JUDGE,),
     asked=PAPER,
     prompts=("extract",),

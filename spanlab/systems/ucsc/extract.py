@@ -13,11 +13,11 @@ with context, .44 and .43 without.
 
 Deviations. The prompt is our own. What the passages do not say is unsupported only where the model
 is not certain of it either, unless the option ``unsupported`` says "passages", as the paper does.
-A quote that stands several times goes to the place that fits the words before it and its order, not
-to the first. A quote that stands
-nowhere is reported in the trace and marks nothing; if none stands in the answer, the model is asked
-once more, and then the item has failed: such a reply says nothing of this answer. Quotes without a
-probability count 1.0.
+A quote that stands several times goes to the place that its order among the others fits, not to
+the first. The words before it are not asked for: with perfect quotes of Mu-SHROOM's 499 items they
+are worth .003 IoU, and every quote would cost them. A quote that stands nowhere is reported in the
+trace and marks nothing; if none stands in the answer, the model is asked once more, and then the
+item has failed: such a reply says nothing of this answer. Quotes without a probability count 1.0.
 """
 
 from __future__ import annotations
@@ -31,14 +31,12 @@ from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.common.context import readable
 from spanlab.detectors.common.evidence import evidence
 from spanlab.detectors.common.model_detector import quote_steps, span_of
-from spanlab.errors import UnparsableAnswerError
-from spanlab.figures import counted
-from spanlab.lm.failures import quoted
+from spanlab.lm.adapters import PromptText
 from spanlab.mappers import ModelQuote, map_quotes
 from spanlab.runtime import wait
 from spanlab.schema import Annotation, Item
-from spanlab.systems.ucsc import QuoteOptions
-from spanlab.systems.ucsc.system import UcscDetector, UnsupportedPart
+from spanlab.systems.ucsc import ExtractOptions
+from spanlab.systems.ucsc.system import ExplainedPart, UcscDetector, UnsupportedPart
 
 
 class UcscExtract(UcscDetector):
@@ -48,18 +46,12 @@ class UcscExtract(UcscDetector):
         """Put every quote at its place."""
         parts: Sequence[UnsupportedPart] = prediction.parts or ()
         quotes = [
-            ModelQuote(part.text, part.probability, part.reason or None, part.before or None)
+            ModelQuote(part.text, part.probability, part.reason or None)
             for part in parts
             if part.text.strip()
         ]
-        if quotes and not any(is_quoted(quote.text, item.answer) for quote in quotes):
-            raise UnparsableAnswerError(
-                f"the model quoted {counted(len(quotes), 'text')} of which none stands in the "
-                f"answer{quoted(quotes[0].text)}; use another model"
-            )
-        mapping = map_quotes(
-            item.answer, quotes, floor=QuoteOptions.model_validate(self.kit.spec.options).floor
-        )
+        mapping = map_quotes(item.answer, quotes, floor=self._options.floor)
+        self.note_quotes(quotes, mapping)
         spans = [
             span_of(item.answer, span, None if span.quote is None else quotes[span.quote].reason)
             for span in mapping.spans
@@ -68,16 +60,20 @@ class UcscExtract(UcscDetector):
 
     def expected(self, item: Item, quotes: Sequence[ModelQuote]) -> Mapping[str, object]:
         """Return the gold spans as the program should quote them."""
+        part = ExplainedPart if self._options.explain else UnsupportedPart
         parts = [
-            UnsupportedPart(
+            part(
                 text=quote.text,
-                before=quote.before,
                 reason=quote.reason or self._reason(item, quote.text),
                 probability=quote.prob,
             )
             for quote in quotes
         ]
         return {"parts": parts}
+
+    @property
+    def _options(self) -> ExtractOptions:
+        return ExtractOptions.model_validate(self.kit.spec.options)
 
     def _reason(self, item: Item, text: str) -> str:
         """Return why words are wrong, as far as the passages tell."""
@@ -86,36 +82,25 @@ class UcscExtract(UcscDetector):
 
 
 class FindUnsupported(dspy.Signature):
-    """Find the words of an answer that state what is unsupported, as `rule` defines it.
+    """Find the wrong words of an answer.
 
-    These words are the answer's hallucinations. Copy each of them from the answer letter by
-    letter, in the answer's own language, in the order in which they stand there. Copy as few
-    words as carry the error: the wrong name, number, date or word, not the sentence around it;
-    a whole sentence only if all of it is made up. Words that are wrong in several places are
-    listed once for each place, with the words before them. What rephrases the passages or
-    follows from them is right, and so is anything that is only a matter of style, spelling or
-    grammar.
-
-    What is right but beside the question is no error. Words that mislead, right one by one but
-    wrong in what they make a reader believe, are one. Passages on something else say nothing.
-
-    The probability is the share of careful readers who would mark the words: 0.95 for what the
-    passages contradict, 0.7 for a plain claim that they would mention if it were so, 0.5 where
-    readers would disagree, 0.25 for what is vague or an opinion. If nothing is wrong, the list is
-    empty.
+    Compare each name, number, date and statement of the answer with the passages. Copy the wrong
+    words from the answer, letter by letter: as few words as carry the error. `rule` says what is
+    wrong. The probability is the share of careful readers who would mark these words. If
+    everything is right, the list is empty.
     """
 
     passages: str = dspy.InputField(desc="what was found on the question, numbered")
     question: str = dspy.InputField(desc="what was asked")
     answer: str = dspy.InputField(desc="the answer to check; only its words may be copied")
-    rule: str = dspy.InputField(desc="what counts as unsupported")
-    parts: list[UnsupportedPart] = dspy.OutputField(desc="the hallucinated words in order")
+    rule: str = dspy.InputField(desc="what counts as wrong")
+    parts: list[UnsupportedPart] = dspy.OutputField(desc="the wrong words, in order")
 
 
-INSISTING: Final = """
+INSISTING: Final = PromptText("""
 
 An earlier reply quoted words that do not stand in the answer. Quote the answer alone, letter by
-letter; if nothing in it is wrong, return an empty list."""
+letter; if nothing in it is wrong, return an empty list.""")
 
 
 def is_quoted(text: str, answer: str) -> bool:
@@ -129,11 +114,15 @@ class SpanExtraction(dspy.Module):
 
     Args:
         reasoning: let the model think in words first.
+        explain: ask for a reason of each quote.
     """
 
-    def __init__(self, *, reasoning: bool = False) -> None:
+    def __init__(self, *, reasoning: bool = False, explain: bool = False) -> None:
         super().__init__()
-        self.extract = (dspy.ChainOfThought if reasoning else dspy.Predict)(FindUnsupported)
+        task: type[dspy.Signature] = FindUnsupported
+        if explain:
+            task = task.with_updated_fields("parts", type_=list[ExplainedPart])
+        self.extract = (dspy.ChainOfThought if reasoning else dspy.Predict)(task)
 
     def forward(self, **inputs: str) -> dspy.Prediction:
         """Return ``parts``; blocks until the model has answered."""
@@ -156,4 +145,6 @@ class SpanExtraction(dspy.Module):
 
 def create(kit: DetectorKit) -> UcscExtract:
     """Build ``ucsc-extract``."""
-    return UcscExtract(kit, SpanExtraction(reasoning=kit.spec.reasoning), guided="extract")
+    options = ExtractOptions.model_validate(kit.spec.options)
+    program = SpanExtraction(reasoning=kit.spec.reasoning, explain=options.explain)
+    return UcscExtract(kit, program, guided="extract")

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import dspy
 
@@ -39,6 +39,7 @@ from spanlab.detectors.common.context import NOTHING_FOUND
 from spanlab.detectors.common.model_detector import DetectionCase, places_of, span_of, strongest
 from spanlab.entities import EntityEdge, EntityGraph, EntityRelation, edges_of
 from spanlab.extents import Extent, merge
+from spanlab.lm.adapters import PromptText
 from spanlab.lm.meter import keep, together
 from spanlab.mappers import ModelQuote, QuoteMapping, map_quotes
 from spanlab.runtime import wait
@@ -56,16 +57,22 @@ from spanlab.schema import (
 from spanlab.systems.ucsc import MAX_FACTS, MAX_ROUNDS, UNVERIFIED, GraphOptions
 from spanlab.systems.ucsc.system import AtomicFact, FactJudgement, UcscDetector
 
+GRAPH_RULES: Final = {  # what to decide where the relations are silent, by `unsupported`
+    "passages": PromptText(
+        'If the relations say nothing of the fact: "not-enough-evidence", even if you are certain '
+        "of it."
+    ),
+    "certain": PromptText(
+        'If the relations say nothing of the fact: "supported" or "refuted" where you are certain '
+        'of it yourself, else "not-enough-evidence".'
+    ),
+}
+
 
 class UcscKg(UcscDetector):
     """Marks the words that state facts which a graph of the passages refutes."""
 
-    rules: ClassVar = {
-        "passages": 'If the relations say nothing of the fact: "not-enough-evidence", even if you '
-        "are certain of it.",
-        "certain": 'If the relations say nothing of the fact: "supported" or "refuted" where you '
-        'are certain of it yourself, else "not-enough-evidence".',
-    }
+    rules: ClassVar = GRAPH_RULES
 
     def partial_steps(self, case: DetectionCase) -> Iterator[Step]:
         """Return the relations of the graph and the facts that were checked before."""

@@ -29,6 +29,7 @@ from rapidfuzz.distance import LCSseq
 from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.common.model_detector import span_of
 from spanlab.errors import UnparsableAnswerError
+from spanlab.lm.adapters import PromptText
 from spanlab.lm.failures import quoted
 from spanlab.lm.parsing import PROSE, tagged_as
 from spanlab.mappers import map_revision
@@ -71,28 +72,24 @@ class UcscRevise(UcscDetector):
 class ReviseLittle(dspy.Signature):
     """Correct an answer with the fewest possible changes.
 
-    Afterwards it says nothing that is unsupported, as `rule` defines it. Replace only the words
-    that are wrong, by what the passages say. Where they do not say what would be right, go by
-    what you know for certain, or delete the wrong words. Leave everything else as it is, letter
-    by letter: wording, order, language, punctuation and line breaks. Do not correct spelling or
-    grammar, do not polish, add nothing and drop nothing that is right, even if it is beside the
-    question. Passages on something else say nothing. If nothing is wrong, return the answer
-    unchanged.
+    `rule` says what is wrong. Replace the wrong words by what the passages say; where nothing is
+    known that would be right, delete them. Keep everything else letter by letter: do not correct
+    spelling or grammar, do not polish. If everything is right, return the answer unchanged.
     """
 
     passages: str = dspy.InputField(desc="what was found on the question, numbered")
     question: str = dspy.InputField(desc="what was asked")
     answer: str = dspy.InputField(desc="the answer to correct")
-    rule: str = dspy.InputField(desc="what counts as unsupported")
+    rule: str = dspy.InputField(desc="what counts as wrong")
     revised: Annotated[str, PROSE] = dspy.OutputField(
         desc="the whole answer, corrected, and nothing else"
     )
 
 
-INSISTING = """
+INSISTING: Final = PromptText("""
 
 An earlier reply to this was no corrected answer. Refuse nothing and explain nothing: return the
-answer itself, with the wrong words replaced or deleted."""
+answer itself, with the wrong words replaced or deleted.""")
 
 
 class AnswerReviser(dspy.Module):

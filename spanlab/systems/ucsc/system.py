@@ -13,19 +13,29 @@ from typing import ClassVar
 
 import dspy
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
+from spanlab.detectors.base import DetectorKit
 from spanlab.detectors.common.context import PromptContext, context, query_steps
 from spanlab.detectors.common.evidence import explained
+from spanlab.detectors.common.label_options import labels_in
+from spanlab.detectors.common.labelling import ChooseLabels, asked_of, labelled
 from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
+from spanlab.errors import UnparsableAnswerError
+from spanlab.lm.adapters import PromptText
 from spanlab.lm.values import Judged, Prob, ReplyModel, Text, Texts, field_value, has_field
 from spanlab.mappers import ModelQuote, load
 from spanlab.schema import Annotation, Item, RemarkStep
 
-RULES: Mapping[str, str] = {  # what is unsupported, by the option of that name
-    "passages": "Unsupported is what the passages contradict or do not say, even if you are "
-    "certain that it is right.",
-    "certain": "Unsupported is what the passages contradict. What they do not say is unsupported, "
-    "too, unless you are certain that it is right.",
+RULES: Mapping[str, PromptText] = {  # what is unsupported, by the option of that name
+    "passages": PromptText(
+        "Wrong is what the passages contradict or do not say, even if you are certain that it is "
+        "right."
+    ),
+    "certain": PromptText(
+        "Wrong is what the passages contradict. What they do not say is wrong, too, unless you are "
+        "certain that it is right."
+    ),
 }
 
 NO_ANSWER = "the answer is empty: there is nothing to check"
@@ -34,7 +44,11 @@ NO_ANSWER = "the answer is empty: there is nothing to check"
 class UcscDetector(ModelDetector):
     """Retrieve context, let a model find what the answer says beyond it, map that to spans."""
 
-    rules: ClassVar[Mapping[str, str]] = RULES
+    rules: ClassVar[Mapping[str, PromptText]] = RULES
+
+    def __init__(self, kit: DetectorKit, program: dspy.Module, *, guided: str) -> None:
+        super().__init__(kit, program, guided=guided)
+        self._labels = labels_in(str(kit.spec.options.get("labels", "")))
 
     async def steps(self, case: DetectionCase) -> Annotation:
         """Take an item through the system's steps."""
@@ -52,8 +66,20 @@ class UcscDetector(ModelDetector):
             await asyncio.wrap_future(loading)
         # 3. Span mapping.
         marked = self.mark(case.item, prediction)
+        marked = await self._labelled(case.item, read, marked)
         note = None if read.passages else read.remark
         return explained(case.item, marked, read.passages).model_copy(update={"note": note})
+
+    async def _labelled(self, item: Item, read: PromptContext, marked: Annotation) -> Annotation:
+        labels = self._labels
+        if not labels or not marked.spans:
+            return marked
+        inputs = {"passages": read.text, "question": item.question, "answer": item.answer}
+        try:
+            said = await self.ask(dspy.Predict(ChooseLabels), **inputs, **asked_of(marked, labels))
+        except UnparsableAnswerError:  # what is marked is known all the same
+            return labelled(marked, labels, ())
+        return labelled(marked, labels, said.chosen or ())
 
     def inputs(self, item: Item) -> Mapping[str, str]:
         """Return what the program is called with; see ``Tunable``."""
@@ -74,24 +100,27 @@ class UcscDetector(ModelDetector):
         # Without passages everything would be unsupported by them.
         given = self.kit.spec.options.get("unsupported", "certain") if read.passages else "certain"
         texts = {"passages": read.text, "question": item.question, "answer": item.answer}
-        return {**texts, "rule": self.rules[str(given)]}
+        return {**texts, "rule": str(self.rules[str(given)])}
 
 
 class UnsupportedPart(ReplyModel):
-    """Words copied from the answer, why they are wrong, how likely a reader marks them (0 to 1)."""
+    """Words copied from the answer, and how likely a reader marks them (0 to 1)."""
 
     text: Text = Field(description="the words, letter by letter")
-    before: Text = Field(
-        description="the few words right before them if they stand more than once in the answer, "
-        "else empty"
-    )
-    reason: Text = Field(description="why, in a few words")
     probability: Prob = Field(description="0 to 1")
+    # Read where it is given, and not asked for: it makes replies four times as long.
+    reason: SkipJsonSchema[Text] = Field("", exclude=True)
 
     @classmethod
     def is_one(cls, given: Mapping[str, object]) -> bool:
         """Say whether an object quotes anything."""
         return has_field(given, "text")
+
+
+class ExplainedPart(UnsupportedPart):
+    """Words copied from the answer, why they are wrong, how likely a reader marks them (0 to 1)."""
+
+    reason: Text = Field(description="why, in a few words")
 
 
 class AtomicFact(ReplyModel):

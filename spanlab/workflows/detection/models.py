@@ -19,12 +19,20 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from spanlab.detectors import specs_in
+from spanlab.detectors import DetectorSpec, entry_of, specs_in
 from spanlab.errors import ModelError, UsageError
 from spanlab.lm import Meter, ModelChoice
 from spanlab.lm.building import endpoint_client
 from spanlab.lm.choice import EndpointAddress
-from spanlab.lm.refusals import STRUCTURED, CheckedCall, ModelCheck, dialect_of, keep, recall
+from spanlab.lm.refusals import (
+    SCHEMA,
+    STRUCTURED,
+    CheckedCall,
+    ModelCheck,
+    dialect_of,
+    keep,
+    recall,
+)
 from spanlab.results import Column, ResultTable
 from spanlab.retrievers.providers import PROVIDERS
 from spanlab.runtime import wait
@@ -32,6 +40,7 @@ from spanlab.schema import OWNER, Actor, Permission
 from spanlab.settings import EndpointSettings, ModelSettings, Settings, WebSearchSettings
 from spanlab.tools.mcp_servers import ServerState, server_states
 from spanlab.tools.toolbox import chosen_servers, tool_servers
+from spanlab.workflows.detection.planted import try_task
 from spanlab.workflows.detection.selection import DetectorSelection
 from spanlab.workflows.detection.specifications import specifications
 
@@ -61,9 +70,10 @@ _BY_SCHEMA = {
 def check_models(
     choice: DetectorSelection, settings: Settings | None = None, *, actor: Actor = OWNER
 ) -> tuple[ModelCheck, ...]:
-    """Try one call of each kind with each model of a choice, and keep the results.
+    """Try one call of each kind with each model of a choice, then its task; keep the results.
 
-    Later runs go by them: they ask for JSON by a schema where the endpoint can do it.
+    Later runs go by them: they ask for JSON by a schema where the endpoint can do it. The task is
+    a wrong and a right answer for each detector that reads the passages of its items.
 
     Args:
         choice: detectors, and how their models are asked.
@@ -80,28 +90,53 @@ def check_models(
     """
     actor.require(Permission.ADMINISTER)
     settings = settings or Settings.read()
-    checks = [wait(_ModelCheck(model).run()) for model in _models(choice)]
+    checks = [wait(_ModelCheck(model).run()) for model, _ in _models(choice)]
     for check in checks:
         if check.works("chat"):
-            keep(check, settings)
+            keep(check, settings)  # the detectors ask as it says
+    specs = {(model.endpoint, model.model): specs for model, specs in _models(choice)}
+    for number, check in enumerate(checks):
+        if check.works("chat"):
+            checks[number] = wait(_with_tasks(check, specs[check.endpoint, check.model], settings))
+            keep(checks[number], settings)
     return tuple(checks)
+
+
+async def _with_tasks(
+    check: ModelCheck, specs: Iterable[DetectorSpec], settings: Settings
+) -> ModelCheck:
+    """Return a check with a trial of each detector's task, and what these calls have used."""
+    meter = Meter()
+    reading = (spec for spec in specs if not entry_of(spec.detector).reads_pages)
+    trials = [await try_task(spec, meter, settings) for spec in reading]
+    used, costs = meter.usage, (check.cost, meter.usage.cost)
+    return check.model_copy(
+        update={
+            "trials": (*check.trials, *trials),
+            "calls": check.calls + used.calls,
+            "input_tokens": check.input_tokens + used.input_tokens,
+            "output_tokens": check.output_tokens + used.output_tokens,
+            "cost": None if None in costs else sum(filter(None, costs)),
+        }
+    )
 
 
 def last_checks(
     choice: DetectorSelection, settings: Settings | None = None
 ) -> tuple[ModelCheck, ...]:
     """Return the kept checks of a choice's models, as many as there are."""
-    checks = (recall(model.endpoint, model.model, settings) for model in _models(choice))
+    checks = (recall(model.endpoint, model.model, settings) for model, _ in _models(choice))
     return tuple(check for check in checks if check is not None)
 
 
-def _models(choice: DetectorSelection) -> list[ModelChoice]:
-    """Return the models that a choice asks, each with its endpoint once."""
-    models: dict[tuple[str, str], ModelChoice] = {}
+def _models(choice: DetectorSelection) -> list[tuple[ModelChoice, list[DetectorSpec]]]:
+    """Return the models that a choice asks, each with its endpoint once, and whose main it is."""
+    models: dict[tuple[str, str], tuple[ModelChoice, list[DetectorSpec]]] = {}
     for spec in (detector for chosen in specifications(choice) for detector in specs_in(chosen)):
-        for model in (spec.model, *spec.models.values()):
-            if model is not None:
-                models.setdefault((model.endpoint, model.model), model)
+        main = next((spec.models.get(role) for role in entry_of(spec.detector).roles), None)
+        for model in filter(None, (spec.model, *spec.models.values())):
+            _, specs = models.setdefault((model.endpoint, model.model), (model, []))
+            specs += [spec] if model is (main or spec.model) else []
     if not models:
         raise UsageError(f"{' and '.join(map(repr, choice.detectors))} asks no model")
     return list(models.values())
@@ -181,12 +216,13 @@ class _ModelCheck:
             return None
         finally:
             self.seconds.append(time.perf_counter() - began)
-        text, note = response.text or "", "; ".join(dialect.remarks)
+        in_other_form = dialect.refused == {SCHEMA}  # a schema all the same
+        text, note = response.text or "", "" if in_other_form else "; ".join(dialect.remarks)
         if not note and "response_format" in request_fields and not _fits(text):
             note = f"the answer is not the JSON asked for: {text[:80]!r}"
         self.trials.append(CheckedCall(kind=kind, works=not note, note=note))
-        if kind != STRUCTURED:  # of which the form of the answer alone is refused, not all forms
-            self.refused |= dialect.refused
+        # Of a schema the form of the answer alone is refused, not all forms.
+        self.refused |= dialect.refused if kind != STRUCTURED else dialect.refused & {SCHEMA}
         return response
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import Field, ValidationError, model_validator
 
 from spanlab.detectors import asks_models, entry_of, specs_in
+from spanlab.detectors.common.label_options import OF_DATASET, as_text
 from spanlab.detectors.ensemble import Ensemble, EnsembleVote
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.errors import UsageError
@@ -220,6 +221,9 @@ def request_with_options(
         UsageError: something is missing or cannot be meant so; says what would be right.
     """
     limits = {name: getattr(options, name) for name in RunLimits.model_fields}
+    if options.options.get("labels") == OF_DATASET:
+        labels = as_text(store.settings(dataset).labels)
+        options = options.model_copy(update={"options": {**options.options, "labels": labels}})
     request = request_of(
         dataset,
         repeat_detectors(specifications(options, environ), options.repeats),

@@ -180,8 +180,9 @@ def changed_prompts(
 def prompt_hash(spec: DetectorSpec, settings: Settings) -> str:
     """Return a hash of what a detector asks and of what it learnt.
 
-    That is the instructions and fields of its signatures, wherever they stand; its tuned program,
-    demonstrations included, if it uses one; and the data of its entry, such as a trained model.
+    That is the instructions and fields of its signatures, wherever they stand, and the texts that
+    its prompts have beside them; its tuned program, demonstrations included, if it uses one; and
+    the data of its entry, such as a trained model.
     """
     entry = entry_of(spec.detector)
     module = importlib.import_module(entry.module) if entry.module else None
@@ -195,8 +196,10 @@ def prompt_hash(spec: DetectorSpec, settings: Settings) -> str:
 
 
 def _signatures(module: ModuleType) -> Iterator[bytes]:
-    """Yield the signatures of a module and of what it imports from its package and from spanlab."""
+    """Yield the prompts of a module and of what it imports from its package and from spanlab."""
     import dspy  # which takes a second to load, and detectors that ask models have loaded
+
+    from spanlab.lm.adapters import PromptText
 
     package = module.__package__ or module.__name__
     names = {module.__name__}
@@ -207,6 +210,8 @@ def _signatures(module: ModuleType) -> Iterator[bytes]:
         for value in vars(sys.modules[name]).values():
             if isinstance(value, type) and issubclass(value, dspy.Signature):
                 yield _signature_text(value)
+            texts = value.values() if isinstance(value, dict) else (value,)
+            yield from (text.encode() for text in texts if isinstance(text, PromptText))
             origin = getattr(value, "__module__", None)
             is_followed = _is_in(str(origin), "spanlab") or _is_in(str(origin), package)
             if is_own and is_followed and origin in sys.modules and origin not in names:

@@ -128,7 +128,7 @@ def test_a_copy_has_prompts_of_its_own_and_the_same_model(copied: Any, extract: 
     other = copied(extract)
     predictor = other.program.extract
     predictor.signature = predictor.signature.with_instructions("Spot the lies.")
-    assert extract.program.extract.signature.instructions.startswith("Find the words")
+    assert extract.program.extract.signature.instructions.startswith("Find the wrong words")
     assert other.kit is extract.kit
     assert [span.text for span in other(item=TOWER).annotation.spans] == ["1989"]
     assert KEY not in repr(other) + repr(vars(other))

@@ -10,7 +10,7 @@ import pytest
 from detector_cases import ANSWER, TOWER, Make, detect
 
 from spanlab.detectors import Tunable
-from spanlab.lm import Budget, Meter
+from spanlab.lm import Budget, Meter, ModelChoice
 from spanlab.mappers import ModelQuote
 from spanlab.schema import CallsStep, Passage, QueryStep, QuoteStep, RemarkStep, Status
 from spanlab.testing import ModelServer, ScriptedReply, fail, in_turn, say, say_fields
@@ -254,7 +254,7 @@ def test_guidance_is_added_to_the_instruction(model_server: ModelServer, make: M
     detect(make("ucsc-extract", guidance="Mark every name."))
     instruction = model_server.requests[0].text.partition("# Task")[2].partition("The inputs")[0]
     assert instruction.rstrip().endswith("Mark every name.")
-    assert "Copy as few" in instruction
+    assert "as few words as carry the error" in instruction
 
 
 def test_an_optimiser_finds_the_program_its_inputs_and_the_right_answer(
@@ -283,14 +283,19 @@ def test_the_right_answer_of_a_demonstration_carries_a_reason(make: Make) -> Non
     ]
 
 
-def test_the_words_before_a_quote_tell_its_place(model_server: ModelServer, make: Make) -> None:
-    answer = "Rome is old, Rome is big, Rome is new."
-    part = {"text": "Rome", "before": "is big,"}
-    model_server.script(lambda ask: say_fields(parts=[part]))
-    spans = detect(
-        make("ucsc-extract"), TOWER.model_copy(update={"answer": answer})
-    ).annotation.spans
-    assert [span.start for span in spans] == [26]
+@pytest.mark.parametrize("structured", [False, True])
+@pytest.mark.parametrize("explain", [False, True])
+def test_a_reason_is_asked_for_where_that_is_chosen(
+    explain: bool, structured: bool, model_server: ModelServer, make: Make
+) -> None:
+    reply = {"parts": [YEAR]}
+    model_server.script(lambda ask: say(json.dumps(reply)) if structured else say_fields(**reply))
+    model = ModelChoice(model="m", base_url=model_server.url, structured=structured)
+    found = detect(make("ucsc-extract", options={"explain": explain}, models={"judge": model}))
+    assert [span.note for span in found.annotation.spans] == ["it was 1889"], "read all the same"
+    (request,) = model_server.requests
+    asked = json.dumps([request.body["messages"], request.body.get("response_format")])
+    assert ("reason" in asked) == explain
 
 
 @pytest.mark.parametrize("detector", ["ucsc-extract", "ucsc-revise", "ucsc-kg"])

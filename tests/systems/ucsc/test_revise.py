@@ -60,7 +60,7 @@ def test_the_instruction_asks_for_few_changes_and_leaves_spelling_alone(
     detect(make("ucsc-revise"))
     instruction = " ".join(model_server.requests[0].text.split())
     assert "with the fewest possible changes" in instruction
-    assert "Do not correct spelling" in instruction
+    assert "do not correct spelling" in instruction
 
 
 WRAPPED = {

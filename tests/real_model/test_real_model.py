@@ -1,0 +1,99 @@
+"""Each detector on a real model: its replies are read, and speak of the answer they are about."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import httpx
+import pytest
+
+from spanlab.detectors import DetectorSpec, build, entries
+from spanlab.lm import Meter, ModelChoice
+from spanlab.schema import Annotation, Item, Passage, Status
+from spanlab.settings import Settings
+from spanlab.workflows.detection.models import check_models
+from spanlab.workflows.detection.selection import DetectorSelection
+
+KEY = "any"
+PASSAGES = (
+    Passage(
+        text="The Varnholm suspension bridge was opened in 1931. It is 412 metres long and crosses "
+        "the river Ilse. Its engineer was Runa Dahlgren."
+    ),
+)
+ITEMS = [
+    Item(id=str(number), lang="en", question=question, answer=answer, passages=PASSAGES)
+    for number, (question, answer) in enumerate(
+        (
+            ("How long is the bridge?", "The Varnholm bridge is 980 metres long."),
+            ("Who built it?", "Its engineer was Tore Lind, and it was opened in 1931."),
+            ("What does it cross?", "The bridge crosses the river Ilse."),
+        )
+    )
+]
+READING = [
+    entry.name
+    for entry in entries()
+    # A span model has a prompt of its own training, and what searches has nothing to search here.
+    if entry.group == "a model" and entry.create and entry.name != "span-model"
+]
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+@pytest.fixture
+def found(request: pytest.FixtureRequest, model: ModelChoice, settings: Settings) -> FoundBy:
+    """What a detector says of the items, and what its calls came to."""
+    meter = Meter()
+    spec = DetectorSpec(detector=request.param, model=model)
+    detector = build(spec, meter, settings)
+    return [asyncio.run(detector.detect(item)).annotation for item in ITEMS], meter
+
+
+FoundBy = tuple[list[Annotation], Meter]
+
+
+@pytest.mark.parametrize("found", READING, indirect=True)
+def test_replies_are_read_and_speak_of_the_answer(found: FoundBy) -> None:
+    annotations, meter = found
+    failures = [annotation.note for annotation in annotations if annotation.status is Status.FAILED]
+    assert len(failures) <= 1, failures  # small models go astray now and then
+    assert 2 * meter.usage.quotes_lost <= meter.usage.quotes
+    assert any(annotation.spans for annotation in annotations[:2])
+
+
+def test_the_check_says_what_the_server_can_do(
+    model: ModelChoice, address: str, settings: Settings
+) -> None:
+    (check,) = check_models(DetectorSelection(detectors=("ucsc-extract",), model=model), settings)
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    forms = {
+        "JSON": {"type": "json_object"},
+        "structured": {
+            "type": "json_schema",
+            "json_schema": {"name": "a", "strict": True, "schema": schema},
+        },
+    }
+    for kind, form in forms.items():
+        message = {"role": "user", "content": 'Say {"a": 1} and nothing else.'}
+        body = {"model": model.model, "messages": [message], "response_format": form}
+        reply = httpx.post(
+            f"{address}/chat/completions",
+            json=body | {"max_tokens": 50},
+            headers={"Authorization": f"Bearer {KEY}"},
+            timeout=600,
+        )
+        assert check.works(kind) == (reply.is_success and _is_json(reply)), (kind, reply.text)
+    assert check.works("chat")
+    assert [trial.kind for trial in check.trials][-1] == "ucsc-extract"
+
+
+def _is_json(reply: httpx.Response) -> bool:
+    try:
+        return isinstance(json.loads(reply.json()["choices"][0]["message"]["content"]), dict)
+    except ValueError:
+        return False
