@@ -113,7 +113,7 @@ METRICS: Final = {
         Metric(
             "iou",
             "IoU",
-            "Intersection over union of the characters taken for hallucinated. 1 is the same "
+            "Intersection over union of the characters marked as hallucinated. 1 is the same "
             "characters, 0 none in common.",
             lambda batch: _share(batch.common, batch.both - batch.common, batch.both),
         ),

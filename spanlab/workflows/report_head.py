@@ -97,9 +97,14 @@ def _facts(overview: Overview) -> str:
 
 def _fact_texts(overview: Overview) -> Iterator[tuple[str, str]]:
     yield "Model", _models(overview)
+    column, measured = MEASURES["answers"], overview.measured
+    if measured is not None:
+        rate = write_cell(measured.rate.superpopulation, column)
+        yield f"Hallucinated {measured.plan.unit}", rate
     if overview.rates and overview.total and not overview.rates.is_raw:
-        rates, column = overview.total.rates, MEASURES["answers"]
-        yield "Hallucinated answers", write_cell(rates.answers, column)
+        rates = overview.total.rates
+        if measured is None or measured.plan.unit != "answers":
+            yield "Hallucinated answers", write_cell(rates.answers, column)
         yield "Hallucinated text", f"{write_cell(rates.characters, column)} of an answer"
     languages = [f"{lang} {n:,}" for lang, n in Counter(overview.languages).most_common()]
     yield "Answers", f"{overview.n_items:,} ({_names(languages, 'languages')})"

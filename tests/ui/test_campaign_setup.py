@@ -89,7 +89,7 @@ def test_undecided_suggestions_blind_review_and_people_per_item_are_settings(
 
 def test_labels_and_known_answers_are_settings(open_page: OpenPage, mine: Store) -> None:
     app = open_page("campaign", dataset="mine")
-    (shipped,) = [each for each in app.selectbox if each.label.startswith("Replace all")]
+    (shipped,) = [each for each in app.selectbox if each.label.startswith("Use a predefined")]
     shipped.set_value("FaithBench").run()
     app.checkbox(key="label-required-mine").check()
     save(app, "labels")
@@ -175,7 +175,7 @@ def test_questions_are_added_moved_and_taken_out_in_rows(open_page: OpenPage, mi
     assert any("a choice needs two options" in each.value for each in app.markdown)
     assert "Nothing was saved" in app.error[0].value
     last(app.selectbox, "Response").set_value("scale").run()
-    assert any("stands above already" in each.value for each in app.markdown)
+    assert any("exists above" in each.value for each in app.markdown)
     last(app.text_input, "2. Name").input("fluency").run()
     last(app.number_input, "From").set_value(0)
     last(app.text_input, "To: in words").input("perfect")

@@ -49,7 +49,7 @@ def test_findings_name_the_closest_detector_and_the_agreement_of_people(store: S
     comparison = compare_dataset(store, "d", reference="gold")
     finding = score_finding(comparison, ["good", "bad", "ann"])
     assert finding is not None
-    assert finding.startswith("Of detectors and votes, good is closest to gold: mean IoU .800 [")
+    assert finding.startswith("Of detectors, good is closest to gold: mean IoU .800 [")
     people = score_finding(comparison, ["ann"])
     assert people is not None
     assert people.startswith("Of annotators, ann is closest to gold")

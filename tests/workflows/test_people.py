@@ -111,7 +111,7 @@ def test_the_lead_sees_what_each_has_left_how_well_they_mark_and_whom_to_remind(
     assert remind_table(found, later).rows[1][3] == 3
     before = describe_leaving(store, "d", "Ben")
     assert "4 items of Ben, assigned and not finished" in before
-    assert "stays and counts (0 items)" in before
+    assert "finished counts (0 items)" in before
     store.take_back("d", "Ben")
     after = oversee(store, "d")
     assert sum(who.left or 0 for who in after.people) == 11

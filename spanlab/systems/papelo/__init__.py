@@ -76,7 +76,7 @@ class PapeloOptions(ClaimsOption, MemoryOptions):
         Field(
             title="Fill up after an early verdict",
             description="How pairs are filled up once the claim is settled: paraphrased questions "
-            "are answered anew, repeated ones are not.",
+            "are answered again, repeated ones are not.",
         ),
     ] = "paraphrase"
     documents: Annotated[

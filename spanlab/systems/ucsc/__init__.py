@@ -78,7 +78,7 @@ class GraphOptions(QuoteOptions):
         bool,
         Field(
             description="Mark also facts that could not be verified, at most half as likely, as "
-            "the paper does: the hard labels are then all that is marked."
+            "the paper does: all spans then count as marked."
         ),
     ] = False
 

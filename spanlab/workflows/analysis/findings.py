@@ -12,17 +12,16 @@ from spanlab.workflows.analysis.claims import ClaimComparison
 from spanlab.workflows.analysis.comparison import DatasetComparison
 
 _SCORE = Column(key="score", title="Score", unit="score")
-_MACHINES = (AnnotatorKind.DETECTOR, AnnotatorKind.VOTE)
 
 
 def score_finding(comparison: DatasetComparison, names: Collection[str]) -> str | None:
-    """Say which of ``names`` is closest to the reference: of machines, else of people."""
+    """Say which of ``names`` is closest to the reference: of detectors, else of all annotators."""
     scores = [scored for scored in comparison.scores if scored.kind and scored.name in names]
-    machines = [scored for scored in scores if scored.kind in _MACHINES]
+    detectors = [scored for scored in scores if scored.kind is AnnotatorKind.DETECTOR]
     if not scores:
         return None
-    best = max(machines or scores, key=lambda scored: scored.report.macro.iou.mean)
-    whose = "detectors and votes" if machines else "annotators"
+    best = max(detectors or scores, key=lambda scored: scored.report.macro.iou.mean)
+    whose = "detectors" if detectors else "annotators"
     iou, n = best.report.macro.iou, best.report.macro.n
     return (
         f"Of {whose}, {best.name} is closest to {comparison.reference}: mean IoU "
