@@ -8,17 +8,14 @@ PEERS := .venv/peers
 FOR_PEERS := $(PEERS)/.ready
 LABEL_STUDIO := .venv/label-studio
 FOR_LABEL_STUDIO := $(LABEL_STUDIO)/.ready
+FOR_MODEL := .venv/model/.ready
 PYTHON_VERSION := -c 'import sys; print(*sys.version_info[:3])'
 PYTHONS ?= $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin/python3)
 COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-emit-find-links --no-header --no-annotate
 EXTRAS := $(addprefix --extra ,api averitec login mcp otel postgres train web)
 
-<<<<<<< HEAD
-.PHONY: run test quick new-detector release test-torch test-peers test-pythons check bench guide pictures lock clean
-=======
-.PHONY: run test quick new-detector test-torch test-peers test-model test-pythons check bench guide pictures lock clean
->>>>>>> 761725cd (wip)
+.PHONY: run test quick new-detector release test-torch test-peers test-model test-pythons check bench guide pictures lock clean
 
 run: $(READY)  ## import and annotate the samples once, then serve the app
 	@$(BIN)/spanlab demo $(ARGS)
