@@ -50,5 +50,5 @@ def test_what_cannot_be_is_refused_with_the_reason(spanlab: Run) -> None:
     refused = spanlab("annotators", "remove", "mine", "eve", "--yes")
     assert (refused.returncode, "no annotator 'eve'" in refused.stderr) == (1, True)
     refused = spanlab("annotators", "remove", "mine", "ana")
-    assert (refused.returncode, "add --yes" in refused.stderr) == (2, True)
+    assert (refused.returncode, "Add --yes" in refused.stderr) == (2, True)
     assert "ana" in spanlab("datasets").stdout

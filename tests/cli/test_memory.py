@@ -28,7 +28,7 @@ def test_evidence_is_imported_listed_pinned_blocked_exported_and_cleared(
     assert spanlab("memory", "import", file).stderr == "2 passages kept.\n"
     assert spanlab("memory", "import", file).returncode == 0
     listed = spanlab("memory", "list", "--entity", "eiffel tower")
-    assert listed.stderr == "the scope of everybody: 2 passages\n"
+    assert listed.stderr == "shared memory: 2 passages\n"
     second, first = (line.split("\t") for line in listed.stdout.splitlines())
     assert first[2:] == ["eiffel tower", "The tower is 330 metres tall."]
     assert "search, https://a.example/" in first[1]
@@ -43,7 +43,7 @@ def test_evidence_is_imported_listed_pinned_blocked_exported_and_cleared(
     assert kept == ENTRY | {"entities": ["eiffel tower"]}
     assert spanlab("memory", "delete", second[0]).returncode == 0
     refused = spanlab("memory", "clear")
-    assert (refused.returncode, "add --yes" in refused.stderr) == (2, True)
+    assert (refused.returncode, "Add --yes" in refused.stderr) == (2, True)
     assert spanlab("memory", "clear", "--yes").stderr == "1 passage deleted.\n"
     assert spanlab("memory", "list").stdout == ""
 

@@ -82,6 +82,6 @@ def test_a_deleted_dataset_comes_back_with_its_versions_or_goes_for_good(spanlab
     assert "the bin is empty" in spanlab("bin", "list").stdout
     assert spanlab("diff", "ours@v1", "ours").returncode == 0
     spanlab("bin", "put", "ours")
-    assert "add --yes" in spanlab("bin", "empty", "ours").stderr
+    assert "Add --yes" in spanlab("bin", "empty", "ours").stderr
     assert "0 datasets in the bin" in spanlab("bin", "empty", "ours", "--yes").stderr
     assert "it has: nothing" in spanlab("bin", "restore", "ours").stderr
