@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import NamedTuple
 
 from spanlab.detectors.entry import INSTRUCTION, DetectorEntry, PromptSize, asks_models, entry_of
@@ -160,7 +161,7 @@ def typical_cost(entry: DetectorEntry) -> str:
     searches = sum(entry_of(member.detector).searches(_TYPICAL, member) for member in specs)
     if not number:
         return "no model call"
-    words = f"up to {counted(number, 'model call')}, {max(round(tokens, -3), 1000):,} tokens"
+    words = f"up to {counted(number, 'model call')}, {ceil(tokens / 1000) * 1000:,} tokens"
     return f"{words}, {searches:,} searches" if searches else words
 
 
