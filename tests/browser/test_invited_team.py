@@ -167,6 +167,18 @@ def _check_files(server: Server, url: str, lead: Page, nora: Page) -> None:
     assert "XSRF" in lead.request.put(upload).text()  # past the guard: Streamlit's own check
 
 
+def _lose_the_server(page: Page, server: Server) -> None:
+    """Press a key while no server is there: it is stored once there is one again."""
+    page.goto(server.url(dataset="ours"))
+    page.wait_for_selector('.sl[data-item]:not([data-item=""]) .sl-p', state="attached")
+    page.focus(".sl-answer")
+    server.kill()
+    page.keyboard.press("x")
+    assert page.evaluate("spanlab.outbox.writes.length") == 1
+    server.start()
+    page.wait_for_function("() => spanlab.outbox.writes.length === 0")
+
+
 def _check_known(server: Server, watch: _Watch) -> None:
     """See that known items were among the others, and not at the beginning."""
     with Store.open(server.settings) as store:
@@ -209,6 +221,7 @@ def test_a_team_is_invited_reviews_adjudicates_and_exports(
             assert nora.get_by_role("link", name=name, exact=True).count() == 0
 
         _accept(ben, links["Ben"])
+        _lose_the_server(ben, server)
         _review_all(ben, server, key="x")
         ben.goto(server.url().replace("/?", "/log-out"))
         with ben.expect_popup() as leaving:

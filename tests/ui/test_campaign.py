@@ -144,6 +144,24 @@ def test_an_item_out_of_ones_list_is_like_one_that_is_not_there(bridges: Store) 
     assert bridges.n_operations("d") == 0
 
 
+def test_a_measurements_sample_is_in_the_list_of_who_reviews_it(bridges: Store) -> None:
+    sample = ("i07", "k03", "i02")
+    query = QueueQuery(reviewer="Cleo", blind=True, listed=True)
+    place = ReviewQueue("d", query, None, sample=sample)
+    answer: dict[str, Any] = exchange(bridges, place, EditorMessage()).json
+    names = _names(bridges, "Cleo", sample)
+    assert answer["open"] == names["i07"]
+    assert answer["standing"] == {"item": names["i07"], "number": 1, "total": 3}
+    change_known(bridges, "d", {"share": 0.5})  # what was drawn before is drawn anew
+    here = EditorMessage(place=place.id, open=names["i07"], ahead=names["k03"])
+    answer = exchange(bridges, place, here).json
+    assert answer["near"] == {
+        names["i07"]: {"previous": None, "next": names["k03"]},
+        names["k03"]: {"previous": names["i07"], "next": names["i02"]},
+    }
+    assert sample[0] not in json.dumps(answer)
+
+
 _MARK: dict[str, Any] = {"start": 0, "end": 3, "source": "d1"}
 _CLAIM: dict[str, Any] = {"text": "It is tall.", "suggested_by": "d1"}
 WRITES: list[dict[str, Any]] = [
