@@ -67,10 +67,12 @@ _NEWEST_UNDER = text(
 )
 _NO_GRAMS = text("DELETE FROM memory_grams WHERE scope = :scope AND key = :key")
 _SCOPE_OF = text("SELECT scope FROM memories WHERE id = :id")
+# Who asks and would have answered much later than anybody may began before the clock was set back.
 _ASK = text(
     "INSERT INTO tool_calls (scope, key, answer, expires) VALUES (:scope, :key, NULL, :until) "
     "ON CONFLICT (scope, key) DO UPDATE SET answer = NULL, expires = excluded.expires "
-    "WHERE tool_calls.expires <= :now RETURNING key"
+    "WHERE tool_calls.expires <= :now "
+    "OR (tool_calls.answer IS NULL AND tool_calls.expires > :latest) RETURNING key"
 )
 _ANSWERED = text("SELECT answer FROM tool_calls WHERE scope = :scope AND key = :key")
 _ANSWER = text(
@@ -208,7 +210,8 @@ class MemoryStore:
         """
         with self._database.writing() as connection:
             place = {"scope": scope, "key": key}
-            if connection.execute(_ASK, place | {"now": now, "until": until}).scalar() is not None:
+            times = {"now": now, "until": until, "latest": 2 * until - now}
+            if connection.execute(_ASK, place | times).scalar() is not None:
                 return True
             answer = connection.execute(_ANSWERED, place).scalar()
             return False if answer is None else str(answer)

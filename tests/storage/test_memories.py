@@ -203,6 +203,8 @@ def test_two_workers_that_ask_the_same_at_once_ask_once(settings: Settings) -> N
         assert one.ask("", "dead", now=0.0, until=30.0) is True
         assert other.ask("", "dead", now=29.0, until=59.0) is False
         assert other.ask("", "dead", now=30.0, until=60.0) is True
+        assert one.ask("", "dead", now=-9e6, until=30.0 - 9e6) is True, "the clock was set back"
+        assert other.ask("", "dead", now=-9e6, until=30.0 - 9e6) is False
         other.answer("", "dead", None, 0.0)
         assert one.ask("", "dead", now=31.0, until=61.0) is True, "a call that failed is made again"
         other.answer("", "dead", "[]", 99.0)
