@@ -21,6 +21,7 @@ from optimizers.panel import (
 )
 from optimizers.programs import registry
 from spanlab import jobs
+from spanlab.detectors.entry import tunable
 from spanlab.figures import counted, figure, money
 from spanlab.jobs import JobState, JobView
 from spanlab.schema import DatasetSummary, Permission, SearchTrial
@@ -47,6 +48,9 @@ _ESTIMATE = "spanlab.optimise.estimate"
 def page() -> None:
     """Draw the page."""
     title("Optimise")
+    if not tunable():
+        st.info("No detector that is installed has prompts to tune.")
+        return
     summaries = datasets_for("learn from", Permission.ADMINISTER)
     if not summaries:
         show_programs()

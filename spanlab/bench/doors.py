@@ -11,4 +11,5 @@ ROOM = Room(
         ),
     },
     jobs={"bench": Job("Benchmark", "cell", "spanlab.bench", "job:same")},
+    offers={"panels": {"bench": "panel:PANEL"}},
 )

@@ -264,6 +264,7 @@ class DetectorEntry:
         reads_pages: whether it reads web pages, through ``DetectorKit.pages``.
         required: options that have to be set: without them it cannot be built.
         batches: whether it makes a ``BatchDetector``, which is quicker with many items at once.
+        preset: the choice under which the page Detect offers it before all others; mostly none.
     """
 
     name: str
@@ -284,6 +285,7 @@ class DetectorEntry:
     required: tuple[str, ...] = ()
     batches: bool = False
     title: str = ""
+    preset: str = ""
 
     @property
     def group(self) -> str:

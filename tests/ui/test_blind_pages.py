@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from spanlab.oplog import AddSpan, CommentSpan, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status
 from spanlab.storage import SentOperation, Store
+from spanlab.ui.panels import panels
 from spanlab.ui.views.compare import _VIEWS
 from spanlab.workflows.export_choice import FORMATS
 
@@ -81,7 +82,7 @@ def read(app: AppTest) -> bytes:
 
 # Of "gold SECRET" by name: no label of that one is anybody's own.
 @pytest.mark.parametrize("who", ["Ada", f"gold {SECRET}", "mixed"])
-@pytest.mark.parametrize("view", _VIEWS)
+@pytest.mark.parametrize("view", [*_VIEWS, *(panel.title for panel in panels())])
 def test_compare_shows_what_detectors_and_oneself_said(
     who: str, view: str, open_page: OpenPage, locked: Store
 ) -> None:

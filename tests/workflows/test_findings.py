@@ -60,4 +60,6 @@ def test_findings_name_the_closest_detector_and_the_agreement_of_people(store: S
     assert score_finding(comparison, []) is None
     assert claim_finding(comparison.claims, "gold") is None
     assert progress_finding(()) is None
-    assert analyses_with_data(store, "d") == frozenset()
+    assert analyses_with_data(store, "d", {"some": lambda _: True, "none": lambda _: False}) == {
+        "some"
+    }

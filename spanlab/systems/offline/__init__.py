@@ -12,6 +12,7 @@ from spanlab.detectors.entry import DetectorEntry
 ENTRY = DetectorEntry(
     name="offline",
     title="Compares words",
+    preset="Quick and offline",
     what="marks words that passages and question do not support",
     needs="nothing; passages help",
     create="spanlab.systems.offline.detector:create",

@@ -33,6 +33,7 @@ ROOM = Room(
         )
     },
     offers={
+        "panels": {"reasoning": "panel:PANEL"},
         "detectors": {
             "safe": ":ENTRY",
         },

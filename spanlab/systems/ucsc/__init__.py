@@ -134,6 +134,7 @@ def _kg_calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
 EXTRACT = DetectorEntry(
     name="ucsc-extract",
     title="Quotes what is wrong",
+    preset="With a model",
     what="a model quotes what the passages do not support",
     needs="a model, one call an item; passages or a retriever help",
     create="spanlab.systems.ucsc.extract:create",
@@ -170,6 +171,7 @@ REVISE = DetectorEntry(
 UCSC = DetectorEntry(
     name="ucsc",
     title="Five detectors vote",
+    preset="Thorough: an ensemble",
     what="five detectors vote, as in the paper",
     needs="the models of its members, five calls an item; passages or a retriever help",
     members=Path(__file__).with_name("ensemble.json"),

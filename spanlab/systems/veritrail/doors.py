@@ -11,11 +11,12 @@ ROOM = Room(
         ),
     },
     offers={
+        "panels": {"stages": "panel:PANEL"},
         "detectors": {
             "veritrail": ":VERITRAIL",
             "veritrail-rag": ":RETRIEVAL",
             "veritrail-source": ":WHOLE",
             "veritrail-vt-rag": ":TRACED_RETRIEVAL",
-        }
+        },
     },
 )

@@ -1,34 +1,22 @@
-"""Claims, rates, stages of errors, reasonings, benchmarks: what people choose, and its tables."""
+"""Claims and rates: what people choose, and its tables."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import streamlit as st
 
-from spanlab import jobs
-from spanlab.bench.files import read_table
-from spanlab.errors import UsageError
 from spanlab.figures import counted, figure
-from spanlab.jobs import JobView
 from spanlab.results import ONE_ITEM, MeanInterval
 from spanlab.schema.datasets import DatasetSummary
 from spanlab.storage.store import Store
-from spanlab.systems.safe.results import (
-    MethodResult,
-    ReasoningResults,
-    error_tables,
-    reasoning_results,
-)
-from spanlab.systems.veritrail.stages import ErrorStages, error_stages, judges
 from spanlab.ui.choose_annotators import choose_annotators
-from spanlab.ui.common import actor, link, plain
+from spanlab.ui.common import link, plain
 from spanlab.ui.messages import progress
 from spanlab.ui.results.dots import best, ranked
 from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_table
-from spanlab.ui.views.reviewer import seen_store
+from spanlab.ui.views.reviewer import seen_fingerprint, seen_store
 from spanlab.workflows.analysis.claims import MEASURES, ClaimComparison, ScoredClaims, verdict_table
 from spanlab.workflows.analysis.comparison_tables import claim_measures, claim_table
 from spanlab.workflows.analysis.rate_tally import default_annotators, rates
@@ -37,7 +25,6 @@ from spanlab.workflows.analysis.rates import RateGroup, RateReport, fields_of, m
 
 _MOST = 20  # people, and others, in a chart of verdicts
 _MOST_GROUPS = 40  # values in a chart of rates
-_MOST_JUDGES = 6  # that a chart can tell apart
 
 
 def show_claims(comparison: ClaimComparison, reference: str | None, names: Collection[str]) -> None:
@@ -171,7 +158,7 @@ def show_rates(summary: DatasetSummary) -> None:
         st.info("Choose whose labels count: the mean of several.", icon=":material/group:")
         return
     plan = str(summary.settings.measurement)
-    fingerprint = (*_fingerprint(summary), look.n_operations(summary.name), plan)
+    fingerprint = (*seen_fingerprint(summary), look.n_operations(summary.name), plan)
     report = _count_rates(summary.name, field, tuple(names), fingerprint=fingerprint, _store=look)
     for table in report.corrected:
         is_alone = len(table.rows) == 1  # which needs no picture
@@ -207,71 +194,6 @@ def _lowest_first(report: RateReport, measure: str) -> RateReport:
     return replace(report, groups=tuple(sorted(report.groups, key=place)))
 
 
-def show_stages(summary: DatasetSummary) -> None:
-    """Ask whose claims count, then draw each stage's share of their errors."""
-    names = choose_annotators(
-        summary.annotators,
-        key=f"stages-{summary.name}",
-        default=judges(summary),
-        label="Annotators",
-    )
-    try:
-        stages = _count_stages(
-            summary.name, tuple(names), _fingerprint(summary), seen_store(summary)
-        )
-    except UsageError:
-        stages = None
-    if not names or stages is None or not any(run.shares for run in stages.runs):
-        st.info(
-            "No error is traced to the stage at which it was introduced. Run VeriTrail on items "
-            "that say how their answers were made.",
-            icon=":material/account_tree:",
-        )
-        return
-    st.markdown(f"**{plain(stages.sentence or '')}**")
-    for table in stages.tables():
-        show_table(table)
-
-
-def show_reasoning(summary: DatasetSummary, names: Collection[str]) -> None:
-    """Draw what ways of verifying came to on the same questions, and where errors were found."""
-    results = _count_reasonings(summary.name, _fingerprint(summary), seen_store(summary))
-    if not results.methods and not results.judges:
-        st.info(
-            "No reasoning steps are verified yet: run the detector `safe`, or import the output of "
-            "`spanlab reason`.",
-            icon=":material/rule:",
-        )
-        return
-    st.markdown(f"**{plain(results.sentence)}**")
-    for table in results.tables():
-        show_table(table)
-    chosen_judges = {name: judge for name, judge in results.judges.items() if name in names}
-    if chosen_judges:
-        _show_errors(chosen_judges)
-    elif results.judges:
-        st.caption("None of the annotators chosen has found an error in a step.")
-
-
-def _show_errors(judges: Mapping[str, MethodResult]) -> None:
-    judges_by_errors = sorted(judges, key=lambda name: judges[name].errors.total(), reverse=True)
-    drawn = {name: judges[name] for name in judges_by_errors[:_MOST_JUDGES]}
-    if len(drawn) < len(judges):
-        st.caption(
-            f"The chart shows the {_MOST_JUDGES} who found most errors, of {len(judges):,}; the "
-            "download has all. Choose others under Annotators."
-        )
-    for table, chart in zip(error_tables(judges), error_tables(drawn), strict=True):
-        st.markdown(f"**{table.title}**")
-        show_chart(chart, f"{table.title}, as shares of what each annotator found")
-        csv_button(table, " ".join(map(plain, chart.remarks)))
-
-
-def _fingerprint(summary: DatasetSummary) -> tuple[object, ...]:
-    """Return what tells that a dataset has changed, or is seen by somebody else."""
-    return *summary.fingerprint, seen_store(summary).reader
-
-
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _count_rates(
     dataset: str, field: str, names: tuple[str, ...], fingerprint: tuple[object, ...], _store: Store
@@ -279,61 +201,3 @@ def _count_rates(
     """Count now, or return what any session has counted; ``seen`` tells changes."""
     with progress("Counting", None) as advance:
         return rates(_store, dataset, field, names, on_progress=advance)
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _count_stages(
-    dataset: str, names: tuple[str, ...], fingerprint: tuple[object, ...], _store: Store
-) -> ErrorStages:
-    """Count now, or return what any session has counted, as for rates."""
-    with progress("Counting", None) as advance:
-        return error_stages(_store, dataset, names, advance)
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _count_reasonings(
-    dataset: str, fingerprint: tuple[object, ...], _store: Store
-) -> ReasoningResults:
-    """Count now, or return what any session has counted, as for rates."""
-    with progress("Counting", None) as advance:
-        return reasoning_results(_store, dataset, advance)
-
-
-_LOOK_BACK = 200  # jobs among which benchmarks are looked for
-
-
-def has_benchmarks() -> bool:
-    """Say whether a benchmark was run lately."""
-    return bool(_benchmarks())
-
-
-def _benchmarks() -> list[JobView]:
-    views = jobs.jobs(limit=_LOOK_BACK, actor=actor())
-    return [view for view in views if view.kind == "bench" and view.request]
-
-
-def show_bench() -> None:
-    """Draw the table of a benchmark that people choose."""
-    done = _benchmarks()
-    if not done:
-        st.info(
-            "No benchmark has been run yet: `spanlab bench --detector offline -o table` compares "
-            "a detector with controls on the samples, `spanlab bench --list` names more datasets.",
-            icon=":material/leaderboard:",
-        )
-        return
-    view = st.selectbox("Benchmark", done, format_func=_title, key="bench-job")
-    assert view.request is not None
-    try:
-        table = read_table(Path(view.request["output"]))
-    except UsageError as error:
-        st.info(f"{plain(str(error))}: it is under way, or lies on another machine.")
-        return
-    st.caption("Detectors and controls on datasets in files, not on the dataset above.")
-    for result_table in table.results:
-        if result_table.rows:
-            show_table(result_table)
-
-
-def _title(view: JobView) -> str:
-    return f"{view.title}, {view.created:%-d %B %Y, %H:%M} ({view.id})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
@@ -13,7 +14,7 @@ from spanlab.labels import disagreement
 from spanlab.schema import AnnotatorKind, DatasetSummary, Item, Permission, Record, Status
 from spanlab.storage.store import Store
 from spanlab.ui.choose_annotators import choose_annotator, choose_annotators
-from spanlab.ui.common import actor, choose_dataset, datasets_for, link, plain, title
+from spanlab.ui.common import choose_dataset, datasets_for, link, plain, title
 from spanlab.ui.comparisons import comparison_of
 from spanlab.ui.counts import sort_by_kind
 from spanlab.ui.item_views import (
@@ -26,13 +27,8 @@ from spanlab.ui.item_views import (
     question_html,
 )
 from spanlab.ui.messages import errors_shown
-from spanlab.ui.results.analyses import (
-    has_benchmarks,
-    show_bench,
-    show_claims,
-    show_reasoning,
-    show_stages,
-)
+from spanlab.ui.panels import Panel, panels
+from spanlab.ui.results.analyses import show_claims
 from spanlab.ui.results.campaign import show_campaign
 from spanlab.ui.results.scores import show_agreement, show_scores
 from spanlab.ui.views.reviewer import link_to_item, seen_store, seen_summary
@@ -110,6 +106,7 @@ def _views_with_data(choice: ComparisonChoice) -> dict[str, Callable[[Comparison
     finished = [a for a in summary.annotators if a.counts.get(Status.DONE)]
     people = [a for a in finished if a.kind is AnnotatorKind.PERSON]
     makers = [a for a in finished if a.kind in {AnnotatorKind.PERSON, AnnotatorKind.DETECTOR}]
+    brought = panels()
     analyses = _analyses_once(
         summary.name, (*summary.fingerprint, seen_store(summary).reader), seen_store(summary)
     )
@@ -117,19 +114,33 @@ def _views_with_data(choice: ComparisonChoice) -> dict[str, Callable[[Comparison
         "Items": True,
         "Scores": choice.reference is not None and len(finished) > 1,
         "Agreement": len(makers) > 1,
-        "Claims": "claims" in analyses,
-        "Error stages": "stages" in analyses,
-        "Reasoning": "reasoning" in analyses,
+        "Claims": "Claims" in analyses,
         "Progress": bool(people),
-        "Bench": actor().may(Permission.ADMINISTER) and has_benchmarks(),
+    } | {
+        panel.title: panel.is_there() and (panel.in_record is None or panel.title in analyses)
+        for panel in brought
     }
+    places = _VIEWS | {panel.title: (panel.order, partial(_draw_panel, panel)) for panel in brought}
     named = st.query_params.get("view")
-    return {name: view for name, view in _VIEWS.items() if has_data[name] or name == named}
+    return {
+        name: draw
+        for name, (_, draw) in sorted(places.items(), key=lambda place: place[1][0])
+        if has_data[name] or name == named
+    }
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _analyses_once(dataset: str, fingerprint: tuple[object, ...], _store: Store) -> frozenset[str]:
-    return analyses_with_data(_store, dataset)
+    tests = {panel.title: panel.in_record for panel in panels() if panel.in_record is not None}
+    return analyses_with_data(_store, dataset, {"Claims": _has_claims, **tests})
+
+
+def _has_claims(record: Record) -> bool:
+    return any(annotation.claims for annotation in record.finished)
+
+
+def _draw_panel(panel: Panel, choice: ComparisonChoice) -> None:
+    panel.show(choice.summary, choice.chosen)
 
 
 def _say(finding: str | None) -> None:
@@ -279,29 +290,15 @@ def _draw_claims(choice: ComparisonChoice) -> None:
         show_claims(comparison.claims, choice.reference, choice.chosen)
 
 
-def _draw_stages(choice: ComparisonChoice) -> None:
-    show_stages(choice.summary)
-
-
-def _draw_reasoning(choice: ComparisonChoice) -> None:
-    show_reasoning(choice.summary, choice.chosen)
-
-
 def _draw_progress(choice: ComparisonChoice) -> None:
     show_campaign(choice.summary, choice.chosen)
 
 
-def _draw_bench(_choice: ComparisonChoice) -> None:
-    show_bench()
-
-
-_VIEWS: dict[str, Callable[[ComparisonChoice], None]] = {
-    "Items": _draw_items,
-    "Scores": _draw_scores,
-    "Agreement": _draw_agreement,
-    "Claims": _draw_claims,
-    "Error stages": _draw_stages,
-    "Reasoning": _draw_reasoning,
-    "Progress": _draw_progress,
-    "Bench": _draw_bench,
+# In what order they stand: rooms bring others (``spanlab.ui.panels``).
+_VIEWS: dict[str, tuple[int, Callable[[ComparisonChoice], None]]] = {
+    "Items": (10, _draw_items),
+    "Scores": (20, _draw_scores),
+    "Agreement": (30, _draw_agreement),
+    "Claims": (40, _draw_claims),
+    "Progress": (70, _draw_progress),
 }

@@ -16,6 +16,7 @@ from spanlab.detectors.entry import (
     BrokenDetector,
     DetectorEntry,
     asks_models,
+    entries,
     entry_of,
     installed,
 )
@@ -73,29 +74,29 @@ def run_form() -> dict[str, Any]:
     return filled | _ask_limits(filled["detectors"], bool(asking))
 
 
-_PRESETS = {
-    "Quick and offline": "offline",
-    "With a model": "ucsc-extract",
-    "Thorough: an ensemble": "ucsc",
-}
 _PRESET = "spanlab.detect.preset"
 
 
 def _offer_presets() -> None:
-    """Offer three choices that fit most runs; a choice of one's own is none of them."""
+    """Offer the few choices that fit most runs; a choice of one's own is none of them."""
+    presets = _presets()
     chosen = [name for name in installed() if st.session_state.get(kept(f"detect.{name}")["key"])]
     st.session_state[_PRESET] = next(
-        (title for title, name in _PRESETS.items() if chosen == [name]), None
+        (title for title, name in presets.items() if chosen == [name]), None
     )
     st.radio(
         "Detectors, and what an answer costs",
-        list(_PRESETS),
-        captions=[_describe_preset(name) for name in _PRESETS.values()],
+        list(presets),
+        captions=[_describe_preset(name) for name in presets.values()],
         index=None,
         horizontal=True,
         key=_PRESET,
         on_change=_take_preset,
     )
+
+
+def _presets() -> dict[str, str]:
+    return {entry.preset: entry.name for entry in entries() if entry.preset}
 
 
 def _describe_preset(name: str) -> str:
@@ -104,7 +105,7 @@ def _describe_preset(name: str) -> str:
 
 
 def _take_preset() -> None:
-    preset = _PRESETS[st.session_state[_PRESET]]
+    preset = _presets()[st.session_state[_PRESET]]
     for name in installed():
         st.session_state[kept(f"detect.{name}")["key"]] = name == preset
     if is_ensemble(preset):  # its members' own models are several that few people have

@@ -164,3 +164,8 @@ def _login() -> str:
     except (KeyError, OSError):
         return "reviewer"
     return "reviewer" if name == "root" else name
+
+
+def seen_fingerprint(summary: DatasetSummary) -> tuple[object, ...]:
+    """Return what tells that a dataset has changed, or is seen by somebody else."""
+    return *summary.fingerprint, seen_store(summary).reader

@@ -19,7 +19,6 @@ from spanlab.schema import (
     QueueCursor,
     QueuePage,
     QueueQuery,
-    ReasoningTraceStep,
     Record,
 )
 from spanlab.scorers import ItemScore, mark_all, mark_none, score, score_item
@@ -211,38 +210,27 @@ def compare_records(
     )
 
 
-def analyses_with_data(store: Store, dataset: str) -> frozenset[str]:
-    """Return which analyses of claims, stages of errors and reasoning have something to show.
+def analyses_with_data(
+    store: Store, dataset: str, analyses: Mapping[str, Callable[[Record], bool]]
+) -> frozenset[str]:
+    """Return the names of the analyses that have something to show.
 
     Only the first items are looked at, as those of a dataset are mostly of one kind.
 
-    Returns:
-        Some of "claims", "stages" and "reasoning".
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        analyses: by name, whether a record has something to show.
 
     Raises:
         NotFoundError: there is no such dataset.
     """
     present = set[str]()
     for record in islice(store.records(dataset), _LOOKED_AT):
-        claims = [claim for annotation in record.finished for claim in annotation.claims]
-        if claims:
-            present.add("claims")
-        if any(claim.error_stages for claim in claims):
-            present.add("stages")
-        if _reasons(record):
-            present.add("reasoning")
-        if len(present) == 3:
+        present |= {name for name, is_in in analyses.items() if is_in(record)}
+        if len(present) == len(analyses):
             break
     return frozenset(present)
-
-
-def _reasons(record: Record) -> bool:
-    """Say whether an answer was reasoned by spanlab, or somebody has judged its steps."""
-    return isinstance(record.item.meta.get("reasoning"), dict) or any(
-        isinstance(step, ReasoningTraceStep)
-        for annotation in record.annotations
-        for step in annotation.trace
-    )
 
 
 def sample_records(store: Store, dataset: str, limit: int | None = None) -> Iterator[Record]:
