@@ -116,6 +116,7 @@ def test_the_layout_names_only_what_is_there() -> None:
     names = set(re.findall(r"`?\b((?:spanlab|optimizers|tests)/[\w/]*(?:\.\w+)?|app\.py)", layout))
     packages = (
         r"cli|ui|services|jobs|workflows|detectors|retrievers|lm|tools|datasets|storage|oplog"
+        r"|systems|bench|memory"
     )
     inside = set(re.findall(rf"`((?:{packages})(?:/[\w/]*)?(?:\.py)?)[`:]", layout))
     assert len(names) >= 15
