@@ -43,7 +43,7 @@ def test_an_import_that_fills_the_disk_says_so_and_keeps_what_was_there(
     day: dict[str, tuple[int, str]],
 ) -> None:
     status, words = day["import"]
-    assert (status, words.splitlines()[0]) == (0, "imported 40 items into 'd'")
+    assert (status, "imported 40 items into 'd'" in words.splitlines()) == (0, True)
     status, words = day["import too much"]
     assert (status, FULL in words) == (1, True)
     status, words = day["read"]
@@ -70,4 +70,4 @@ def test_work_on_a_full_disk_ends_with_the_reason_and_is_finished_later(
 
 def test_an_import_goes_on_where_there_is_space_again(day: dict[str, tuple[int, str]]) -> None:
     status, words = day["import with space"]
-    assert (status, words.splitlines()[0]) == (0, "imported 40 items into 'e'")
+    assert (status, "imported 40 items into 'e'" in words.splitlines()) == (0, True)

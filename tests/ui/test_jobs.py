@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
@@ -12,7 +13,7 @@ from spanlab.jobs import RunRequest
 from spanlab.lm import ModelChoice
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
-from spanlab.testing import ModelServer, fail
+from spanlab.testing import ModelServer, fail, say_fields
 
 OpenPage = Callable[..., AppTest]
 
@@ -56,19 +57,34 @@ def test_an_action_that_comes_too_late_is_said(open_page: OpenPage, store: Store
     assert "nothing to pause" in "\n".join(error.value for error in app.error)
 
 
-def test_done_is_amber_and_says_how_many_items_failed(
-    open_page: OpenPage, store: Store, working: None, model_server: ModelServer
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("answer", ":red-badge[:material/error: Failed on all 3 items]", "3 (100 %)"),
+        ("answer 1", ":orange-badge[:material/warning: Done, 1 failed]", "1 (33 %)"),
+    ],
+)
+def test_what_failed_is_amber_and_all_that_failed_is_red(
+    open_page: OpenPage,
+    store: Store,
+    working: None,
+    model_server: ModelServer,
+    case: tuple[str, str, str],
 ) -> None:
-    store.import_records("mine", [Record(item=Item(id=name, answer=name)) for name in "abc"])
-    model_server.script(lambda ask: fail(400, "no"))
+    broken, badge, share = case
+    items = [Item(id=str(at), answer=f"This is answer {at}.") for at in range(3)]
+    store.import_records("mine", [Record(item=item) for item in items])
+    model_server.script(
+        lambda ask: fail(400, "no") if broken in str(ask.body) else say_fields(parts=[])
+    )
     request = RunRequest(
         dataset="mine",
         detectors=(DetectorSpec(detector="ucsc-extract", model=ModelChoice(model="small-model")),),
     )
     jobs.wait(jobs.submit_detection(request), timeout=60)
     shown = everything(open_page("jobs"))
-    assert ":orange-badge[:material/warning: Done, 3 failed]" in shown
-    assert "3 (100 %)" in shown
+    assert badge in shown
+    assert share in shown
     assert "small-model" in shown
 
 
