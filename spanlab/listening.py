@@ -18,8 +18,8 @@ from functools import wraps
 from threading import Lock
 from typing import Any, Final, cast
 
-from spanlab.datasets.cells import text_of_message
-from spanlab.datasets.formats.spans import flat
+from spanlab.datasets.chats import text_of_message
+from spanlab.datasets.formats.span_files import flat
 from spanlab.datasets.formats.trace import note_span, stage_of
 from spanlab.recording import Recorder, current
 from spanlab.recording import record as recording

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
+from spanlab.datasets.chats import (
+    ChatTurn,
+    answers_in,
+    is_chat,
+    is_message,
+    plain_chat,
+    text_of_message,
+    turn_of,
+    turn_without_answer,
+)
 from spanlab.datasets.quotes import find_quote, span_at
-from spanlab.datasets.reader import input_error, parse_list, passages_of, text_of, within
+from spanlab.datasets.reader import has_text, input_error, parse_list, passages_of, text_of, within
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Passage, Probability, Span
 
@@ -90,7 +100,7 @@ def turn_in(theirs: Mapping[str, Any], names: Mapping[str, str], number: int) ->
 def _awaits_answer(chat: Sequence[Mapping[str, Any]]) -> bool:
     """Say whether somebody other than the model has the last word in a chat."""
     last = max(answers_in(chat), default=-1)
-    return last < 0 or any(line.text for turn in chat[last + 1 :] for line in _chat_messages(turn))
+    return last < 0 or any(is_message(turn) for turn in chat[last + 1 :])
 
 
 _ASKS: Final = ("messages", "contents", "input", "prompt")  # where a model's API is asked
@@ -109,8 +119,8 @@ def asked_in(value: Any) -> Any:
         except ValueError:
             return value
     if not isinstance(request, Mapping) or is_message(request):
-        return value
-    return next((request[name] for name in _ASKS if request.get(name)), value)
+        return plain_chat(value)
+    return plain_chat(next((request[name] for name in _ASKS if request.get(name)), value))
 
 
 def answer_in(value: Any, column: str) -> str | None:
@@ -122,7 +132,7 @@ def answer_in(value: Any, column: str) -> str | None:
     Raises:
         InputError: it is a list of several values.
     """
-    value = _parse_object(value)
+    value = plain_chat(_parse_object(value))
     if is_chat(value):
         return turn_of(value, column).answer
     if isinstance(value, list) and len(value) > 1:
@@ -155,10 +165,13 @@ def _parse_object(value: Any) -> Any:
 # Google, LangChain, and what wraps their replies in files of batches.
 _REPLIES: Final = (
     *("choices", "message", "content", "candidates", "generations", "delta", "body", "response"),
-    *("result", "output", "text", "completion", "parts"),
+    *("result", "output", "text", "completion", "parts", "replies"),
 )
 _OF_REPLIES: Final = frozenset(
-    ("choices", "candidates", "generations", "body", "message", "finish_reason", "completion")
+    (
+        *("choices", "candidates", "generations", "body", "message", "finish_reason"),
+        *("completion", "replies"),
+    )
 )
 
 
@@ -224,15 +237,51 @@ def passages_in(value: Any, column: str) -> tuple[Passage, ...]:
     Raises:
         InputError: it is something else; names the part of ``column``.
     """
-    texts = parse_list(value)
+    texts = _parse_passages(value)
     if isinstance(texts, str) and texts.lstrip().startswith("["):
         return (Passage(text=texts),)  # a text that begins with a bracket, such as [1]
     if isinstance(texts, str) and _JOINED.search(texts) and "\n" not in texts:
-        texts = [text.strip() for text in texts.split("|")]
+        texts = [text.strip() for text in _BARS.split(texts)]
     return passages_of(texts, column)
 
 
-_JOINED: Final = re.compile(r"[.!?。]\s?\|\s?\w")  # a bar between sentences
+_BARS: Final = re.compile(r"\|\|?|\[SEP\]|</?s>|<sep>", re.IGNORECASE)
+_JOINED: Final = re.compile(rf"[.!?。]\s?(?:{_BARS.pattern})\s?\w", re.IGNORECASE)  # of sentences
+_OF_PASSAGES: Final = frozenset(
+    ("text", "content", "page_content", "title", "url", "date", "id", "score", "metadata", "source")
+)
+
+
+def _parse_passages(value: Any) -> Any:
+    """Return the list or objects that a text is; other values, and any other JSON, as they are.
+
+    That is a list in a text in JSON, a set of Python or an array of PostgreSQL, or passages as JSON
+    Lines.
+    """
+    value = parse_list(value)
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if text.startswith('"['):
+        return parse_list(_json_or(text, text))
+    if not text.startswith("{"):
+        return value
+    listed = parse_list(f"[{text[1:-1]}]") if text.endswith("}") else value
+    if isinstance(listed, list) and all(isinstance(part, str) for part in listed):
+        return listed
+    parts = [_json_or(line, None) for line in [text, *text.splitlines()]]
+    parts = parts[:1] if isinstance(parts[0], dict) else parts[1:]
+    are_passages = all(
+        isinstance(part, dict) and has_text(part) and part.keys() <= _OF_PASSAGES for part in parts
+    )
+    return parts if are_passages else value
+
+
+def _json_or(text: str, otherwise: Any) -> Any:
+    try:
+        return from_json(text)
+    except ValueError:
+        return otherwise
 
 
 def predicted_in(value: Any, column: str, answer: str) -> Annotation | None:
@@ -290,122 +339,3 @@ def _json(value: str, column: str) -> Any:
         raise InputError(
             f"not valid JSON: {error}", field=column, found=value, expected="a JSON list"
         ) from None
-
-
-_USER, _MODEL, _TOOL = "User", "Assistant", "Tool"
-
-_ROLES: Final = {
-    **dict.fromkeys(("user", "human"), _USER),
-    **dict.fromkeys(("assistant", "gpt", "model", "ai", "chatbot", "bot"), _MODEL),
-    **dict.fromkeys(("tool", "function", "function_response", "observation", "ipython"), _TOOL),
-}
-
-_SAYS: Final = ("role", "from", "type", "sender", "speaker")  # the fields that may hold the role
-_HOLDS: Final = ("content", "value", "text", "message", "parts")  # … and the text
-
-
-class ChatTurn(NamedTuple):
-    """An answer in a chat, what it was asked, and what tools had found by then.
-
-    The question is the user's last message before it ("" if there is none); where the chat was
-    under way by then, all that both had said, with who said it before each. ``is_whole`` says that
-    the chat has nothing else.
-    """
-
-    question: str
-    answer: str
-    passages: tuple[str, ...]
-    is_whole: bool
-
-
-class _ChatMessage(NamedTuple):
-    role: str  # "" for one that is none of ours, such as the system's
-    text: str
-
-
-def is_message(value: Any) -> bool:
-    """Say whether a value is a message with a text: ``{"role", "content"}`` and the like."""
-    return isinstance(value, Mapping) and bool(_role(value)) and bool(text_of_message(value))
-
-
-def is_chat(value: Any) -> bool:
-    """Say whether a value is a list of messages, of which at least one has a role of a chat."""
-    if not isinstance(value, list) or not all(isinstance(turn, Mapping) for turn in value):
-        return False
-    return any(map(_role, value)) and all(any(name in turn for name in _SAYS) for turn in value)
-
-
-def answers_in(chat: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the numbers of the messages in which the model says something, counted from 0."""
-    return [n for n, turn in enumerate(chat) if _role(turn) == _MODEL and text_of_message(turn)]
-
-
-def turn_of(value: Any, field: str, number: int | None = None) -> ChatTurn:
-    """Return a turn of a chat, by default its last.
-
-    Args:
-        value: a list of ``{"role", "content"}`` as OpenAI writes them, of ``{"from", "value"}``, or
-            of ``{"type", "content"}``; contents that are lists of parts have their texts joined.
-        field: where it stands, for messages.
-        number: the turn, counted from 0, among those of ``answers_in``.
-
-    Raises:
-        InputError: it is no chat, or the model says nothing in it.
-    """
-    if not isinstance(value, list) or not all(isinstance(turn, Mapping) for turn in value):
-        raise InputError(
-            "this is no chat", field=field, found=value, expected="a list of messages with roles"
-        )
-    answers = answers_in(value)
-    if not answers:
-        raise InputError(
-            "the model says nothing in this chat",
-            field=field,
-            found=f"the roles {', '.join(map(_role_of, value))}",
-            expected="a message of the role assistant",
-        )
-    at = answers[-1 if number is None else number]
-    earlier = [line for turn in value[:at] for line in _chat_messages(turn)]
-    talk = [line for line in earlier if line.role in (_USER, _MODEL) and line.text]
-    passages = tuple(line.text for line in earlier if line.role == _TOOL and line.text.strip())
-    is_whole = len(value) == 1 + len(talk) <= 2
-    return ChatTurn(_question(talk), text_of_message(value[at]), passages, is_whole)
-
-
-def turn_without_answer(value: Any) -> ChatTurn:
-    """Return the last turn of a chat whose answer stands elsewhere; its own answer is empty."""
-    return turn_of([*value, {"role": "assistant", "content": "…"}], "")._replace(answer="")
-
-
-def text_of_message(message: Mapping[str, Any]) -> str:
-    """Return the text of a message; empty if it has none, as one that only calls tools."""
-    return "".join(line.text for line in _chat_messages(message) if line.role == _role(message))
-
-
-def _question(talk: Sequence[_ChatMessage]) -> str:
-    """Return what was said before an answer: one message alone, or a talk with its speakers."""
-    if len(talk) == 1:
-        return talk[0].text if talk[0].role == _USER else ""
-    return "\n\n".join(f"{line.role}: {line.text}" for line in talk)
-
-
-def _chat_messages(message: Mapping[str, Any]) -> Iterator[_ChatMessage]:
-    """Yield what a message says, and what tools say in it, which some put into the user's."""
-    role = _role(message)
-    content = next((message[name] for name in _HOLDS if message.get(name) is not None), None)
-    for part in content if isinstance(content, list) else [content]:
-        if isinstance(part, str):
-            yield _ChatMessage(role, part)
-        elif isinstance(part, Mapping) and part.get("type") == "tool_result":
-            inner = {"role": "tool", "content": part.get("content")}
-            yield _ChatMessage(_TOOL, text_of_message(inner))
-        elif isinstance(part, Mapping) and isinstance(part.get("text"), str):
-            yield _ChatMessage(role, part["text"])
-
-
-def _role(message: Mapping[str, Any]) -> str:
-    return _ROLES.get(_role_of(message).lower(), "")
-
-
-def _role_of(message: Mapping[str, Any]) -> str:
-    return str(next((message[name] for name in _SAYS if message.get(name)), None))

@@ -13,15 +13,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from spanlab.datasets.cells import (
-    answers_in,
-    asked_in,
-    is_chat,
-    is_extent,
-    is_message,
-    is_reply,
-    is_span,
-)
+from spanlab.datasets.cells import asked_in, is_extent, is_reply, is_span
+from spanlab.datasets.chats import answers_in, is_chat, is_message
 from spanlab.datasets.reader import as_passage, has_text, is_missing, parse_list, says_nothing
 from spanlab.errors import InputError, UsageError
 
@@ -112,7 +105,7 @@ FIELDS: Final = (
 _ASIDE: Final = frozenset(
     (
         *("expected", "reference", "gold", "golden", "grading", "score", "scores"),
-        *("metric", "metrics", "test", "error", "usage"),
+        *("metric", "metrics", "test", "error", "usage", "answers"),
     )
 )
 # What stands in these was given to a model. These are whole names: "request response" holds both.
@@ -293,7 +286,7 @@ def _is_model(value: Any, column: str) -> bool:
 _FITS: Final[dict[str, Callable[[Any, str], bool]]] = {
     "id": lambda value, _: isinstance(value, str | int),
     "lang": lambda value, _: isinstance(value, str) and _TAG.fullmatch(value) is not None,
-    "messages": lambda value, _: bool(is_chat(chat := parse_list(value)) and answers_in(chat)),
+    "messages": lambda value, _: bool(is_chat(chat := asked_in(value)) and answers_in(chat)),
     "question": _is_question,
     "answer": _is_text,
     "reference": _is_reference,

@@ -17,7 +17,7 @@ from typing import Any, Final
 from pydantic_core import from_json, to_json
 from starlette.exceptions import HTTPException
 
-from spanlab.datasets.formats.spans import spans_in
+from spanlab.datasets.formats.span_files import spans_in
 from spanlab.datasets.formats.traces import record_of
 from spanlab.datasets.formats.turns import turns_in
 from spanlab.datasets.reader import NoAnswer

@@ -26,12 +26,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.csv_text import write_rows
 from spanlab.datasets.cells import passages_in
-from spanlab.datasets.files import FileRow
+from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.formats.csv_table import CsvReader
+from spanlab.datasets.read_options import ReadOptions
 from spanlab.datasets.reader import (
     FormatReader,
     as_passage,
@@ -41,6 +42,7 @@ from spanlab.datasets.reader import (
     parse_list,
 )
 from spanlab.errors import InputError
+from spanlab.figures import counted
 from spanlab.schema import (
     HALLUCINATED,
     Annotation,
@@ -57,6 +59,7 @@ VERDICTS: Final[dict[str, Verdict]] = {
         ("supported", "supports", "support", "true", "entailment", "entailed", "yes", "s"),
         "supported",
     ),
+    **dict.fromkeys(("consistent", "faithful", "factual", "correct", "accurate"), "supported"),
     **dict.fromkeys(("refuted", "refutes", "refute", "false", "contradict"), "refuted"),
     **dict.fromkeys(("contradicts", "contradicted", "contradiction"), "refuted"),
     **dict.fromkeys(
@@ -68,6 +71,9 @@ VERDICTS: Final[dict[str, Verdict]] = {
         ("not supported", "unsupported", "not fully supported", "partially supported", "ns"),
         "not-supported",
     ),
+    **dict.fromkeys(("inconsistent", "unfaithful", "incorrect", "inaccurate"), "not-supported"),
+    **dict.fromkeys(("hallucinated", "hallucination", "not entailed"), "not-supported"),
+    **dict.fromkeys(("not entailment", "non factual", "nonfactual", "unfactual"), "not-supported"),
     # A number says whether the claim is supported, as in LLM-AggreFact; "no" says as much.
     "1": "supported",
     **dict.fromkeys(("0", "no"), "not-supported"),
@@ -81,13 +87,19 @@ _EVIDENCE: Final = (  # fields with the texts that a claim is judged by, in this
 COUNTED: Final = "claim-{}"  # the id of a claim that comes without one: its line, from 1
 
 
+_CLAIMS: Final = ("claim", "hypothesis", "statement")
+_Label = str | bool | int | float | None
+
+
 class _ClaimLine(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    claim: str = Field(min_length=1)
-    label: str | bool | float | None = None
-    verdict: str | bool | float | None = None
-    raw_label: str | bool | float | None = None
+    claim: str = Field(min_length=1, validation_alias=AliasChoices(*_CLAIMS))
+    label: _Label = None
+    verdict: _Label = None
+    raw_label: _Label = None
+    gold_label: _Label = None
+    is_supported: _Label = Field(None, validation_alias=AliasChoices("is_supported", "supported"))
     id: str | None = Field(default=None, coerce_numbers_to_str=True)
     claim_id: str | None = Field(default=None, coerce_numbers_to_str=True)
     uid: str | None = None
@@ -109,14 +121,22 @@ class _ClaimLine(BaseModel):
         return None
 
     @property
-    def written(self) -> str | bool | float | None:
+    def has_class_number(self) -> bool:
+        """Whether the label is the number of a class, which differs from one set to the next."""
+        number = str(self.label).removesuffix(".0").removeprefix("-").isdecimal()
+        return number and "premise" in (self.model_extra or {})
+
+    @property
+    def written(self) -> _Label:
         """The label as it stands there, wherever it stands; None for none."""
         evidence = (self.model_extra or {}).get("evidence")
         if isinstance(evidence, dict) and "cited_doc_ids" in (self.model_extra or {}):
             judgements = chain.from_iterable(evidence.values())
             labels = (judgement.get("label") for judgement in judgements)
             return next(labels, "not enough information")
-        stated = (self.label, self.verdict, self.raw_label)
+        if self.has_class_number:
+            return None
+        stated = (self.label, self.verdict, self.raw_label, self.gold_label, self.is_supported)
         return next((label for label in stated if label not in (None, "")), None)
 
 
@@ -137,10 +157,28 @@ class ClaimsReader(FormatReader):
     signatures = (
         frozenset(("claim", "label")),
         frozenset(("claim", "verdict")),
+        frozenset(("claim", "gold_label")),
+        frozenset(("claim", "supported")),
+        frozenset(("claim", "is_supported")),
+        frozenset(("statement", "verdict")),
+        frozenset(("premise", "hypothesis")),
         frozenset(("claim", "cited_doc_ids")),
         frozenset(("prompt", "response", "claims")),
     )
     in_tables = True
+
+    def __init__(self, file: InputFile, options: ReadOptions) -> None:
+        super().__init__(file, options)
+        self._n_numbers = 0  # labels that are numbers of classes
+
+    def finish(self) -> None:
+        """Say which labels are no verdicts."""
+        if self._n_numbers:
+            self._options.on_warning(
+                f"{self._file.name}: what a number says of a hypothesis differs from one set to "
+                f"the next: {counted(self._n_numbers, 'label')} stay in meta; words such as "
+                "entailment become verdicts"
+            )
 
     def rows(self) -> Iterator[FileRow]:
         """Yield the claims."""
@@ -153,6 +191,9 @@ class ClaimsReader(FormatReader):
         meta: dict[str, JsonValue] = dict(line.model_extra or {})
         evidence = line.evidence_field()
         texts = meta.pop(evidence, None) if evidence else None
+        if line.has_class_number:
+            meta["label"] = line.label
+            self._n_numbers += 1
         asked = ""
         if evidence == "context" and isinstance(texts, str) and texts.rstrip().endswith(_ASKS):
             asked, texts = texts, None
@@ -213,7 +254,7 @@ def _split_claims(row: FileRow) -> Iterator[FileRow]:
         yield row._replace(beginning=json.dumps(shared | {"id": name} | own).encode())
 
 
-def verdict_of(label: str | bool | float, *, field: str = "label") -> Verdict:
+def verdict_of(label: str | bool | int | float, *, field: str = "label") -> Verdict:
     """Return the verdict that a label of a dataset means; ``field`` is where it stands.
 
     Raises:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from pydantic_core import from_json, to_json
 
 from spanlab.datasets.batches import BatchRequests, is_request
-from spanlab.datasets.cells import is_chat
+from spanlab.datasets.chats import answers_in, is_chat, plain_chat
 from spanlab.datasets.columns import BATCH_ID, any_element, map_columns, paths, value_at
 from spanlab.datasets.files import FileRow
-from spanlab.datasets.formats.tabular import MappedReader, RecordLayout
+from spanlab.datasets.formats.tabular import SAMPLES, MappedReader, RecordLayout
 from spanlab.datasets.json_rows import (
     RecordList,
     first_objects,
@@ -86,6 +86,9 @@ class JsonReader(MappedReader):
     def _rows(self) -> Iterator[FileRow]:
         if self._list is not None:
             return rows_at(self._file, self._list)
+        if self._is_chat:
+            chat = to_json({"messages": self._file.load()})
+            return iter([self._file.row(1, chat, "record", 1)])
         if self._options.records not in (None, ITSELF):
             raise InputError(
                 f"there is no list of records at {self._options.records!r}",
@@ -101,6 +104,17 @@ class JsonReader(MappedReader):
             return (self._file.row(n, row, "record", n) for n, row in enumerate(rows, start=1))
         is_lines = self._is_array or first_objects(self._file)
         return self._file.rows() if is_lines else printed_objects(self._file)
+
+    @cached_property
+    def _is_chat(self) -> bool:
+        """Whether the file's one array is a chat."""
+        first = islice(self._file.array(), SAMPLES) if self._is_array else ()
+        try:
+            return is_chat(chat := plain_chat([from_json(row.raw) for row in first])) and bool(
+                answers_in(chat)
+            )
+        except (ValueError, InputError):
+            return False
 
     @cached_property
     def _is_array(self) -> bool:
@@ -130,9 +144,12 @@ class JsonReader(MappedReader):
     def _is_record(self, rank: tuple[bool, int]) -> bool:
         """Say whether the file's one object is a record itself, and not only around its list."""
         try:
-            value = from_json(self._file.whole(values=True))
+            whole = self._file.whole(values=True)
+            value = from_json(whole)
         except (ValueError, InputError):
             return False  # too large to be one
+        if not rank[1] and not self._options.columns and records_in(whole):
+            return True  # a table, whose list is of what its columns are called
         own = self._rank([value], tuple(paths(_without_lists(value))))
         return own >= rank and (own[1] > 0 or own[0] > rank[0])
 
@@ -156,14 +173,22 @@ def records_in(whole: bytes) -> list[Mapping[str, Any]]:
 
     These are objects by their ids or numbers; columns of objects by row, as pandas writes unless
     told otherwise, or of lists (``orient="list"``); and ``columns`` with rows in ``data``
-    (``orient="split"``).
+    (``orient="split"``). Such an object may be inside another one that is no record itself.
     """
     value = from_json(whole)
-    if not isinstance(value, Mapping) or not value:
+    if not isinstance(value, Mapping):
         return []
-    columns, rows = value.get("columns"), value.get("data")
+    inside = () if _names_answer(value) else filter(_is_object, value.values())
+    return next(filter(None, map(_records_of, (value, *inside))), [])
+
+
+def _records_of(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    if not value:
+        return []
+    columns, rows = value.get("columns"), value.get("data", value.get("rows"))
     if isinstance(columns, list) and isinstance(rows, list):
-        return [dict(zip(map(str, columns), row, strict=False)) for row in rows]
+        named = [str(column.get("name") if _is_object(column) else column) for column in columns]
+        return [dict(zip(named, row, strict=False)) for row in rows if isinstance(row, list)]
     inner = list(value.values())
     records: list[Mapping[str, Any]] = []
     is_nested = all(isinstance(part, Mapping) for part in inner)
@@ -177,6 +202,10 @@ def records_in(whole: bytes) -> list[Mapping[str, Any]]:
         records = [dict(zip(value, row, strict=True)) for row in by_row]
     same = set[str].intersection(*map(set, records)) if records else set[str]()
     return records if _names_answer(same) else []
+
+
+def _is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(value, Mapping)
 
 
 def _names_answer(names: Iterable[str]) -> bool:

@@ -25,15 +25,15 @@ from spanlab.datasets import reader
 from spanlab.datasets.cells import (
     about_reply,
     answer_in,
-    answers_in,
+    asked_in,
     gold_in,
-    is_chat,
     is_reply,
     passages_in,
     predicted_in,
     question_in,
     turn_in,
 )
+from spanlab.datasets.chats import answers_in, is_chat
 from spanlab.datasets.columns import map_columns, model_in, value_at, without
 from spanlab.datasets.files import FileRow, InputFile
 from spanlab.datasets.formats.analysis_table import (
@@ -50,7 +50,6 @@ from spanlab.datasets.reader import (
     checked,
     is_missing,
     language,
-    parse_list,
     text_of,
     within,
 )
@@ -150,7 +149,7 @@ class MappedReader(reader.FormatReader):
         if self._options.turns == "all" and column is not None and row.refused is None:
             with suppress(InputError):  # which is said when its turn comes
                 cells = _cells_of(row)
-                chat = parse_list(value_at(cells, column))
+                chat = asked_in(value_at(cells, column))
                 answered = value_at(cells, self._mapping.get("answer", "")) not in (None, "")
                 answers = answers_in(chat) if is_chat(chat) and not answered else ()
         if len(answers) < 2:

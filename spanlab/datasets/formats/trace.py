@@ -10,7 +10,8 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any, Final
 
-from spanlab.datasets.cells import is_chat, is_message, text_of_message, text_of_reply
+from spanlab.datasets.cells import text_of_reply
+from spanlab.datasets.chats import is_chat, is_message, text_of_message
 from spanlab.datasets.formats.observations import parse_json
 from spanlab.datasets.formats.spans import (
     Span,
@@ -26,7 +27,7 @@ from spanlab.recording import Recorder
 
 _ASKED: Final = (
     *("question", "query", "query_str", "user_input", "user_msg", "message", "input", "inputs"),
-    *("prompt", "q", "content", "text", "query_bundle", "messages"),
+    *("prompt", "q", "content", "text", "query_bundle", "messages", "contents", "task"),
 )
 _SAID: Final = (
     "answer",
@@ -37,6 +38,7 @@ _SAID: Final = (
     "content",
     "generation",
     "messages",
+    "replies",
 )
 
 # Where frameworks say which node, task or agent of theirs a span belongs to: LangGraph,
