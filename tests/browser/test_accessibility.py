@@ -94,7 +94,7 @@ def test_no_page_has_a_serious_fault(browser: Browser, server: Server, store: St
                 found[f"compare, {tab.inner_text()}"] = complaints(page)
         _measure(store)
         _open(page, server, "measure", "measured")
-        expect(page.locator(".vega-embed svg")).to_have_count(3)
+        expect(page.locator(".vega-embed svg")).to_have_count(4)
         found["measure, with its pictures"] = complaints(page)
         _open(page, server, "datasets", name)
         found |= _dialogs(page, name)

@@ -7,6 +7,8 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import re
+
 import pytest
 from driving import REVIEWER, Desk, choose, idle
 from playwright.sync_api import FilePayload, Page, expect
@@ -113,6 +115,7 @@ def test_reasonings_are_imported_verified_corrected_compared_tuned_on_and_export
     store.change_settings("towers", lambda now: now.model_copy(update={"labels": safe}))
 
     go("detect")
+    page.get_by_text(re.compile(r"^All \d+ detectors$")).click()
     page.get_by_text("safe", exact=True).first.click()
     page.get_by_role("button", name="Start").click()
     expect(page.get_by_text("1 of 1 item · took").first).to_be_visible()

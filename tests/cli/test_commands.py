@@ -318,7 +318,7 @@ def test_the_settings_of_a_dataset_are_set_by_command(
     done = spanlab("datasets", "towers", "--labels", "ragtruth", "--guidelines", str(guide))
     assert "likely; labels: 4; people per item: 2; guidelines: version 1" in done.stdout
     unknown = spanlab("datasets", "towers", "--labels", "mine")
-    assert "no label set 'mine'; there are: spanlab, FaithBench" in unknown.stderr
+    assert "no label set 'mine'; there are: spanlab, common" in unknown.stderr
     asks = tmp_path / "questions.json"
     asks.write_text('{"questions": [{"name": "fluency", "kind": "scale", "high": 1}]}', "utf-8")
     wrong = spanlab("datasets", "towers", "--questions", str(asks)).stderr

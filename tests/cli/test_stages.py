@@ -37,7 +37,7 @@ def test_the_stages_of_errors_are_told_for_every_run(spanlab: Run) -> None:
     assert ["answer", "second", "100.0", "%"] in lines, "of one claim alone there is no interval"
     # KL to the mean (⅜, ⅝) of (¾, ¼) and of (0, 1): (.4196 + .6781) / 2
     assert lines[-1] == ["first", "second", ".549", "-1.000"]
-    assert "the errors that “first” and “second” make are not in them" in done.stdout
+    assert "not the errors that “first” and “second” make" in done.stdout
 
 
 @pytest.mark.usefixtures("imported")
@@ -49,7 +49,7 @@ def test_all_figures_come_as_json(spanlab: Run) -> None:
     assert run["shares"]["summary"]["mean"] == 0.75
     assert found["pairs"] == []
     (remark,) = found["remarks"]
-    assert "the errors that “first” makes are not in them" in remark
+    assert "not the errors that “first” makes" in remark
 
 
 def test_gold_stages_are_what_runs_are_scored_by(spanlab: Run, tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def test_a_search_is_paused_and_resumed_and_its_curve_tells_the_way(
     assert best is not None
     assert best.fold == 0
     assert best.score == max(t.score for t in _trials(done) if t.fold == 0)
-    assert "hallucinations" in done.search.untuned["extract"].instruction
+    assert "wrong words" in done.search.untuned["extract"].instruction
     assert done.progress.usage.calls > 0
     remarks = [line.text for line in done.log]
     assert "searching on all 10 items" not in remarks[:1]
