@@ -51,7 +51,13 @@ def test_what_is_no_higher_version_is_refused_and_nothing_written(
 def test_the_release_takes_its_steps_in_order_and_tags_last() -> None:
     command = ["make", "--dry-run", "release", "VERSION=99.0.1"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    steps = ("release.py", "lock guide check test test-peers", "uv build", "commit", 'tag "v99.0.1"')
+    steps = (
+        "release.py",
+        "lock guide check test test-peers",
+        "uv build",
+        "commit",
+        'tag "v99.0.1"',
+    )
     assert sorted(steps, key=done.stdout.index) == list(steps)
 
 

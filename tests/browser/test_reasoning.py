@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-
-import re
 
 import pytest
 from driving import REVIEWER, Desk, choose, idle
