@@ -11,7 +11,7 @@ Other packages offer what they have by entry points: a whole room in the group `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -19,7 +19,7 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from pkgutil import resolve_name
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 from warnings import warn
 
 OURS: Final = "spanlab"  # the distribution whose offers come first, and keep their names
@@ -117,6 +117,9 @@ class Room:
     offers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
+_Named = TypeVar("_Named", Command, Export, Job)
+
+
 class Offer(NamedTuple):
     """One thing that is offered, and by whom."""
 
@@ -131,11 +134,7 @@ class Offer(NamedTuple):
 
 def commands() -> dict[str, Command]:
     """Return all commands by name in the order of the help; each place is complete."""
-    found = {
-        name: command._replace(place=_place(package, command.place))
-        for package, room in _rooms().items()
-        for name, command in room.commands.items()
-    }
+    found = _named(lambda room: room.commands)
     return dict(sorted(found.items(), key=lambda item: item[1].order))
 
 
@@ -151,20 +150,12 @@ def pages() -> tuple[Page, ...]:
 
 def exports() -> dict[str, Export]:
     """Return the exports of all rooms by name; each place is complete."""
-    return {
-        name: export._replace(place=_place(package, export.place))
-        for package, room in _rooms().items()
-        for name, export in room.exports.items()
-    }
+    return _named(lambda room: room.exports)
 
 
 def jobs() -> dict[str, Job]:
     """Return the kinds of jobs of all rooms by name; each place is complete."""
-    return {
-        kind: job._replace(place=_place(package, job.place))
-        for package, room in _rooms().items()
-        for kind, job in room.jobs.items()
-    }
+    return _named(lambda room: room.jobs)
 
 
 def offers(kind: str) -> tuple[Offer, ...]:
@@ -187,6 +178,15 @@ def offers(kind: str) -> tuple[Offer, ...]:
 def offer(kind: str, name: str) -> Offer | None:
     """Return the first of a kind with this name; None if there is none."""
     return next((found for found in offers(kind) if found.name == name), None)
+
+
+def _named(of: Callable[[Room], Mapping[str, _Named]]) -> dict[str, _Named]:
+    """Return what rooms have by name; a package cannot take a name of ours, which come first."""
+    found: dict[str, _Named] = {}
+    for package, room in _rooms().items():
+        for name, what in of(room).items():
+            found.setdefault(name, what._replace(place=_place(package, what.place)))
+    return found
 
 
 def _place(package: str, place: str) -> str:

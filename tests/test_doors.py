@@ -27,7 +27,8 @@ def test_all_that_is_offered_stands_where_it_is_said_to() -> None:
 _OTHER = """
 from spanlab.doors import Command, Room
 
-ROOM = Room(commands={"hello": Command("Say hello.", "saying:hello")})
+OURS = Command("Say hello, too.", "saying:hello")
+ROOM = Room(commands={"hello": Command("Say hello.", "saying:hello"), "annotate": OURS})
 """
 
 
@@ -50,4 +51,5 @@ def test_a_package_brings_a_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert spanlab("hello").stdout == "hello\n"
     helped = spanlab("--help")
     assert helped.stdout.rstrip().endswith("Say hello.")
+    assert "Say hello, too." not in helped.stdout, "no package takes a command of ours"
     assert "'broken' of another package is left out" in helped.stderr
