@@ -196,8 +196,7 @@ class DatasetSettings(FrozenModel):
     ``overlap`` is how many people are to finish each item, 0 for any number. Review then offers
     reviewers what they have not finished: without ``assigned_to`` what fewer have finished or been
     offered (an item is reserved for an hour, and for another one with every edit), with it what is
-    assigned to them (see ``AssignedShare``). A link opens any item, whoever has it, unless answers
-    are known.
+    assigned to them (see ``AssignedShare``).
     ``always_blind`` takes from reviewers the choice to see what other people marked, and with
     ``shown_when_done`` they see it of items that they have finished.
     ``guidelines`` are all texts that the guidelines have had, in Markdown, oldest first: the
@@ -227,6 +226,11 @@ class DatasetSettings(FrozenModel):
     known: KnownAnswers | None = None
     setups: tuple[DetectorSetup, ...] = ()
     code_share: Annotated[float, Field(ge=0, le=1)] = 0.8
+
+    @property
+    def has_lists(self) -> bool:
+        """Whether each person has a list of items of their own: by a plan, or by known answers."""
+        return bool(self.overlap) or self.known is not None
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -23,7 +23,7 @@ from spanlab.schema import AnnotatorKind, QueueQuery, Status
 from spanlab.storage import search
 from spanlab.storage.assignment import is_of_share
 from spanlab.storage.campaigns import is_given, is_known
-from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of
+from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, settings_of
 from spanlab.storage.items import read_at
 from spanlab.storage.reservations import held_by_others
 from spanlab.storage.search import RowRange
@@ -133,7 +133,8 @@ class QueueFilter:
         within = search.row_number(self.dataset.id, START), search.row_number(self.dataset.id, STOP)
         if self.unlisted:
             yield _position.not_in(select(_list.c.position).where(*self._own_list))
-        if query.text is not None and query.listed:
+        hides_ids = query.listed and settings_of(self.connection, self.dataset.name).known
+        if query.text is not None and hides_ids:
             yield self._has_text_beside_id(query.text, dialect, within)
         elif query.text is not None:
             yield _position.in_(search.with_text(dialect, query.text, within, authors))

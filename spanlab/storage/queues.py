@@ -1,10 +1,10 @@
-"""Each person's own list of items, in a dataset where the answers of some items are known.
+"""Each person's own list of items, in a dataset with a plan or with known answers.
 
 A list is drawn when its person comes, and stored: their part of the plan in import order, with
 known items at places drawn by chance among it. Whatever a browser asks for is looked up in the
-list, and the browser calls an item by a ``handle`` of that person alone. So neither an address nor
-an order, a number or a search tells a known item from others, and an item that is not in the list
-is like one that does not exist.
+list, and an item that is not in it is like one that does not exist. Where answers are known the
+browser calls an item by a ``handle`` of that person alone. So neither an address nor an order, a
+number or a search tells a known item from others.
 
 Where everybody takes what others have left, nobody's part is settled beforehand: such a list grows
 by one item whenever its person comes to its end. Where what it was drawn from has changed (items
@@ -60,7 +60,7 @@ def draw(
 
     Args:
         connection: in a transaction that may write.
-        dataset: one with known answers.
+        dataset: one with a plan or known answers.
         reviewer: the person, who is past the test if there is one.
         others: positions of items that the list has in any case, such as those of a measurement.
     """

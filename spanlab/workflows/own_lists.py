@@ -1,4 +1,4 @@
-"""Each person's own list of items, where a dataset has known answers: drawn, named, guarded.
+"""Each person's own list of items, where a dataset has a plan or known answers: drawn, named, guarded.
 
 ``storage/queues.py`` says what such a list is.
 """
@@ -20,14 +20,14 @@ def prepare_queue(
 
     Args:
         store: the annotation database.
-        dataset: its name; nothing is done where it has no known answers.
+        dataset: its name; nothing is done where people have no lists.
         person: whose list it is.
         sample: ids of items that the list is to have in any case: those of a measurement.
         anew: look also whether all of these are there, which takes longer than whether there is
             anything to be drawn.
     """
     settings = store.settings(dataset)
-    if settings.known is None or (not anew and store.has_queue(dataset, person)):
+    if not settings.has_lists or (not anew and store.has_queue(dataset, person)):
         return
     if entrance_of(store, dataset, person, settings).stage == "open":
         store.draw_queue(dataset, person, sample)
@@ -36,15 +36,15 @@ def prepare_queue(
 def check_may_write(store: Store, dataset: str, person: str, item: str) -> None:
     """Check that a person may write to an item, whatever it is: marks, notes, states, evidence.
 
-    Where items have known answers these are the items of the person's own list, before and during
-    a test those of the test alone.
+    Where people have lists these are the items of the person's own, before and during a test those
+    of the test alone.
 
     Raises:
         UsageError: there is a test before.
         NotFoundError: there is no such dataset, or no such item for this person.
     """
     settings = store.settings(dataset)
-    if settings.known is None:
+    if not settings.has_lists:
         return
     state = entrance_of(store, dataset, person, settings)
     # A test that has come to an end may still be corrected: what counts is judged already.
@@ -61,12 +61,14 @@ def check_may_write(store: Store, dataset: str, person: str, item: str) -> None:
 class ItemNames:
     """What a person's browser calls the items of a dataset.
 
-    Where some have known answers these are handles of that person alone, else the items' ids.
+    Where some have known answers these are handles of that person alone, else the items' ids. Who
+    ``is_listed`` sees no items but those of their list.
     """
 
     store: Store
     dataset: str
     person: str
+    is_listed: bool
     has_handles: bool
 
     def item(self, name: str) -> str:
@@ -77,7 +79,7 @@ class ItemNames:
         """
         if self.has_handles:
             return self.store.item_of(self.dataset, self.person, name)
-        self.store.positions_of(self.dataset, [name])
+        self.name(name)
         return name
 
     def find(self, name: str | None) -> str | None:
@@ -88,10 +90,16 @@ class ItemNames:
             return None
 
     def name(self, item_id: str) -> str:
-        """Return what the browser is to call an item of the person's queue."""
-        if not self.has_handles:
+        """Return what the browser is to call an item of the person's queue.
+
+        Raises:
+            NotFoundError: it may not see such an item, or there is none.
+        """
+        if not self.is_listed:
+            self.store.positions_of(self.dataset, [item_id])
             return item_id
-        return self.store.handle_of(self.dataset, self.person, item_id)
+        handle = self.store.handle_of(self.dataset, self.person, item_id)
+        return handle if self.has_handles else item_id
 
 
 def item_names(store: Store, dataset: str, person: str, *, adjudicating: bool = False) -> ItemNames:
@@ -100,5 +108,11 @@ def item_names(store: Store, dataset: str, person: str, *, adjudicating: bool = 
     Raises:
         NotFoundError: there is no such dataset.
     """
-    has_known = store.settings(dataset).known is not None
-    return ItemNames(store, dataset, person, has_known and not adjudicating)
+    settings = store.settings(dataset)
+    return ItemNames(
+        store,
+        dataset,
+        person,
+        is_listed=settings.has_lists and not adjudicating,
+        has_handles=settings.known is not None and not adjudicating,
+    )

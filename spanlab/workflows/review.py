@@ -18,7 +18,6 @@ from spanlab.schema import (
 )
 from spanlab.storage import Review, Store
 from spanlab.storage.assignment import PersonProgress
-from spanlab.storage.campaigns import GivenItem
 from spanlab.workflows.blind import without_others
 
 
@@ -126,32 +125,6 @@ def reserve_item(store: Store, dataset: str, query: QueueQuery, item_id: str) ->
     return store.reserve(dataset, item_id, query.reviewer, query.max_annotators + 1)
 
 
-def assignees(store: Store, dataset: str, reviewer: str, item_id: str) -> tuple[str, ...]:
-    """Return the names of those to whom an item is assigned; empty if the reviewer is among them.
-
-    Raises:
-        NotFoundError: there is no such dataset or item.
-    """
-    settings = store.settings(dataset)
-    people = settings.assigned_to
-    if not people or (settings.known and _given(store, dataset, reviewer, item_id)):
-        return ()
-    (position,) = store.positions_of(dataset, [item_id])
-    finished: set[str] = set()
-    if settings.away:
-        record = Store(store.database).record(dataset, item_id)  # with others' annotations
-        finished = {a.annotator for a in record.finished}
-    shares = {name: settings.share_of(name) for name in people}
-    named = [name for name, share in shares.items() if share and share.has(position, finished)]
-    return () if reviewer in named else tuple(named)
-
-
-def _given(store: Store, dataset: str, reviewer: str, item_id: str) -> GivenItem | None:
-    """Return the known item that a person was given by its id; None for any other item."""
-    given_items = store.known_items(dataset, reviewer).given
-    return next((item for item in given_items if item.item_id == item_id), None)
-
-
 def items(store: Store, dataset: str, query: QueueQuery) -> QueuePage:
     """Return rows of the table of a queue's items.
 
@@ -219,8 +192,8 @@ def progress(
 ) -> QueueProgress:
     """Return how many items ``reviewer`` has finished, skipped, and is to finish.
 
-    With a plan that is their part of it; who has none may finish every item, as may who
-    adjudicates.
+    Where people have lists that is their part of the plan, or their list; elsewhere all may finish
+    every item, as may who adjudicates.
     """
     part = None if adjudicating else store.part(dataset, reviewer)
     counts = store.counts(dataset, reviewer)
@@ -229,13 +202,14 @@ def progress(
         skipped=counts.get(Status.SKIPPED, 0),
         total=sum(counts.values()),
     )
-    if not adjudicating and store.settings(dataset).known:
-        return _progress_in_list(store, dataset, reviewer, part)
-    if part is not None and part.assigned is not None:
+    settings = store.settings(dataset)
+    if adjudicating or not settings.has_lists:
+        return of_dataset
+    if part is not None and part.assigned is not None and not settings.known:
         return QueueProgress(
             part.done, part.skipped, total=part.assigned, planned=True, beyond=part.beyond
         )
-    return of_dataset
+    return _progress_in_list(store, dataset, reviewer, part)
 
 
 def _progress_in_list(

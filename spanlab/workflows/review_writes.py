@@ -25,7 +25,7 @@ from spanlab.schema import (
 from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
 from spanlab.workflows.notices import notify
-from spanlab.workflows.own_lists import check_may_write, item_names
+from spanlab.workflows.own_lists import check_may_write, item_names, prepare_queue
 
 _LARGEST = 2**53 - 1  # of the numbers that JavaScript counts without gaps
 
@@ -127,6 +127,8 @@ def _apply_to_log(
     ]
     try:
         adjudicates = writes[0].author is not None
+        if not adjudicates:
+            prepare_queue(store, dataset, reviewer)
         item = item_names(store, dataset, reviewer, adjudicating=adjudicates).item(name)
         if not adjudicates:
             check_may_write(store, dataset, reviewer, item)

@@ -169,20 +169,6 @@ def test_a_plan_offers_what_too_few_have_done_and_the_reviewer_has_not(desk: Sit
     expect(finished).to_be_hidden()
     plan = QueueQuery(reviewer=REVIEWER, max_annotators=1, unfinished=True)
     assert [row.item_id for row in here.store.page(here.dataset, plan).rows] == ["last"]
-    here.visit("two")  # a link leads to an item that needs nobody any more
-    notice = here.page.locator(".sl-notice")
-    expect(notice).to_contain_text("Alan and Grace have this item already", timeout=PATIENCE)
-    here.press("PageDown")
-    here.wait_for("last")
-    expect(notice).to_be_hidden()
-
-    others = {"overlap": 2, "assigned_to": ("Alan", "Ben")}
-    here.store.change_settings(here.dataset, lambda now: now.model_copy(update=others))
-    here.visit("last")
-    expect(notice).to_contain_text("This item is assigned to Alan and Ben.", timeout=PATIENCE)
-    here.press("Escape")
-    here.visit("one")  # done: nobody has to be told
-    expect(notice).to_be_hidden()
 
     hers = {"overlap": 1, "assigned_to": (REVIEWER, "Ben", "Cleo")}
     here.store.change_settings(here.dataset, lambda now: now.model_copy(update=hers))

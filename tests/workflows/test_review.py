@@ -24,6 +24,8 @@ from spanlab.schema import (
 )
 from spanlab.settings import Settings
 from spanlab.storage import Store
+from spanlab.ui.span_editor.exchange import ReviewQueue, exchange
+from spanlab.ui.span_editor.payload import EditorMessage, ItemsWanted
 from spanlab.workflows.review import (
     QueueNeighbours,
     QueueProgress,
@@ -33,7 +35,12 @@ from spanlab.workflows.review import (
     open_item,
     progress,
 )
-from spanlab.workflows.review_writes import WriteOutcome, apply_writes
+from spanlab.workflows.review_writes import (
+    AddedEvidence,
+    WriteOutcome,
+    add_evidence,
+    apply_writes,
+)
 from spanlab.workflows.traces import suggestions
 
 EVERYTHING = QueueQuery(reviewer="Ada")
@@ -234,9 +241,48 @@ def test_progress_counts_what_one_reviewer_has_finished(store: Store) -> None:
     assert progress(store, "words", "Ada") == mine  # the first item, whoever skipped the second
     hers = QueueProgress(done=0, skipped=0, total=1, planned=True)
     assert progress(store, "words", "Grace") == hers
-    assert progress(store, "words", "Zoe").total == 3  # nothing is assigned to her: all she may
+    assert progress(store, "words", "Zoe").total == 0  # nothing is assigned to her
     gold = progress(store, "words", "Ada", adjudicating=True)
     assert (gold.total, gold.planned) == (3, False)
+
+
+@pytest.mark.parametrize(
+    ("assigned_to", "mine"),
+    [
+        pytest.param(("Grace", "Ada", "Hopper"), "item 1", id="assigned"),
+        pytest.param((), "item 2", id="first come: Grace has the first two, one to come after one"),
+    ],
+)
+def test_with_a_plan_an_item_of_others_is_like_one_that_does_not_exist(
+    store: Store, assigned_to: tuple[str, ...], mine: str
+) -> None:
+    items = [Item(id=f"item {number}", answer="one two") for number in range(3)]
+    store.import_records("planned", [Record(item=item) for item in items])
+    plan = {"overlap": 1, "assigned_to": assigned_to}
+    store.change_settings("planned", lambda now: now.model_copy(update=plan))
+
+    def place(reviewer: str, entry: str | None = None) -> ReviewQueue:
+        rules = {"unfinished": True, "reserve": True, "max_annotators": 0}
+        share = store.settings("planned").share_of(reviewer)
+        query = QueueQuery(reviewer=reviewer, listed=True, share=share, **rules)  # type: ignore[arg-type]
+        return ReviewQueue("planned", query, entry)
+
+    def write(item: str) -> WriteOutcome:
+        (outcome,) = apply_writes(store, [_write(1, 0, item=item) | {"dataset": "planned"}], "Ada")
+        return outcome
+
+    assert exchange(store, place("Grace"), EditorMessage()).open == "item 0"
+    for name in ("item 0", "nothing"):
+        linked = exchange(store, place("Ada", name), EditorMessage())
+        assert linked.open == mine
+        assert name not in str(linked.json)
+        assert write(name).reason == f"the dataset 'planned' has no item '{name}'"
+        with pytest.raises(NotFoundError, match="has no item"):
+            add_evidence(store, "planned", name, AddedEvidence(text="one"), reviewer="Ada")
+    table = EditorMessage(place=place("Ada").id, open=mine, items=ItemsWanted(number=1))
+    found = exchange(store, place("Ada"), table).json["items_found"]
+    assert [row["id"] for row in found["rows"]] == [mine]  # type: ignore[index,call-overload]
+    assert write(mine).stored
 
 
 def test_an_item_that_is_not_there_is_said_so(store: Store) -> None:

@@ -30,7 +30,7 @@ from spanlab.ui.span_editor.payload import (
     trace_payload,
 )
 from spanlab.workflows import review, traces
-from spanlab.workflows.own_lists import ItemNames, prepare_queue
+from spanlab.workflows.own_lists import ItemNames, item_names, prepare_queue
 from spanlab.workflows.review_writes import AddedEvidence, add_evidence, apply_writes
 
 _OWN_ORDERS: Final = ("import", "status", "passages")  # the others tell what others said
@@ -103,7 +103,9 @@ def exchange(store: Store, place: ReviewQueue, sent: EditorMessage) -> EditorRep
     """
     outcomes = apply_writes(store, sent.writes, place.reviewer, adjudicating=place.adjudicating)
     is_same_place = sent.place == place.id
-    names = ItemNames(store, place.dataset, place.reviewer, has_handles=place.query.listed)
+    names = item_names(
+        store, place.dataset, place.reviewer, adjudicating=place.adjudicating
+    )
     if place.query.listed and (sent.near or not is_same_place):
         prepare_queue(store, place.dataset, place.reviewer, place.sample, anew=not is_same_place)
     added = _add_evidence(place, names, sent.evidence) if is_same_place and sent.evidence else None
@@ -178,22 +180,15 @@ def _collect_lacking(
     wanted_ids = [each for each, name in here.items() if name not in sent.have]
     checked_ids = [item] if sent.check and here[item] in sent.have else []
     reviews = {each: _open_item(store, place, each) for each in (*wanted_ids, *checked_ids)}
-    assigned: tuple[str, ...] = ()
     holders: tuple[str, ...] = ()
     if item in reviews:  # also what was asked for by name is reserved, or it is said who has it
         holders = review.reserve_item(store, place.dataset, place.query, item)
-        if not place.adjudicating:
-            assigned = review.assignees(store, place.dataset, place.reviewer, item)
         if reviews[item].state.status is not Status.NOT_ANNOTATED:
-            holders = assigned = ()
+            holders = ()
     beside = [each for each in (item if sent.near else None, ahead) if each]
-    taken: dict[str, JsonValue] = {
-        "item": here[item],
-        "by": list(holders or assigned),
-        "assigned": bool(assigned),
-    }
+    taken: dict[str, JsonValue] = {"item": here[item], "by": list(holders)}
     return {
-        "taken": taken if holders or assigned else None,
+        "taken": taken if holders else None,
         "items": [item_payload(reviews[each], place.reviewer, here[each]) for each in wanted_ids],
         "versions": {here[each]: reviews[each].version for each in checked_ids},
         "near": {here[each]: _name_neighbours(place, names, each) for each in beside},
@@ -297,8 +292,10 @@ def _explain_empty(store: Store, place: ReviewQueue) -> str:
     whole_queue = QueueQuery(reviewer=place.reviewer, limit=1)
     if review.first_item(store, place.dataset, whole_queue) is None:
         return "This dataset has no items. Import some on the Datasets page."
-    if place.query.listed and not review.progress(store, place.dataset, place.reviewer).total:
-        return "Nothing in this dataset is assigned to you. Ask the lead."
+    if place.query.listed and not place.query.reserve:
+        how_far = review.progress(store, place.dataset, place.reviewer)
+        if not how_far.total:
+            return "Nothing in this dataset is assigned to you. Ask the lead."
     if place.query.share is not None:
         return "You have finished everything assigned to you."
     if place.query.reserve:

@@ -137,7 +137,7 @@ def choose_sample(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     return QueueQuery(
         **(_ask_plan(settings, reviewer) if settings.overlap else {}),
         reviewer=reviewer,
-        listed=settings.known is not None,
+        listed=settings.has_lists,
         blind=True,
         own_only=not plan.show_suggestions,
     )
@@ -199,7 +199,7 @@ def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     return QueueQuery(
         **plan,
         reviewer=reviewer,
-        listed=summary.settings.known is not None,
+        listed=summary.settings.has_lists,
         blind=locked or not people,
         shown_when_done=locked and summary.settings.shown_when_done,
         text=searched.strip() or None,

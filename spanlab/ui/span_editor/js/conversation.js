@@ -191,22 +191,20 @@ export class Conversation {
         this.editor.view.say(`All ${plural(progress.total, "item")}${whose} decided. Thank you.`, true);
     }
 
-    /** A link or a row of the table led to an item that the plan leaves to others: say whom, offer the next. */
+    /** A link or a row of the table led to an item that others have meanwhile: say who, offer the next. */
     sayTaken() {
         const { navigation, view: { notice } } = this.editor;
         if (!this.taken || this.taken.item !== navigation.open) return;
-        const { item, by, assigned } = this.taken;
+        const { item, by } = this.taken;
         this.taken = null;
         const names = by.length > 2 ? `${by[0]}, ${by[1]} and ${plural(by.length - 2, "other")}` : by.join(" and ");
         const next = () => {
             notice.hide();
             navigation.go(1);
         };
-        const why = assigned
-            ? `This item is assigned to ${names}.`
-            : `${names} ${by.length === 1 ? "has" : "have"} this item already, which is enough by the plan.`;
-        const name = assigned ? "Next item" : "Next free item";
-        notice.show(`${why} You can still annotate it.`, [{ name, key: "PageDown", act: next }], { item });
+        const why = `${names} ${by.length === 1 ? "has" : "have"} this item already, which is enough by the plan.`;
+        const button = { name: "Next free item", key: "PageDown", act: next };
+        notice.show(`${why} You can still annotate it.`, [button], { item });
     }
 
     /** Say whether Python still has to tell something: an item, its neighbours, the next one. */
