@@ -103,9 +103,7 @@ def exchange(store: Store, place: ReviewQueue, sent: EditorMessage) -> EditorRep
     """
     outcomes = apply_writes(store, sent.writes, place.reviewer, adjudicating=place.adjudicating)
     is_same_place = sent.place == place.id
-    names = item_names(
-        store, place.dataset, place.reviewer, adjudicating=place.adjudicating
-    )
+    names = item_names(store, place.dataset, place.reviewer, adjudicating=place.adjudicating)
     if place.query.listed and (sent.near or not is_same_place):
         prepare_queue(store, place.dataset, place.reviewer, place.sample, anew=not is_same_place)
     added = _add_evidence(place, names, sent.evidence) if is_same_place and sent.evidence else None
