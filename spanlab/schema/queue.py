@@ -87,7 +87,8 @@ class QueueQuery:
 
     ``listed`` leaves the items of the reviewer's own list, where the dataset has a plan or known
     answers: it holds what the plan gives them, with known items among it that no plan gives, and
-    ``import`` is its order then. ``known`` says whether items with known answers are in a queue that is not.
+    ``import`` is its order then. ``known`` says whether items with known answers are in a queue
+    that is not.
 
     ``text`` is looked for in questions, answers, ids and comments: all of its words, or beginnings
     of words, must stand in one of these texts. ``label`` is one of some span of the item.

@@ -1,4 +1,4 @@
-"""Each person's own list of items, where a dataset has a plan or known answers: drawn, named, guarded.
+"""Each person's own list of items, where there is a plan or known answers: drawn, named, guarded.
 
 ``storage/queues.py`` says what such a list is.
 """

@@ -81,6 +81,23 @@ def test_two_models_of_a_dataset_are_compared_on_the_same_questions(
     assert figures["passed"] is False
 
 
+def test_of_a_fully_reviewed_dataset_there_is_no_interval_but_words(
+    store: Store, tmp_path: Path
+) -> None:
+    filled(store, "d", lambda at: at % 4 == 0, 40, 40)
+    filled(store, "old", lambda at: at % 4 == 0, 40, 40)
+    home = {"SPANLAB_HOME": str(tmp_path / "home"), "GITHUB_STEP_SUMMARY": "summary.md"}
+    words = ["gate", "d", "--max-rate", ".2", "--against", "old", "--junit", "gate.xml"]
+    shown = run_here(words, tmp_path, home)
+    assert shown.returncode == 1, shown.stderr
+    reports = shown.stdout, *((tmp_path / name).read_text() for name in ("gate.xml", "summary.md"))
+    for report in reports:
+        text = " ".join(report.split())
+        assert "all answers were reviewed: no uncertainty from sampling" in text
+        assert "[" not in text
+    assert "Future answers: .250 (95 % CI" in shown.stdout
+
+
 def test_the_rate_of_both_models_counts_questions_and_not_answers_twice() -> None:
     """Hard questions are hard for both: 240 answers say as much as 120 questions."""
     records = two_models(300, (0.15, 0.2))

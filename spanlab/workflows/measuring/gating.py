@@ -122,6 +122,11 @@ class GateCheck:
     passed: bool
     why: str
 
+    @property
+    def shown(self) -> MeanInterval | float:
+        """What was measured: without an interval where sampling leaves nothing uncertain."""
+        return self.found.mean if _is_whole(self.found) else self.found
+
 
 @dataclass(frozen=True)
 class GateResult:
@@ -149,7 +154,7 @@ class GateResult:
                     *columns_of("text", "Result", "Why"),
                 ),
                 rows=tuple(
-                    (c.name, c.found, c.limit, "passed" if c.passed else "failed", c.why)
+                    (c.name, c.shown, c.limit, "passed" if c.passed else "failed", c.why)
                     for c in self.checks
                 ),
                 remarks=(self.state,),
@@ -251,9 +256,17 @@ def _check_level(rate: MeanInterval, limit: float, *, require_proof: bool) -> Ga
     above, below = rate.low > limit, rate.high < limit
     why = "shown to be above" if above else "shown to be below" if below else "not shown either way"
     passed = below if require_proof else not above
-    return GateCheck(
-        f"rate at most {figure(limit)}", found=rate, limit=limit, passed=passed, why=why
-    )
+    name = f"rate at most {figure(limit)}"
+    return GateCheck(name, found=rate, limit=limit, passed=passed, why=why + _about(rate))
+
+
+def _is_whole(found: MeanInterval) -> bool:
+    return found.low == found.high
+
+
+def _about(found: MeanInterval) -> str:
+    whole = "; all answers were reviewed: no uncertainty from sampling"
+    return whole if _is_whole(found) else ""
 
 
 def check_change(new: MeasuredSide, old: MeasuredSide, against: str) -> GateCheck:
@@ -270,6 +283,7 @@ def check_change(new: MeasuredSide, old: MeasuredSide, against: str) -> GateChec
         raise UsageError(f"{against!r} has no reviews of its sample yet")
     worse = change.difference.low > 0
     why = f"{'shown to be higher' if worse else 'not shown to be higher'}, {change.how}"
+    why += _about(change.difference)
     name = f"no higher than {against}"
     return GateCheck(name, found=change.difference, limit=0.0, passed=not worse, why=why)
 
@@ -310,8 +324,9 @@ def _markdown(result: GateResult, checks: Sequence[GateCheck]) -> Iterable[str]:
 
 
 def _sentence(check: GateCheck) -> str:
-    rate = check.found
-    return f"{figure(rate.mean)} [{figure(rate.low)}, {figure(rate.high)}]: {check.why}"
+    found = check.found
+    interval = "" if _is_whole(found) else f" [{figure(found.low)}, {figure(found.high)}]"
+    return f"{figure(found.mean)}{interval}: {check.why}"
 
 
 def _cell(text: str) -> str:
