@@ -20,6 +20,7 @@ from typing import Any, Final, cast
 
 from spanlab.datasets.chats import text_of_message
 from spanlab.datasets.formats.span_files import flat
+from spanlab.datasets.formats.spans import kind_of
 from spanlab.datasets.formats.trace import note_span, stage_of
 from spanlab.recording import Recorder, current
 from spanlab.recording import record as recording
@@ -240,7 +241,8 @@ def span_processor() -> Any:
                 by_id = {name: _as_read(running) for name, running in self._running.copy().items()}
                 attributes = _as_read(span)
                 stage = stage_of(attributes, {**by_id, attributes["id"]: attributes})
-                note_span(recorder, attributes, stage)
+                if kind_of(attributes) != "agent":  # its calls are heard one by one
+                    note_span(recorder, attributes, stage)
 
     return Listener()
 

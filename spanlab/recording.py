@@ -99,6 +99,11 @@ class Recorder:
                 if text not in self._by_text:
                     self._add(text, stage, ())
 
+    def found(self) -> list[str]:
+        """Return the texts that were noted as sources."""
+        with self._lock:
+            return list(self._found)
+
     def knows(self, text: str) -> bool:
         """Say whether a text was noted, or holds one that was."""
         with self._lock:

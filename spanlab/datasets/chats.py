@@ -14,12 +14,13 @@ from pydantic_core import to_json
 from spanlab.datasets.reader import as_passage, has_text, parse_list, passages_of
 from spanlab.errors import InputError
 
-_USER, _MODEL, _TOOL = "User", "Assistant", "Tool"
+USER, MODEL, TOOL = "User", "Assistant", "Tool"
 
 _ROLES: Final = {
-    **dict.fromkeys(("user", "human"), _USER),
-    **dict.fromkeys(("assistant", "gpt", "model", "ai", "chatbot", "bot"), _MODEL),
-    **dict.fromkeys(("tool", "function", "function_response", "observation", "ipython"), _TOOL),
+    **dict.fromkeys(("user", "human"), USER),
+    **dict.fromkeys(("assistant", "gpt", "model", "ai", "chatbot", "bot"), MODEL),
+    **dict.fromkeys(("tool", "function", "function_response", "observation", "ipython"), TOOL),
+    "tool-response": TOOL,
 }
 
 _SAYS: Final = ("role", "from", "type", "sender", "speaker")  # the fields that may hold the role
@@ -40,7 +41,9 @@ class ChatTurn(NamedTuple):
     is_whole: bool
 
 
-class _ChatMessage(NamedTuple):
+class ChatMessage(NamedTuple):
+    """What somebody said in a message."""
+
     role: str  # "" for one that is none of ours, such as the system's
     text: str
 
@@ -96,7 +99,7 @@ def is_chat(value: Any) -> bool:
 
 def answers_in(chat: Sequence[Mapping[str, Any]]) -> list[int]:
     """Return the numbers of the messages in which the model says something, counted from 0."""
-    return [n for n, turn in enumerate(chat) if _role(turn) == _MODEL and text_of_message(turn)]
+    return [n for n, turn in enumerate(chat) if _role(turn) == MODEL and text_of_message(turn)]
 
 
 def turn_of(value: Any, field: str, number: int | None = None) -> ChatTurn:
@@ -124,9 +127,9 @@ def turn_of(value: Any, field: str, number: int | None = None) -> ChatTurn:
             expected="a message of the role assistant",
         )
     at = answers[-1 if number is None else number]
-    earlier = [line for turn in value[:at] for line in _chat_messages(turn)]
-    talk = [line for line in earlier if line.role in (_USER, _MODEL) and line.text]
-    found = [line.text for line in earlier if line.role == _TOOL and line.text.strip()]
+    earlier = [line for turn in value[:at] for line in lines_of(turn)]
+    talk = [line for line in earlier if line.role in (USER, MODEL) and line.text]
+    found = [line.text for line in earlier if line.role == TOOL and line.text.strip()]
     found += [text for turn in value[: at + 1] for text in _retrieved(turn)]
     passages = tuple(dict.fromkeys(found))
     is_whole = len(value) == 1 + len(talk) <= 2
@@ -155,36 +158,57 @@ def turn_without_answer(value: Any) -> ChatTurn:
 
 def text_of_message(message: Mapping[str, Any]) -> str:
     """Return the text of a message; empty if it has none, as one that only calls tools."""
-    return "".join(line.text for line in _chat_messages(message) if line.role == _role(message))
+    return "".join(line.text for line in lines_of(message) if line.role == _role(message))
 
 
-def _question(talk: Sequence[_ChatMessage]) -> str:
+def _question(talk: Sequence[ChatMessage]) -> str:
     """Return what was said before an answer: one message alone, or a talk with its speakers."""
     if len(talk) == 1:
-        return talk[0].text if talk[0].role == _USER else ""
+        return talk[0].text if talk[0].role == USER else ""
     return "\n\n".join(f"{line.role}: {line.text}" for line in talk)
 
 
-def _chat_messages(message: Mapping[str, Any]) -> Iterator[_ChatMessage]:
+def lines_of(message: Mapping[str, Any]) -> Iterator[ChatMessage]:
     """Yield what a message says, and what tools say in it, which some put into the user's."""
     role = _role(message)
     content = next((message[name] for name in _HOLDS if message.get(name) is not None), None)
     for part in content if isinstance(content, list) else [content]:
         if isinstance(part, str):
-            yield _ChatMessage(role, part)
-        elif isinstance(part, Mapping) and part.get("type") == "tool_result":
-            inner = {"role": "tool", "content": part.get("content")}
-            yield _ChatMessage(_TOOL, text_of_message(inner))
-        elif isinstance(part, Mapping) and isinstance(part.get("functionResponse"), Mapping):
-            yield _ChatMessage(_TOOL, _returned(part["functionResponse"].get("response")))
-        elif isinstance(part, Mapping) and isinstance(part.get("text"), str):
-            yield _ChatMessage(role, part["text"])
+            yield ChatMessage(role, part)
+        elif isinstance(part, Mapping):
+            yield from _said_in(part, role)
 
 
-def _returned(value: Any) -> str:
-    """Return what a function gave back: its only text, or all of it as JSON."""
-    if isinstance(value, Mapping) and len(value) == 1:
-        value = next(iter(value.values()))
+# What a tool returned, as a part of a message: by its type, or inside a field of this name.
+_RESULT_TYPES: Final = frozenset(("tool_result", "tool-result", "tool_call_response"))
+_RESULTS: Final = ("functionResponse", "function_response", "toolResult")
+_RETURNED: Final = ("response", "result", "content", "output")  # where such a part has it
+
+
+def _said_in(part: Mapping[str, Any], role: str) -> Iterator[ChatMessage]:
+    result = next((part[name] for name in _RESULTS if isinstance(part.get(name), Mapping)), None)
+    if result is None and part.get("type") in _RESULT_TYPES:
+        result = part
+    if result is not None:
+        held = next((result[name] for name in _RETURNED if name in result), None)
+        yield ChatMessage(TOOL, returned(held))
+    elif isinstance(part.get("text"), str):
+        yield ChatMessage(role, part["text"])
+    elif part.get("type") == "text" and isinstance(part.get("content"), str):
+        yield ChatMessage(role, part["content"])
+
+
+def returned(value: Any) -> str:
+    """Return what a tool gave back: its text, those of its parts, or all of it as JSON."""
+    if isinstance(value, Mapping):
+        parts = value.get("content")
+        typed = value.get("text", value.get("value")) if "type" in value else None
+        only = next(iter(value.values())) if len(value) == 1 else None
+        inner = next((held for held in (typed, only) if held is not None), None)
+        inner = parts if isinstance(parts, list) else inner
+        return to_json(value).decode() if inner is None else returned(inner)
+    if isinstance(value, list) and value and all(isinstance(part, Mapping) for part in value):
+        return "\n".join(map(returned, value))
     return value if isinstance(value, str) else to_json(value).decode()
 
 

@@ -18,6 +18,8 @@ _ASKED = "When was the Eiffel Tower built?"
 _ANSWER = "The Eiffel Tower was built in 1989 and is 330 m tall. 🗼"
 _BUILT = "The Eiffel Tower was completed in 1889."
 _TALL = "It is 330 metres tall.\r\nIt stands in Paris. 🗼"
+_WRONG = "The Eiffel Tower was built in 1989."
+_FOUND = f"{_BUILT}\nIt is 330 metres tall.\nIt stands in Paris. 🗼"
 _PHOENIX = ["When was the tower built?", "It was built in 1989.", [_BUILT]]
 _TRACES: dict[str, list[Any]] = {
     "traces/openinference-lcel.console.json": [_ASKED, _ANSWER, [_BUILT, _TALL]],
@@ -36,6 +38,25 @@ _TRACES: dict[str, list[Any]] = {
         "The Eiffel Tower was built in 1989. 🗼",
         [f"{_BUILT}\nIt is 330 m tall."],
     ],
+    **dict.fromkeys(
+        [
+            *(f"traces/{name}.console.json" for name in ("adk-agent", "crewai", "logfire-agents")),
+            *(f"traces/{name}.console.json" for name in ("smolagents-tool", "strands")),
+        ],
+        [_ASKED, _WRONG, [_FOUND]],
+    ),
+    **dict.fromkeys(
+        [
+            *(f"traces/{name}.console.json" for name in ("dspy-oi", "langfuse-otel")),
+            *(f"traces/{name}.console.json" for name in ("langsmith-otel", "logfire-openai")),
+            *("traces/traceloop-rag.console.json", "traces/langsmith-runs.jsonl"),
+            "traces/datadog-llmobs.json",
+        ],
+        [_ASKED, _WRONG, _FOUND.split("\n", 1)],
+    ),
+    "traces/haystack-oi.console.json": [_ASKED, _WRONG, [_BUILT]],
+    "traces/openlit.console.json": [_ASKED, _WRONG, []],  # which stand in its instructions
+    "traces/semantic-kernel.console.json": [_ASKED, _WRONG, []],
     "phoenix_get_spans.json": _PHOENIX,
     "phoenix_spans_dataframe.jsonl": _PHOENIX,
     "mlflow_trace.json": [
@@ -79,7 +100,7 @@ def test_a_trace_brings_its_question_answer_and_evidence(name: str) -> None:
     records = _records(name)
     assert len(records) == (2 if "phoenix" in name else 1)
     for item in (record.item for record in records):
-        assert (item.question, item.answer) == (question, answer)
+        assert (item.question, item.answer.rstrip()) == (question, answer)
         assert [passage.text for passage in item.passages] == passages
         assert item.meta["trace_id"] == item.id
 

@@ -1,8 +1,9 @@
 """Spans of traces from the files and requests of other programs, each in one form.
 
 OTLP's JSON (also as Tempo answers), spans as Python's SDK prints them, Phoenix's spans, its frame
-and the pages of its REST API, MLflow's traces, Jaeger's, Langfuse's observations and LangSmith's
-runs. A span is a dict, so that traces wait and travel as JSON:
+and the pages of its REST API, MLflow's traces, Jaeger's and Zipkin's, Langfuse's observations,
+LangSmith's runs, Datadog's spans of models. A span is a dict, so that traces wait and travel as
+JSON:
 
     {"trace", "id", "parent", "name", "start", "end", "failed", "attributes": {dotted name: value}}
 
@@ -18,15 +19,78 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from spanlab.datasets.formats.observations import (
-    holds_observations,
-    is_observation,
-    spans_of,
-)
-
 EVENTS: Final = "events"  # the attribute that pydantic-ai has its messages in; ours for all
 _FAILED: Final = frozenset(("ERROR", "STATUS_CODE_ERROR", "2"))
-_IDS: Final = frozenset(("context", "trace_id", "traceId"))  # where a span says its trace
+_RESOURCES: Final = ("resourceSpans", "resource_spans", "batches")
+
+# What a span says, by the names that programs have for it.
+_TRACE: Final = ("traceId", "trace_id", "traceID")
+_ID: Final = ("spanId", "span_id", "spanID", "id")
+_PARENT: Final = (
+    *("parentSpanId", "parent_span_id", "parent_id", "parentObservationId"),
+    *("parent_observation_id", "parent_run_id", "parentId"),
+)
+_START: Final = (
+    *("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime", "start_ns"),
+    "timestamp",
+)
+_END: Final = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
+_STATUS: Final = ("status_code", "level", "status", "otel.status_code")
+_ATTRIBUTES: Final = {  # our attribute → where sources without conventions say it
+    "openinference.span.kind": ("span_kind", "run_type", "type"),
+    "input.value": ("input", "inputs"),
+    "output.value": ("output", "outputs"),
+    "metadata": ("metadata",),
+    "llm.model_name": ("model", "model_name"),
+    EVENTS: ("events",),
+}
+_OF_TRACE: Final = {  # our attribute → what a trace of Langfuse says for all its observations
+    "langfuse.session.id": ("sessionId",),
+    "langfuse.user.id": ("userId",),
+    "langfuse.trace.tags": ("tags",),
+    "langfuse.environment": ("environment",),
+    "langfuse.trace.input": ("input",),
+}
+_FLATTENED: Final = ("metrics", "usage", "usageDetails")  # objects of numbers
+
+
+# What records have that are spans, and those that hold some.
+_SPANS: Final = (
+    frozenset(("context", "attributes")),
+    frozenset(("context.trace_id", "context.span_id")),
+    frozenset(("traceId", "type", "input", "output")),
+    frozenset(("trace_id", "type", "input", "output")),
+    frozenset(("trace_id", "run_type", "inputs")),
+    frozenset(("traceId", "id", "timestamp", "localEndpoint")),
+)
+_HOLDERS: Final = (
+    *(frozenset((name,)) for name in _RESOURCES),
+    frozenset(("trace", "observations")),
+    frozenset(("id", "input", "output", "observations")),
+    frozenset(("info", "data")),
+    frozenset(("trace_id", "spans")),
+    frozenset(("traceID", "spans")),
+    frozenset(("event_type", "spans")),
+)
+_CHILDREN: Final = "child_runs"  # where LangSmith nests runs, a run is a record with all in it
+
+
+def holds_spans(record: Mapping[str, Any]) -> bool:
+    """Say whether a record of a file is a span, a trace or a page of such.
+
+    Of a large file only the names are known, and its lists are empty.
+    """
+    data, trace = record.get("data"), record.get("trace")
+    if isinstance(trace, dict) and holds_spans(trace):
+        return True
+    if isinstance(data, list):
+        first = data[0] if data and isinstance(data[0], dict) else {}
+        is_span = not {"context", *_TRACE}.isdisjoint(first)
+        return ("next_cursor" in record and not data) or is_span or holds_spans(first)
+    lists = any(isinstance(record.get(name), list) for name in ("context", "attributes"))
+    names = record.keys()
+    is_span = not (lists or record.get(_CHILDREN)) and any(map(names.__ge__, _SPANS))
+    return is_span or any(map(names.__ge__, _HOLDERS))
 
 
 def spans_in(request: Any) -> Iterator[dict[str, Any]]:
@@ -35,112 +99,98 @@ def spans_in(request: Any) -> Iterator[dict[str, Any]]:
     Raises:
         KeyError, TypeError, ValueError: it is none of these.
     """
-    if isinstance(request.get("trace"), Mapping) and "observations" not in request:
-        request = request["trace"]  # as Tempo answers
-    if is_observation(request) or holds_observations(request):
-        for span in spans_of(request):
-            yield {**span, "start": nanoseconds(span["start"]), "end": nanoseconds(span["end"])}
-    elif is_phoenix_page(request):
-        for span in request["data"]:
-            yield from spans_in(span) if "context" in span else [_of_otlp(span, {})]
-    elif is_jaegers(request):
-        for trace in request["data"]:
-            yield from (_of_jaeger(span, trace.get("processes") or {}) for span in trace["spans"])
-    elif isinstance(spans := (request.get("data") or request).get("spans"), list):  # MLflow's
-        about = request.get("info", request).get("trace_metadata") or {}
-        for span in spans:
-            yield _single(span, {**about, **(span.get("attributes") or {})})
-    elif "context.trace_id" in request:  # a row of Phoenix's frame
-        attributes = {
-            name.removeprefix("attributes."): value
-            for name, value in request.items()
-            if name.startswith("attributes.") and value is not None
-        }
-        ids = {name: request.get(f"context.{name}") for name in ("trace_id", "span_id")}
-        yield _single({**request, **ids}, attributes)
-    elif "attributes" in request and "context" in request:
-        resource = (request.get("resource") or {}).get("attributes") or {}
-        yield _single({**request, **request["context"]}, {**resource, **request["attributes"]})
+    trace, data = request.get("trace"), request.get("data")
+    resources = _first(request, _RESOURCES)
+    if resources is not None:
+        yield from _otlp(resources)
+    elif isinstance(request.get("observations"), list):
+        about = _renamed(trace if isinstance(trace, dict) else request, _OF_TRACE)
+        name = (trace if isinstance(trace, dict) else request).get("id")
+        for span in request["observations"]:
+            yield _span({"traceId": name, **span}, about)
+    elif isinstance(trace, dict) or isinstance(data, dict):  # Tempo's and MLflow's
+        inner = trace if isinstance(trace, dict) else data
+        yield from spans_in({**inner, **(request.get("info") or {})})
+    elif isinstance(data, list):  # a page of Phoenix's, Langfuse's, Jaeger's or Datadog's
+        for part in data:
+            yield from spans_in(part)
+    elif isinstance(request.get("spans"), list):
+        about = request.get("trace_metadata") or {}
+        processes = request.get("processes") or {}
+        for span in request["spans"]:
+            process = processes.get(span.get("processID")) or {}
+            yield _span({**process, **span}, about)
     else:
-        yield from _otlp(request)
+        yield _span(request, {})
 
 
-def is_phoenix_page(value: Mapping[str, Any]) -> bool:
-    """Say whether a JSON object is a page of spans, as Phoenix's REST API replies.
-
-    Of a large file only the names are known, and its list is empty.
-    """
-    spans = value.get("data")
-    if "next_cursor" not in value or not isinstance(spans, list):
-        return False
-    return not spans or (isinstance(spans[0], dict) and not _IDS.isdisjoint(spans[0]))
-
-
-def is_jaegers(value: Mapping[str, Any]) -> bool:
-    """Say whether a JSON object holds traces as Jaeger exports them."""
-    traces = value.get("data")
-    first = traces[0] if isinstance(traces, list) and traces else None
-    return isinstance(first, dict) and {"traceID", "spans"} <= first.keys()
-
-
-def _of_jaeger(span: Mapping[str, Any], processes: Mapping[str, Any]) -> dict[str, Any]:
-    process = processes.get(span.get("processID", ""), {})
-    tags = {tag["key"]: tag.get("value") for tag in span.get("tags") or ()}
-    parents = [link["spanID"] for link in span.get("references") or ()]
-    start = span["startTime"] * 1000  # Jaeger's are microseconds
-    plain = {
-        "trace_id": span["traceID"],
-        "span_id": span["spanID"],
-        "parent_id": next(iter(parents), None),
-        "name": span.get("operationName"),
-        "start_time": start,
-        "end_time": start + span.get("duration", 0) * 1000,
-        "status_code": tags.get("otel.status_code", ""),
-    }
-    return _single(plain, {"service.name": process.get("serviceName"), **tags})
-
-
-def _otlp(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    names = ("resourceSpans", "resource_spans", "batches")
-    for resource in next((request[name] for name in names if request.get(name)), ()):
-        about = _attributes((resource.get("resource") or {}).get("attributes"))
+def _otlp(resources: Any) -> Iterator[dict[str, Any]]:
+    for resource in resources:
+        about = _plain((resource.get("resource") or {}).get("attributes"))
         for scope in resource.get("scopeSpans") or resource.get("scope_spans") or ():
-            for span in scope["spans"]:
-                yield _of_otlp(span, about)
+            yield from (_span(span, about) for span in scope["spans"])
 
 
-def _of_otlp(span: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
-    return _single(span, {**about, **_attributes(span.get("attributes"))})
-
-
-def _single(span: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a span in our form; what it says is found under either style of names."""
-
-    def named(*names: str) -> Any:
-        return next((span[name] for name in names if span.get(name) is not None), None)
-
-    events = [_event(event) for event in plain_list(span.get("events"))]
-    more: dict[str, Any] = {EVENTS: events} if events and EVENTS not in attributes else {}
-    if kind := span.get("span_kind"):
-        more.setdefault("openinference.span.kind", kind)
-    status = span.get("status")
-    code = status if isinstance(status, str) else (status or {}).get("code")
-    code = code if isinstance(status, str | None) else status.get("status_code", code)
-    start = nanoseconds(named("startTimeUnixNano", "start_time_unix_nano", "start_time"))
-    own, parent = (
-        _id(named("spanId", "span_id")),
-        _id(named("parentSpanId", "parent_span_id", "parent_id")),
-    )
+def _span(said: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a span in our form; what it says is found under any of its names."""
+    span = _opened(said)
+    attributes = {**about, **_attributes(span)}
+    start, end = _first(span, _START), _first(span, _END)
+    if end is None and isinstance(span.get("duration"), int):  # in the unit of the start
+        end = start + span["duration"]
+    status = _first({**attributes, **span}, _STATUS)
+    if isinstance(status, dict):
+        status = _first(status, ("code", "status_code"))
+    own, parent = _id(_first(span, _ID)), _id(_first(span, _PARENT))
     return {
-        "trace": _id(named("traceId", "trace_id") or span["trace_id"]),
+        "trace": _id(_first(span, _TRACE) or span["trace_id"]),
         "id": own,
-        "parent": None if parent == own else parent,  # which would wait for itself for ever
-        "name": str(named("name") or ""),
-        "start": start,
-        "end": nanoseconds(named("endTimeUnixNano", "end_time_unix_nano", "end_time")) or start,
-        "failed": str(span.get("status_code", code)).upper() in _FAILED,
-        "attributes": {**flat(attributes), **more},
+        "parent": None if parent in (own, "undefined") else parent,  # itself: to wait for ever
+        "name": str(_first(span, ("name", "operationName")) or ""),
+        "start": nanoseconds(start),
+        "end": nanoseconds(end) or nanoseconds(start),
+        "failed": str(status).upper() in _FAILED or bool(span.get("error")),
+        "attributes": attributes,
     }
+
+
+def _opened(span: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a span with what some programs put into parts of it, at its top."""
+    if "context.trace_id" in span:  # a row of Phoenix's frame
+        own = {name: value for name, value in span.items() if value is not None}
+        attributes = {name[11:]: value for name, value in own.items() if name[:11] == "attributes."}
+        ids = {name[8:]: value for name, value in own.items() if name[:8] == "context."}
+        return {**own, **ids, "attributes": attributes}
+    if isinstance(meta := span.get("meta"), dict):  # Datadog's
+        return {**span, **meta, "span_kind": (meta.get("span") or {}).get("kind")}
+    if not isinstance(inner := span.get("attributes"), dict):
+        inner = {}
+    if "span_kind" in inner and "trace_id" in inner:  # … as its API answers
+        return inner
+    parents = [link["spanID"] for link in span.get("references") or ()]  # Jaeger's
+    linked = {"parent_id": parents[0]} if parents else {}
+    return {**span, **(span.get("context") or {}), **linked}
+
+
+def _attributes(span: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all that a span says besides its place, by the names of conventions."""
+    resource = (span.get("resource") or {}).get("attributes")
+    service = span.get("serviceName") or (span.get("localEndpoint") or {}).get("serviceName")
+    numbers = {name: span[name] for name in _FLATTENED if isinstance(span.get(name), dict)}
+    said = _plain(resource) | _plain(span.get("tags")) | _plain(span.get("attributes"))
+    about = _renamed(span, _ATTRIBUTES) | ({"service.name": service} if service else {})
+    about[EVENTS] = [_event(event) for event in plain_list(about.get(EVENTS))]
+    return {**flat(numbers), **{name: held for name, held in about.items() if held}, **said}
+
+
+def _renamed(source: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Return what a source says, by our names for it."""
+    found = {ours: _first(source, theirs) for ours, theirs in names.items()}
+    return {ours: value for ours, value in found.items() if value is not None}
+
+
+def _first(source: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((source[name] for name in names if source.get(name) is not None), None)
 
 
 def _id(value: Any) -> Any:
@@ -156,25 +206,29 @@ def plain_list(value: Any) -> list[Any]:
 
 
 def _event(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an event by its name and attributes, those of OTLP in plain form."""
-    held = event.get("attributes") or {}
-    plain = _attributes(held) if isinstance(held, list) else held
-    return {"event.name": event.get("name"), **plain}
+    """Return an event by its name and attributes."""
+    return {"event.name": event.get("name"), **_plain(event.get("attributes"))}
 
 
-def _attributes(listed: Any) -> dict[str, Any]:
-    return {attribute["key"]: _value(attribute.get("value") or {}) for attribute in listed or ()}
+def _plain(said: Any) -> dict[str, Any]:
+    """Return attributes by their dotted names, from an object, or a list of keys and values."""
+    if not isinstance(said, list):
+        return flat(said or {})
+    pairs = (part for part in said if isinstance(part, dict) and "key" in part)
+    return {part["key"]: _value(part.get("value")) for part in pairs}
 
 
-def _value(value: Mapping[str, Any]) -> Any:
+def _value(value: Any) -> Any:
     """Return what an OTLP value holds; Phoenix names all other kinds, too, with null."""
+    if not isinstance(value, dict):
+        return value
     for kind, content in value.items():
         if content is None:
             continue
         if kind in ("arrayValue", "array_value"):
             return [_value(inner) for inner in content.get("values", ())]
         if kind in ("kvlistValue", "kvlist_value"):
-            return _attributes(content.get("values"))
+            return _plain(content.get("values"))
         return content
     return None
 

@@ -1,76 +1,102 @@
 """What spans of traces say, whichever convention and program they come from; see ``span_files``.
 
-Read are attributes and events of OpenInference, OpenLLMetry, OpenTelemetry's conventions for
-generative models (``gen_ai.*``, all their generations), pydantic-ai, Vercel's AI SDK, MLflow,
-Langfuse, Google's ADK and Haystack.
+Each meaning has one table of the names that conventions have for it: OpenInference, OpenLLMetry,
+OpenTelemetry's for generative models (``gen_ai.*``, all their generations, as attributes and as
+events), pydantic-ai, Vercel's AI SDK, MLflow, Langfuse, LangSmith, Logfire, Google's ADK, Haystack.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from spanlab.datasets.cells import is_reply, text_of_reply
-from spanlab.datasets.chats import is_chat, is_message, text_of_message, without_classes
-from spanlab.datasets.formats.observations import parse_json
-from spanlab.datasets.formats.span_files import EVENTS, flat, plain_list
+from spanlab.datasets.chats import (
+    TOOL,
+    USER,
+    is_chat,
+    is_message,
+    lines_of,
+    returned,
+    text_of_message,
+    without_classes,
+)
+from spanlab.datasets.formats.span_files import EVENTS
 from spanlab.datasets.reader import passages_of
 from spanlab.errors import InputError
+from spanlab.schema import storable
 
 Span = Mapping[str, Any]
 
 # What a span is for, by the words that conventions have for it.
-_KINDS: Final = {
-    **dict.fromkeys(("llm", "chat_model", "generation", "chat", "text_completion"), "model"),
-    **dict.fromkeys(("generate_content", "completion", "ai.generatetext.dogenerate"), "model"),
-    **dict.fromkeys(("chat.completions", "call_llm"), "model"),
-    **dict.fromkeys(("ai.streamtext.dostream", "ai.generateobject.dogenerate"), "model"),
-    **dict.fromkeys(("retriever", "reranker", "retrieval", "vector_db_retrieve"), "retriever"),
-    **dict.fromkeys(("tool", "execute_tool", "ai.toolcall"), "tool"),
-    **dict.fromkeys(("guardrail", "evaluator", "guard"), "aside"),
+_WORDS: Final = {
+    "model": (
+        *("llm", "chat_model", "generation", "chat", "text_completion", "generate_content"),
+        *("completion", "chat.completions", "call_llm", "ai.generatetext.dogenerate"),
+        *("ai.streamtext.dostream", "ai.generateobject.dogenerate", "ai.streamobject.dostream"),
+        "chat completion with {gen_ai.request.model!r}",
+    ),
+    "agent": ("agent", "invoke_agent"),
+    "retriever": ("retriever", "reranker", "retrieval", "vector_db_retrieve"),
+    "tool": ("tool", "execute_tool", "ai.toolcall", "function: {name}"),
+    "aside": ("guardrail", "evaluator", "guard", "evaluation"),
+    "embedding": ("embedding", "embeddings", "ai.embed.doembed", "ai.embedmany.doembed"),
 }
-_OF_MODELS: Final = frozenset(("gen_ai.completion.0.content", "gcp.vertex.agent.llm_response"))
-_COMPONENTS: Final = {"Generator": "model", "Retriever": "retriever", "Ranker": "retriever"}
+_KINDS: Final = {word: kind for kind, words in _WORDS.items() for word in words}
 _SAYS_KIND: Final = (
     *("openinference.span.kind", "mlflow.spanType", "langfuse.observation.type", "ai.operationId"),
-    *("operation.name", "gen_ai.operation.name", "traceloop.span.kind", "llm.request.type"),
+    *("langsmith.span.kind", "operation.name", "gen_ai.operation.name", "traceloop.span.kind"),
+    *("llm.request.type", "logfire.msg_template"),
+)
+_COMPONENTS: Final = {"Generator": "model", "Retriever": "retriever", "Ranker": "retriever"}
+_OF_MODELS: Final = (
+    *("gen_ai.completion.0.content", "gcp.vertex.agent.llm_response", "gen_ai.request.model"),
+    "gen_ai.response.model",
 )
 _INPUTS: Final = (
+    *("llm.input_messages", "gen_ai.input.messages", "gen_ai.prompt", "ai.prompt.messages"),
     *("input.value", "traceloop.entity.input", "gen_ai.task.input", "mlflow.spanInputs"),
     *("langfuse.observation.input", "ai.prompt", "ai.toolCall.args", "gen_ai.tool.call.arguments"),
-    *("gcp.vertex.agent.llm_request", "haystack.component.input", "haystack.pipeline.input_data"),
+    *("gcp.vertex.agent.llm_request", "gcp.vertex.agent.tool_call_args"),
+    *("haystack.component.input", "haystack.pipeline.input_data", "input", "question", "query"),
 )
 _OUTPUTS: Final = (
-    *("output.value", "traceloop.entity.output", "gen_ai.task.output", "mlflow.spanOutputs"),
+    *("llm.output_messages", "gen_ai.output.messages", "gen_ai.completion", "output.value"),
+    *("traceloop.entity.output", "gen_ai.task.output", "mlflow.spanOutputs"),
     *("langfuse.observation.output", "ai.response.text", "final_result", "ai.toolCall.result"),
     *("gen_ai.tool.call.result", "tool_response", "gcp.vertex.agent.llm_response"),
     *("gcp.vertex.agent.tool_response", "haystack.component.output"),
-    "haystack.pipeline.output_data",
+    *("haystack.pipeline.output_data", "output", "answer"),
 )
 _DOCUMENTS: Final = (
-    "retrieval.documents",
-    "reranker.output_documents",
-    "gen_ai.retrieval.documents",
-)
-_LISTS: Final = (
+    *("retrieval.documents", "reranker.output_documents", "gen_ai.retrieval.documents"),
     "documents",
-    "outputs",
-    "output",
-    "passages",
-    "contexts",
-    "results",
-    "result",
-    "chunks",
-    "nodes",
 )
-_OF_APIS: Final = (
-    "choices",
-    "generations",
-    "tool_calls",
-    "message",
-    "parts",
-)  # of replies, also empty
+_ASKED: Final = (
+    *("question", "query", "query_str", "user_input", "user_msg", "message", "input", "inputs"),
+    *("prompt", "q", "content", "text", "query_bundle", "messages", "contents", "task"),
+    *("value", "kwargs", "args", "data", "retriever"),
+)
+
+_SAID: Final = (
+    *("raw", "answer", "output", "response", "result", "text", "content", "generation"),
+    *("messages", "replies", "outputs", "value"),
+)
+USERS: Final = frozenset(("user", "human"))
+
+# Where an object has documents, a chat, or a reply.
+_LISTS: Final = (
+    *("documents", "outputs", "output", "passages", "contexts", "results", "result", "chunks"),
+    *("nodes", "context"),
+)
+_CONTEXTS: Final = ("context", "contexts", "documents", "passages", "docs")
+_CHATS: Final = ("messages", "contents", "input", "inputs", "prompt", "kwargs")
+_OF_APIS: Final = ("choices", "generations", "tool_calls", "message", "parts")  # … also empty
 _QUERY_RESULT: Final = "db.query.result.document"  # of OpenLLMetry's events, one a document
+_ENDING: Final = re.compile(r"(finish|final_answer)\b")  # a tool by which an agent answers
+_SPEAKERS: Final = re.compile(r"^(system|user|assistant|tool|developer): ", re.MULTILINE)
 
 
 class TracedMessage(NamedTuple):
@@ -81,89 +107,180 @@ class TracedMessage(NamedTuple):
 
 
 def kind_of(span: Span) -> str:
-    """Return what a span is for: "model", "retriever", "tool", "aside" (a guard) or ""."""
+    """Return what a span is for: one of the kinds that have words, or ""."""
     attributes = span["attributes"]
     for name in _SAYS_KIND:
         said = attributes.get(name)
         said = parse_json(said) if name.startswith("mlflow") else said
         if kind := _KINDS.get(str(said).lower()):
             return kind
-    if not attributes.keys().isdisjoint(_OF_MODELS):
-        return "model"
     component = str(attributes.get("haystack.component.type"))
     if kind := next((kind for word, kind in _COMPONENTS.items() if word in component), ""):
         return kind
-    is_query = any(_QUERY_RESULT in event for event in events_of(span))
-    return "retriever" if is_query else ""
-
-
-def events_of(span: Span) -> list[dict[str, Any]]:
-    """Return a span's events, by the names of their attributes."""
-    events = parse_json(span["attributes"].get(EVENTS))
-    return [event for event in plain_list(events) if isinstance(event, dict)]
+    if has_documents(span) or any(_QUERY_RESULT in event for event in _events_of(span)):
+        return "retriever"
+    return "model" if any(attributes.get(name) for name in _OF_MODELS) else ""
 
 
 def input_of(span: Span) -> Any:
     """Return what a span was given, unpacked; None if it does not say."""
-    return _unpacked(_first(span["attributes"], _INPUTS), ("inputs", "input"))
+    return next(map(_with_messages, _given(span, read=True)), None)
 
 
 def output_of(span: Span) -> Any:
     """Return what a span gave back, unpacked; None if it does not say."""
-    value = _unpacked(_first(span["attributes"], _OUTPUTS), ("outputs",))
-    inner = value.get("content") if isinstance(value, dict) else None
-    return inner if isinstance(inner, dict) and "parts" in inner else value
+    return next(map(_with_messages, _given(span, read=False)), None)
 
 
-def _first(attributes: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((attributes[name] for name in names if attributes.get(name)), None)
+def _given(span: Span, *, read: bool) -> Iterator[Any]:
+    """Yield what a span says of its input or output, under each of the names that it has it."""
+    for name in _INPUTS if read else _OUTPUTS:
+        value = _held(span["attributes"], name)
+        if _unpacked(value) not in (None, "", [], {}):
+            yield value
+    yield from _in_events(_events_of(span), read=read)
 
 
-def _unpacked(value: Any, around: Sequence[str]) -> Any:
-    """Return a value without what programs put around it: JSON, a wrapper, LangChain's classes."""
+def _held(attributes: Mapping[str, Any], name: str) -> Any:
+    """Return an attribute, or the list that attributes such as ``name.0.key`` hold."""
+    if attributes.get(name) is not None:
+        return attributes[name]
+    tree: dict[str, Any] = {}
+    for key, value in attributes.items():
+        if key.startswith(f"{name}.") and key[len(name) + 1].isdecimal():
+            *way, last = key[len(name) + 1 :].split(".")
+            inner = tree
+            for step in way:
+                held = inner.get(step)
+                inner[step] = inner = held if isinstance(held, dict) else {}
+            inner[last] = value
+    return _with_lists(tree) if tree else None
+
+
+def _with_lists(tree: Any) -> Any:
+    if not isinstance(tree, dict):
+        return tree
+    if tree and all(map(str.isdecimal, tree)):
+        return [_with_lists(tree[key]) for key in sorted(tree, key=int)]
+    return {key: _with_lists(value) for key, value in tree.items()}
+
+
+def _unpacked(value: Any) -> Any:
+    """Return a value without what programs put around it: JSON, LangChain's classes."""
     inner = parse_json(value)
-    inner = without_classes(value if inner is None else inner)
-    for name in around:
-        if isinstance(inner, dict) and name in inner:
-            return _unpacked(inner[name], ())
-    return inner
+    return without_classes(value if inner is None else inner)
+
+
+def parse_json(value: Any) -> Any:
+    """Return what a text is in JSON, None if it is none; another value as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return storable(json.loads(value))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _events_of(span: Span) -> list[dict[str, Any]]:
+    """Return a span's events, by the names of their attributes."""
+    events = parse_json(span["attributes"].get(EVENTS))
+    return [event for event in _listed(events) if isinstance(event, dict)]
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _in_events(events: Iterable[Mapping[str, Any]], *, read: bool) -> Iterator[Any]:
+    """Yield the chats in a span's events, of any generation of the convention."""
+    names = ("gen_ai.input.messages", "gen_ai.prompt")
+    names = names if read else ("gen_ai.output.messages", "gen_ai.completion")
+    chat = []
+    for event in events:
+        yield from (event[name] for name in names if event.get(name))
+        _, _, kind = str(event.get("event.name") or "").rpartition("gen_ai.")
+        body = parse_json(event.get("body")) or event
+        if kind == "choice" and not read:
+            chat.append(_as_message("assistant", body.get("message", body)))
+        elif kind.endswith(".message") and read:
+            chat.append(_as_message(kind.removesuffix(".message"), body))
+    if chat:
+        yield chat
+
+
+def _as_message(role: str, body: Any) -> dict[str, Any]:
+    """Return the message of an event, whose content may be JSON of parts."""
+    body = _unpacked(body)
+    content = body.get("content") if isinstance(body, dict) else body
+    parts = _unpacked(content)
+    return {"role": role, "content": parts if isinstance(parts, list) else content}
 
 
 def documents_of(span: Span) -> list[str]:
-    """Return the texts that a retriever or a tool found, letter by letter."""
-    attributes = span["attributes"]
+    """Return the texts that a retriever or a tool found, letter by letter.
+
+    What a tool gives back as it was given, such as an answer, it did not find.
+    """
     for name in _DOCUMENTS:
-        listed = _listed(attributes, name)
-        texts = [document.get("document.content") or document.get("content") for document in listed]
-        if any(texts):
-            return [str(text) for text in texts if text]
-    results = [event[_QUERY_RESULT] for event in events_of(span) if _QUERY_RESULT in event]
-    if results:
-        return [str(result) for result in results]
-    if kind_of(span) not in ("retriever", "tool"):
-        return []
+        if texts := documents_in(_unpacked(_held(span["attributes"], name))):
+            return texts
+    results = [str(event[_QUERY_RESULT]) for event in _events_of(span) if _QUERY_RESULT in event]
+    kind = kind_of(span)
+    if results or kind not in ("retriever", "tool") or _ENDING.match(span["name"]):
+        return results
     value = output_of(span)
-    if kind_of(span) == "tool" and isinstance(value, str | None):
-        return [value] if value else []
+    if kind == "retriever":
+        return documents_in(value)
+    given = set(_strings(input_of(span)))
+    return [text for text in _found_by_tool(value) if text not in given]
+
+
+def _found_by_tool(value: Any) -> list[str]:
+    if is_chat(value):
+        return [line.text for message in value for line in lines_of(message) if line.text]
+    if isinstance(value, str):
+        return [value]
+    if (isinstance(value, dict) and len(value) == 1) or _is_of_mcp(value):
+        return [returned(value)]
+    return documents_in(value)
+
+
+def _is_of_mcp(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("content"), list)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else _listed(value):
+        yield from _strings(inner)
+
+
+def documents_in(value: Any) -> list[str]:
+    """Return the texts of documents; none for what only names them, as LlamaIndex's objects."""
     while isinstance(value, dict) and (name := next((n for n in _LISTS if n in value), "")):
         value = value[name]
-    if isinstance(value, dict) and isinstance(value.get("content"), list):  # of a tool by MCP
-        value = value["content"]
-    return _texts(value)
-
-
-def _texts(value: Any) -> list[str]:
-    """Return the texts of documents; none for what only names them, as LlamaIndex's objects."""
+    parts = [
+        part.get("document", part) if isinstance(part, dict) else part for part in _listed(value)
+    ]
     try:
-        texts = [passage.text for passage in passages_of(value, "documents")]
+        texts = [passage.text for passage in passages_of(parts or value, "documents")]
     except InputError:
         return [] if value is None else [str(value)]
     return [text for text in texts if text.strip() and not text.startswith("<NodeWithScore")]
 
 
+def context_of(span: Span) -> list[str]:
+    """Return the documents that a span was given beside its question."""
+    given = input_of(span)
+    given = given.get("kwargs", given) if isinstance(given, dict) else {}
+    held = next((given[name] for name in _CONTEXTS if given.get(name)), None)
+    return documents_in(held)
+
+
 def has_documents(span: Span) -> bool:
-    """Say whether a retriever's span has its documents in the convention's own place."""
-    return any(_listed(span["attributes"], name) for name in _DOCUMENTS)
+    """Say whether a span has documents in a convention's own place."""
+    return any(_held(span["attributes"], name) for name in _DOCUMENTS)
 
 
 def messages_of(span: Span, *, read: bool) -> list[TracedMessage]:
@@ -171,93 +288,65 @@ def messages_of(span: Span, *, read: bool) -> list[TracedMessage]:
 
     Thoughts and calls of tools are left out; what tools returned has the role "tool".
     """
-    attributes = span["attributes"]
-    side = "input" if read else "output"
-    messages = [
-        TracedMessage(str(message.get("message.role") or ""), _content(message))
-        for message in _listed(attributes, f"llm.{side}_messages")
-    ]
-    messages = messages or [
-        TracedMessage(str(message.get("role") or ""), str(message.get("content") or ""))
-        for message in _listed(attributes, "gen_ai.prompt" if read else "gen_ai.completion")
-    ]
-    names = (f"gen_ai.{side}.messages", *(("ai.prompt.messages",) if read else ()))
-    for name in names:
-        messages = messages or list(_structured(attributes.get(name)))
-    messages = messages or list(_of_events(span, read=read))
-    if not any(message.text.strip() for message in messages):
-        value = input_of(span) if read else output_of(span)
-        messages = list(_in_value(value, read=read))
-        as_written = _first(attributes, _OUTPUTS)
-        if not (read or messages) and isinstance(as_written, str) and not _is_of_api(value):
-            messages = [TracedMessage("assistant", as_written)]
-    return [message for message in messages if message.text.strip()]
+    if kind_of(span) == "agent":
+        text = text_asked(input_of(span)) if read else text_said(output_of(span))
+        return [TracedMessage("user" if read else "assistant", text)] if text.strip() else []
+    for value in _given(span, read=read):
+        lines = [line for line in _lines(value, read=read) if line.text.strip()]
+        if lines:
+            return lines
+    return []
 
 
-def _content(message: Mapping[str, Any]) -> str:
-    text = str(message.get("message.content") or "")
-    parts = [
-        str(value)
-        for key, value in message.items()
-        if key.startswith("message.contents.") and key.endswith("message_content.text")
-    ]
-    return text or "\n".join(parts)
-
-
-def _structured(value: Any) -> Iterator[TracedMessage]:
-    """Yield the messages of ``gen_ai.input.messages`` and its like: a chat, or JSON with parts."""
-    for message in plain_list(parse_json(value)):
-        if not isinstance(message, dict):
-            continue
-        role = str(message.get("role") or "")
-        parts = [part for part in plain_list(message.get("parts")) if isinstance(part, dict)]
-        for part in parts:
-            if part.get("type") == "tool_call_response":
-                result = part.get("result", part.get("response", part.get("content")))
-                yield TracedMessage("tool", result if isinstance(result, str) else str(result))
-        texts = [str(part.get("content") or "") for part in parts if part.get("type") == "text"]
-        yield TracedMessage(role, "\n".join(texts) if parts else text_of_message(message))
-
-
-def _of_events(span: Span, *, read: bool) -> Iterator[TracedMessage]:
-    """Yield the messages of a span's events, of any generation of the convention."""
-    for event in events_of(span):
-        name = str(event.get("event.name") or "")
-        if name.endswith(("content.prompt", "content.completion", "operation.details")):
-            side = "input" if read else "output"
-            old = "gen_ai.prompt" if read else "gen_ai.completion"
-            value = event.get(f"gen_ai.{side}.messages", event.get(old))
-            chat = list(_structured(value))
-            yield from chat or _in_value(_unpacked(value, ()), read=read)
-        elif name == "gen_ai.choice" and not read:
-            body = parse_json(event.get("body")) or event
-            message = _unpacked(body.get("message", body), ())
-            said = message.get("content") if isinstance(message, dict) else message
-            yield TracedMessage("assistant", said if isinstance(said, str) else "")
-        elif name.startswith("gen_ai.") and name.endswith(".message") and read:
-            body = parse_json(event.get("body")) or event
-            role = name.split(".")[1]
-            yield TracedMessage(role, str(body.get("content") or ""))
-
-
-def _in_value(value: Any, *, read: bool) -> Iterator[TracedMessage]:
+def _lines(given: Any, *, read: bool) -> Iterator[TracedMessage]:
     """Yield the messages in a span's input or output, or its text as one."""
-    if isinstance(value, dict) and isinstance(value.get("contents"), list):
-        value = value["contents"]
-    if isinstance(value, dict) and isinstance(value.get("messages"), list):
-        value = _unpacked(value["messages"], ())
-        value = value[0] if value and isinstance(value[0], list) else value
-    if isinstance(value, list) and is_chat(value):
-        for message in value:
-            yield TracedMessage(
-                str(message.get("role") or message.get("type") or ""), text_of_message(message)
-            )
-    elif is_message(value):
-        yield TracedMessage(str(value.get("role") or ""), text_of_message(value))
-    elif isinstance(value, str):
-        yield TracedMessage("" if read else "assistant", value)
+    value = _with_messages(given)
+    if isinstance(value, dict):
+        names = _CHATS if read else ("messages",)
+        value = _with_messages(next((value[name] for name in names if name in value), value))
+    chat = value if isinstance(value, list) else [value]
+    if all(isinstance(part, dict) and isinstance(part.get("content"), str) for part in chat):
+        chat = [{"role": "user" if read else "assistant", **part} for part in chat]
+    if is_chat(chat) or (len(chat) == 1 and is_message(chat[0])):
+        for message in chat:
+            role = str(message.get("role") or message.get("type") or "").lower()
+            for line in lines_of(message):
+                if read or line.role not in (USER, TOOL):
+                    yield TracedMessage("tool" if line.role == TOOL else role, line.text)
     elif not read and is_reply(value):
         yield TracedMessage("assistant", text_of_reply(value))
+    elif isinstance(given, str) and not (isinstance(value, dict) and (read or _is_of_api(value))):
+        text = value if isinstance(value, str) else given
+        yield from _spoken(text) if read else [TracedMessage("assistant", text)]
+
+
+def _with_messages(given: Any) -> Any:
+    """Return an input or output unpacked, its messages in the form that most programs write."""
+    value = _unpacked(given)
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        value = value[0]
+    content = value.get("content") if isinstance(value, dict) else None
+    if isinstance(content, dict) and "parts" in content:  # ADK's reply
+        value = content
+    return [_message(part) for part in value] if isinstance(value, list) else value
+
+
+def _message(part: Any) -> Any:
+    """Return a message without the objects that OpenInference has it and its parts in."""
+    message = part.get("message", part) if isinstance(part, dict) else part
+    if not (isinstance(message, dict) and isinstance(message.get("contents"), list)):
+        return message
+    contents = [content.get("message_content", content) for content in message["contents"]]
+    return {**message, "content": message.get("content") or contents}
+
+
+def _spoken(text: str) -> Iterator[TracedMessage]:
+    """Yield the messages of a text such as OpenLIT writes, with who speaks before each."""
+    _, *parts = _SPEAKERS.split(text)
+    if not (parts and _SPEAKERS.match(text)):
+        yield TracedMessage("", text)
+    for role, said in zip(parts[::2], parts[1::2], strict=True):
+        yield TracedMessage(role, said.strip())
 
 
 def _is_of_api(value: Any) -> bool:
@@ -265,15 +354,34 @@ def _is_of_api(value: Any) -> bool:
     return isinstance(value, dict) and not value.keys().isdisjoint(_OF_APIS)
 
 
-def _listed(attributes: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return the objects that a list of attributes such as ``name.0.key`` holds, in order."""
-    by_index: dict[int, dict[str, Any]] = {}
-    for key, value in attributes.items():
-        if key.startswith(f"{name}."):
-            number, _, field = key.removeprefix(f"{name}.").partition(".")
-            if number.isdecimal():
-                by_index.setdefault(int(number), {})[field] = value
-    held = parse_json(attributes.get(name))
-    if not by_index and isinstance(held, list):
-        return [flat(part) for part in held if isinstance(part, dict)]
-    return [by_index[number] for number in sorted(by_index)]
+def text_said(value: Any) -> str:
+    """Return the text in what a run gave back; "" for none."""
+    if isinstance(value, list):
+        return text_said(value[-1]) if value else ""
+    if is_message(value):
+        return text_of_message(value)
+    if isinstance(value, dict):
+        reply = text_of_reply(value) if "choices" in value or "generations" in value else ""
+        texts = (text_said(value[name]) for name in _SAID if name in value)
+        return reply or next(filter(None, texts), "")
+    return value if isinstance(value, str) else ""
+
+
+def text_asked(value: Any) -> str:
+    """Return the question in what a run was given; "" if it has none."""
+    value = _with_messages(value)
+    if isinstance(value, list):
+        users = [part for part in value if is_message(part) and _is_user(part)]
+        if is_chat(value) and users:
+            return text_of_message(users[-1])
+        return next(filter(None, map(text_asked, value)), "")
+    if is_message(value):
+        return text_of_message(value)
+    if isinstance(value, dict):
+        return next((text for key in _ASKED if (text := text_asked(value.get(key)))), "")
+    return value if isinstance(value, str) else ""
+
+
+def _is_user(message: Mapping[str, Any]) -> bool:
+    said = (message.get(name) for name in ("role", "type", "from"))
+    return any(str(role).lower() in USERS for role in said)

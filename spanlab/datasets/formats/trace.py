@@ -10,36 +10,24 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any, Final
 
-from spanlab.datasets.cells import text_of_reply
-from spanlab.datasets.chats import is_chat, is_message, text_of_message
-from spanlab.datasets.formats.observations import parse_json
 from spanlab.datasets.formats.spans import (
+    USERS,
     Span,
     TracedMessage,
+    context_of,
     documents_of,
     has_documents,
     input_of,
     kind_of,
     messages_of,
     output_of,
+    parse_json,
+    text_asked,
+    text_said,
 )
 from spanlab.recording import Recorder
 
-_ASKED: Final = (
-    *("question", "query", "query_str", "user_input", "user_msg", "message", "input", "inputs"),
-    *("prompt", "q", "content", "text", "query_bundle", "messages", "contents", "task"),
-)
-_SAID: Final = (
-    "answer",
-    "output",
-    "response",
-    "result",
-    "text",
-    "content",
-    "generation",
-    "messages",
-    "replies",
-)
+_OF_RUNS: Final = ("langfuse.trace.input", "mlflow.traceInputs")  # where a trace says it itself
 
 # Where frameworks say which node, task or agent of theirs a span belongs to: LangGraph,
 # OpenInference (LangChain, LlamaIndex, CrewAI), OpenLLMetry, and OpenTelemetry's own for agents.
@@ -49,7 +37,6 @@ _STAGES: Final = (
     *("graph.node.name", "graph.node.id", "crewai.task.name", "crewai.agent.role"),
     *("llama_index.step.name", "traceloop.entity.name", "gen_ai.task.name", "gen_ai.agent.name"),
 )
-USERS: Final = frozenset(("user", "human"))
 _SPEAKERS: Final = USERS | {"assistant", "ai"}
 _METADATA: Final = ("metadata", "langfuse.observation.metadata")  # that are objects, or their JSON
 
@@ -61,7 +48,13 @@ _ASIDE: Final = re.compile(
 
 # What is kept of a trace in meta, by the first attribute that says it.
 ABOUT: Final = {
-    "model": ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.model.id"),
+    "model": (
+        "gen_ai.response.model",
+        "gen_ai.request.model",
+        "llm.model_name",
+        "ai.model.id",
+        "langfuse.observation.model.name",
+    ),
     "service": ("service.name",),
     "session": (
         *("session.id", "gen_ai.conversation.id", "langfuse.session.id", "mlflow.trace.session"),
@@ -77,11 +70,12 @@ _TOKENS: Final = {
     "input_tokens": (
         "gen_ai.usage.input_tokens",
         "llm.token_count.prompt",
-        "ai.usage.promptTokens",
+        *("ai.usage.promptTokens", "usage.input", "usageDetails.input", "metrics.input_tokens"),
     ),
     "output_tokens": (
         *("gen_ai.usage.output_tokens", "llm.token_count.completion"),
-        "ai.usage.completionTokens",
+        *("ai.usage.completionTokens", "usage.output", "usageDetails.output"),
+        "metrics.output_tokens",
     ),
     "cost": ("llm.cost.total", "gen_ai.usage.cost"),
 }
@@ -97,6 +91,9 @@ class Trace:
                 self.spans[number] = {**span, "id": f"span {number}"}
         self._by_id = {span["id"]: span for span in self.spans}
         self._kinds = {span["id"]: kind_of(span) for span in self.spans}
+        if not any(self._kinds[span["id"]] == "model" and replies_of(span) for span in self.spans):
+            # Frameworks that trace their agents alone, or whose models only call tools.
+            self._kinds = {n: "model" if k == "agent" else k for n, k in self._kinds.items()}
         self.order = self._from_the_roots()
         self.stages: dict[Any, str] = {}
         self._named: dict[Any, str] = {}  # what a framework calls a span's part of the pipeline
@@ -157,7 +154,7 @@ class Trace:
             doubled = kind == "model" and name in holding
             only_names = kind == "retriever" and not has_documents(span)
             only_names = only_names and (name in documenting or self._documented[name])
-            if not (span.get("failed") or doubled or only_names):
+            if not (span.get("failed") or doubled or only_names or kind == "agent"):
                 kept.append(span)
         return sorted(kept, key=itemgetter("end"))
 
@@ -189,7 +186,9 @@ class Trace:
 
     def question(self) -> str:
         """Return what the run was given; a prompt only where nothing better is there."""
-        asked = self._asked_by("") or self._asked_by("model", self.passages())
+        said = (text_asked(_first_of(span["attributes"], _OF_RUNS)) for span in self._roots())
+        asked = next(filter(None, said), "") or self._asked_by("") or self._asked_by("agent")
+        asked = asked or self._asked_by("model", self.passages())
         return asked or self._asked_by("retriever") or self._asked_by("model")
 
     def _asked_by(self, kind: str, documents: Sequence[str] = ()) -> str:
@@ -213,8 +212,10 @@ class Trace:
             texts |= dict.fromkeys(documents_of(span))
             if self._kinds[span["id"]] == "model":
                 read = messages_of(span, read=True)
-                texts |= {m.text: None for m in read if m.role in ("tool", "function")}
-        return [text for text in texts if text.strip()]
+                told = [message.text for message in read if message.role in ("tool", "function")]
+                texts |= {new: None for new in told if not any(text in new for text in texts)}
+        given = (text for span in self.order for text in context_of(span))
+        return [text for text in texts or dict.fromkeys(given) if text.strip()]
 
     def about(self) -> dict[str, Any]:
         """Return what a trace says of itself, as fields to filter and group by."""
@@ -228,7 +229,8 @@ class Trace:
                 if not unsaid and (name not in about or span is root):
                     about[name] = found
         for name, sources in _TOKENS.items():
-            counts = [_number(_first_of(span["attributes"], sources)) for span in self.calls]
+            spans = [span for span in self.heard if kind_of(span) == "model"] or self.calls
+            counts = [_number(_first_of(span["attributes"], sources)) for span in spans]
             if any(counts):
                 about[name] = sum(counts)
         if root["start"] > _RECENT and (time := _time(root["start"])):
@@ -315,43 +317,13 @@ def note_span(recorder: Recorder, span: Span, stage: str, question: str = "") ->
     """
     for text in documents_of(span):
         recorder.source(text)
-    if kind_of(span) != "model":
+    if kind_of(span) not in ("model", "agent"):
         return
     read = messages_of(span, read=True)
+    if kind_of(span) == "agent":  # which has read what was found meanwhile
+        read += [TracedMessage("tool", text) for text in recorder.found()]
     turns = [n for n, message in enumerate(read) if message.role in _SPEAKERS]
     earlier = {n for n in turns[:-1] if not recorder.knows(read[n].text)}
     kept = [message for n, message in enumerate(read) if n not in earlier]
     kept = [message for message in kept if message.text.strip() != question.strip()]
     recorder.call(kept, [message.text for message in messages_of(span, read=False)], stage)
-
-
-def text_said(value: Any) -> str:
-    """Return the text in what a run gave back; "" for none."""
-    if isinstance(value, list):
-        return text_said(value[-1]) if value else ""
-    if is_message(value):
-        return text_of_message(value)
-    if isinstance(value, dict):
-        reply = text_of_reply(value) if "choices" in value or "generations" in value else ""
-        texts = (text_said(value[name]) for name in _SAID if name in value)
-        return reply or next(filter(None, texts), "")
-    return value if isinstance(value, str) else ""
-
-
-def text_asked(value: Any) -> str:
-    """Return the question in what a run was given; "" if it has none."""
-    if isinstance(value, list):
-        users = [part for part in value if is_message(part) and _is_user(part)]
-        if is_chat(value) and users:
-            return text_of_message(users[-1])
-        return text_asked(value[-1]) if value else ""
-    if is_message(value):
-        return text_of_message(value)
-    if isinstance(value, dict):
-        return next((text for key in _ASKED if (text := text_asked(value.get(key)))), "")
-    return value if isinstance(value, str) else ""
-
-
-def _is_user(message: Mapping[str, Any]) -> bool:
-    said = (message.get(name) for name in ("role", "type", "from"))
-    return any(str(role).lower() in USERS for role in said)

@@ -19,8 +19,7 @@ from pydantic_core import from_json, to_json
 
 from spanlab.datasets import reader
 from spanlab.datasets.files import FileRow
-from spanlab.datasets.formats.observations import is_observation, is_page
-from spanlab.datasets.formats.span_files import is_jaegers, is_phoenix_page, spans_in
+from spanlab.datasets.formats.span_files import holds_spans, spans_in
 from spanlab.datasets.formats.spans import Span
 from spanlab.datasets.formats.trace import Trace, note_span, replies_of
 from spanlab.datasets.formats.turns import turns_in
@@ -35,30 +34,10 @@ from spanlab.schema import Item, Passage, Process, Record
 class TraceReader(reader.FormatReader):
     """Reads the traces of a file, each with the number of the line on which it begins."""
 
-    signatures = (
-        frozenset(("resourceSpans",)),
-        frozenset(("resource_spans",)),
-        frozenset(("context", "attributes")),
-        frozenset(("context.trace_id", "context.span_id")),
-        frozenset(("traceId", "type", "input", "output")),
-        frozenset(("trace_id", "type", "input", "output")),
-        frozenset(("trace", "observations")),
-        frozenset(("id", "input", "output", "observations")),
-        frozenset(("info", "data")),
-        frozenset(("trace_id", "spans")),
-        frozenset(("batches",)),
-    )
-
     @classmethod
     def recognises(cls, record: Mapping[str, object]) -> bool:
-        """Say whether a record holds spans or is one; lists in its place are of other things."""
-        lists = (isinstance(record.get(name), list) for name in ("context", "attributes", "data"))
-        shapes = (is_phoenix_page, is_jaegers, is_page, is_observation)
-        if any(is_one(record) for is_one in shapes):
-            return True
-        inner = record.get("trace")  # as Tempo answers
-        is_tempos = isinstance(inner, Mapping) and "resourceSpans" in inner
-        return is_tempos or (super().recognises(record) and not any(lists))
+        """Say whether a record holds spans or is one."""
+        return holds_spans(record)
 
     def rows(self) -> Iterator[FileRow]:
         """Yield the spans of each trace as one row, or a row for each turn of a chat in it.

@@ -10,15 +10,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from spanlab.datasets.formats.spans import Span, input_of, messages_of, output_of
-from spanlab.datasets.formats.trace import (
-    ABOUT,
+from spanlab.datasets.formats.spans import (
     USERS,
-    Trace,
-    replies_of,
+    Span,
+    input_of,
+    messages_of,
+    output_of,
     text_asked,
     text_said,
 )
+from spanlab.datasets.formats.trace import ABOUT, Trace, replies_of
 
 
 def turns_in(spans: Sequence[Span]) -> list[tuple[int, list[Span]]]:
