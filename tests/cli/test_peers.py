@@ -21,6 +21,16 @@ _TALL = "It is 330 metres tall.\r\nIt stands in Paris. 🗼"
 _WRONG = "The Eiffel Tower was built in 1989."
 _FOUND = f"{_BUILT}\nIt is 330 metres tall.\nIt stands in Paris. 🗼"
 _PHOENIX = ["When was the tower built?", "It was built in 1989.", [_BUILT]]
+_AGENTS = (
+    *("adk-agent.console.json", "crewai.console.json", "logfire-agents.console.json"),
+    *("smolagents-tool.console.json", "strands.console.json", "vercel-generate.json"),
+    "vercel-stream.json",
+)
+_SEARCHES = (
+    *("dspy-oi.console.json", "langfuse-otel.console.json", "langsmith-otel.console.json"),
+    *("logfire-openai.console.json", "traceloop-rag.console.json", "langsmith-runs.jsonl"),
+    "datadog-llmobs.json",
+)
 _TRACES: dict[str, list[Any]] = {
     "traces/openinference-lcel.console.json": [_ASKED, _ANSWER, [_BUILT, _TALL]],
     "traces/openinference-dictq.console.json": [_ASKED, _ANSWER, [_BUILT, _TALL]],
@@ -38,22 +48,8 @@ _TRACES: dict[str, list[Any]] = {
         "The Eiffel Tower was built in 1989. 🗼",
         [f"{_BUILT}\nIt is 330 m tall."],
     ],
-    **dict.fromkeys(
-        [
-            *(f"traces/{name}.console.json" for name in ("adk-agent", "crewai", "logfire-agents")),
-            *(f"traces/{name}.console.json" for name in ("smolagents-tool", "strands")),
-        ],
-        [_ASKED, _WRONG, [_FOUND]],
-    ),
-    **dict.fromkeys(
-        [
-            *(f"traces/{name}.console.json" for name in ("dspy-oi", "langfuse-otel")),
-            *(f"traces/{name}.console.json" for name in ("langsmith-otel", "logfire-openai")),
-            *("traces/traceloop-rag.console.json", "traces/langsmith-runs.jsonl"),
-            "traces/datadog-llmobs.json",
-        ],
-        [_ASKED, _WRONG, _FOUND.split("\n", 1)],
-    ),
+    **{f"traces/{name}": [_ASKED, _WRONG, [_FOUND]] for name in _AGENTS},
+    **{f"traces/{name}": [_ASKED, _WRONG, _FOUND.split("\n", 1)] for name in _SEARCHES},
     "traces/haystack-oi.console.json": [_ASKED, _WRONG, [_BUILT]],
     "traces/openlit.console.json": [_ASKED, _WRONG, []],  # which stand in its instructions
     "traces/semantic-kernel.console.json": [_ASKED, _WRONG, []],
