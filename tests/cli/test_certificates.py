@@ -143,7 +143,11 @@ def new_definition(run: Run, _: Settings) -> None:
         (new_model, "the model changed"),
         (new_option, "the options changed"),
         (new_prompt, "the prompts changed"),
-        (use_program, "ucsc-extract would be asked another prompt now"),
+        (
+            use_program,
+            "what ucsc-extract asks or has learnt is other now; let it annotate again (spanlab "
+            "annotate d --detector ucsc-extract --again) and write another certificate",
+        ),
         (new_definition, "the definition of hallucinated changed"),
     ],
     ids=["model", "option", "prompt", "default-prompt", "definition"],

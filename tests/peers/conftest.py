@@ -22,12 +22,15 @@ import spanlab
 from spanlab.schema import Record
 from spanlab.testing import ModelServer, say
 
-# These programs tell their makers of each run, and hold it up for that where there is no network.
+# These programs tell their makers of each run or ask for prices, and wait for that where there is no
+# network; MLflow's server also starts other servers.
 os.environ |= {
     "ANONYMIZED_TELEMETRY": "false",
     "DEEPEVAL_TELEMETRY_OPT_OUT": "YES",
     "DO_NOT_TRACK": "true",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "true",
     "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
     "PHOENIX_TELEMETRY_ENABLED": "false",
     "RAGAS_DO_NOT_TRACK": "true",
 }

@@ -256,7 +256,9 @@ def stale_because(store: Store, dataset: str, certificate: Certificate) -> tuple
             setup for setup in summary.settings.setups if setup.annotator in binding["prompts"]
         ]
         reasons += [
-            f"{name} would be asked another prompt now" for name in changed_prompts(own_setups)
+            f"what {name} asks or has learnt is other now; let it annotate again (spanlab annotate "
+            f"{dataset} --detector {name} --again) and write another certificate"
+            for name in changed_prompts(own_setups)
         ]
     return tuple(reasons)
 

@@ -1,0 +1,58 @@
+"""What 1.0.0 left in its folder: database, certificate, tuned program and cached replies.
+
+It imported six answers that "anna" had marked, let ``offline`` and ``ucsc-extract`` annotate them,
+measured ``offline``, wrote the certificate, and kept a tuned program of ``ucsc-extract``.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from spanlab.testing import ModelServer, say_fields
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+_STORED = Path(__file__).parent / "stored" / "home-1.0.0.tar.gz"
+
+
+@pytest.fixture(autouse=True)
+def _upgraded(tmp_path: Path) -> None:
+    with tarfile.open(_STORED) as stored:
+        stored.extractall(tmp_path, filter="data")
+
+
+def test_datasets_and_marks_of_1_0_0_are_there(spanlab: Run, tmp_path: Path) -> None:
+    assert "anna" in spanlab("datasets").stdout
+    done = spanlab("export", "mine", "--annotator", "anna", "-o", "anna.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "anna.jsonl").read_text().count("1989") >= 3
+    rates = spanlab("rates", "mine", "--annotators", "anna,offline", "--by", "meta.model")
+    assert rates.returncode == 0, rates.stderr
+
+
+def test_a_certificate_of_1_0_0_says_what_is_stale_and_what_to_do(spanlab: Run) -> None:
+    stale = spanlab("measure", "mine", "--check", "certificate.json")
+    assert stale.returncode == 1
+    assert "what offline asks or has learnt is other now" in stale.stdout
+    assert "spanlab annotate mine --detector offline --again" in stale.stdout
+    assert spanlab("annotate", "mine", "--detector", "offline", "--again").returncode == 0
+    assert spanlab("measure", "mine", "--certificate", "new.json").returncode == 0
+    assert spanlab("measure", "mine", "--check", "new.json").stdout.strip() == "still valid"
+
+
+def test_a_program_of_1_0_0_is_used_and_replies_are_asked_for_once_more(spanlab: Run) -> None:
+    assert "short-spans" in spanlab("programs", "list").stdout
+    assert spanlab("programs", "use", "short-spans").returncode == 0
+    wrong = {"text": "1989", "reason": "it was 1889", "probability": 0.9}
+    words = ("annotate", "reviewed.jsonl", "--detector", "ucsc-extract", "-o", "out.jsonl")
+    with ModelServer(lambda ask: say_fields(parts=[wrong])) as server:
+        at = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "any", "SPANLAB_MODEL": "scripted"}
+        spanlab(*words, **at)
+        asked = len(server.requests)
+        assert "Quote it." in server.requests[0].text  # the program's instruction
+        spanlab(*words, **at)
+        assert len(server.requests) == asked > 0
