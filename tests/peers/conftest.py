@@ -22,7 +22,7 @@ import spanlab
 from spanlab.schema import Record
 from spanlab.testing import ModelServer, say
 
-# These programs tell their makers of each run or ask for prices, and wait for that where there is no
+# These programs tell their makers of each run or ask for prices, and wait for that without a
 # network; MLflow's server also starts other servers.
 os.environ |= {
     "ANONYMIZED_TELEMETRY": "false",
