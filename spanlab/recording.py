@@ -300,14 +300,10 @@ def _decorated(function: F, stage: str | None, inputs: Sequence[str] | None, sou
         @wraps(function)
         def yielded(*args: Any, **kwargs: Any) -> Any:
             pieces = []
-
-            def kept() -> Iterator[Any]:
+            try:
                 for piece in function(*args, **kwargs):
                     pieces.append(piece)
                     yield piece
-
-            try:
-                yield from kept()
             finally:
                 note(_joined(pieces), args, kwargs)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
@@ -12,8 +11,11 @@ from pydantic_core import from_json
 
 from spanlab.datasets.containers import check_utf8, is_workbook
 from spanlab.datasets.files import InputFile
+from spanlab.datasets.formats.csv_table import column_names
 from spanlab.datasets.formats.jsonl import SpanlabReader
 from spanlab.datasets.json_rows import first_objects, is_single, names_in, printed_objects
+from spanlab.datasets.parquet import PARQUET, ParquetReader
+from spanlab.datasets.read_options import ReadOptions
 from spanlab.datasets.registry import formats, reader_of
 from spanlab.errors import InputError
 
@@ -25,7 +27,6 @@ _HINTS = (
         "its response.jsonl, with source_info.jsonl beside it",
     ),
 )
-_PARQUET = b"PAR1"
 _ARROW_SUFFIX = ".arrow"
 _PRINTED = 10_000  # lines and objects among which the first printed one is looked for
 _LOADED = 1 << 24  # bytes of a file from which on only the names in its object are looked at
@@ -59,8 +60,7 @@ def detect(path: Path, name: str | None = None, encoding: str | None = None) -> 
         if names := _formats_of(printed):
             return names[0]
     if file.name.lower().endswith(_CSV_SUFFIXES) or _looks_like_table(head):
-        columns = frozenset(re.split(r'[,;\t|"]+', head.decode(errors="replace").splitlines()[0]))
-        cells = dict.fromkeys(columns)
+        cells = dict.fromkeys(column_names(head))
         named = (name for name in _formats_of(cells) if reader_of(name).in_tables)
         return next(named, "csv")
     raise _unknown(file, f"it begins {head[:60].decode(errors='replace')!r}")
@@ -70,8 +70,10 @@ def _binary_format(file: InputFile) -> str | None:
     """Return the format of a file that is no text; None for a text."""
     if file.path.is_file() and is_workbook(file.path):
         return "workbook"
-    if file.head().startswith(_PARQUET):
-        return "parquet"
+    if file.head().startswith(PARQUET):
+        cells = dict.fromkeys(ParquetReader(file, ReadOptions()).columns())
+        named = (name for name in _formats_of(cells) if reader_of(name).in_parquet)
+        return next(named, "parquet")
     return "arrow" if file.name.endswith(_ARROW_SUFFIX) else None
 
 

@@ -19,6 +19,7 @@ from spanlab.datasets.limits import UNPACKED, most_unpacked, too_large
 from spanlab.datasets.read_options import ReadOptions
 from spanlab.errors import InputError
 
+PARQUET: Final = b"PAR1"  # how a file begins
 _BATCH = 1000  # rows held at a time, if that is safe
 _BUFFER = 1 << 20  # bytes of a column that are read at a time
 _LEVELS = 8  # bytes that an element of a list takes in a column

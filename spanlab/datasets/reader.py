@@ -34,7 +34,8 @@ class FormatReader(ABC):
     Attributes:
         signatures: fields that records of the format have, and those of other formats lack: all of
             one of these sets.
-        in_tables: whether a table with these columns is of the format, too.
+        in_tables: whether a table with these columns is of the format, too; ``in_parquet``
+            whether one in Parquet is.
         before: formats whose records may have these fields among theirs.
         maps_columns: whether its columns, or data fields, have no fixed names.
         reads_folders: whether a folder may be read.
@@ -42,6 +43,7 @@ class FormatReader(ABC):
 
     signatures: ClassVar[tuple[frozenset[str], ...]] = ()
     in_tables: ClassVar[bool] = False
+    in_parquet: ClassVar[bool] = False
     before: ClassVar[frozenset[str]] = frozenset()
     maps_columns: ClassVar[bool] = False
     reads_folders: ClassVar[bool] = False

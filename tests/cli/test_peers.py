@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 
 from spanlab.datasets import ReadOptions, read
@@ -181,3 +183,29 @@ def test_a_log_that_is_read_twice_is_unpacked_once_and_again_when_it_changes(
     path.write_text('{"id": "a", "answer": "x"}\n')
     assert [record.item.answer for record in read(path)] == ["x"]
     assert time.time() > path.stat().st_mtime - 1
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_frames_of_spans_are_read_from_tables(tmp_path: Path, ending: str) -> None:
+    """Phoenix's ``get_spans_dataframe`` as pandas writes it, and MLflow's ``search_traces``."""
+    frames = {
+        "phoenix": pandas.read_json(_PEERS / "phoenix_spans_dataframe.jsonl", lines=True),
+        "mlflow": pandas.DataFrame([_mlflow_row()]),
+    }
+    for name, frame in frames.items():
+        path = tmp_path / f"{name}.{ending}"
+        write = frame.to_csv if ending == "csv" else frame.to_parquet
+        write(path, index=False)
+        items = [record.item for record in read(path)]
+        assert {(item.question, item.answer) for item in items} == {
+            ("When was the tower built?", items[0].answer)
+        }
+        assert all(item.passages[0].text == _BUILT for item in items)
+        assert [item.id for item in items] == [item.meta["trace_id"] for item in items]
+
+
+def _mlflow_row() -> dict[str, object]:
+    trace = json.loads((_PEERS / "mlflow_trace.json").read_text("utf-8"))
+    about = {name: trace["info"][name] for name in ("trace_id", "state", "tags")}
+    said = {"request": {"question": "When was the tower built?"}, "response": "In 1989."}
+    return {**about, "trace": json.dumps(trace), **said, "spans": trace["data"]["spans"]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
@@ -153,3 +154,9 @@ def _delimiter(head: bytes) -> tuple[str, bool]:
         return first_line[-1], True
     counts = {mark: len(next(csv.reader([first_line], delimiter=mark))) for mark in _DELIMITERS}
     return max(_DELIMITERS, key=lambda mark: counts[mark]), False
+
+
+def column_names(head: bytes) -> frozenset[str]:
+    """Return the names in the first line of a table, read from its beginning."""
+    first = next(iter(head.decode(errors="replace").splitlines()), "")
+    return frozenset(re.split(r'[,;\t|"]+', first))

@@ -16,8 +16,13 @@ from __future__ import annotations
 import math
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
+
+from pydantic_core import from_json
+
+from spanlab.datasets.reader import parse_list
 
 EVENTS: Final = "events"  # the attribute that pydantic-ai has its messages in; ours for all
 _FAILED: Final = frozenset(("ERROR", "STATUS_CODE_ERROR", "2"))
@@ -69,6 +74,7 @@ _HOLDERS: Final = (
     frozenset(("id", "input", "output", "observations")),
     frozenset(("info", "data")),
     frozenset(("trace_id", "spans")),
+    frozenset(("trace_id", "trace", "response")),
     frozenset(("traceID", "spans")),
     frozenset(("event_type", "spans")),
 )
@@ -99,7 +105,7 @@ def spans_in(request: Any) -> Iterator[dict[str, Any]]:
     Raises:
         KeyError, TypeError, ValueError: it is none of these.
     """
-    trace, data = request.get("trace"), request.get("data")
+    trace, data = (_parsed(request.get(name)) for name in ("trace", "data"))
     resources = _first(request, _RESOURCES)
     if resources is not None:
         yield from _otlp(resources)
@@ -157,7 +163,8 @@ def _span(said: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
 def _opened(span: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a span with what some programs put into parts of it, at its top."""
     if "context.trace_id" in span:  # a row of Phoenix's frame
-        own = {name: value for name, value in span.items() if value is not None}
+        own = {name: _parsed(value) for name, value in span.items()}
+        own = {name: value for name, value in own.items() if value not in (None, "")}
         attributes = {name[11:]: value for name, value in own.items() if name[:11] == "attributes."}
         ids = {name[8:]: value for name, value in own.items() if name[:8] == "context."}
         return {**own, **ids, "attributes": attributes}
@@ -170,6 +177,14 @@ def _opened(span: Mapping[str, Any]) -> Mapping[str, Any]:
     parents = [link["spanID"] for link in span.get("references") or ()]  # Jaeger's
     linked = {"parent_id": parents[0]} if parents else {}
     return {**span, **(span.get("context") or {}), **linked}
+
+
+def _parsed(cell: Any) -> Any:
+    """Return the object or list that a table's cell is in JSON or Python; else the cell."""
+    if isinstance(cell, str) and cell.startswith("{"):
+        with suppress(ValueError):
+            return from_json(cell)
+    return parse_list(cell)
 
 
 def _attributes(span: Mapping[str, Any]) -> dict[str, Any]:

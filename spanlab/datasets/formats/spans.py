@@ -23,7 +23,7 @@ from spanlab.datasets.chats import (
     text_of_message,
     without_classes,
 )
-from spanlab.datasets.formats.span_files import EVENTS
+from spanlab.datasets.formats.span_files import EVENTS, plain_list
 from spanlab.datasets.reader import passages_of
 from spanlab.errors import InputError
 from spanlab.schema import storable
@@ -108,6 +108,8 @@ class TracedMessage(NamedTuple):
 
 def kind_of(span: Span) -> str:
     """Return what a span is for: one of the kinds that have words, or ""."""
+    if "kind" in span:  # found before, see ``Trace``
+        return str(span["kind"])
     attributes = span["attributes"]
     for name in _SAYS_KIND:
         said = attributes.get(name)
@@ -184,11 +186,7 @@ def parse_json(value: Any) -> Any:
 def _events_of(span: Span) -> list[dict[str, Any]]:
     """Return a span's events, by the names of their attributes."""
     events = parse_json(span["attributes"].get(EVENTS))
-    return [event for event in _listed(events) if isinstance(event, dict)]
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    return [event for event in plain_list(events) if isinstance(event, dict)]
 
 
 def _in_events(events: Iterable[Mapping[str, Any]], *, read: bool) -> Iterator[Any]:
@@ -252,7 +250,7 @@ def _is_of_mcp(value: Any) -> bool:
 def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    for inner in value.values() if isinstance(value, dict) else _listed(value):
+    for inner in value.values() if isinstance(value, dict) else plain_list(value):
         yield from _strings(inner)
 
 
@@ -261,7 +259,7 @@ def documents_in(value: Any) -> list[str]:
     while isinstance(value, dict) and (name := next((n for n in _LISTS if n in value), "")):
         value = value[name]
     parts = [
-        part.get("document", part) if isinstance(part, dict) else part for part in _listed(value)
+        part.get("document", part) if isinstance(part, dict) else part for part in plain_list(value)
     ]
     try:
         texts = [passage.text for passage in passages_of(parts or value, "documents")]

@@ -85,12 +85,12 @@ class Trace:
     """The spans of a trace in the order of time, and what lies above and below each."""
 
     def __init__(self, unordered: Sequence[Span]) -> None:
-        self.spans = sorted(unordered, key=itemgetter("start"))
-        for number, span in enumerate(self.spans):
-            if not span.get("id"):
-                self.spans[number] = {**span, "id": f"span {number}"}
+        self.spans: list[Span] = [
+            {**span, "id": span.get("id") or f"span {number}", "kind": kind_of(span)}
+            for number, span in enumerate(sorted(unordered, key=itemgetter("start")))
+        ]
         self._by_id = {span["id"]: span for span in self.spans}
-        self._kinds = {span["id"]: kind_of(span) for span in self.spans}
+        self._kinds = {span["id"]: span["kind"] for span in self.spans}
         if not any(self._kinds[span["id"]] == "model" and replies_of(span) for span in self.spans):
             # Frameworks that trace their agents alone, or whose models only call tools.
             self._kinds = {n: "model" if k == "agent" else k for n, k in self._kinds.items()}

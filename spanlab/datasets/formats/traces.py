@@ -19,12 +19,14 @@ from pydantic_core import from_json, to_json
 
 from spanlab.datasets import reader
 from spanlab.datasets.files import FileRow
+from spanlab.datasets.formats.csv_table import CsvReader, column_names
 from spanlab.datasets.formats.span_files import holds_spans, spans_in
 from spanlab.datasets.formats.spans import Span
 from spanlab.datasets.formats.trace import Trace, note_span, replies_of
 from spanlab.datasets.formats.turns import turns_in
 from spanlab.datasets.json_rows import is_single, printed_objects
 from spanlab.datasets.limits import TOGETHER, too_many
+from spanlab.datasets.parquet import PARQUET, ParquetReader
 from spanlab.datasets.reader import NoAnswer, checked
 from spanlab.errors import InputError
 from spanlab.recording import SOURCE, Recorder
@@ -33,6 +35,8 @@ from spanlab.schema import Item, Passage, Process, Record
 
 class TraceReader(reader.FormatReader):
     """Reads the traces of a file, each with the number of the line on which it begins."""
+
+    in_tables = in_parquet = True  # frames of Phoenix and MLflow
 
     @classmethod
     def recognises(cls, record: Mapping[str, object]) -> bool:
@@ -66,7 +70,14 @@ class TraceReader(reader.FormatReader):
 
     def _requests(self) -> Iterator[FileRow]:
         """Yield what holds spans; lines of a log between them are no JSON objects."""
-        if self._file.head().lstrip().startswith(b"["):
+        head = self._file.head()
+        if head.startswith(PARQUET):
+            yield from ParquetReader(self._file, self._options).records()
+        elif head.lstrip()[:1] not in (b"{", b"[") and holds_spans(
+            dict.fromkeys(column_names(head))
+        ):
+            yield from CsvReader(self._file, self._options).records()
+        elif head.lstrip().startswith(b"["):
             yield from self._file.rows()
         elif is_single(self._file):
             yield FileRow(1, to_json(self._file.load()))
