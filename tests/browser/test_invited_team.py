@@ -22,8 +22,14 @@ ITEMS, KNOWN = 3, 3
 WIDE: ViewportSize = {"width": 1440, "height": 900}
 
 
-def _known(name: str) -> Record:
+def _plain(name: str) -> Record:
     record = words_item(name, 3)
+    item = record.item.model_copy(update={"meta": {"model": "small-model"}})
+    return record.model_copy(update={"item": item})
+
+
+def _known(name: str) -> Record:
+    record = _plain(name)
     right = Span.of(record.item.answer, 0, len("word0"))
     gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=(right,))
     return record.model_copy(update={"annotations": (*record.annotations, gold)})
@@ -33,7 +39,7 @@ def _known(name: str) -> Record:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server = Server(tmp_path_factory.mktemp("home"), variables={"SPANLAB_INVITE": "yes"})
     with Store.open(server.settings) as store:
-        store.import_records("ours", [words_item(f"plain-{n}", 3) for n in range(ITEMS)])
+        store.import_records("ours", [_plain(f"plain-{n}") for n in range(ITEMS)])
         store.import_records("ours", [_known(f"known-{n}") for n in range(KNOWN)])
         change_known(store, "ours", {"share": 0.3})
         store.change_settings("ours", lambda now: now.model_copy(update={"overlap": 2}))
@@ -167,6 +173,30 @@ def _check_files(server: Server, url: str, lead: Page, nora: Page) -> None:
     assert "XSRF" in lead.request.put(upload).text()  # past the guard: Streamlit's own check
 
 
+def _measure(server: Server, lead: Page, nora: Page) -> None:
+    """Plan a measurement and read what it has come to, which an annotator is not told."""
+    lead.goto(_page(server, "measure"))
+    lead.get_by_role("button", name="Plan this measurement").click()
+    rate = re.compile(r"Between \d+ and \d+ of 100 answers like these contain a hallucination")
+    lead.get_by_role("heading", name=rate).wait_for()
+    lead.get_by_text(re.compile(r"\d reviews of 6 items")).wait_for()
+    lead.get_by_role("link", name="Review the sample").wait_for()
+    nora.goto(server.url(dataset="ours"))
+    nora.locator(".sl-finished").get_by_text("All of your items are decided").wait_for()
+    assert "of 100 answers" not in nora.content()
+    assert "Rate so far" not in nora.content()
+
+
+def _read_report(server: Server, lead: Page) -> None:
+    """See the report in its frame: how often, which model, who reviewed."""
+    lead.goto(_page(server, "export"))
+    lead.locator(".st-key-export-format").get_by_text("HTML report", exact=True).click()
+    report = lead.frame_locator("iframe[title='The report on ours']")
+    expect(report.locator(".headline")).to_contain_text("of 100 answers", timeout=PATIENCE)
+    for fact in ("small-model", "2 people (Nora", "Krippendorff's alpha"):
+        expect(report.locator("dl").first).to_contain_text(fact)
+
+
 def _lose_the_server(page: Page, server: Server) -> None:
     """Press a key while no server is there: it is stored once there is one again."""
     page.goto(server.url(dataset="ours"))
@@ -217,7 +247,7 @@ def test_a_team_is_invited_reviews_adjudicates_and_exports(
             nora.goto(server.url(dataset="ours", item=item))
             nora.get_by_text(f"There is no item “{item}” in the dataset").wait_for()
         _check_known(server, watch)
-        for name in ("Compare", "Export", "Campaign"):  # no way leads where she may not go
+        for name in ("Compare", "Measure", "Export", "Campaign"):  # no way leads past her role
             assert nora.get_by_role("link", name=name, exact=True).count() == 0
 
         _accept(ben, links["Ben"])
@@ -240,6 +270,8 @@ def test_a_team_is_invited_reviews_adjudicates_and_exports(
         lead.get_by_role("button", name=re.compile("Adopt unanimous items")).wait_for()
         lead.goto(_page(server, "compare"))
         lead.get_by_text("You see what everybody marked").wait_for()
+        _measure(server, lead, nora)
+        _read_report(server, lead)
         lead.goto(_page(server, "export"))
         lead.get_by_role("button", name="Create file").click()
         with lead.expect_download(timeout=PATIENCE) as downloaded:
