@@ -47,8 +47,8 @@ class SearchOptions(CallLimits, SearchSettings, DetectorSelection):
 
     name: str = option(
         "",
-        title="Program name (optional)",
-        help="Name of the program.",
+        title="Name of the tuned prompt (optional)",
+        help="Name of the tuned prompt.",
         group="Limits",
         placeholder="chosen for you",
     )
@@ -172,7 +172,7 @@ def _tuned_spec(options: SearchOptions) -> DetectorSpec:
     (name,) = options.detectors
     if not (options.member and is_ensemble(name)):
         if options.member:
-            raise UsageError(f"{name!r} is no ensemble: it has no member {options.member!r}")
+            raise UsageError(f"{name!r} is not an ensemble: it has no member {options.member!r}")
         check_tunable(name)
     (spec,) = specifications(options)
     members = {member.signs: member for member in specs_in(spec)}

@@ -33,7 +33,7 @@ def optimize(
     detector: Annotated[str, typer.Option(help="What to tune, e.g. ucsc-extract.")],
     options: Search,
     start: Annotated[
-        str | None, typer.Option(help="A program to begin from (default: the own prompt).")
+        str | None, typer.Option(help="A tuned prompt to begin from (default: the own prompt).")
     ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Also if a search under way is the same.")
@@ -51,7 +51,7 @@ def optimize(
         ),
     ] = False,
 ) -> None:
-    """Tune a detector's prompt on labels that people made, and keep it as a program.
+    """Tune a detector's prompt on labels that people made, and save the result.
 
     Instructions and examples are searched together (MIPROv2). Held-out items tell what the
     result is worth; one that is not better than the untuned prompt says so. Detectors that judge
@@ -135,7 +135,7 @@ def run(request: Optimisation, *, use: bool, again: bool) -> None:
         raise UsageError(f"job {job_id} is {view.state.value}")
     programs = registry(settings)
     if view.search is None or view.search.program is None:
-        raise UsageError(f"job {job_id} has saved no program")
+        raise UsageError(f"job {job_id} has saved no tuned prompt")
     program = programs.load(view.search.program)
     console.say(held_out_in_words(program.held_out))
     if use and program.held_out is not None and program.held_out.better:
@@ -157,12 +157,12 @@ app = typer.Typer(
     """,
 )
 
-Known = Annotated[str, typer.Argument(metavar="NAME", help="A program; see `programs list`.")]
+Known = Annotated[str, typer.Argument(metavar="NAME", help="A tuned prompt; see `programs list`.")]
 
 
 @app.command("list")
 def list_command() -> None:
-    """List the programs, the newest first; a star marks the one its detector uses.
+    """List the tuned prompts, the newest first; a star marks the one its detector uses.
 
     \b
     spanlab programs list
@@ -178,7 +178,7 @@ def show(
     name: Known,
     as_json: Annotated[bool, typer.Option("--json", help="The whole file.")] = False,
 ) -> None:
-    """Show where a program comes from, what it is worth, and its prompts.
+    """Show where a tuned prompt comes from, what it is worth, and its prompts.
 
     \b
     spanlab programs show short-spans
@@ -198,7 +198,7 @@ def show(
 
 @app.command()
 def compare(before: Known, after: Annotated[str, typer.Argument(metavar="OTHER")]) -> None:
-    """Show how the prompts of two programs differ: instructions line by line, and examples.
+    """Show how two tuned prompts differ: instructions line by line, and examples.
 
     \b
     spanlab programs compare first-try short-spans
@@ -215,16 +215,16 @@ def use(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]")] = None,
     member: Annotated[
         str | None,
-        typer.Option(help="A member of an ensemble (default: whom the program was tuned for)."),
+        typer.Option(help="A member of an ensemble (default: the one that it was tuned for)."),
     ] = None,
     untuned: Annotated[
         str | None,
-        typer.Option(help="Instead of a program: a detector or member, to go untuned again."),
+        typer.Option(help="Instead of a tuned prompt: a detector or member, to go untuned again."),
     ] = None,
 ) -> None:
-    """Let a program's detector use it from now on, wherever no other program is asked for.
+    """Let a tuned prompt's detector use it from now on, wherever no other one is asked for.
 
-    A program that was tuned for a member of an ensemble is used by that member alone.
+    One that was tuned for a member of an ensemble is used by that member alone.
 
     \b
     spanlab programs use short-spans
@@ -236,7 +236,7 @@ def use(
     from spanlab.cli import console
 
     if (name is None) == (untuned is None):
-        raise UsageError("name a program, or a detector with --untuned; one of the two")
+        raise UsageError("name a tuned prompt, or a detector with --untuned; one of the two")
     if name is not None:
         console.say(f"{let_use(name, member)} uses {name}")
     else:
@@ -249,7 +249,7 @@ def export(
     name: Known,
     output: Annotated[Path, typer.Option("-o", "--output", help="The file to write.")],
 ) -> None:
-    """Write a program to a file, to be imported elsewhere.
+    """Write a tuned prompt to a file, to be imported elsewhere.
 
     \b
     spanlab programs export short-spans -o short-spans.json
@@ -266,7 +266,7 @@ def import_command(
     file: Annotated[Path, typer.Argument(help="A file that `programs export` wrote.")],
     name: Annotated[str | None, typer.Option(help="What to call it here.")] = None,
 ) -> None:
-    """Take in a program from a file; it is data alone, and anything else is refused.
+    """Import a tuned prompt from a file; it is data alone, and anything else is refused.
 
     \b
     spanlab programs import short-spans.json
@@ -275,12 +275,12 @@ def import_command(
     from spanlab.cli import console
 
     program = take(file, name)
-    console.say(f"imported {program.name}, a program for {program.detector}")
+    console.say(f"imported {program.name}, a tuned prompt for {program.detector}")
 
 
 @app.command()
 def remove(name: Known) -> None:
-    """Delete a program; a detector that used it goes back to its own prompt.
+    """Delete a tuned prompt; a detector that used it goes back to its own prompt.
 
     \b
     spanlab programs remove short-spans

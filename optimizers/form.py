@@ -70,9 +70,9 @@ def _ask_prompt() -> dict[str, Any]:
     filled = ask(SearchOptions, f"optimise.{kind}".strip("."), "metric", metric=metric)
     programs = [program.name for program in registry(actor=actor()) if program.owner == detector]
     begin = st.selectbox(
-        "Starting program",
+        "Start from",
         [_OWN, *programs],
-        help="A program found earlier can be tuned further.",
+        help="A tuned prompt found earlier can be tuned further.",
         **kept("optimise.begin"),
     )
     filled["program"] = "" if begin in {None, _OWN} else str(begin)

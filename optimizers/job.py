@@ -85,7 +85,7 @@ def submit(
     search = request.search
     programs = ProgramRegistry(jobs.settings.programs)
     if search.name in programs:
-        raise UsageError(f"a program called {search.name!r} exists; choose another name")
+        raise UsageError(f"a tuned prompt called {search.name!r} exists; choose another name")
     with Store.open(jobs.settings) as store:
         summary_of(store, request.dataset)
     build_tuner(request, jobs.settings, StoppableMeter(), lambda event: None)

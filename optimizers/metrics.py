@@ -66,7 +66,7 @@ def check_metric(metric: str, tuned: DetectorEntry | None = None) -> None:
     """
     names_known = [name for names in METRICS.values() for name in names]
     if metric not in names_known:
-        raise UsageError(f"no metric is called {metric!r} (known: {', '.join(names_known)})")
+        raise UsageError(f"no metric named {metric!r}; available: {', '.join(names_known)}")
     if tuned is not None and metric not in METRICS[tuned.tuned_on]:
         usual, *_ = METRICS[tuned.tuned_on]
         raise UsageError(
@@ -95,7 +95,7 @@ def judge(gold: ItemLabels, predicted: ItemLabels, answer: str, target: str) -> 
     """
     metrics = TARGETS.get(target)
     if metrics is None:
-        raise UsageError(f"no metric is called {target!r} (known: {', '.join(TARGETS)})")
+        raise UsageError(f"no metric named {target!r}; available: {', '.join(TARGETS)}")
     gold_rated = gold if gold.raters else replace(gold, raters=(gold.hard,))
     score = score_item(gold_rated, predicted)
     values = [getattr(score, metric) for metric in metrics]

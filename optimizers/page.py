@@ -188,7 +188,7 @@ def show_found(view: JobView) -> None:
             show_changes(search.untuned, program)
         use_button(program, key=f"found-{view.id}")
     else:
-        st.caption(plain(f"The program {name} has been removed since."))
+        st.caption(plain(f"The tuned prompt {name} has been removed since."))
 
 
 def curve(trials: Sequence[SearchTrial], score: str = "Score") -> Chart:

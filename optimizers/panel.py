@@ -31,8 +31,8 @@ def show_programs() -> None:
             show_error(error)
         if not kept_programs:
             st.info(
-                "No program yet. Start a search above, or `spanlab optimize DATASET --detector "
-                "ucsc-extract`; what it finds is listed here.",
+                "No tuned prompts yet. Start a search above, or `spanlab optimize DATASET "
+                "--detector ucsc-extract`; what it finds is listed here.",
                 icon=":material/lightbulb:",
             )
         for program in kept_programs:
@@ -196,7 +196,7 @@ def _draw_demo(demo: Demo) -> None:
 
 def _import_program() -> None:
     """Let people import a program from a file; hostile ones are refused."""
-    with st.popover("Import a program", icon=":material/upload_file:"):
+    with st.popover("Import a tuned prompt", icon=":material/upload_file:"):
         upload = st.file_uploader("A file that was exported from here", type="json")
         clicked = st.button("Import", disabled=upload is None, key="import-program")
     if not clicked or upload is None:

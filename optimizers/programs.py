@@ -84,7 +84,9 @@ def take(path: Path, name: str | None = None, *, actor: Actor = OWNER) -> TunedP
 def _check_fits(program: TunedProgram) -> None:
     check_tunable(program.detector)
     if program.member is not None and _detector(program.member) != program.detector:
-        raise UsageError(f"{program.member!r} is no {program.detector!r}, as the program says")
+        raise UsageError(
+            f"{program.member!r} is not a {program.detector!r}, as the tuned prompt says"
+        )
     entry = entry_of(program.detector)
     prompts = (*entry.prompts, *entry.generator_prompts)
     for name in program.predictors:
@@ -139,7 +141,7 @@ def program_table(programs: ProgramRegistry) -> ResultTable:
             for program in programs
         ),
         remarks=tuple(f"broken: {error}" for error in programs.broken),
-        empty="no programs yet; `spanlab optimize` makes them",
+        empty="no tuned prompts yet; `spanlab optimize` makes them",
     )
 
 

@@ -29,7 +29,7 @@ class SearchSettings(OptionModel):
     strategy: Literal["mipro", "gepa"] = option(
         "mipro",
         title="Optimiser",
-        help="How prompts are searched: instructions and demonstrations together (MIPROv2), or "
+        help="How prompts are searched: instructions and examples together (MIPROv2), or "
         "instructions from the prompt model's reflection on feedback (GEPA).",
         group="Search",
         titles={"mipro": "MIPROv2", "gepa": "GEPA"},
@@ -85,16 +85,16 @@ class SearchSettings(OptionModel):
     labels: LabelSource = LabelSource()
     bootstrapped: int = option(
         4,
-        title="Demonstrations by the model",
-        help="Most demonstrations that the model made itself, per predictor.",
+        title="Examples by the model",
+        help="Most examples that the model made itself, per predictor.",
         sides=("command", "python"),
         ge=0,
         le=16,
     )
     labelled: int = option(
         16,
-        title="Demonstrations from labels",
-        help="Most demonstrations made from the labels, per predictor.",
+        title="Examples from labels",
+        help="Most examples made from the labels, per predictor.",
         sides=("command", "python"),
         ge=0,
         le=64,
@@ -102,7 +102,7 @@ class SearchSettings(OptionModel):
     success: float = option(
         0.5,
         title="Good enough to demonstrate",
-        help="The lowest metric of a model's own answer that may become a demonstration.",
+        help="The lowest metric of a model's own answer that may become an example.",
         sides=("command", "python"),
         ge=0,
         le=1,

@@ -236,7 +236,7 @@ def _load(point: EntryPoint) -> Room | None:
         room = point.load()
         if isinstance(room, Room):
             return room
-        problem = f"{point.value} is no Room"
+        problem = f"{point.value} is not a Room"
     except Exception as error:  # noqa: BLE001 - whatever breaks there, the others can be used
         problem = f"{type(error).__name__}: {error}"
     warn(f"the room {point.name!r} of another package is left out: {problem}", stacklevel=2)

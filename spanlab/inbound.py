@@ -221,6 +221,6 @@ def brought(kind: str, name: str) -> Any:
     what = kind.removesuffix("s")
     if offer is None:
         installed = ", ".join(offered(kind)) or "none"
-        raise UsageError(f"no installed package has a {what} {name!r}; there are: {installed}")
+        raise UsageError(f"no installed package has a {what} {name!r}; available: {installed}")
     with foreign(f"the {what} {name!r} cannot be loaded", UsageError):
         return offer.load()

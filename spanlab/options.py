@@ -154,7 +154,7 @@ class OptionModel(FrozenModel):
             path = paths.get(name) or ((name,) if name in cls.model_fields else None)
             if path is None:
                 names = ", ".join(sorted(paths))
-                raise UsageError(f"there is no option {name!r} (there are {names})")
+                raise UsageError(f"no option named {name!r}; available: {names}")
             inner = nested
             for part in path[:-1]:
                 inner = inner.setdefault(part, {})

@@ -71,7 +71,7 @@ class ProgramRegistry:
         path = self._path(name)
         if not path.is_file():
             names = ", ".join(program.name for program in self) or "none yet"
-            raise NotFoundError(f"no program is called {name!r} (known: {names})")
+            raise NotFoundError(f"no tuned prompt named {name!r}; available: {names}")
         return _stored(path)
 
     def save(self, program: TunedProgram) -> None:
@@ -81,12 +81,12 @@ class ProgramRegistry:
             UsageError: another program has its name.
         """
         if program.name == _DEFAULTS:
-            raise UsageError(f"{_DEFAULTS!r} cannot name a program: it is the list of defaults")
+            raise UsageError(f"{_DEFAULTS!r} cannot name a tuned prompt: it lists the defaults")
         path = self._path(program.name)
         if path.exists():
             if _stored(path) == program:
                 return
-            raise UsageError(f"a program called {program.name!r} exists; choose another name")
+            raise UsageError(f"a tuned prompt called {program.name!r} exists; choose another name")
         _write(path, _dump(program))
 
     def remove(self, name: str) -> None:
@@ -132,7 +132,9 @@ class ProgramRegistry:
         if name is not None:
             program = self.load(name)
             if program.detector != (detector or owner):
-                raise UsageError(f"{name!r} is a program of {program.detector!r}, not {owner!r}")
+                raise UsageError(
+                    f"{name!r} is a tuned prompt of {program.detector!r}, not {owner!r}"
+                )
             chosen[owner] = name
         _write(self._path(_DEFAULTS), json.dumps(chosen, indent=2, sort_keys=True).encode())
 
@@ -153,7 +155,7 @@ class ProgramRegistry:
             InputError: the file is no program: too large, not JSON, unknown or missing fields.
             UsageError: the name is taken or cannot be a name.
         """
-        program = read_json(TunedProgram, path, "a spanlab program")
+        program = read_json(TunedProgram, path, "a tuned prompt of spanlab")
         if check is not None:
             check(program)
         if name is not None:
@@ -173,7 +175,7 @@ class ProgramRegistry:
     def _path(self, name: str) -> Path:
         if not PROGRAM_NAME.fullmatch(name):
             raise UsageError(
-                f"{name!r} cannot name a program; "
+                f"{name!r} cannot name a tuned prompt; "
                 "lower-case letters, digits, '.', '_' and '-' can, up to 100 of them"
             )
         return self.folder / f"{name}.json"
@@ -193,7 +195,8 @@ class ProgramRegistry:
 
 def _stored(path: Path) -> TunedProgram:
     """Return the program in a file of the registry, called as the file is."""
-    return read_json(TunedProgram, path, "a spanlab program").model_copy(update={"name": path.stem})
+    program = read_json(TunedProgram, path, "a tuned prompt of spanlab")
+    return program.model_copy(update={"name": path.stem})
 
 
 def _dump(program: TunedProgram) -> bytes:
@@ -251,7 +254,7 @@ def apply_program(program: dspy.Module, state: Mapping[str, TunedPredictor]) -> 
     for name, prompt in state.items():
         if name not in own:
             raise InputError(
-                "a program for another detector",
+                "a tuned prompt for another detector",
                 field=f"predictors.{name}",
                 expected=f"one of {', '.join(own)}",
             )

@@ -174,7 +174,7 @@ def test_pages_of_predictions_become_passages_and_come_back(tmp_path: Path) -> N
     assert again["evidence"][0] == pairs[0]
     refused = run_here(["export", "d", "--repeat-pairs"], tmp_path, home)
     assert refused.returncode == 2
-    assert "--repeat-pairs goes with --format averitec" in refused.stderr
+    assert "--repeat-pairs needs --format averitec" in refused.stderr
 
 
 def test_pairs_are_repeated_in_turn_up_to_ten_on_request(tmp_path: Path) -> None:

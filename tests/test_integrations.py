@@ -127,7 +127,9 @@ def test_promptfoo_gets_a_result_from_variables_or_what_the_provider_found(
 
 
 def test_promptfoo_is_told_which_variables_there_are() -> None:
-    with pytest.raises(UsageError, match="no variable 'passages' has the passages; there are a, b"):
+    with pytest.raises(
+        UsageError, match="no variable 'passages' has the passages; available: a, b"
+    ):
         get_assert(WRONG, {"vars": {"a": "", "b": ""}})
 
 
@@ -168,5 +170,5 @@ def test_a_scorer_of_inspect_reads_the_metadata_of_the_sample(
     assert (scored.value, scored.explanation, scored.answer) == (SCORE, REASON, WRONG)
     assert [span["text"] for span in scored.metadata["spans"]] == ["1989"]
     state.metadata = {"docs": []}
-    with pytest.raises(UsageError, match="sample s1: no metadata 'passages'; it has docs"):
+    with pytest.raises(UsageError, match="sample s1: no metadata 'passages'; available: docs"):
         asyncio.run(score(state, None))

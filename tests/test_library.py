@@ -176,7 +176,7 @@ def test_a_wrong_row_is_named_with_its_field() -> None:
     with pytest.raises(InputError, match=r"rows, row 2.*answer") as caught:
         spanlab.load([*ROWS[:1], {**ROWS[0], "answer": None}])
     assert caught.value.line == 2
-    with pytest.raises(InputError, match="rows, row 2: a row is no dict"):
+    with pytest.raises(InputError, match="rows, row 2: a row is not a dict"):
         spanlab.load([ROWS[0], "answer"])
     with pytest.raises(InputError, match="a list of dicts"):
         spanlab.load({"answer": [ANSWER]})
@@ -234,7 +234,7 @@ def test_annotators_are_compared_and_their_agreement_and_rates_told(
     assert sorted(rates["meta.model"]) == ["a", "b"]
     assert list(rates["Share of an answer"]) == [pytest.approx(9 / 27)] * 2
     assert "not a hallucination rate" in str(spanlab.rates(records, annotators=["offline"]))
-    with pytest.raises(UsageError, match="no annotator 'anna'"):
+    with pytest.raises(UsageError, match="no annotator named 'anna'"):
         spanlab.agreement(records, ["anna"])
 
 

@@ -109,7 +109,7 @@ def test_a_value_out_of_bounds_is_refused(model: type[OptionModel], option: Opti
         if bound is not None:
             with pytest.raises(UsageError, match=option.name):
                 model.checked({option.keyword: bound - 1 if side == "low" else bound + 1})
-    with pytest.raises(UsageError, match="there is no option 'nonsense'"):
+    with pytest.raises(UsageError, match="no option named 'nonsense'"):
         model.checked({"nonsense": 1})
 
 

@@ -74,7 +74,7 @@ def test_programs_are_listed_newest_first_and_an_empty_registry_is_empty(tmp_pat
 def test_an_unknown_program_is_refused_with_those_there_are(tmp_path: Path) -> None:
     programs = ProgramRegistry(tmp_path)
     programs.save(program())
-    with pytest.raises(NotFoundError, match=r"'long'.*known: short-spans"):
+    with pytest.raises(NotFoundError, match=r"'long'.*available: short-spans"):
         programs.load("long")
 
 
@@ -89,7 +89,7 @@ def test_a_name_is_given_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../evil", "a/b", "", "Upper", ".hidden", "x" * 101, "a\nb"])
 def test_a_name_stays_inside_the_directory(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="cannot name a program"):
+    with pytest.raises(UsageError, match="cannot name a tuned prompt"):
         ProgramRegistry(tmp_path).load(name)
 
 
@@ -109,7 +109,7 @@ def test_a_default_is_chosen_replaced_and_taken_back(tmp_path: Path) -> None:
 def test_a_default_fits_its_detector(tmp_path: Path) -> None:
     programs = ProgramRegistry(tmp_path)
     programs.save(program())
-    with pytest.raises(UsageError, match="a program of 'ucsc-extract', not 'ucsc-revise'"):
+    with pytest.raises(UsageError, match="a tuned prompt of 'ucsc-extract', not 'ucsc-revise'"):
         programs.choose("ucsc-revise", "short-spans")
 
 

@@ -142,7 +142,7 @@ def test_a_dataset_that_is_gone_is_noticed_by_a_write_alone(store: Store) -> Non
     operation = {"kind": "add", "span": "s", "start": 0, "end": 3}
     write = {"session": "tab", "seq": 1, "base": 0, "op": operation}
     write |= {"dataset": "words", "item": "a", "reviewer": "Ada"}
-    with pytest.raises(NotFoundError, match="there is no dataset 'words'"):
+    with pytest.raises(NotFoundError, match="no dataset named 'words'"):
         exchange(store, PLACE, _here(writes=[write], open="a", have=["a"], near=False))
 
 

@@ -212,7 +212,7 @@ def find(card: DatasetCard, roots: Sequence[Path]) -> FoundDataset | None:
     """
     for root in (_PACKAGE,) if card.builtin else roots:
         if not root.is_dir():
-            raise UsageError(f"--data: {root} is no folder")
+            raise UsageError(f"--data: {root} is not a folder")
         files = [path for pattern in card.files for path in _below(root, pattern)]
         if files:
             folders = _below(root, card.contexts) if card.contexts else []

@@ -121,7 +121,9 @@ def bench(
         "retry_failed": retry_failed,
         "predictions": [
             {"name": name, "file": Path(file).resolve()}
-            for name, file in mapping_in(predictions or (), "--predictions wants NAME=FILE").items()
+            for name, file in mapping_in(
+                predictions or (), "--predictions must be NAME=FILE"
+            ).items()
         ],
     }
     filled = {name: value for name, value in fields.items() if value}

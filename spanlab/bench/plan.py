@@ -91,7 +91,7 @@ class BenchPlan(CallLimits):
     ) -> FoundDataset:
         card = known.get(name)
         if card is None:
-            raise UsageError(f"no card is called {name!r} (there are {', '.join(known)})")
+            raise UsageError(f"no card named {name!r}; available: {', '.join(known)}")
         if metric is not None:
             card = card.with_metric(metric)
         dataset = find(card, self.data)

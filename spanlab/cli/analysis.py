@@ -83,7 +83,7 @@ def score(
     against, files = named[0] or None, named[1:]
     predictions, golds = inputs.split_sides(files)
     if repeat_pairs and not averitec:
-        raise UsageError("--repeat-pairs goes with --averitec")
+        raise UsageError("--repeat-pairs needs --averitec")
     if metric and (averitec or steps or claims or by_label):
         raise UsageError("--metric is of spans: leave the options for other scores out")
     if averitec:
@@ -101,7 +101,7 @@ def score(
         console.write_result(scored, json=as_json)
         return
     if keep_inconclusive and not claims:
-        raise UsageError("--keep-inconclusive goes with --claims")
+        raise UsageError("--keep-inconclusive needs --claims")
     scored_by = (
         partial(score_claim_files, keep_inconclusive=keep_inconclusive)
         if claims

@@ -265,7 +265,7 @@ def export(
             f"format {choice.format!r} cannot be written; these can: {', '.join(FORMATS)}"
         )
     if choice.repeat_pairs and choice.format != "averitec":
-        raise UsageError("--repeat-pairs goes with --format averitec")
+        raise UsageError("--repeat-pairs needs --format averitec")
     with Store.open() as store, console.bar("exporting", unit="items") as advance:
         target = output or sys.stdout.buffer
         count = export_dataset(store, dataset, target, choice, on_progress=advance)
@@ -335,7 +335,7 @@ def push(
 
     if to is not None:
         if repository or not (annotator and url):
-            raise UsageError("--to goes with --annotator and --url, and without a repository")
+            raise UsageError("--to needs --annotator and --url, and no repository")
         from spanlab.workflows.pushing import PushRequest, push_dataset_verdicts
 
         request = PushRequest(annotator, to, url, timeout)

@@ -69,7 +69,7 @@ ROOM = Room(
         ),
         "bin": Command("Deleted datasets: list, restore, delete permanently.", "versions:app", 230),
         "backup": Command(
-            "Write the database and all programs into one file.", "versions:backup", 240
+            "Write the database and all tuned prompts into one file.", "versions:backup", 240
         ),
         "restore": Command("Put a backup into a database.", "versions:restore", 250),
         "guide": Command("Read the guide, page by page, or search it.", "guide:guide", 260),

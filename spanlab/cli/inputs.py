@@ -214,7 +214,7 @@ def versions_as_files(arguments: Sequence[str | None]) -> Iterator[list[str]]:
 
 
 def are_files(source: Sequence[str]) -> bool:
-    """Return whether arguments mean files; a single name that is no file means a dataset."""
+    """Return whether arguments mean files; a single name that is not a file means a dataset."""
     if len(source) > 1:
         return True
     name = source[0]

@@ -257,7 +257,7 @@ def campaign(
     from spanlab.workflows.campaigns import let_in as let_person_in
     from spanlab.workflows.datasets import open_store
 
-    rules = None if known == ["none"] else mapping_in(known or (), "--known wants NAME=VALUE")
+    rules = None if known == ["none"] else mapping_in(known or (), "--known must be NAME=VALUE")
     with open_store() as store:
         if known:
             change_known(store, dataset, rules)

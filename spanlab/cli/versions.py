@@ -125,7 +125,7 @@ def backup(
     file: Annotated[Path, typer.Argument(help="The file to write, such as spanlab.zip.")],
     yes: Annotated[bool, typer.Option("--yes", help="Replace a file of that name.")] = False,
 ) -> None:
-    """Write all datasets, reviews, tuned programs, tools.json and the memory into one file.
+    """Write all datasets, reviews, tuned prompts, tools.json and the memory into one file.
 
     People may go on working meanwhile: the file holds one moment. Keys, jobs and answers of models
     are not in it. It is read back and compared by SHA-256 before it appears.
@@ -138,7 +138,7 @@ def backup(
     if file.exists() and not yes:
         raise UsageError(f"{file} is there already: add --yes to replace it, or name another")
     manifest = back_up(file)
-    programs = counted(manifest.n_programs, "file") + " of programs"
+    programs = counted(manifest.n_programs, "file") + " of tuned prompts"
     typer.echo(f"{file}: the database and {programs}, {file.stat().st_size:,} bytes", err=True)
 
 

@@ -116,7 +116,7 @@ def turn_of(value: Any, field: str, number: int | None = None) -> ChatTurn:
     """
     if not isinstance(value, list) or not all(isinstance(turn, Mapping) for turn in value):
         raise InputError(
-            "this is no chat", field=field, found=value, expected="a list of messages with roles"
+            "this is not a chat", field=field, found=value, expected="a list of messages with roles"
         )
     answers = answers_in(value)
     if not answers:

@@ -104,14 +104,14 @@ def mapping_in(pairs: Iterable[str], usage: str) -> dict[str, str]:
     parts = {pair: pair.partition("=") for pair in pairs}
     for pair, (name, sign, value) in parts.items():
         if not (name and sign and value):
-            raise UsageError(f"{usage}, not {pair!r}")
+            raise UsageError(f"{usage}, got {pair!r}")
     return {name: value for name, _, value in parts.values()}
 
 
 def _columns(value: Any) -> Any:
     if not isinstance(value, list | tuple):
         return value or None
-    return mapping_in(value, "--column wants field=column, such as answer=response") or None
+    return mapping_in(value, "--column must be field=column, such as answer=response") or None
 
 
 class ReadOptions(OptionModel):

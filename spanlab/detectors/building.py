@@ -208,7 +208,9 @@ def _prompts(spec: DetectorSpec, settings: Settings) -> Mapping[str, TunedPredic
         return None
     program = ProgramRegistry(settings.programs).load(name)
     if program.detector != spec.detector:
-        raise UsageError(f"{name!r} is a program of {program.detector!r}, not {spec.detector!r}")
+        raise UsageError(
+            f"{name!r} is a tuned prompt of {program.detector!r}, not {spec.detector!r}"
+        )
     return program.predictors
 
 

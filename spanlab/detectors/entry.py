@@ -75,7 +75,7 @@ def entry_of(name: str) -> DetectorEntry:
     close = get_close_matches(name, names, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     all_names = ", ".join(names) or "none: install spanlab again"
-    raise UsageError(f"no detector is called {name!r}{hint} (known: {all_names})")
+    raise UsageError(f"no detector named {name!r}; available: {all_names}{hint}")
 
 
 def options_of(name: str) -> tuple[Option, ...]:
@@ -124,7 +124,7 @@ def _read(offer: doors.Offer, *, taken: bool) -> DetectorEntry | BrokenDetector:
             raise UsageError("another package has a detector of this name")
         entry = offer.load()
         if not isinstance(entry, DetectorEntry):
-            raise UsageError(f"{offer.value} is no spanlab.detectors.Entry")
+            raise UsageError(f"{offer.value} is not a spanlab.detectors.Entry")
         if entry.name != offer.name:
             raise UsageError(
                 f"{offer.value} has the name {entry.name!r}, not the one that it is offered by"

@@ -28,7 +28,9 @@ def grounded(detector: str = "offline", passages: str = "passages", **options: A
     async def score(state: TaskState, target: Target) -> Score:
         if passages not in state.metadata:
             known = ", ".join(state.metadata) or "nothing"
-            raise UsageError(f"sample {state.sample_id}: no metadata {passages!r}; it has {known}")
+            raise UsageError(
+                f"sample {state.sample_id}: no metadata {passages!r}; available: {known}"
+            )
         answer = state.output.completion
         found = state.metadata[passages]
         verdict = await asyncio.to_thread(

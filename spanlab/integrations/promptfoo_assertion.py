@@ -37,7 +37,7 @@ def get_assert(output: str, context: Mapping[str, Any]) -> dict[str, Any]:
     name = _name(config.pop("passages", None), _PASSAGES, known)
     asked = _name(config.pop("question", None), _QUESTIONS, known)
     if name not in known:
-        raise UsageError(f"no variable {name!r} has the passages; there are {', '.join(known)}")
+        raise UsageError(f"no variable {name!r} has the passages; available: {', '.join(known)}")
     threshold = float(config.pop("threshold", AT_LEAST))
     verdict = judge(output, known[name], str(known.get(asked, "")), **config)
     return {

@@ -234,7 +234,8 @@ _PATIENCE = 60.0  # seconds for which a database that does not answer is tried a
 _PAUSE = 0.25
 _SELECT = "SELECT answer FROM answers WHERE cache = :cache AND key = :key"
 _DELETE = "DELETE FROM answers WHERE cache = :cache AND key = :key"
-_EXPIRE = "DELETE FROM answers WHERE at < :at"
+# Where no answer came for so long, all stay: the clock may have been put forward.
+_EXPIRE = "DELETE FROM answers WHERE at < :at AND EXISTS (SELECT 1 FROM answers WHERE at >= :at)"
 _INSERT = (
     "INSERT INTO answers (cache, key, answer, at) VALUES (:cache, :key, :answer, :at) "
     "ON CONFLICT (cache, key) DO UPDATE SET answer = excluded.answer, at = excluded.at"

@@ -180,7 +180,7 @@ def no_completion(
         variables: those to check.
     """
     return UnparsableAnswerError(
-        f"{host} sent a reply that is no chat completion{quoted(words_of(reply))}; "
+        f"{host} sent a reply that is not a chat completion{quoted(words_of(reply))}; "
         f"check {variables.address}"
     )
 

@@ -195,7 +195,7 @@ def verdict(value: object) -> Verdict:
             return read
     if text.strip(" .-/") in {"", "none", "null", "n a", "na"}:
         return _UNDECIDED
-    raise ValueError(f"{text[:50]!r} is no verdict: supported, refuted or not-enough-evidence")
+    raise ValueError(f"{text[:50]!r} is not a verdict: supported, refuted or not-enough-evidence")
 
 
 def _text(value: object) -> str:

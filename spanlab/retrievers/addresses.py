@@ -50,9 +50,9 @@ def check_url(url: str) -> SplitResult:
         parts = urlsplit(url.strip())
         named = parts.hostname and (parts.port is None or parts.port > 0)
     except ValueError:
-        raise PageError(f"{url[:200]!r} is no web address") from None
+        raise PageError(f"{url[:200]!r} is not a web address") from None
     if parts.scheme not in {"http", "https"} or not named:
-        raise PageError(f"{url[:200]!r} is no http or https address")
+        raise PageError(f"{url[:200]!r} is not an http or https address")
     if "@" in parts.netloc or "\\" in url:
         raise PageError(f"{url[:200]!r} names a user: such addresses are not read")
     return parts

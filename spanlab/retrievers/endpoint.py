@@ -50,7 +50,7 @@ class SearchEndpoint:
 
     def __post_init__(self) -> None:
         if urlsplit(self.url).scheme not in {"http", "https"} or not self.host:
-            raise UsageError(f"{self.variables[0]} is no address: it looks like {_LOOKS_LIKE}")
+            raise UsageError(f"{self.variables[0]} is not an address: it looks like {_LOOKS_LIKE}")
 
     @property
     def host(self) -> str:

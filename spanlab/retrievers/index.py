@@ -287,7 +287,7 @@ def _check_target(target: Path) -> None:
         return
     if not target.is_dir() or any(target.iterdir()):
         raise UsageError(
-            f"{target} is there already and is no index of ours: name another place for the index"
+            f"{target} exists and is not an index of ours: name another place for the index"
         )
 
 

@@ -164,7 +164,7 @@ def search_choice(environ: Mapping[str, str] = os.environ) -> ModelChoice:
         )
     except ValueError:
         raise UsageError(
-            "SPANLAB_SEARCH_BASE_URL is no address of an endpoint: it begins with http:// or "
+            "SPANLAB_SEARCH_BASE_URL is not an address of an endpoint: it begins with http:// or "
             "https:// and holds neither keys nor passwords"
         ) from None
 

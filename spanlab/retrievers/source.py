@@ -50,7 +50,7 @@ SOURCE_KINDS: Final[Mapping[str, SourceKind]] = {
     "averitec": SourceKind(
         "AVeriTeC's knowledge store",
         "A folder with a file of documents for every claim, found before the claim's date. Pages "
-        "are not read anew. Needs no network.",
+        "are not fetched again. Needs no network.",
         _SEARCHED | {"corpus"},
         "Folder",
     ),
@@ -83,7 +83,9 @@ def source_kinds() -> Mapping[str, SourceKind]:
 
 def _check_kind(kind: str) -> str:
     if kind not in source_kinds():
-        raise ValueError(f"passages cannot come from {kind!r} (known: {', '.join(source_kinds())})")
+        raise ValueError(
+            f"passages cannot come from {kind!r}; available: {', '.join(source_kinds())}"
+        )
     return kind
 
 

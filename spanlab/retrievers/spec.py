@@ -249,7 +249,7 @@ def specified(source: PassageSource) -> RetrieverSpec | None:
         raise UsageError(f"passages from {source.kind}: {problem(error)}") from None
     for name, title in _OWN.items():
         if getattr(source, name) and name not in source_kinds()[source.kind].takes:
-            raise UsageError(f"passages from {source.kind}: {title} goes with another source")
+            raise UsageError(f"passages from {source.kind}: {title} needs another source")
     return source_spec
 
 

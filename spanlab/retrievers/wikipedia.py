@@ -121,7 +121,7 @@ class Wikipedia:
         if begin is None:
             names = ", ".join(heading[2] for heading in headings) or "none"
             raise PageError(
-                f"{article.title!r} has no section {section[:100]!r} (there are: {names})"
+                f"{article.title!r} has no section {section[:100]!r}; available: {names}"
             )
         later = headings[headings.index(begin) + 1 :]
         end = next((heading.start() for heading in later if len(heading[1]) <= len(begin[1])), None)

@@ -71,8 +71,10 @@ class Question(FrozenModel):
         if self.kind == "choice" and response not in self.options:
             return f"{self.shown}: {response!r} is none of {', '.join(self.options)}"
         if self.kind == "text" and not isinstance(response, str):
-            return f"{self.shown}: {response!r} is no text"
+            return f"{self.shown}: {response!r} is not a text"
         whole = isinstance(response, int) and self.low <= response <= self.high
         if self.kind == "scale" and not whole:
-            return f"{self.shown}: {response!r} is no whole number from {self.low} to {self.high}"
+            return (
+                f"{self.shown}: {response!r} is not a whole number from {self.low} to {self.high}"
+            )
         return None

@@ -191,7 +191,7 @@ class JsonBodies:
             text = storable_escapes(bytes(body))
             from_json(text or "null", allow_inf_nan=False)
         except ValueError as error:
-            await refuse(send, 422, f"the request is no JSON that can be read: {error}"[:_REASON])
+            await refuse(send, 422, f"the request is not JSON that can be read: {error}"[:_REASON])
             return
         sound: Message = {"type": "http.request", "body": text.encode(), "more_body": False}
         waiting = iter((sound,))

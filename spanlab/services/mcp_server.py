@@ -218,7 +218,7 @@ def add_sources(
     """
     for name in names:
         if name not in _ADD:
-            raise UsageError(f"no source is called {name!r} (there are: {', '.join(_ADD)})")
+            raise UsageError(f"no source named {name!r}; available: {', '.join(_ADD)}")
         _ADD[name](server, settings, corpus)
 
 

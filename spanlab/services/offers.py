@@ -186,7 +186,7 @@ class ServiceOffers:
         if not offered:
             raise NotOfferedError("no detector that judges claims is offered")
         if name is not None and name not in offered:
-            raise NotOfferedError(f"{name!r} is not offered (there are: {', '.join(offered)})")
+            raise NotOfferedError(f"{name!r} is not offered; available: {', '.join(offered)}")
         return name or offered[0]
 
     def _judges_claims(self, name: str) -> bool:

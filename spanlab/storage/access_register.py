@@ -279,7 +279,7 @@ class AccessRegister:
             deleted = connection.execute(delete(roles).where(*_granted(grantee, role, number)))
             if not deleted.rowcount:
                 where = "for all datasets" if dataset is None else f"in {dataset!r}"
-                raise NotFoundError(f"{subject!r} is no {role.value} {where}")
+                raise NotFoundError(f"{subject!r} does not have the role {role.value} {where}")
             self._note(connection, "role revoked", dataset, f"{role.value} of {grantee}")
 
     def granted(self) -> list[GrantedRole]:
@@ -461,7 +461,7 @@ def check_subject(subject: str, what: str = "subject") -> None:
     """
     if not subject.strip() or len(subject) > _LONGEST or UNSAFE.search(subject):
         raise UsageError(
-            f"{subject[:40]!r} is no {what}: 1 to {_LONGEST} characters, without controls"
+            f"{subject[:40]!r} is not a valid {what}: 1 to {_LONGEST} characters, without controls"
         )
 
 

@@ -162,7 +162,7 @@ def _lock_dataset(connection: Connection, dataset: DatasetRow) -> dict[str, Anno
 def _find(by_name: dict[str, AnnotatorRow], dataset: DatasetRow, name: str) -> AnnotatorRow:
     if name not in by_name:
         known_names = ", ".join(map(repr, by_name)) or "nobody"
-        raise NotFoundError(f"{dataset.name!r} has no annotator {name!r}; it has: {known_names}")
+        raise NotFoundError(f"{dataset.name!r} has no annotator {name!r}; available: {known_names}")
     return by_name[name]
 
 

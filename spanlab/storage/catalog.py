@@ -62,7 +62,7 @@ def find(connection: Connection, name: str, *, delete: bool = False) -> DatasetR
         query = select(datasets.c.name).where(datasets.c.state == READY)
         rows = connection.execute(query.order_by(datasets.c.id).limit(20)).all()
         names = ", ".join(repr(row.name) for row in rows) or "none yet"
-        raise NotFoundError(f"there is no dataset {name!r}; there are: {names}")
+        raise NotFoundError(f"no dataset named {name!r}; available: {names}")
     if row.digest is not None and not delete and is_writing(connection):
         raise frozen_version_error(name)
     return DatasetRow(row.id, row.name, row.n_items)

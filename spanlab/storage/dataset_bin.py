@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from sqlalchemy import Connection, and_, select, update
+from sqlalchemy import Connection, and_, func, select, update
 
 from spanlab.errors import NotFoundError
 from spanlab.storage import catalog, staging
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import Database
-from spanlab.storage.tables import BINNED, READY, datasets, loads
+from spanlab.storage.tables import BINNED, READY, datasets, loads, operations
 
 KEPT = timedelta(days=30)
 _MARK = "\x1f"
@@ -99,7 +99,7 @@ def find(connection: Connection, name: str) -> BinnedDataset:
         if dataset.name == name:
             return dataset
     in_bin = ", ".join(repr(dataset.name) for dataset in binned[:20]) or "nothing"
-    raise NotFoundError(f"the bin has no dataset {name!r}; it has: {in_bin}")
+    raise NotFoundError(f"the bin has no dataset {name!r}; available: {in_bin}")
 
 
 def remove(database: Database, name: str) -> None:
@@ -116,12 +116,25 @@ def remove(database: Database, name: str) -> None:
 
 
 def sweep(database: Database) -> None:
-    """Delete for good what has been in the bin for 30 days; cheap if there is nothing."""
+    """Delete for good what has been in the bin for 30 days; cheap if there is nothing.
+
+    Where nothing at all was written for so long, it waits until something is: the clock may have
+    been put forward.
+    """
     with database.reading() as connection:
         now = datetime.now(UTC)
         old = [dataset.id for dataset in list_binned(connection) if dataset.until < now]
+        if old and _last_written(connection) < (now - KEPT).isoformat():
+            return
     for number in old:
         staging.remove(database, partial(_find_binned, number))
+
+
+def _last_written(connection: Connection) -> str:
+    """Return when a dataset was made, or somebody reviewed, for the last time (UTC, ISO 8601)."""
+    times = (datasets.c.created, operations.c.at)
+    found = [connection.execute(select(func.max(time))).scalar() for time in times]
+    return max(filter(None, found), default="")
 
 
 def _find_binned(number: int, connection: Connection) -> DatasetRow | None:

@@ -160,7 +160,7 @@ def call_tools(**calls: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Scri
             return say(None)
         if missing := [name for name in calls if name not in ask.tools]:
             offered = ", ".join(ask.tools) or "none"
-            raise LookupError(f"no tool {', '.join(missing)} is offered; there are: {offered}")
+            raise LookupError(f"no tool {', '.join(missing)} is offered; available: {offered}")
         reply = say(None, finish="tool_calls")
         made = [_call(f"call_{ask.number}_{n}", *call) for n, call in enumerate(listed)]
         reply.body["choices"][0]["message"]["tool_calls"] = made

@@ -126,7 +126,7 @@ class _HeldSession:
         if wanted.done():
             return wanted.result()
         if self._unreadable.done():  # whoever waits for that reply would do so until the end
-            raise ToolError("its reply is no JSON in UTF-8, has half an emoji or is too large")
+            raise ToolError("its reply is not JSON in UTF-8, has half an emoji or is too large")
         if self._serving.done():
             return self._serving.result()  # it raises what has ended it
         raise TimeoutError(f"gave no answer within {seconds:g} s")

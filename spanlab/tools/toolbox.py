@@ -157,7 +157,7 @@ class Toolbox:
         tool = self.tools.get(name)
         if tool is None:
             names = ", ".join(self.tools) or "none"
-            raise ToolError(f"there is no tool {name[:100]!r} (there are: {names})")
+            raise ToolError(f"no tool named {name[:100]!r}; available: {names}")
         _check(tool, _named(tool, arguments))
         return tool
 
@@ -178,11 +178,13 @@ def _check(tool: Tool, given: Mapping[str, JsonValue]) -> None:
             raise ToolError(f"{name!r} is missing: {takes}")
     for name, value in given.items():
         if name not in tool.asked:
-            raise ToolError(f"{name[:100]!r} is no argument: {takes}")
+            raise ToolError(f"{name[:100]!r} is not an argument: {takes}")
         wanted = _type(tool, name)
         is_bool = isinstance(value, bool) and wanted != "boolean"
         if wanted in _TYPES and (is_bool or not isinstance(value, _TYPES[wanted])):
-            raise ToolError(f"{name!r} is {str(value)[:100]!r}, which is no {wanted}: {takes}")
+            raise ToolError(
+                f"{name!r} is {str(value)[:100]!r}, which is not of the type {wanted}: {takes}"
+            )
 
 
 def query_text(tool: Tool, arguments: Mapping[str, JsonValue]) -> str:
@@ -289,7 +291,7 @@ def chosen_servers(settings: Settings, names: str) -> Mapping[str, ToolServer]:
     for name in wanted:
         if name not in servers:
             raise UsageError(
-                f"no tool server is called {name!r} (there are: {', '.join(servers)}); "
+                f"no tool server named {name!r}; available: {', '.join(servers)}; "
                 f"yours stand in {settings.home / 'tools.json'} or the file that "
                 f"{settings.variable('tools')} names"
             )

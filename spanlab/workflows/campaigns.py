@@ -186,8 +186,8 @@ def describe_leaving(store: Store, dataset: str, person: str) -> str:
     names = dict.fromkeys((*summary.settings.assigned_to, *people))
     if not (person in names or reserved):
         raise NotFoundError(
-            f"nobody called {person!r} works on {dataset!r}; there are: "
-            f"{', '.join(map(repr, names)) or 'nobody yet'}"
+            f"no person named {person!r} in {dataset!r}; available: "
+            f"{', '.join(map(repr, names)) or 'none'}"
         )
     if person in summary.settings.assigned_to:
         n_left, state, place = part.left, "assigned", "to those who come next in the plan"
@@ -282,7 +282,7 @@ def change_known(store: Store, dataset: str, changed: Mapping[str, object] | Non
         except ValidationError as error:
             first = error.errors()[0]
             names = ", ".join(KnownAnswers.model_fields)
-            raise UsageError(f"{first['loc'][0]}: {first['msg']}; there are {names}") from error
+            raise UsageError(f"{first['loc'][0]}: {first['msg']}; available: {names}") from error
         blind = {"always_blind": True, "shown_when_done": False}
         return settings.model_copy(update={"known": known_answers, **blind})
 

@@ -58,7 +58,7 @@ def label_set(name: str) -> tuple[SpanLabel, ...]:
     for set_name, labels in LABEL_SETS.items():
         if set_name.casefold() == name.casefold():
             return labels
-    raise UsageError(f"there is no label set {name!r}; there are: {', '.join(LABEL_SETS)}")
+    raise UsageError(f"no label set named {name!r}; available: {', '.join(LABEL_SETS)}")
 
 
 class _QuestionFile(FrozenModel):
@@ -115,7 +115,7 @@ def colour_of(text: str) -> str | None:
         digits = "".join(2 * digit for digit in digits)
     if len(digits) != 6 or not set(digits) <= set("0123456789abcdef"):
         raise UsageError(
-            f"“{text}” is no colour: type #rrggbb, such as #008080, or a name such as teal"
+            f"“{text}” is not a colour: type #rrggbb, such as #008080, or a name such as teal"
         )
     return f"#{digits}"
 
@@ -276,7 +276,7 @@ def summary_of(store: Store, dataset: str) -> DatasetSummary:
         if summary.name == dataset:
             return summary
     raise NotFoundError(
-        f"there is no dataset {dataset!r}; there are: {_list_names(s.name for s in summaries)}"
+        f"no dataset named {dataset!r}; available: {_list_names(s.name for s in summaries)}"
     )
 
 

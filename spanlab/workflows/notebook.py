@@ -150,7 +150,7 @@ def _read_rows(source: Iterable[Any], options: ReadOptions) -> Iterator[Record]:
             for number, row in enumerate(rows, start=1):
                 if not isinstance(row, Mapping):
                     raise InputError(
-                        "a row is no dict",
+                        "a row is not a dict",
                         found=type(row).__name__,
                         expected="a list of dicts, such as {'question': …, 'answer': …}; a path as "
                         "a text of its own",

@@ -159,7 +159,7 @@ def rates(
     names = tuple(_kinds(items, annotators)) if annotators else default_annotators(kinds)
     if not names:
         names_known = ", ".join(kinds) or "none yet"
-        raise UsageError(f"say whose labels count: annotators=[…]; there are: {names_known}")
+        raise UsageError(f"say whose labels count: annotators=[…]; available: {names_known}")
     tally = RateTally(by, kinds, names)
     for record in items:
         tally.add(record)
@@ -178,7 +178,7 @@ def _kinds(
     }
     for name in names or ():
         if name not in kinds:
-            raise UsageError(f"there is no annotator {name!r}; there are: {', '.join(kinds)}")
+            raise UsageError(f"no annotator named {name!r}; available: {', '.join(kinds)}")
     return kinds if names is None else {name: kinds[name] for name in names}
 
 

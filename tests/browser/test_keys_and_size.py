@@ -77,15 +77,19 @@ def test_100_000_characters_with_2_000_spans_open_and_take_keys(desk: Sit) -> No
             return 0 < rows && rows < 60;
         }"""
     )
-    # In a narrow window, too, also one that is magnified by a half, eight lines of it are in sight.
-    for width, height in ((900, 800), (600, 534)):
+    # In a narrow window, too, also one that is magnified by a half, eight lines of it are in sight,
+    # of larger letters as well.
+    for width, height, larger in ((900, 800, 0), (600, 534, 0), (600, 534, 2)):
+        for _ in range(larger):
+            here.page.get_by_role("button", name="A+").click()
         here.page.set_viewport_size({"width": width, "height": height})
         here.until(
             """() => {
                 const box = (name) => document.querySelector(name).getBoundingClientRect();
+                document.querySelector(".sl-answer").scrollIntoView({ block: "nearest" });
                 const [answer, main] = [box(".sl-answer"), box(".sl-main")];
                 const bottom = Math.min(answer.bottom, main.bottom, innerHeight);
                 const style = getComputedStyle(document.querySelector(".sl-p"));
-                return (bottom - answer.top) / parseFloat(style.lineHeight) >= 8;
+                return (bottom - Math.max(answer.top, main.top)) / parseFloat(style.lineHeight) >= 8;
             }"""
         )

@@ -172,6 +172,13 @@ def test_a_plan_offers_what_too_few_have_done_and_the_reviewer_has_not(desk: Sit
 
     hers = {"overlap": 1, "assigned_to": (REVIEWER, "Ben", "Cleo")}
     here.store.change_settings(here.dataset, lambda now: now.model_copy(update=hers))
+    here.press("w", "d")  # on an item that is somebody else's by now: kept, shown, copied
+    here.page.get_by_role("link", name="Open the item").click()
+    unsaved = here.page.get_by_role("region", name="Changes not saved")
+    expect(unsaved).to_contain_text("1 item (last) could not be saved", timeout=PATIENCE)
+    here.page.on("dialog", lambda dialog: dialog.accept())
+    unsaved.get_by_role("button", name="Discard").click()
+    expect(unsaved).to_be_hidden()
     here.page.goto(here.server.url(dataset=here.dataset, reviewer=REVIEWER))
     expect(here.page.locator(".sl-nothing")).to_have_text(
         "You have finished everything assigned to you."

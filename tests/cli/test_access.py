@@ -14,7 +14,7 @@ def test_roles_are_given_listed_and_taken_back(spanlab: Run) -> None:
     assert "email:anna@example.org  viewer  all datasets" in listed
     assert spanlab("roles", "revoke", "anna@example.org", "viewer").returncode == 0
     again = spanlab("roles", "revoke", "anna@example.org", "viewer")
-    assert (again.returncode, "is no viewer for all datasets" in again.stderr) == (1, True)
+    assert (again.returncode, "have the role viewer for all datasets" in again.stderr) == (1, True)
     unknown = spanlab("roles", "grant", "Anna", "viewer")
     assert (unknown.returncode, "nobody called 'Anna' has logged in" in unknown.stderr) == (1, True)
     wrong = spanlab("roles", "grant", "a@b.org", "viewer", "--dataset", "none")

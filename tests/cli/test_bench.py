@@ -91,8 +91,8 @@ def test_what_is_missing_is_listed_with_where_it_can_be_had(spanlab: Run) -> Non
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--data", "nowhere"), "is no folder"),
-        (("--dataset", "nothing"), "no card is called 'nothing'"),
+        (("--data", "nowhere"), "is not a folder"),
+        (("--dataset", "nothing"), "no card named 'nothing'"),
         (("--dataset", "ragtruth"), "it can be had from https://github.com/ParticleMedia"),
         (("--controls", "everyone"), "controls.0"),
         (("--check", "nowhere"), "has no table of `spanlab bench`"),

@@ -37,7 +37,7 @@ def test_a_campaign_is_shown_and_steered(
     assert figures["people"][0]["known"] == 1.0
     assert "Known answers" in spanlab("campaign", "mine").stdout
     rows = list(csv.DictReader(io.StringIO(spanlab("campaign", "mine", "--remind").stdout)))
-    assert [(row["Person"], row["Left"]) for row in rows] == [("anna", "2"), ("Ben", "2")]
+    assert [(row["Person"], row["Remaining"]) for row in rows] == [("anna", "2"), ("Ben", "2")]
     exported = spanlab("export", "mine", "-o", "new.jsonl", "--no-known-items")
     assert "left out 2 items with known answers, and by the choice" in exported.stderr
     assert len((tmp_path / "new.jsonl").read_text().splitlines()) == 4
@@ -51,14 +51,14 @@ def test_a_campaign_is_shown_and_steered(
     assert [who["left"] for who in json.loads(taken.stdout)["people"]] == [4, 0]
     back = spanlab("campaign", "mine", "--give-back", "Ben", "--let-in", "Ben", "--json")
     assert [who["left"] for who in json.loads(back.stdout)["people"]] == [2, 2]
-    assert json.loads(back.stdout)["people"][1]["test"] == "let in"
+    assert json.loads(back.stdout)["people"][1]["test"] == "waived"
     for value, said in (
         ("share=.9", "share: Input should be less than or equal to 0.5"),
         (
             "shares=.1",
-            "shares: Extra inputs are not permitted; there are labels, share, warn_below",
+            "shares: Extra inputs are not permitted; available: labels, share, warn_below",
         ),
-        ("share", "--known wants NAME=VALUE, not 'share'"),
+        ("share", "--known must be NAME=VALUE, got 'share'"),
     ):
         wrong = spanlab("campaign", "mine", "--known", value)
         assert (wrong.returncode, said in wrong.stderr) == (2, True), wrong.stderr
@@ -69,4 +69,4 @@ def test_a_campaign_is_shown_and_steered(
     assert spanlab("campaign", "mine", "--known", "none").returncode == 0
     assert spanlab("export", "mine", "-o", "all.jsonl").returncode == 0
     assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 6
-    assert "there is no dataset" in spanlab("campaign", "yours").stderr
+    assert "no dataset named" in spanlab("campaign", "yours").stderr

@@ -318,7 +318,7 @@ def test_the_settings_of_a_dataset_are_set_by_command(
     done = spanlab("datasets", "towers", "--labels", "ragtruth", "--guidelines", str(guide))
     assert "likely; labels: 4; people per item: 2; guidelines: version 1" in done.stdout
     unknown = spanlab("datasets", "towers", "--labels", "mine")
-    assert "no label set 'mine'; there are: spanlab, common" in unknown.stderr
+    assert "no label set named 'mine'; available: spanlab, common" in unknown.stderr
     asks = tmp_path / "questions.json"
     asks.write_text('{"questions": [{"name": "fluency", "kind": "scale", "high": 1}]}', "utf-8")
     wrong = spanlab("datasets", "towers", "--questions", str(asks)).stderr
@@ -350,7 +350,7 @@ def test_an_import_is_seen_before_it_is_made_and_says_what_has_no_passages(
     assert "answer     In Paris." in seen.stdout
     assert "\x1b" not in seen.stdout
     assert "WARNING: 1 of 2 items have no passages" in seen.stderr
-    assert "there is no dataset 'hub'" in spanlab("export", "hub").stderr
+    assert "no dataset named 'hub'" in spanlab("export", "hub").stderr
     done = spanlab("import", "saved", "--dataset", "hub", *columns)
     assert "imported 2 items into 'hub'" in done.stderr
     assert "WARNING: 1 of 2 items have no passages" in done.stderr

@@ -146,7 +146,7 @@ def test_weights_that_were_changed_after_fetching_are_refused(
 def test_what_is_no_name_of_the_hub_is_refused(spanlab: Run, name: str) -> None:
     done = spanlab("encoder", "fetch", name)
     assert done.returncode == 2
-    assert "is no name of the hub: it is ORGANISATION/NAME" in done.stderr
+    assert "is not a name of the hub: it is ORGANISATION/NAME" in done.stderr
 
 
 def test_prompts_in_other_languages_are_those_of_lettucedetects_own_package(

@@ -196,7 +196,7 @@ def test_a_server_that_is_away_is_waited_for_with_a_remark(
     with ExitStack() as server:
         done = spanlab(*command.split(), SPANLAB_DATABASE_URL=url)
         assert (done.returncode == 0) == (command == "jobs list")
-        assert ("there is no dataset 'd'" in done.stderr) == (command != "jobs list")
+        assert ("no dataset named 'd'" in done.stderr) == (command != "jobs list")
         (remark,) = caplog.messages
         assert "Connection refused" in remark
         assert remark.endswith("; waiting for it, up to a minute")

@@ -83,9 +83,9 @@ def test_a_member_of_an_ensemble_is_tuned_for_its_metric_and_alone_uses_what_was
     assert changed.body["model"] == "gpt-4o"
     assert instruction in changed.text
     other = tuned("programs", "use", "overlap", "--member", "ucsc-2-o1-revise")
-    assert (other.returncode, "a program of 'ucsc-extract'" in other.stderr) == (2, True)
+    assert (other.returncode, "a tuned prompt of 'ucsc-extract'" in other.stderr) == (2, True)
     unknown = tuned("programs", "use", "overlap", "--member", "ucsc-9")
-    assert (unknown.returncode, "no detector is called 'ucsc-9'" in unknown.stderr) == (2, True)
+    assert (unknown.returncode, "no detector named 'ucsc-9'" in unknown.stderr) == (2, True)
     listed = tuned("programs", "list").stdout.splitlines()[1].split()
     assert listed[:3] == ["*", "overlap", member]
 
@@ -148,11 +148,11 @@ def test_a_search_that_breaks_says_why(tuned: Run, model_server: ModelServer) ->
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        pytest.param(("--metric", "bleu"), "no metric is called 'bleu'", id="metric"),
+        pytest.param(("--metric", "bleu"), "no metric named 'bleu'", id="metric"),
         pytest.param(("--folds", "1"), "one fold holds nothing out", id="one-fold"),
         pytest.param(("--auto", "light", "--trials", "3"), "not both", id="two-budgets"),
         pytest.param(("--rate", "0"), "'--rate': 0 is not greater than 0", id="rate"),
-        pytest.param(("--member", "x"), "'ucsc-extract' is no ensemble", id="no-ensemble"),
+        pytest.param(("--member", "x"), "'ucsc-extract' is not an ensemble", id="no-ensemble"),
         pytest.param(("--detector", "ucsc"), "no prompts of its own", id="no-member"),
         pytest.param(
             ("--detector", "ucsc", "--member", "ucsc-3"), "it has ucsc-1-llama", id="unknown-member"

@@ -158,7 +158,7 @@ def test_its_metric_is_a_column_of_score(run: Run, tmp_path: Path, write: Write)
     done = run("score", file, file, "--metric", "same", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["more"]["same"]["macro"]["mean"] == 1
-    for name, why in (("nothing", "cannot be loaded"), ("nobodys", "there are: nothing, same")):
+    for name, why in (("nothing", "cannot be loaded"), ("nobodys", "available: nothing, same")):
         refused = run("score", file, file, "--metric", name)
         assert refused.returncode == 2
         assert why in refused.stderr

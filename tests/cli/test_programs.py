@@ -74,7 +74,7 @@ def test_a_program_goes_out_comes_in_and_is_removed(
 ) -> None:
     assert spanlab("programs", "export", "sure", "-o", "given.json").returncode == 0
     taken = spanlab("programs", "import", "given.json", "--name", "theirs")
-    assert taken.stderr == "imported theirs, a program for ucsc-extract\n"
+    assert taken.stderr == "imported theirs, a tuned prompt for ucsc-extract\n"
     assert programs.load("theirs").predictors == programs.load("sure").predictors
     assert spanlab("programs", "remove", "theirs").returncode == 0
     assert [each.name for each in programs] == ["maybe", "sure"]
@@ -83,7 +83,7 @@ def test_a_program_goes_out_comes_in_and_is_removed(
 def test_what_is_wrong_is_said(spanlab: Run, programs: ProgramRegistry, tmp_path: Path) -> None:
     (tmp_path / "evil.json").write_bytes(b"\x80\x04.")
     refused = spanlab("programs", "import", "evil.json")
-    assert (refused.returncode, refused.stderr[:31]) == (1, "spanlab: evil.json: not a spanl")
+    assert (refused.returncode, refused.stderr[:31]) == (1, "spanlab: evil.json: not a tuned")
     assert "known: maybe, sure" in spanlab("programs", "show", "gone").stderr
     assert spanlab("programs", "use").returncode == 2
 
@@ -120,7 +120,13 @@ def test_a_broken_file_is_listed_as_broken_and_can_be_removed(
     listed = spanlab("programs", "list")
     assert listed.returncode == 0
     assert "cut" in programs  # so that no search takes its name and cannot be saved in the end
-    for each in ("maybe", "sure", "broken: ", "cut.json: not a spanlab program", "defaults.json"):
+    for each in (
+        "maybe",
+        "sure",
+        "broken: ",
+        "cut.json: not a tuned prompt of spanlab",
+        "defaults.json",
+    ):
         assert each in listed.stdout
     (programs.folder / "defaults.json").unlink()
     assert spanlab("programs", "remove", "cut").returncode == 0
@@ -128,4 +134,7 @@ def test_a_broken_file_is_listed_as_broken_and_can_be_removed(
 
 
 def test_an_empty_registry_says_how_to_fill_it(spanlab: Run) -> None:
-    assert spanlab("programs", "list").stdout == "no programs yet; `spanlab optimize` makes them\n"
+    assert (
+        spanlab("programs", "list").stdout
+        == "no tuned prompts yet; `spanlab optimize` makes them\n"
+    )

@@ -76,7 +76,7 @@ def test_a_deleted_dataset_comes_back_with_its_versions_or_goes_for_good(spanlab
     spanlab("snapshot", "mine", "v1")
     assert "mine is in the bin" in spanlab("bin", "put", "mine").stderr
     assert "mine" not in spanlab("datasets").stdout
-    assert "no dataset 'mine@v1'" in spanlab("datasets", "mine@v1").stderr
+    assert "no dataset named 'mine@v1'" in spanlab("datasets", "mine@v1").stderr
     assert "mine" in spanlab("bin", "list").stdout
     assert "ours is back" in spanlab("bin", "restore", "mine", "--as", "ours").stderr
     assert "the bin is empty" in spanlab("bin", "list").stdout
@@ -84,4 +84,4 @@ def test_a_deleted_dataset_comes_back_with_its_versions_or_goes_for_good(spanlab
     spanlab("bin", "put", "ours")
     assert "Add --yes" in spanlab("bin", "empty", "ours").stderr
     assert "0 datasets in the bin" in spanlab("bin", "empty", "ours", "--yes").stderr
-    assert "it has: nothing" in spanlab("bin", "restore", "ours").stderr
+    assert "available: nothing" in spanlab("bin", "restore", "ours").stderr

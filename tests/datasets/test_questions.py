@@ -128,7 +128,7 @@ def test_a_labelling_configuration_is_written_and_read_back() -> None:
 @pytest.mark.parametrize(
     ("config", "wrong"),
     [
-        ("<View><Choices name='a'", "is no XML"),
+        ("<View><Choices name='a'", "is not XML"),
         ("<!DOCTYPE v [<!ENTITY a 'b'>]><View>&a;</View>", "no document type and no entities"),
         ("<View><Choices name='a' choice='multiple'/></View>", "several choices at once"),
         ("<View><Choices name='a'><Choice value='x'/></Choices></View>", "two options or more"),

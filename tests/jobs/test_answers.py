@@ -110,15 +110,22 @@ def test_a_database_that_drops_its_connections_loses_no_answer(
     asyncio.run(everything())
 
 
-def test_answers_expire_after_thirty_days(
+def test_answers_expire_after_thirty_days_unless_the_clock_alone_says_so(
     shared_settings: Settings, database: Database, tmp_path: Path
 ) -> None:
     first = answer_cache(shared_settings, "models")
     for key in ("old", "new"):
         asyncio.run(first.put(key, {"said": key}))
-    with database.writing() as connection:
-        connection.execute(text("UPDATE answers SET at = at - 30.1 * 86400 WHERE key = 'old'"))
-    another = shared_settings.model_copy(update={"home": tmp_path / "of another worker"})
-    later = answer_cache(another, "models")
-    assert asyncio.run(later.get("old")) is None
-    assert asyncio.run(later.get("new")) == {"said": "new"}
+
+    def opened_later(worker: str, days: float, where: str) -> dict[str, object]:
+        """Put the clock forward for some answers; return what another worker then finds."""
+        with database.writing() as connection:
+            connection.execute(text(f"UPDATE answers SET at = at - {days} * 86400 WHERE {where}"))
+        another = shared_settings.model_copy(update={"home": tmp_path / worker})
+        later = answer_cache(another, "models")
+        return {key: asyncio.run(later.get(key)) for key in ("old", "new")}
+
+    both = {key: {"said": key} for key in ("old", "new")}
+    assert opened_later("far ahead", 400, "true") == both
+    assert opened_later("right again", -400, "true") == both
+    assert opened_later("a month on", 30.1, "key = 'old'") == {**both, "old": None}

@@ -305,7 +305,7 @@ def test_a_key_that_is_wrong_from_some_moment_on_ends_the_job_and_a_retry_goes_o
 
 
 def test_a_wrong_request_is_refused_at_once(settings: Settings, model: ModelServer) -> None:
-    with pytest.raises(NotFoundError, match="there is no dataset 'd'"):
+    with pytest.raises(NotFoundError, match="no dataset named 'd'"):
         jobs.submit_detection(request(model), settings)
     assert jobs.jobs(settings=settings) == []
     with pytest.raises(NotFoundError, match="there is no job 'abc'"):

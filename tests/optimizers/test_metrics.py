@@ -83,7 +83,7 @@ def test_the_feedback_stays_short() -> None:
 def test_an_unknown_target_is_named_with_those_there_are() -> None:
     with pytest.raises(
         UsageError,
-        match=r"'bleu' \(known: iou, corr, max-iou, .*, iou\+corr, all\)",
+        match=r"'bleu'; available: iou, corr, max-iou, .*, iou\+corr, all",
     ):
         judge(labels(), labels(), ANSWER, "bleu")
 

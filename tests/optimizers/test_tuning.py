@@ -257,7 +257,7 @@ def test_what_makes_no_search_is_refused() -> None:
         PromptSearch(name="x", detector=spec, auto="light", trials=3)
     with pytest.raises(ValueError, match="one fold holds nothing out"):
         PromptSearch(name="x", detector=spec, folds=1)
-    with pytest.raises(ValueError, match="no metric is called 'bleu'"):
+    with pytest.raises(ValueError, match="no metric named 'bleu'"):
         PromptSearch(name="x", detector=spec, metric="bleu")
 
 

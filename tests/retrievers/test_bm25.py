@@ -113,7 +113,7 @@ def test_what_is_no_index_is_not_overwritten(corpus: Path, tmp_path: Path) -> No
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.txt").write_text("precious")
     for target in (tmp_path / "home", corpus):
-        with pytest.raises(UsageError, match="is no index of ours"):
+        with pytest.raises(UsageError, match="is not an index of ours"):
             build(corpus, target)
     assert (tmp_path / "home" / "thesis.txt").read_text() == "precious"
 

@@ -214,7 +214,9 @@ def test_the_environment_says_where_and_how() -> None:
     ("environment", "message"),
     [
         pytest.param({}, "no search API is named: set SPANLAB_SEARCH_URL", id="none"),
-        pytest.param({"SPANLAB_SEARCH_URL": "api"}, "SPANLAB_SEARCH_URL is no address", id="bad"),
+        pytest.param(
+            {"SPANLAB_SEARCH_URL": "api"}, "SPANLAB_SEARCH_URL is not an address", id="bad"
+        ),
         pytest.param(
             {"SPANLAB_SEARCH_URL": "https://a.example", "SPANLAB_SEARCH_FIELDS": "body=x"},
             "SPANLAB_SEARCH_FIELDS wants results, text, title, url, date",

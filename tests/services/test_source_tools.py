@@ -85,7 +85,7 @@ CALLS = [
     pytest.param(
         "wikipedia_section",
         {"title": "Tower", "section": "Roof"},
-        "'Tower' has no section 'Roof' (there are: History, Lift, Height)",
+        "'Tower' has no section 'Roof'; available: History, Lift, Height",
         id="no-such-section",
     ),
     pytest.param("wikipedia_related", {"title": "Tower"}, "A tower", id="related"),
@@ -170,5 +170,5 @@ def test_a_corpus_and_papers_are_searched_over_http_with_what_the_item_says(
 
 def test_what_is_missing_for_a_source_is_said(here: Settings) -> None:
     for name in ("corpus", "nonsense"):
-        with pytest.raises(UsageError, match=r"no corpus is named|no source is called"):
+        with pytest.raises(UsageError, match=r"no corpus is named|no source named"):
             mcp_server(None, [name], here)

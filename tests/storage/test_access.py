@@ -240,7 +240,7 @@ def test_a_role_for_an_address_counts_once_it_is_verified(filled: Store) -> None
     assert not filled.access.sign_in("oidc:2", "Anna").may(_READ, 1)
     filled.access.revoke("anna@example.org", Role.VIEWER)
     assert not filled.access.actor("oidc:1", "anna@example.org").may(_READ, 1)
-    with pytest.raises(NotFoundError, match="is no viewer for all datasets"):
+    with pytest.raises(NotFoundError, match="does not have the role viewer for all datasets"):
         filled.access.revoke("anna@example.org", Role.VIEWER)
 
 
@@ -439,13 +439,13 @@ def test_a_backup_has_roles_and_no_keys(settings: Settings, filled: Store, empty
 def test_what_cannot_be_stored_or_has_no_bound_is_refused_before(filled: Store, wrong: str) -> None:
     """Of a subject, an address, and a label alike; a worker's name is cut and cleaned."""
     access = filled.access
-    with pytest.raises(UsageError, match="is no subject"):
+    with pytest.raises(UsageError, match="is not a valid subject"):
         access.sign_in(wrong, "Anna")
     for subject in (f"oidc:{wrong}", f"{wrong}@example.org"):
         if wrong != " ":
-            with pytest.raises(UsageError, match="is no subject"):
+            with pytest.raises(UsageError, match="is not a valid subject"):
                 access.grant(subject, Role.VIEWER)
-    with pytest.raises(UsageError, match="is no label"):
+    with pytest.raises(UsageError, match="is not a valid label"):
         access.make_token("key", Role.VIEWER, None, label=wrong)
     ends = datetime.now(UTC) + timedelta(hours=1)
     link = access.make_token("invitation", Role.VIEWER, "ours", expires=ends)

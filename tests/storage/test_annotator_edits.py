@@ -137,7 +137,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(reviewed: Store) -> None:
         reviewed.rename_annotator("d", "Ada", "Ben")
     with pytest.raises(UsageError, match="cannot name an annotator"):
         reviewed.rename_annotator("d", "Ada", "")
-    with pytest.raises(NotFoundError, match="no annotator 'Eve'; it has: 'det', 'Ben'"):
+    with pytest.raises(NotFoundError, match="no annotator 'Eve'; available: 'det', 'Ben'"):
         reviewed.remove_annotator("d", "Eve")
     with pytest.raises(UsageError, match="into itself"):
         reviewed.merge_annotators("d", "Ada", "Ada")

@@ -160,7 +160,7 @@ def test_a_summary_counts_languages_and_annotators(
 
 def test_no_datasets_is_an_empty_list(store: Store) -> None:
     assert store.datasets() == []
-    with pytest.raises(NotFoundError, match="no dataset 'd'; there are: none yet"):
+    with pytest.raises(NotFoundError, match="no dataset named 'd'; available: none yet"):
         store.record("d", "a")
 
 
@@ -185,7 +185,7 @@ def test_renaming_keeps_everything(store: Store, record: MakeRecord) -> None:
     assert [each.name for each in store.datasets()] == ["new", "taken"]
     with pytest.raises(StoreError, match="the name 'taken' is taken by a dataset"):
         store.rename_dataset("new", "taken")
-    with pytest.raises(NotFoundError, match="no dataset 'old'"):
+    with pytest.raises(NotFoundError, match="no dataset named 'old'"):
         store.rename_dataset("old", "older")
     with pytest.raises(UsageError, match="cannot name a dataset"):
         store.rename_dataset("new", "")
@@ -252,7 +252,7 @@ def test_what_done_makes_of_undecided_suggestions_is_set_for_each_dataset(
     )
     found = {each.name: each.settings.undecided for each in store.datasets()}
     assert found == {"one": UndecidedRule.REJECTED, "two": UndecidedRule.ASK}
-    with pytest.raises(NotFoundError, match="there is no dataset 'three'"):
+    with pytest.raises(NotFoundError, match="no dataset named 'three'"):
         store.change_settings("three", lambda now: now)
 
 
@@ -299,6 +299,22 @@ def test_a_deleted_dataset_keeps_everything_for_30_days_and_then_goes_at_the_nex
             assert len(store.binned()) == left
         with store.database.reading() as connection:
             assert connection.execute(select(items.c.item_id)).scalars().all() == ["b"]
+
+
+def test_a_clock_put_far_forward_does_not_empty_the_bin(
+    settings: Settings, record: MakeRecord
+) -> None:
+    with Store.open(settings) as store:
+        store.import_records("d", [record("a")])
+        store.bin_dataset("d")
+        ago = (datetime.now(UTC) - timedelta(days=40)).isoformat()
+        with store.database.writing() as connection:
+            connection.execute(update(datasets).values(created=ago, deleted_at=ago))
+        Store.open(settings).close()
+        assert len(store.binned()) == 1
+        store.import_records("new", [record("b")])  # somebody works at this time: it is right
+        Store.open(settings).close()
+        assert store.binned() == []
 
 
 def test_versions_follow_their_dataset_and_outlive_it(store: Store, record: MakeRecord) -> None:

@@ -288,7 +288,7 @@ def test_writes_that_make_no_sense_are_refused(reviewed: Store) -> None:
         reviewed.apply("d", "a", "me", backwards)
     with pytest.raises(NotFoundError, match="'d' has no item 'z'"):
         reviewed.apply("d", "z", "me", [SentOperation("s", 1, 0, _ADD)])
-    with pytest.raises(NotFoundError, match="no dataset 'e'"):
+    with pytest.raises(NotFoundError, match="no dataset named 'e'"):
         reviewed.review("e", "a", "me")
 
 

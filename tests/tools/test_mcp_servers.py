@@ -58,7 +58,7 @@ def test_whatever_a_tool_gives_is_an_observation(monkeypatch: pytest.MonkeyPatch
         box = await toolbox(strange())
         assert "1889" in await tried(box, "look_up", name="Aldmere")
         assert "strange.look_up(name: string): Look a tower up." in box.described()
-        assert "there is no tool 'strange.secret'" in await tried(box, "secret")
+        assert "no tool named 'strange.secret'" in await tried(box, "secret")
         assert "'name' is missing" in await tried(box, "look_up")
         assert await tried(box, "key") == "[key] None", "named variables alone, and never shown"
         assert len(await tried(box, "huge")) == LONGEST
@@ -267,7 +267,7 @@ def _is_alive(pid: int) -> bool:
 def test_servers_are_named_in_a_file_that_is_checked(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, database_url="sqlite:///x.db")
     assert chosen_servers(settings, "") == {}
-    with pytest.raises(UsageError, match=r"'wiki' \(there are: wikipedia, search, papers\)"):
+    with pytest.raises(UsageError, match=r"'wiki'; available: wikipedia, search, papers"):
         chosen_servers(settings, "wiki")
     assert chosen_servers(settings, "papers")["papers"].source == "papers"
     file = tmp_path / "tools.json"

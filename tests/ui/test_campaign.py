@@ -266,7 +266,7 @@ def test_the_lead_sees_people_and_takes_items_back(open_page: OpenPage, bridges:
     next(each for each in app.button if each.label == "Reassign items").click().run()
     assert "10 items of Ben" in app.success[0].value
     assert bridges.settings("d").away == ("Ben",)
-    assert list(app.dataframe[0].value["Left"]) == [18, 0]
+    assert list(app.dataframe[0].value["Remaining"]) == [18, 0]
     next(each for each in app.button if each.label == "Undo reassignment").click().run()
     assert bridges.settings("d").away == ()
 

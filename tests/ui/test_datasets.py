@@ -536,7 +536,7 @@ def test_many_datasets_are_searched(open_page: OpenPage, store: Store, count: in
 
 
 def edit(open_page: OpenPage, annotator: str, act: str) -> AppTest:
-    app = ask(open_page, "annotators")
+    app = open_page("datasets").button(key="annotators-mine").click().run()
     (choice,) = [box for box in app.selectbox if box.label == "Annotator"]
     choice.select_index([name.split(" (")[0] for name in choice.options].index(annotator)).run()
     app.radio(key="annotator-act").set_value(act).run()

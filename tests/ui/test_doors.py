@@ -384,7 +384,7 @@ def test_defaults_give_way_to_the_environment_a_file_and_then_the_command(
         pytest.param(
             "ucsc-kg",
             "--model-option ucsc.top_p=1",
-            "there are retrieval, search, judge, ucsc-kg, ucsc-kg.judge",
+            "available: retrieval, search, judge, ucsc-kg, ucsc-kg.judge",
             id="no-owner",
         ),
         pytest.param("ucsc-kg", "--model-option judge.thinking=1", "in all its", id="role-thinks"),

@@ -40,7 +40,7 @@ def test_without_data_and_programs_it_says_where_they_come_from(
     app = open_page("optimise")
     assert not app.exception
     assert "There is nothing to learn from yet" in everything(app)
-    assert "No program yet" in everything(app)
+    assert "No tuned prompts yet" in everything(app)
 
 
 def test_without_a_model_it_says_what_to_set(
@@ -242,4 +242,4 @@ def test_a_damaged_registry_is_said_and_ends_nothing(
     (tmp_path / "programs" / "evil.json").write_text("[]")
     app = open_page("optimise")
     assert not app.exception
-    assert "Not a spanlab program" in everything(app)
+    assert "Not a tuned prompt of spanlab" in everything(app)

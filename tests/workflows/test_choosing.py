@@ -169,7 +169,7 @@ def test_only_failed_items_are_named(store: Store) -> None:
                 passages=PassageSource(kind="bm25", corpus="i", url="http://s"),
             ),
             HERE,
-            "passages from bm25: an address .--search-url. goes with another source",
+            "passages from bm25: an address .--search-url. needs another source",
             id="a search address beside a corpus",
         ),
         pytest.param(
@@ -178,7 +178,7 @@ def test_only_failed_items_are_named(store: Store) -> None:
                 passages=PassageSource(kind="searxng", corpus="i", url="http://s"),
             ),
             HERE,
-            "passages from searxng: a corpus .--corpus. goes with another source",
+            "passages from searxng: a corpus .--corpus. needs another source",
             id="a corpus beside a search address",
         ),
         pytest.param(

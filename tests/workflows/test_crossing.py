@@ -360,7 +360,7 @@ def test_nobody_gets_past_their_role(
     assert _everything(store) == before
 
 
-_REFUSALS = ("there is no dataset", "is a version, which never changes")
+_REFUSALS = ("no dataset named", "is a version, which never changes")
 _LOGIN = {
     "SPANLAB_OIDC_ISSUER": "http://localhost:1",
     "SPANLAB_OIDC_CLIENT_ID": "spanlab",

@@ -129,7 +129,7 @@ def test_a_large_dataset_is_reckoned_from_a_sample(store: Store) -> None:
 def test_a_detector_that_nobody_knows_is_said_to_be_unknown(store: Store) -> None:
     store.import_records("set", items(1))
     request = RunRequest(dataset="set", detectors=(DetectorSpec(detector="ucsc-gone"),))
-    with pytest.raises(UsageError, match="no detector is called 'ucsc-gone'"):
+    with pytest.raises(UsageError, match="no detector named 'ucsc-gone'"):
         estimate(store, request)
 
 

@@ -76,7 +76,7 @@ def test_two_models_of_a_dataset_are_compared_on_the_same_questions(
     assert gate("--group", "old", "--max-rate", ".15")[0] == 0
     assert gate("--group", "new", "--max-rate", ".15")[0] == 1
     code, shown = gate("--group", "gpt", "--max-rate", ".15")
-    assert (code, "it has new, old" in shown) == (2, True)
+    assert (code, "available: new, old" in shown) == (2, True)
     figures = json.loads(gate("--against", "old", "--json")[1])
     assert figures["passed"] is False
 

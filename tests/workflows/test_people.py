@@ -155,7 +155,7 @@ def test_a_test_on_known_items_comes_before_anything_else(store: Store) -> None:
     assert entrance_of(store, "d", "Cleo").stage == "failed"
     assert [(who.name, who.test, who.has_begun) for who in oversee(store, "d").people] == [
         ("Ada", "not passed: IoU .33, then passed: IoU 1.00", True),
-        ("Ben", "not passed: IoU .00, then let in", True),
+        ("Ben", "not passed: IoU .00, then waived", True),
         ("Cleo", "not passed: IoU .00", False),
     ]
 

@@ -113,7 +113,10 @@ def test_by_label_each_has_all_items_and_its_own_spans(store: Store) -> None:
 @pytest.mark.parametrize(
     ("field", "said"),
     [
-        ("meta.run.nothing", "no item of 'd' has meta.run.nothing; it has: lang, meta.run.model"),
+        (
+            "meta.run.nothing",
+            "no item of 'd' has meta.run.nothing; available: lang, meta.run.model",
+        ),
         ("model", "it is lang, label or a path such as meta.model"),
     ],
 )

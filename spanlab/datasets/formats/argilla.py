@@ -116,7 +116,7 @@ def _annotation(
 def _span(part: Any, answer: str, field: str) -> Span:
     if not isinstance(part, dict) or not {"start", "end"} <= part.keys():
         raise InputError(
-            "this is no span",
+            "this is not a span",
             field=field,
             found=part,
             expected='{"start", "end", "label"}',

@@ -266,7 +266,7 @@ def verdict_of(label: str | bool | int | float, *, field: str = "label") -> Verd
     verdict = VERDICTS.get(text)
     if verdict is None:
         raise InputError(
-            "this label is no verdict on a claim",
+            "this label is not a verdict on a claim",
             field=field,
             found=str(label),
             expected="true, false or a verdict such as supported, refuted, not enough evidence, "

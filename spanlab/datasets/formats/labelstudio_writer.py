@@ -237,7 +237,7 @@ def questions_in_config(config: str) -> dict[str, tuple[Question, ...]]:
     try:
         view = ET.fromstring(config)  # noqa: S314 - without declarations nothing grows
     except ET.ParseError as error:
-        raise UsageError(f"the labelling configuration is no XML: {error}") from error
+        raise UsageError(f"the labelling configuration is not XML: {error}") from error
     by_scope: dict[str, list[Question]] = {"attributes": [], "questions": []}
     title = ""
     for element in view.iter():

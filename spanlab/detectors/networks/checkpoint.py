@@ -233,7 +233,7 @@ def _config(folder: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}", file=path) from None
     if not isinstance(config, dict):
-        raise InputError("the configuration is no object", file=path, found=config)
+        raise InputError("the configuration is not an object", file=path, found=config)
     return config
 
 
@@ -292,7 +292,7 @@ def _positions(config: dict[str, Any], folder: Path) -> int:
         positions -= (pad if isinstance(pad, int) else 1) + 1
     if positions < 1:
         raise InputError(
-            "the number of positions is no number above 0",
+            "the number of positions is not a number above 0",
             file=folder / "config.json",
             field="max_position_embeddings",
             found=config.get("max_position_embeddings"),

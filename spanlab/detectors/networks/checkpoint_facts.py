@@ -64,7 +64,7 @@ OPERATORS: Final[dict[str, frozenset[str]]] = {
         "SkipLayerNormalization SkipSimplifiedLayerNormalization TransposeMatMul Trilu".split()
     ),
 }
-_DAMAGED: Final = "this is no ONNX model, or a damaged one"
+_DAMAGED: Final = "this is not an ONNX model, or a damaged one"
 
 
 class OnnxOperator(NamedTuple):

@@ -121,7 +121,7 @@ class OnnxClassifier:
         )
         if logits.shape != wanted or not np.isfinite(logits).all():
             raise InputError(
-                "what the model returned is no probability",
+                "what the model returned is not a probability",
                 file=self.place,
                 found=f"{self.output} of shape {logits.shape}",
                 expected=f"finite numbers of shape {wanted}",

@@ -102,7 +102,7 @@ def load_onnx(checkpoint: Checkpoint, start: int, ends: frozenset[int]) -> OnnxN
         inputs = {input_.name for input_ in session.inputs}
         if inputs != wanted:
             raise InputError(
-                "the model is no encoder or decoder without a cache",
+                "the model is not an encoder or decoder without a cache",
                 file=folder,
                 found=f"inputs {', '.join(sorted(inputs))}",
                 expected=", ".join(sorted(wanted)),

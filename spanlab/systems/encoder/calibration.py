@@ -78,7 +78,7 @@ def calibrate(
     plain = {name: value for name, value in options.items() if name != "calibration"}
     encoder = detector(DetectorSpec(detector="encoder", options=plain))
     if not isinstance(encoder, EncoderDetector):
-        raise TypeError("encoder is no EncoderDetector")
+        raise TypeError("encoder is not an EncoderDetector")
     items, unread = list[_RatedItem](), 0
     labelled = _with_shares(records, annotator)
     while batch := list(islice(labelled, encoder.batch)):

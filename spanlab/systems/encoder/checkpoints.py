@@ -88,7 +88,7 @@ def fetch(
             checkpoint holds what is not to be opened. What was fetched before stays then.
     """
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no name of the hub: it is ORGANISATION/NAME")
+        raise UsageError(f"{name!r} is not a name of the hub: it is ORGANISATION/NAME")
     try:
         from huggingface_hub import HfApi
     except ImportError as error:

@@ -52,7 +52,7 @@ def error_types(value: object) -> list[ErrorType]:
             continue
         error = _ERRORS.get(re.sub(r"\W", "", text))
         if error is None:
-            raise ValueError(f"{text[:50]!r} is no type of error: {', '.join(ErrorType)}")
+            raise ValueError(f"{text[:50]!r} is not a type of error: {', '.join(ErrorType)}")
         words.append(error)
     return words
 

@@ -161,7 +161,7 @@ def _flaws(
         yield StepFlaw(
             ErrorType.UNSUPPORTED,
             f"A step cites a passage that exists: there is no passage {missing[0]} "
-            f"(there are {passages}).",
+            f"among {passages}.",
             f"Cite one of the passages 1 to {passages}.",
         )
     wrong = next(wrong_results(step.text), None)

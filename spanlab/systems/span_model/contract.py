@@ -82,7 +82,7 @@ def _from_file(path: Path) -> SpanContract:
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
     except ValueError as error:
-        raise InputError(f"is no {path.suffix[1:] or 'JSON'}: {error}", file=path) from None
+        raise InputError(f"is not valid {path.suffix[1:] or 'JSON'}: {error}", file=path) from None
     try:
         return SpanContract.model_validate(fields)
     except ValidationError as error:

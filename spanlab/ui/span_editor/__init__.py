@@ -197,14 +197,15 @@ def mount_wire(answer: Mapping[str, JsonValue]) -> None:
     )
 
 
-def draw_unsaved(dataset: str, renamed: str | None) -> None:
-    """Draw what this browser still keeps of a dataset that is gone or renamed.
+def draw_unsaved(dataset: str, renamed: str | None = None, item: str | None = None) -> None:
+    """Draw what this browser still keeps of a dataset that is gone or renamed, or of an item.
 
     Args:
         dataset: its name.
         renamed: what it is called now, where what was typed will be stored; None if it is gone.
+        item: what the browser calls the one item that the reviewer may not open; None for all.
     """
-    data = {"dataset": dataset, "renamed": renamed}
+    data = {"dataset": dataset, "renamed": renamed, "item": item}
     style = files(__package__).joinpath("unsaved.css").read_text(encoding="utf-8")
     _component("spanlab_unsaved", script("unsaved.js"), style)(key="span_unsaved", data=data)
 

@@ -182,12 +182,12 @@ def _draw_actions(summary: DatasetSummary) -> None:
     link("compare", "Compare", icon=":material/compare_arrows:", dataset=name)
     link("export", "Export", icon=":material/download:", dataset=name)
     leads_all = actor().may(Permission.ADMINISTER)
-    for action in ("detect", "vote") if leads_all else ("vote",):
+    for action in ("detect", *_ON_ANNOTATORS) if leads_all else _ON_ANNOTATORS:
         if st.button(
             ACTIONS[action].label,
             icon=ACTIONS[action].icon,
             key=f"{action}-{name}",
-            disabled=action == "vote" and not summary.annotators,
+            disabled=action in _ON_ANNOTATORS and not summary.annotators,
         ):
             ask(action, name)
     chosen_action = st.menu_button(
@@ -200,7 +200,8 @@ def _draw_actions(summary: DatasetSummary) -> None:
         ask(chosen_action, name)
 
 
-_MORE = ("annotators", "rename", "duplicate", "snapshot", "delete")
+_ON_ANNOTATORS = ("vote", "annotators")
+_MORE = ("rename", "duplicate", "snapshot", "delete")
 
 
 def _action_title(action: str) -> str:

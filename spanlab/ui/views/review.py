@@ -162,6 +162,7 @@ def _say_unknown(dataset: str, item: str) -> None:
     """Say that the address names an item that is not there, and lead on."""
     name, where = common.plain(item), common.plain(dataset)
     st.warning(f"There is no item “{name}” in the dataset “{where}”.", icon=":material/search_off:")
+    span_editor.draw_unsaved(dataset, item=item)  # written before the item was somebody else's
     common.link("review", "Go on with the queue", icon=":material/edit_note:", dataset=dataset)
 
 

@@ -236,7 +236,7 @@ def _in_words(entrances: Sequence[Entrance]) -> str:
     return ", then ".join(
         f"{'passed' if test.passed else 'not passed'}: IoU {figure(test.score or 0.0, 2)}"
         if test.attempt
-        else "let in"
+        else "waived"
         for test in tries
     )
 
@@ -247,8 +247,8 @@ def people_table(overview: CampaignOverview) -> ResultTable:
     has_test = bool(settings.known and settings.known.test_items)
     read = f"Guidelines read (now {len(settings.guidelines)})"
     remarks = [
-        "Items an hour are of work as the browser measured it; agreement is the mean IoU with "
-        "others on items that both have finished. Days and times are UTC."
+        "Items per hour count active time in Review. Agreement is the mean IoU with others on "
+        "items that both have finished. Days and times are UTC."
     ]
     if overview.plan is None:
         remarks.append(
@@ -276,19 +276,19 @@ def people_table(overview: CampaignOverview) -> ResultTable:
         key="people",
         title=head + done_of_needed,
         columns=(
-            *(_PERSON, Column(key="look", title="To look at")),
-            *columns_of("count", "Assigned", "Done", "Left"),
-            Column(key="per-hour", title="Items an hour", unit="count", digits=1),
+            *(_PERSON, Column(key="look", title="Needs attention")),
+            *columns_of("count", "Assigned", "Done", "Remaining"),
+            Column(key="per-hour", title="Items per hour", unit="count", digits=1),
             Column(key="last-active", title="Last active"),
             Column(key="agreement", title="Agreement", unit="score", digits=2),
-            Column(key="until", title="Done by"),
+            Column(key="until", title="Expected finish"),
             Column(key="known", title="Known answers", unit="score", digits=2, about=_KNOWN),
             *(columns_of("text", "Test") if has_test else ()),
             *(columns_of("text", read) if settings.guidelines else ()),
         ),
         rows=tuple(map(row, overview.people)),
         remarks=tuple(remarks),
-        empty="Nobody is assigned anything or has annotated anything yet.",
+        empty="Nothing has been assigned or annotated yet.",
         tones=tuple("yellow" if person.warning else "" for person in overview.people),
     )
 
@@ -300,9 +300,9 @@ def remind_table(overview: CampaignOverview, now: datetime | None = None) -> Res
     late.sort(key=lambda person: (person.last_active is not None, person.last_active or now))
     return ResultTable(
         key="remind",
-        title="Whom to remind",
+        title="People to remind",
         columns=(
-            *(_PERSON, Column(key="left", title="Left", unit="count")),
+            *(_PERSON, Column(key="left", title="Remaining", unit="count")),
             Column(key="since", title="Inactive since"),
             Column(key="days", title="Days", unit="count"),
         ),
@@ -314,5 +314,5 @@ def remind_table(overview: CampaignOverview, now: datetime | None = None) -> Res
             )
             for person in late
         ),
-        empty="Nobody has anything left that the plan gives them.",
+        empty="No one has remaining items under the plan.",
     )

@@ -100,7 +100,7 @@ def rates(
         raise UsageError(f"{', '.join(names)} has {lacking} {dataset!r}")
     if tally.values == {NOTHING_THERE}:
         fields = ", ".join(fields_of(store, dataset))
-        raise UsageError(f"no item of {dataset!r} has {field}; it has: {fields}")
+        raise UsageError(f"no item of {dataset!r} has {field}; available: {fields}")
     return add_measurement(tally.result(), measured_rate(store, summary))
 
 

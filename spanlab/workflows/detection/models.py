@@ -347,7 +347,7 @@ def session_model(model: str, endpoint: str, key: str) -> ModelChoice:
     try:
         url = str(EndpointAddress.parse(endpoint.strip())) if endpoint.strip() else None
     except ValueError as error:
-        raise UsageError(f"the endpoint is no address: {error}") from None
+        raise UsageError(f"the endpoint is not an address: {error}") from None
     name = key or (_NO_KEY if url else "")
     return ModelChoice(model=model.strip(), base_url=url, **({"api_key_env": name} if name else {}))
 

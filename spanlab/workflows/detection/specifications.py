@@ -57,7 +57,7 @@ def specifications(
     about_passages = choice.retriever is not None or choice.passages != PassageSource()
     if not asking and (about_models or about_passages):
         names = " and ".join(map(repr, choice.detectors))
-        raise UsageError(f"{names} asks no model: it takes no model, program or retriever")
+        raise UsageError(f"{names} asks no model: it takes no model, tuned prompt or retriever")
     _check_options(choice.options, detectors)
     retriever = None
     if asking:
@@ -257,8 +257,8 @@ def _check_addresses(options: Mapping[str, JsonValue], specs: Iterable[DetectorS
         owner, _, name = key.rpartition(".")
         if owner not in owners:
             raise UsageError(
-                f"the model option {key!r} is for {owner!r}, which is not chosen "
-                f"(there are {', '.join(filter(None, owners))})"
+                f"the model option {key!r} is for {owner!r}, which is not chosen; "
+                f"available: {', '.join(filter(None, owners))}"
             )
         if name == "thinking" and not owners[owner]:
             raise UsageError(f"{key!r}: a detector thinks first, or does not, in all its roles")

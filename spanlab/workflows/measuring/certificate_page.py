@@ -27,6 +27,7 @@ from spanlab.workflows.measuring.measurement import (
     reliability_table,
     suggestions_in_words,
 )
+from spanlab.workflows.measuring.sample import shown_rate
 from spanlab.workflows.report import page_head
 
 
@@ -67,7 +68,7 @@ def _headline(measured: Measurement) -> str:
     return (
         f"Hallucinated {measured.plan.unit} of answers like these: "
         f"{write_cell(rate.superpopulation, column)}; of these answers, as these people marked "
-        f"them: {write_cell(rate.finite, column)}; from {rate.reviews:,} reviews of "
+        f"them: {write_cell(shown_rate(rate.finite), column)}; from {rate.reviews:,} reviews of "
         f"{rate.items:,} items."
     )
 

@@ -289,7 +289,7 @@ def parse_certificate(text: bytes, path: str) -> Certificate:
         stated = content.pop("sha256")
         plain = json.dumps(content, sort_keys=True, ensure_ascii=False)
     except (RecursionError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise UsageError(f"{path} is no certificate of spanlab") from error
+        raise UsageError(f"{path} is not a certificate of spanlab") from error
     if sha256(plain.encode()).hexdigest() != stated:
         raise UsageError(f"{path} was changed after spanlab wrote it: its hash differs")
     return Certificate({**content, "sha256": stated})

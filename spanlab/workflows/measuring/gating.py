@@ -13,11 +13,17 @@ import numpy as np
 
 from spanlab.errors import UsageError
 from spanlab.figures import figure
-from spanlab.results import Column, MeanInterval, ResultTable, columns_of
+from spanlab.results import Column, MeanInterval, ResultTable, columns_of, write_cell
 from spanlab.scorers.powered import difference_interval, paired_interval
 from spanlab.storage import Store
 from spanlab.workflows.datasets import summary_of
-from spanlab.workflows.measuring.sample import MeasuredItems, check_plan, interval_of, read_measured
+from spanlab.workflows.measuring.sample import (
+    MeasuredItems,
+    check_plan,
+    interval_of,
+    read_measured,
+    shown_rate,
+)
 
 _COMMON: Final = 30  # reviewed questions from which a paired comparison is made
 _CHANGED: Final = 10  # … that differ
@@ -122,11 +128,6 @@ class GateCheck:
     passed: bool
     why: str
 
-    @property
-    def shown(self) -> MeanInterval | float:
-        """What was measured: without an interval where sampling leaves nothing uncertain."""
-        return self.found.mean if _is_whole(self.found) else self.found
-
 
 @dataclass(frozen=True)
 class GateResult:
@@ -154,7 +155,13 @@ class GateResult:
                     *columns_of("text", "Result", "Why"),
                 ),
                 rows=tuple(
-                    (c.name, c.shown, c.limit, "passed" if c.passed else "failed", c.why)
+                    (
+                        c.name,
+                        shown_rate(c.found),
+                        c.limit,
+                        "passed" if c.passed else "failed",
+                        c.why,
+                    )
                     for c in self.checks
                 ),
                 remarks=(self.state,),
@@ -210,7 +217,7 @@ def check_gate(
     dataset, items = subject.dataset, _items(store, subject.dataset, subject.annotator)
     if subject.group is not None and subject.group not in items.groups:
         groups = ", ".join(items.groups) or "none: its plan has no --by"
-        raise UsageError(f"{dataset!r} has no group {subject.group!r}; it has {groups}")
+        raise UsageError(f"{dataset!r} has no group {subject.group!r}; available: {groups}")
     sides = None if against is None else _find_sides(store, items, subject, against)
     group = subject.group if sides is None else sides[0].group
     rate = interval_of(items.estimate(group))
@@ -260,13 +267,9 @@ def _check_level(rate: MeanInterval, limit: float, *, require_proof: bool) -> Ga
     return GateCheck(name, found=rate, limit=limit, passed=passed, why=why + _about(rate))
 
 
-def _is_whole(found: MeanInterval) -> bool:
-    return found.low == found.high
-
-
 def _about(found: MeanInterval) -> str:
     whole = "; all answers were reviewed: no uncertainty from sampling"
-    return whole if _is_whole(found) else ""
+    return "" if found is shown_rate(found) else whole
 
 
 def check_change(new: MeasuredSide, old: MeasuredSide, against: str) -> GateCheck:
@@ -324,9 +327,8 @@ def _markdown(result: GateResult, checks: Sequence[GateCheck]) -> Iterable[str]:
 
 
 def _sentence(check: GateCheck) -> str:
-    found = check.found
-    interval = "" if _is_whole(found) else f" [{figure(found.low)}, {figure(found.high)}]"
-    return f"{figure(found.mean)}{interval}: {check.why}"
+    found = write_cell(shown_rate(check.found), Column(key="found", title="Found", unit="score"))
+    return f"{found}: {check.why}"
 
 
 def _cell(text: str) -> str:

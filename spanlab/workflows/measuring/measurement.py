@@ -29,6 +29,7 @@ from spanlab.workflows.measuring.sample import (
     interval_of,
     marked_share,
     read_measured,
+    shown_rate,
     state_line,
 )
 
@@ -124,8 +125,8 @@ class Measurement:
                         group.reviews,
                         group.marked,
                         group.superpopulation,
-                        group.finite,
-                        group.alone,
+                        shown_rate(group.finite),
+                        shown_rate(group.alone),
                     )
                     for group in self.groups
                 ),

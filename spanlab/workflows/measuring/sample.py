@@ -352,6 +352,11 @@ def marked_share(items: Sequence[MeasuredItem]) -> float:
     return sum(item.marked for item in items) / max(sum(item.size for item in items), 1)
 
 
+def shown_rate(rate: MeanInterval | None) -> MeanInterval | float | None:
+    """Return a rate, without its interval where all was reviewed: no uncertainty from sampling."""
+    return rate.mean if rate is not None and rate.low == rate.high else rate
+
+
 def interval_of(estimate: RateEstimate | None) -> MeanInterval | None:
     """Return an estimate as a mean with its interval; None for None."""
     if estimate is None:

@@ -123,17 +123,17 @@ WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     "no network": (_without("model.onnx"), "has no ONNX model.*encoder convert"),
     "no configuration": (_without("config.json"), "has no configuration"),
     "no fast tokenizer": (_without("tokenizer.json"), "has no fast tokenizer"),
-    "empty network": (_text("model.onnx", ""), "no ONNX model, or a damaged one"),
+    "empty network": (_text("model.onnx", ""), "not an ONNX model, or a damaged one"),
     "text as network": (_text("model.onnx", "version https://git-lfs"), "damaged"),
     "cut network": (
         lambda folder: (folder / "model.onnx").write_bytes(
             (folder / "model.onnx").read_bytes()[:-40]
         ),
-        "no ONNX model, or a damaged one",
+        "not an ONNX model, or a damaged one",
     ),
     "damaged tokenizer": (_text("tokenizer.json", '{"model": {"type": "WordPiece"}}'), "damaged"),
     "nested configuration": (_text("config.json", "[" * 100_000), "not JSON"),
-    "configuration is a list": (_text("config.json", "[1]"), "the configuration is no object"),
+    "configuration is a list": (_text("config.json", "[1]"), "the configuration is not an object"),
     "labels are no object": (lambda at: change_config(at, id2label=["a"]), "numbered from 0"),
     "labels have a gap": (lambda at: change_config(at, id2label={"0": "a", "2": "b"}), "from 0"),
     "labels of another network": (_of_three_classes, "labels and outputs .* differ in number"),
@@ -231,7 +231,7 @@ def test_what_is_no_number_is_no_probability(tmp_path: Path) -> None:
     )
     said = wait(build(spec).detect(Item(id="i", answer="the tower"))).annotation
     assert said.status is Status.FAILED
-    assert "what the model returned is no probability" in (said.note or "")
+    assert "what the model returned is not a probability" in (said.note or "")
 
 
 def _hostile_tokenizer(**rules: object) -> Callable[[Path], object]:

@@ -143,7 +143,7 @@ def test_a_page_that_says_it_is_from_after_the_claim_is_not_read(
         pytest.param(search("nothing"), "Nothing was found.", id="nothing-found"),
         pytest.param(
             {"thought": "x", "action": {"tool": "delete_all", "arguments": {}}},
-            "there is no tool 'delete_all' (there are: search, read_page)",
+            "no tool named 'delete_all'; available: search, read_page",
             id="no-such-tool",
         ),
         pytest.param(
@@ -153,7 +153,7 @@ def test_a_page_that_says_it_is_from_after_the_claim_is_not_read(
         ),
         pytest.param(
             {"thought": "x", "action": {"tool": "search", "arguments": {"query": 5}}},
-            "'query' is '5', which is no string",
+            "'query' is '5', which is not of the type string",
             id="wrong-type",
         ),
         pytest.param(
@@ -319,7 +319,7 @@ def test_the_tools_of_a_server_are_called_as_far_as_they_are_allowed(
     model = Model(call, hidden, answer)
     model_server.script(model)
     found = detect(make("mermaid", options={"claims": "answer", "tools": "strange"}), ITEM)
-    assert "there is no tool 'strange.secret'" in model.prompts[2]
+    assert "no tool named 'strange.secret'" in model.prompts[2]
     assert "it ran" not in model.prompts[2]
     (quote,) = found.annotation.claims[0].evidence
     assert quote.text == "The tower of Aldmere was finished in 1889."

@@ -96,7 +96,7 @@ def test_a_flaw_is_found_where_it_is_certain(
 def test_a_flaw_says_its_rule_and_what_to_do() -> None:
     found = flaw_in(step("According to Passage 11, it is old."), [], 10)
     assert found is not None
-    assert "there is no passage 11 (there are 10)" in found.diagnosis
+    assert "there is no passage 11 among 10" in found.diagnosis
     assert found.guidance == "Cite one of the passages 1 to 10."
 
 

@@ -129,7 +129,7 @@ def test_a_contract_from_a_file_has_names_and_labels_of_its_own(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{", "is no json"),
+        ("{", "is not valid json"),
         ('{"system": "x"}', "user: Field required"),
         ('{"user": "x", "span": "y"}', "span: Extra inputs"),
     ],

@@ -1,4 +1,4 @@
-/** What was typed for a dataset that is not there any more: named, copied, saved as a file. */
+/** What was typed for a dataset or an item that is not there any more: named, copied, saved as a file. */
 
 import { h } from "./dom.js";
 import { Outbox } from "./outbox.js";
@@ -7,7 +7,7 @@ import { plural } from "./words.js";
 
 const NAMED = 5; // items that are named before the rest is counted
 
-/** Mount the list in place of the editor. Called by Streamlit, with the dataset and its new name. */
+/** Mount the list in place of the editor. Called by Streamlit, with the dataset, its new name, or the item in it. */
 export default function mount({ parentElement, data }) {
     const wire = (globalThis.spanlab ??= {});
     const unsaved = new Unsaved(wire.outbox ??= new Outbox(), data);
@@ -16,12 +16,13 @@ export default function mount({ parentElement, data }) {
     unsaved.gather();
 }
 
-/** The changes to one dataset that no server has stored. */
+/** The changes to one dataset, or to one item of it, that no server has stored. */
 class Unsaved {
-    constructor(outbox, { dataset, renamed }) {
+    constructor(outbox, { dataset, renamed, item }) {
         this.outbox = outbox;
         this.dataset = dataset;
         this.renamed = renamed;
+        this.item = item;
         this.said = h("p", { role: "status" });
         this.buttons = h("div", {},
             this.button("Copy", () => this.copy()),
@@ -37,7 +38,8 @@ class Unsaved {
     }
 
     writes() {
-        return this.outbox.writes.filter((write) => write.dataset === (this.renamed ?? this.dataset));
+        const here = this.outbox.writes.filter((write) => write.dataset === (this.renamed ?? this.dataset));
+        return this.item ? here.filter((write) => write.item === this.item) : here;
     }
 
     /** It is the same dataset under another name: what was typed goes there. */
