@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, func, select, update
 
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.schema import DatasetSettings, QueueCursor, QueueQuery, Status
@@ -99,21 +99,23 @@ def draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) ->
     if not (grows(settings) and query.reserve and is_new) or reviewer in settings.away:
         return None
     n_before = _begin(connection, dataset, reviewer) or 0
-    listed = list(_handles(connection, dataset, reviewer))
+    is_given = campaigns.is_given(dataset, reviewer, queue_items.c.position)
+    others = select(queue_items.c.position).where(*_of(queue_items, dataset, reviewer), ~is_given)
+    n_others = _count(connection, others) - n_before
     given = campaigns.positions_given(connection, dataset, reviewer)
-    n_others = sum(position not in given for position in listed) - n_before
     n_given = sum(not each.attempt for each in given.values())
     share = settings.known.share if settings.known else 0.0
     pool: list[int] = []
     if n_given < campaigns.due(dataset, reviewer, n_others, share=share):
         pool = campaigns.unseen_known(connection, dataset, reviewer)[:1]
         campaigns.give(connection, dataset, reviewer, pool)
-    others = (position for position in reversed(listed) if position not in given)
-    last = next(others, None) if query.order == "import" and not query.reverse else None
+    last = None
+    if query.order == "import" and not query.reverse:
+        last = connection.execute(others.order_by(queue_items.c.place.desc()).limit(1)).scalar()
     position = pool[0] if pool else _take_free(connection, dataset, settings, query, last)
     if position is None:
         return None
-    _write(connection, dataset, reviewer, [*listed, position])
+    _append(connection, dataset, reviewer, position)
     where = (items.c.dataset_id == dataset.id, items.c.position == position)
     return str(connection.execute(select(items.c.item_id).where(*where)).scalar_one())
 
@@ -349,6 +351,25 @@ def _write(
         for place, position in enumerate(order[same:], same)
     ]
     insert_rows(connection, "queue_items", [c.name for c in queue_items.c], rows)
+
+
+def _append(connection: Connection, dataset: DatasetRow, reviewer: str, position: int) -> None:
+    """Store one more item at the end of a list, however long it is."""
+    own = _of(queue_items, dataset, reviewer)
+    last = connection.execute(select(func.max(queue_items.c.place)).where(*own)).scalar()
+    handle = _new_handle(set())
+    while connection.execute(
+        select(queue_items).where(*own, queue_items.c.handle == handle)
+    ).first():
+        handle = _new_handle(set())
+    place = 0 if last is None else last + 1
+    row = (dataset.id, reviewer, place, position, handle)
+    insert_rows(connection, "queue_items", [c.name for c in queue_items.c], [row])
+
+
+def _count(connection: Connection, positions: Select[tuple[int]]) -> int:
+    counted = select(func.count()).select_from(positions.subquery())
+    return connection.execute(counted).scalar_one()
 
 
 def _new_handle(taken: set[str]) -> str:

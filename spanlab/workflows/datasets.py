@@ -291,7 +291,7 @@ def check_annotators(summary: DatasetSummary, annotators: Iterable[str]) -> None
     if missing:
         raise NotFoundError(
             f"dataset {summary.name!r} has no annotator {', '.join(map(repr, missing))}; "
-            f"it has: {_list_names(kinds)}"
+            f"available: {_list_names(kinds)}"
         )
 
 

@@ -193,7 +193,7 @@ def _read_report(server: Server, lead: Page) -> None:
     lead.locator(".st-key-export-format").get_by_text("HTML report", exact=True).click()
     report = lead.frame_locator("iframe[title='The report on ours']")
     expect(report.locator(".headline")).to_contain_text("of 100 answers", timeout=PATIENCE)
-    for fact in ("small-model", "2 people (Nora", "Krippendorff's alpha"):
+    for fact in ("small-model", "2 people (Ben", "Krippendorff's alpha"):
         expect(report.locator("dl").first).to_contain_text(fact)
 
 

@@ -90,6 +90,7 @@ def test_100_000_characters_with_2_000_spans_open_and_take_keys(desk: Sit) -> No
                 const [answer, main] = [box(".sl-answer"), box(".sl-main")];
                 const bottom = Math.min(answer.bottom, main.bottom, innerHeight);
                 const style = getComputedStyle(document.querySelector(".sl-p"));
-                return (bottom - Math.max(answer.top, main.top)) / parseFloat(style.lineHeight) >= 8;
+                const height = bottom - Math.max(answer.top, main.top);
+                return height / parseFloat(style.lineHeight) >= 8;
             }"""
         )

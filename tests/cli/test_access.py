@@ -18,7 +18,7 @@ def test_roles_are_given_listed_and_taken_back(spanlab: Run) -> None:
     unknown = spanlab("roles", "grant", "Anna", "viewer")
     assert (unknown.returncode, "nobody called 'Anna' has logged in" in unknown.stderr) == (1, True)
     wrong = spanlab("roles", "grant", "a@b.org", "viewer", "--dataset", "none")
-    assert (wrong.returncode, "there is no dataset 'none'" in wrong.stderr) == (1, True)
+    assert (wrong.returncode, "no dataset named 'none'" in wrong.stderr) == (1, True)
 
 
 def test_a_key_is_shown_once_and_the_log_never_has_it(spanlab: Run) -> None:

@@ -84,7 +84,7 @@ def test_what_is_wrong_is_said(spanlab: Run, programs: ProgramRegistry, tmp_path
     (tmp_path / "evil.json").write_bytes(b"\x80\x04.")
     refused = spanlab("programs", "import", "evil.json")
     assert (refused.returncode, refused.stderr[:31]) == (1, "spanlab: evil.json: not a tuned")
-    assert "known: maybe, sure" in spanlab("programs", "show", "gone").stderr
+    assert "available: maybe, sure" in spanlab("programs", "show", "gone").stderr
     assert spanlab("programs", "use").returncode == 2
 
 

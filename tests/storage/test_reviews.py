@@ -316,7 +316,7 @@ def test_responses_are_what_the_dataset_asks_for_and_done_needs_those_required(
         return _apply(reviewed, *operations).refused[0].reason
 
     assert _apply(reviewed, _ADD, Respond(question="fluency", response=4)).version == 2
-    assert why(Respond(question="fluency", response=6)).endswith("no whole number from 1 to 5")
+    assert why(Respond(question="fluency", response=6)).endswith("not a whole number from 1 to 5")
     assert why(Respond(question="severity", response="minor")) == (
         "this dataset does not ask 'severity' (any more)"
     )

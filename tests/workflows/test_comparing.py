@@ -124,7 +124,7 @@ def test_one_item_has_the_scores_of_all_who_finished_it() -> None:
 
 def test_an_unknown_reference_is_refused(store: Store) -> None:
     store.import_records("mine", [record("a", "en", says("Ann", (0, 2)))])
-    with pytest.raises(NotFoundError, match="no annotator named 'gold'; available: 'Ann'"):
+    with pytest.raises(NotFoundError, match="no annotator 'gold'; available: 'Ann'"):
         compare_dataset(store, "mine", reference="gold")
 
 
