@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from spanlab.ui import navigation, server
+from spanlab.app import guard as server
+from spanlab.app import navigation
 
 if __name__ == "__main__":
     navigation.run()

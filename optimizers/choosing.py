@@ -11,7 +11,9 @@ from optimizers.metrics import METRICS
 from optimizers.preparing import DRAWING, resolve
 from optimizers.programs import registry
 from optimizers.request import Optimisation, PromptSearch, SearchSettings
-from spanlab.detectors import (
+from spanlab.base.errors import UsageError
+from spanlab.base.options import option, problem
+from spanlab.detection import (
     DetectorSpec,
     check_tunable,
     entries,
@@ -20,13 +22,12 @@ from spanlab.detectors import (
     specs_in,
     tunable,
 )
-from spanlab.errors import UsageError
-from spanlab.lm import CallLimits, ModelChoice, TokenPrice
-from spanlab.lm.choice import options_for, options_of_environment
-from spanlab.options import option, problem
-from spanlab.scorers import METRICS as SPAN_METRICS
-from spanlab.workflows.detection.selection import DetectorSelection, is_ensemble
-from spanlab.workflows.detection.specifications import specifications
+from spanlab.detection.selection import DetectorSelection, is_ensemble
+from spanlab.detection.specifications import specifications
+from spanlab.models import ModelChoice, TokenPrice
+from spanlab.models.choice import options_for, options_of_environment
+from spanlab.schema.usage import CallLimits
+from spanlab.scoring import METRICS as SPAN_METRICS
 
 _METRIC_TITLES: Final = {
     **{key.replace("_", "-"): metric.title for key, metric in SPAN_METRICS.items()},

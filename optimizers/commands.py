@@ -13,12 +13,12 @@ from optimizers.choosing import SearchOptions
 from optimizers.programs import held_out_in_words, registry
 from optimizers.programs import use as let_use
 from optimizers.request import Optimisation
-from spanlab.cli import console, working
+from spanlab.base.errors import UnderWayError, UsageError
+from spanlab.base.settings import Settings
+from spanlab.cli import console
 from spanlab.cli.inputs import OptionsWithout, takes_options
-from spanlab.errors import UnderWayError, UsageError
-from spanlab.figures import counted
-from spanlab.jobs import JobState
-from spanlab.settings import Settings
+from spanlab.jobs import JobState, working
+from spanlab.output.figures import counted
 
 if TYPE_CHECKING:
     from spanlab.schema import PromptChange

@@ -21,9 +21,9 @@ from optimizers.strategies import (
     n_evaluations,
     n_trials,
 )
-from spanlab.detectors import entry_of
+from spanlab.detection import entry_of
+from spanlab.detection.estimate import ModelDemand, detector_demands, retriever_demands
 from spanlab.schema import Item, Unit
-from spanlab.workflows.detection.estimate import ModelDemand, detector_demands, retriever_demands
 
 if TYPE_CHECKING:
     from spanlab.storage import Store

@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
-from spanlab.detectors import DetectorSpec
-from spanlab.errors import UsageError
-from spanlab.extents import Extent, intersection, length
-from spanlab.labels import ItemLabels, hard_of, labels_of, vote
-from spanlab.lm import Meter
-from spanlab.options import OptionModel, option
-from spanlab.schema import Annotation, AnnotatorKind, FrozenModel, Item, Name, Record, Status, Unit
-from spanlab.settings import Settings
-from spanlab.workflows.analysis.claims import by_text
+from spanlab.base.errors import UsageError
+from spanlab.base.fields import FrozenModel
+from spanlab.base.options import OptionModel, option
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec
+from spanlab.models import Meter
+from spanlab.schema import Annotation, AnnotatorKind, Item, Name, Record, Status, Unit
+from spanlab.scoring.verdicts import by_text
+from spanlab.text.extents import Extent, intersection, length
+from spanlab.text.labels import ItemLabels, hard_of, labels_of, vote
 
 LabelKind = Literal["gold", "reviewed", "vote"]
 

@@ -10,14 +10,19 @@ from optimizers.choosing import SearchOptions, metrics_of, tunable_members
 from optimizers.examples import LabelSource
 from optimizers.programs import registry
 from optimizers.request import Auto
-from spanlab.detectors.entry import tunable
-from spanlab.options import options_in
+from spanlab.base.options import options_in
+from spanlab.detection.entry import tunable
+from spanlab.detection.models import ModelEnvironment
+from spanlab.detection.models_panel import (
+    draw_model_problem,
+    draw_model_setup,
+    is_set_up,
+    set_up_model,
+)
+from spanlab.detection.options_form import ask, model_options_form, options_form
 from spanlab.schema import DatasetSummary
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import actor, kept
-from spanlab.ui.forms import ask, model_options_form, options_form
-from spanlab.ui.model_setup import draw_model_problem, draw_model_setup, is_set_up, set_up_model
-from spanlab.workflows.detection.models import ModelEnvironment
 
 _HELP = {
     "verdict-f1": "Trials on claims are scored by the share of right verdicts; macro F1 is "

@@ -13,10 +13,11 @@ from statistics import fmean
 from typing import Final, Literal
 
 from optimizers.examples import LabelledItem
-from spanlab.errors import UsageError
-from spanlab.results import MeanInterval
-from spanlab.schema import FrozenModel, HeldOut, HeldOutScore, Unit
-from spanlab.scorers import JudgedClaim, MeanDifference, compare_macro_f1, mean_of, paired
+from spanlab.base.errors import UsageError
+from spanlab.base.fields import FrozenModel
+from spanlab.output.tables import MeanInterval
+from spanlab.schema import HeldOut, HeldOutScore, Unit
+from spanlab.scoring import JudgedClaim, MeanDifference, compare_macro_f1, mean_of, paired
 
 Transfer = Literal["pooled", "each", "others"]
 FEWEST: Final = 4  # labelled items: two to learn from and to choose by, as many held out

@@ -22,8 +22,10 @@ from pydantic import TypeAdapter
 
 from optimizers.estimates import plan_search
 from optimizers.request import Optimisation
-from spanlab.detectors import DetectorSpec
-from spanlab.errors import SpanlabError, UsageError
+from spanlab.base.errors import SpanlabError, UsageError
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec
+from spanlab.detection.setup import settings_of
 from spanlab.jobs import job_store, worker
 from spanlab.jobs.control import refuse_same
 from spanlab.jobs.job_store import JOBS
@@ -31,13 +33,12 @@ from spanlab.jobs.rate_limiter import JobCalls
 from spanlab.jobs.steps import interruption, notify_when_done, queue_for, step
 from spanlab.jobs.thread_watch import ThreadWatch
 from spanlab.jobs.views import KINDS, curve_of, progress_of
-from spanlab.labels import ItemLabels
-from spanlab.lm import Meter, Usage
-from spanlab.programs import ProgramRegistry
+from spanlab.models import Meter
+from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import OWNER, Actor, Permission, SearchCurve, SearchTrial, TunedProgram
-from spanlab.settings import Settings
-from spanlab.workflows.detection.request import RunProgress
-from spanlab.workflows.detection.setup import settings_of
+from spanlab.schema.progress import RunProgress
+from spanlab.schema.usage import Usage
+from spanlab.text.labels import ItemLabels
 
 if TYPE_CHECKING:
     from optimizers.examples import LabelledItem
@@ -61,9 +62,9 @@ def submit(
     Args:
         request: what to tune, on which dataset; models that it leaves open are taken from the
             environment now.
-        settings: see ``spanlab.jobs.submit_detection``.
+        settings: see ``spanlab.detection.submitting.submit_detection``.
         queue: name of the queue.
-        again: see ``spanlab.jobs.submit_detection``.
+        again: see ``spanlab.detection.submitting.submit_detection``.
         actor: see there, too.
 
     Returns:
@@ -78,7 +79,7 @@ def submit(
     from optimizers.preparing import build_tuner, resolve
     from optimizers.watching import StoppableMeter
     from spanlab.storage import Store
-    from spanlab.workflows.datasets import summary_of
+    from spanlab.storage.datasets import summary_of
 
     jobs = job_store.shared_job_store(settings)
     request = resolve(request)

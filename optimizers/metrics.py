@@ -15,13 +15,14 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from spanlab.detectors.entry import DetectorEntry
-from spanlab.errors import UsageError
-from spanlab.extents import Extent, overlap
-from spanlab.labels import ItemLabels
-from spanlab.schema import FrozenModel, Unit
-from spanlab.scorers import METRICS as SPAN_METRICS
-from spanlab.scorers import coarse, score_answer, score_item
+from spanlab.base.errors import UsageError
+from spanlab.base.fields import FrozenModel
+from spanlab.detection.entry import DetectorEntry
+from spanlab.schema import Unit
+from spanlab.scoring import METRICS as SPAN_METRICS
+from spanlab.scoring import coarse, score_answer, score_item
+from spanlab.text.extents import Extent, overlap
+from spanlab.text.labels import ItemLabels
 
 TARGETS: Final = {key.replace("_", "-"): (key,) for key in SPAN_METRICS} | {
     "iou+corr": ("iou", "corr"),

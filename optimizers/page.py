@@ -21,16 +21,12 @@ from optimizers.panel import (
 )
 from optimizers.programs import registry
 from spanlab import jobs
-from spanlab.detectors.entry import tunable
-from spanlab.figures import counted, figure, money
+from spanlab.detection.entry import tunable
+from spanlab.detection.form import start_job
+from spanlab.detection.models import model_environment
+from spanlab.detection.models_panel import is_set_up
 from spanlab.jobs import JobState, JobView
-from spanlab.schema import DatasetSummary, Permission, SearchTrial
-from spanlab.ui.common import actor, choose_dataset, datasets_for, page_link, plain, store, title
-from spanlab.ui.messages import errors_shown
-from spanlab.ui.model_setup import is_set_up
-from spanlab.ui.results.dots import Chart, axis_of, scale_of
-from spanlab.ui.views.detect_form import start_job
-from spanlab.ui.views.job_views import (
+from spanlab.jobs.panel import (
     EVERY,
     is_started_here,
     job_actions,
@@ -40,7 +36,11 @@ from spanlab.ui.views.job_views import (
     latest_job,
     start_here,
 )
-from spanlab.workflows.detection.models import model_environment
+from spanlab.output.figures import counted, figure, money
+from spanlab.schema import DatasetSummary, Permission, SearchTrial
+from spanlab.ui.common import actor, choose_dataset, datasets_for, page_link, plain, store, title
+from spanlab.ui.dots import Chart, axis_of, scale_of
+from spanlab.ui.messages import errors_shown
 
 _ESTIMATE = "spanlab.optimise.estimate"
 

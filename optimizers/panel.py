@@ -10,11 +10,11 @@ from pathlib import Path
 import streamlit as st
 
 from optimizers.programs import held_out_in_brief, held_out_table, registry, take, unuse, use
-from spanlab.figures import counted, figure
+from spanlab.output.figures import counted, figure
 from spanlab.schema import Demo, HeldOut, PromptChange, TunedPredictor, TunedProgram, compare
 from spanlab.ui.common import actor, plain
 from spanlab.ui.messages import errors_shown, show_error
-from spanlab.ui.results.tables import show_grid
+from spanlab.ui.tables import show_grid
 
 _CHANGED = "spanlab.program-changed"
 _LINES = {"+": "green", "-": "red"}

@@ -19,15 +19,15 @@ from optimizers.request import PROMPT_TEMPERATURE, TASK_TEMPERATURE, Optimisatio
 from optimizers.subjects import PartDetector, PartSubject, SpanSubject, TuningSubject
 from optimizers.tuning import PromptTuner
 from optimizers.watching import OnEvent, StoppableMeter
-from spanlab.detectors import Tunable, build, entry_of
-from spanlab.detectors.building import OWN_PROMPT
-from spanlab.errors import UsageError
-from spanlab.inbound import brought
-from spanlab.lm import Meter, ModelChoice, answer_cache, language_model
-from spanlab.programs import ProgramRegistry
-from spanlab.retrievers import ensure, retriever
+from spanlab.base.errors import UsageError
+from spanlab.base.inbound import brought
+from spanlab.base.settings import Settings
+from spanlab.detection import Tunable, build, entry_of
+from spanlab.detection.building import OWN_PROMPT
+from spanlab.models import Meter, ModelChoice, answer_cache, language_model
+from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import Annotation, Item, Record, TunedPredictor
-from spanlab.settings import Settings
+from spanlab.search import ensure, retriever
 
 if TYPE_CHECKING:
     from spanlab.storage import Store

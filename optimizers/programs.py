@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spanlab.detectors import check_tunable, entry_of, members
-from spanlab.errors import InputError, UsageError
-from spanlab.figures import figure
-from spanlab.programs import ProgramRegistry
-from spanlab.results import (
+from spanlab.base.errors import InputError, UsageError
+from spanlab.base.settings import Settings
+from spanlab.detection import check_tunable, entry_of, members
+from spanlab.models.programs import ProgramRegistry
+from spanlab.output.figures import figure
+from spanlab.output.tables import (
     LANGUAGE,
     Column,
     MeanInterval,
@@ -28,7 +29,6 @@ from spanlab.schema import (
     TunedProgram,
     compare,
 )
-from spanlab.settings import Settings
 
 __all__ = [
     "Demo",

@@ -10,11 +10,12 @@ from pydantic import model_validator
 from optimizers.examples import LabelSource
 from optimizers.held_out import Transfer
 from optimizers.metrics import check_metric, unit_of
-from spanlab.detectors.spec import DetectorSpec
-from spanlab.errors import UsageError
-from spanlab.lm import CallLimits, ModelChoice
-from spanlab.options import OptionModel, option
+from spanlab.base.errors import UsageError
+from spanlab.base.options import OptionModel, option
+from spanlab.detection.spec import DetectorSpec
+from spanlab.models import ModelChoice
 from spanlab.schema import Name, ProgramName, Unit
+from spanlab.schema.usage import CallLimits
 
 Auto = Literal["light", "medium", "heavy"]
 

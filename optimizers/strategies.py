@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from optimizers.metrics import ScoredAnswer
 from optimizers.request import PROMPT_TEMPERATURE, PromptSearch
-from spanlab.runtime import quiet
+from spanlab.base.runtime import quiet
 
 if TYPE_CHECKING:
     import dspy

@@ -10,11 +10,11 @@ import dspy
 
 from optimizers.examples import LabelledItem, target_spans
 from optimizers.metrics import ScoredAnswer, judge, judge_answer, judge_verdict, unit_of
-from spanlab.detectors import Tunable
-from spanlab.labels import ItemLabels, flatten, hard_of
-from spanlab.mappers import ModelQuote
-from spanlab.runtime import wait
+from spanlab.base.runtime import wait
+from spanlab.detection import Tunable
 from spanlab.schema import Annotation, Item, Status
+from spanlab.text.labels import ItemLabels, flatten, hard_of
+from spanlab.text.quotes import ModelQuote
 
 Predictors = Mapping[str, dspy.Module]
 

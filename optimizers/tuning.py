@@ -27,11 +27,11 @@ from optimizers.watching import (
     SearchWatcher,
     StoppableMeter,
 )
-from spanlab.lm import predicting, translate
-from spanlab.programs import program_state
-from spanlab.runtime import quiet
+from spanlab.base.runtime import quiet
+from spanlab.models import predicting, translate
+from spanlab.models.programs import program_state
 from spanlab.schema import HeldOut, Stage, TunedPredictor, TunedProgram
-from spanlab.scorers import JudgedClaim
+from spanlab.scoring import JudgedClaim
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dspy.utils.callback import BaseCallback
 
-from spanlab.errors import (
+from spanlab.base.errors import (
     BudgetError,
     ConfigurationError,
     NoCreditError,
@@ -17,10 +17,12 @@ from spanlab.errors import (
     StoppedError,
     UnavailableError,
 )
-from spanlab.lm import Budget, CallLimits, Meter, Usage, translate
-from spanlab.lm.meter import CallKind
-from spanlab.programs import program_state
-from spanlab.schema import FrozenModel, SearchTrial, Stage
+from spanlab.base.fields import FrozenModel
+from spanlab.models import Meter, translate
+from spanlab.models.meter import CallKind
+from spanlab.models.programs import program_state
+from spanlab.schema import SearchTrial, Stage
+from spanlab.schema.usage import Budget, CallLimits, Usage
 
 if TYPE_CHECKING:
     import dspy

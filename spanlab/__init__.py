@@ -16,13 +16,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from spanlab import _former
+
 if TYPE_CHECKING:
-    from spanlab.listening import record
-    from spanlab.recording import recorded
-    from spanlab.schema import Annotation, Item, Passage, Record, Span
-    from spanlab.systems.safe.notebook import reason
-    from spanlab.workflows.notebook import annotate, detect, load, push, save, vote
-    from spanlab.workflows.notebook_results import (
+    from spanlab.formats.listening import record
+    from spanlab.formats.recording import recorded
+    from spanlab.integrations.notebook import annotate, detect, load, push, save, vote
+    from spanlab.integrations.notebook_results import (
         agreement,
         compare,
         plot,
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
         to_arrays,
         to_pandas,
     )
+    from spanlab.schema import Annotation, Item, Passage, Record, Span
+    from spanlab.systems.safe.notebook import reason
 
     __version__: str
 
@@ -58,11 +60,11 @@ __all__ = [
     "vote",
 ]
 _NAMES = {
-    "listening": ("record",),
-    "recording": ("recorded",),
+    "formats.listening": ("record",),
+    "formats.recording": ("recorded",),
     "schema": ("Annotation", "Item", "Passage", "Record", "Span"),
-    "workflows.notebook": ("annotate", "detect", "load", "push", "save", "vote"),
-    "workflows.notebook_results": (
+    "integrations.notebook": ("annotate", "detect", "load", "push", "save", "vote"),
+    "integrations.notebook_results": (
         "agreement",
         "compare",
         "plot",
@@ -73,6 +75,7 @@ _NAMES = {
     ),
     "systems.safe.notebook": ("reason",),
 }
+_former.install()  # packages written for 1.0 import modules by the names of then
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
 

@@ -175,6 +175,11 @@ def offers(kind: str) -> tuple[Offer, ...]:
     return (*sorted(ours), *sorted(others))
 
 
+def names(kind: str) -> frozenset[str]:
+    """Return the names of all of a kind; nothing is imported."""
+    return frozenset(found.name for found in offers(kind))
+
+
 def offer(kind: str, name: str) -> Offer | None:
     """Return the first of a kind with this name; None if there is none."""
     return next((found for found in offers(kind) if found.name == name), None)

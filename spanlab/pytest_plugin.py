@@ -25,8 +25,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Hand the detector on, and refuse one that is not there before any test runs."""
     if named := config.getoption("spanlab_detector"):
-        from spanlab.detectors import spec_of
-        from spanlab.errors import SpanlabError
+        from spanlab.base.errors import SpanlabError
+        from spanlab.detection import spec_of
         from spanlab.testing import grounding
 
         try:
@@ -45,7 +45,7 @@ def pytest_runtest_makereport(
     report = yield
     annotation = getattr(call.excinfo and call.excinfo.value, "spanlab_annotation", None)
     if annotation is not None:
-        from spanlab.redaction import visible
+        from spanlab.base.redaction import visible
 
         lines = (
             f"{span.start}-{span.end} {span.text!r} {span.prob:.2f} {span.note or ''}".rstrip()

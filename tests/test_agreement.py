@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.datasets import ReadOptions, read
-from spanlab.errors import InputError
-from spanlab.extents import Extent, merge
+from spanlab.base.errors import InputError
+from spanlab.formats import ReadOptions, read
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
-from spanlab.scorers.agreement import (
+from spanlab.scoring.agreement import (
     AnnotatorPair,
     ItemMarks,
     agreement,
@@ -23,6 +22,7 @@ from spanlab.scorers.agreement import (
     clustered,
     rated,
 )
+from spanlab.text.extents import Extent, merge
 
 Marks = dict[str, list[tuple[int, int]]]
 LENGTH = 10

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from commands import run_here
 
-from spanlab.datasets import read, write
+from spanlab.formats import read, write
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -22,7 +22,7 @@ from spanlab.schema import (
     Record,
     Verdict,
 )
-from spanlab.scorers import GoldClaim, PredictedClaim, averitec
+from spanlab.scoring import GoldClaim, PredictedClaim, averitec
 
 SHARED = Path(os.environ.get("SPANLAB_SHARED", Path(__file__).parents[2] / "shared"))
 GOLD = GoldClaim(label="Refuted", questions=("a", "b"), answered=("a 1", "b 2", "b 3"))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spanlab.extents import Extent
-from spanlab.labels import SoftLabel
 from spanlab.schema import Annotation, Item, Record, Span
-from spanlab.scorers import CalibrationSums, shares
-from spanlab.scorers.calibration import SampledCalibration
+from spanlab.scoring import CalibrationSums, shares
+from spanlab.scoring.calibration import SampledCalibration
+from spanlab.text.extents import Extent
+from spanlab.text.labels import SoftLabel
 
 
 def test_calibration_by_hand() -> None:

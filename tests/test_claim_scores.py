@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sklearn.metrics import f1_score
 
-from spanlab.errors import InputError
-from spanlab.scorers import RIGHT, JudgedClaim, compare_claims, compare_macro_f1, score_claims
+from spanlab.base.errors import InputError
+from spanlab.scoring import RIGHT, JudgedClaim, compare_claims, compare_macro_f1, score_claims
 
 
 def claims(*pairs: tuple[str, str | None], support: list[float] | None = None) -> list[JudgedClaim]:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.csv_text import as_written, write_rows
-from spanlab.datasets import read, write
+from spanlab.formats import read, write
+from spanlab.output.csv_text import as_written, write_rows
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span
 
 PACKAGE = Path(__file__).parent.parent / "spanlab"

@@ -37,14 +37,14 @@ from ports import free_port
 from trace_homes import KEYS, living
 from typer.main import get_command
 
+from spanlab.base.errors import UsageError
+from spanlab.base.guide import FOLDER, INDEX, guide_page, guide_pages, search_guide
 from spanlab.bench.plan import read_plan
 from spanlab.cli.app import app
-from spanlab.datasets import read
-from spanlab.detectors import entries
-from spanlab.detectors.entry import entry_of
-from spanlab.errors import UsageError
+from spanlab.detection import entries
+from spanlab.detection.entry import entry_of
+from spanlab.formats import read
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say
-from spanlab.workflows.guide import FOLDER, INDEX, guide_page, guide_pages, search_guide
 
 ROOT = Path(__file__).resolve().parent.parent
 SPANS = ROOT / "tests" / "cli" / "peers" / "phoenix_get_spans.json"

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import spanlab
-from spanlab.errors import SpanlabError, UsageError
+from spanlab.base.errors import SpanlabError, UsageError
 from spanlab.integrations.promptfoo_assertion import get_assert
 from spanlab.integrations.verdicts import judge
 

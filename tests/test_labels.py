@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.errors import InputError
-from spanlab.extents import (
+from spanlab.base.errors import InputError
+from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record, Span, Status
+from spanlab.text.extents import (
     Extent,
     WeightedExtent,
     coverage,
@@ -20,8 +21,15 @@ from spanlab.extents import (
     mushroom_extents,
     overlap,
 )
-from spanlab.labels import ItemLabels, SoftLabel, disagreement, flatten, hard_of, harden, labels_of
-from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record, Span, Status
+from spanlab.text.labels import (
+    ItemLabels,
+    SoftLabel,
+    disagreement,
+    flatten,
+    hard_of,
+    harden,
+    labels_of,
+)
 
 SIZE = 24  # characters in the texts that properties are checked on
 TEXT = "Paris is big, and Paris is old."

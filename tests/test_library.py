@@ -16,9 +16,9 @@ import pytest
 from mypy import api
 
 import spanlab
-from spanlab.errors import InputError, UsageError
-from spanlab.labels import ItemLabels
+from spanlab.base.errors import InputError, UsageError
 from spanlab.schema import Status
+from spanlab.text.labels import ItemLabels
 
 ROOT = Path(__file__).resolve().parents[1]
 QUESTION, ANSWER = "How many people live in Paris?", "Paris has 3 million people."
@@ -37,7 +37,7 @@ ROWS: list[dict[str, Any]] = [
 SCRIPT = """
 import pandas as pd, spanlab
 from collections.abc import Iterator
-from spanlab.labels import ItemLabels
+from spanlab.text.labels import ItemLabels
 
 def my_function(item: spanlab.Item) -> Iterator[spanlab.Span]:
     at = item.answer.find("3")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from guide_parts import variables, variables_of_roles
 
-from spanlab.workflows.guide import FOLDER
+from spanlab.base.guide import FOLDER
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = sorted(path for room in ("spanlab", "optimizers") for path in (ROOT / room).rglob("*.py"))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from spanlab.errors import OperationError
+from spanlab.base.errors import OperationError
 from spanlab.oplog import (
     OPERATION,
     AcceptClaim,

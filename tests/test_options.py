@@ -13,15 +13,16 @@ from guide_parts import variables, variables_of_roles
 from pydantic import BaseModel, HttpUrl
 
 from optimizers.choosing import SearchOptions
+from spanlab.base.errors import UsageError
+from spanlab.base.guide import FOLDER
+from spanlab.base.options import Option, OptionModel, options_in
+from spanlab.base.settings import Settings
 from spanlab.cli.inputs import takes_options
-from spanlab.errors import UsageError
-from spanlab.lm import Budget, Meter, Usage
-from spanlab.options import Option, OptionModel, options_in
-from spanlab.settings import Settings
-from spanlab.workflows.detection.request import RunOptions
-from spanlab.workflows.export_choice import ExportChoice
-from spanlab.workflows.guide import FOLDER
-from spanlab.workflows.importing import ImportOptions
+from spanlab.data.export_choice import ExportChoice
+from spanlab.data.importing import ImportOptions
+from spanlab.detection.request import RunOptions
+from spanlab.models import Meter
+from spanlab.schema.usage import Budget, Usage
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS: tuple[type[OptionModel], ...] = (RunOptions, SearchOptions, ImportOptions, ExportChoice)

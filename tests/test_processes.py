@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.processes import ProcessPool, uninterrupted
+from spanlab.base.processes import ProcessPool, uninterrupted
 
 
 def test_ctrl_c_waits_until_a_process_was_told_what_to_do() -> None:

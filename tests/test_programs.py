@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.errors import InputError, NotFoundError, UsageError
-from spanlab.programs import ProgramRegistry
+from spanlab.base.errors import InputError, NotFoundError, UsageError
+from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import HeldOut, HeldOutScore, TunedPredictor, TunedProgram, compare
 
 

@@ -9,15 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spanlab.scorers.powered import (
-    RateEstimate,
-    ReviewedSample,
-    difference_interval,
-    estimate_rate,
-    t_quantile,
-    wilson,
-)
-from spanlab.scorers.sampling import (
+from spanlab.measure.powered import RateEstimate, ReviewedSample, difference_interval, estimate_rate
+from spanlab.measure.sampling import (
     cautious_rho,
     inclusion_probabilities,
     random_numbers,
@@ -26,6 +19,7 @@ from spanlab.scorers.sampling import (
     reviews_for_difference,
     uncertainty_sizes,
 )
+from spanlab.scoring.intervals import t_quantile, wilson
 
 Array = NDArray[np.float64]
 RNG = np.random.default_rng

@@ -13,10 +13,10 @@ import pytest
 from commands import run_here
 from gold_answers import GoldAnswers, better_when_asked
 
-from spanlab.datasets import read
-from spanlab.detectors.entry import entry_of
+from spanlab.detection.entry import entry_of
+from spanlab.detection.estimate import typical_cost
+from spanlab.formats import read
 from spanlab.testing import ModelServer
-from spanlab.workflows.detection.estimate import typical_cost
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

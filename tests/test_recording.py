@@ -20,12 +20,12 @@ from prompts import prompt_of
 from trail_answers import BUILT, TrailAnswers
 
 import spanlab
-from spanlab.detectors import DetectorSpec, build
-from spanlab.errors import UsageError
-from spanlab.listening import span_processor
-from spanlab.lm import Meter, ModelChoice
+from spanlab.base.errors import UsageError
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec, build
+from spanlab.formats.listening import span_processor
+from spanlab.models import Meter, ModelChoice
 from spanlab.schema import Process
-from spanlab.settings import Settings
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say
 
 CHAPTERS = ["The tower was built in 1889.", "Paris is a city in France.", "Trees are green."]

@@ -7,10 +7,10 @@ from statistics import fmean, stdev
 
 import pytest
 
-from spanlab.errors import InputError
-from spanlab.extents import Extent
-from spanlab.labels import ItemLabels, SoftLabel
-from spanlab.scorers import ScoreReport, compare, mean_of, paired, score
+from spanlab.base.errors import InputError
+from spanlab.scoring import ScoreReport, compare, mean_of, paired, score
+from spanlab.text.extents import Extent
+from spanlab.text.labels import ItemLabels, SoftLabel
 
 Pair = tuple[ItemLabels, ItemLabels]
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from spanlab.figures import figure, sampling_alone
-from spanlab.results import (
+from spanlab.output.figures import figure, sampling_alone
+from spanlab.output.tables import (
     Cell,
     Column,
     MeanInterval,

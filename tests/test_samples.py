@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from spanlab import datasets
+from spanlab import formats as datasets
 from spanlab.schema import Annotation, AnnotatorKind, Process, Record, Span, Status
 
 MUSHROOM_LANGUAGES = {

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from spanlab import processes
-from spanlab.errors import InputError, SandboxError
-from spanlab.processes import Sandbox
+from spanlab.base import processes
+from spanlab.base.errors import InputError, SandboxError
+from spanlab.base.processes import Sandbox
 
 GIB = 2**30
 
@@ -94,7 +94,7 @@ def test_a_process_that_ended_while_it_was_idle_is_replaced(pool: Sandbox) -> No
 
 SCRIPT = """
 import os, signal, sys, threading, time
-from spanlab.processes import parsers
+from spanlab.base.processes import parsers
 
 print(parsers().run(5, os.getpid), flush=True)
 threading.Timer(0.2, os.kill, (os.getpid(), signal.{signal})).start()

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimizers.metrics import TARGETS
-from spanlab.datasets import read_labels
-from spanlab.errors import InputError
-from spanlab.extents import Extent, merge
-from spanlab.labels import ItemLabels, SoftLabel, flatten, harden
-from spanlab.scorers import METRICS, ItemScore, mark_all, mark_none, score_item, score_items
-from spanlab.scorers.spans import PerMetric
-from spanlab.workflows.analysis.score_files import SCORES as SCORE_COLUMNS
+from spanlab.base.errors import InputError
+from spanlab.formats import read_labels
+from spanlab.scoring import METRICS, ItemScore, mark_all, mark_none, score_item, score_items
+from spanlab.scoring.files import SCORES as SCORE_COLUMNS
+from spanlab.scoring.spans import PerMetric
+from spanlab.text.extents import Extent, merge
+from spanlab.text.labels import ItemLabels, SoftLabel, flatten, harden
 
 LENGTH = 20
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from spanlab.errors import BudgetError, UnavailableError
-from spanlab.runtime import SingleFlight
+from spanlab.base.errors import BudgetError, UnavailableError
+from spanlab.base.runtime import SingleFlight
 
 
 @dataclass

@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
-from spanlab.errors import NotFoundError, UsageError
+from spanlab.base.errors import NotFoundError, UsageError
+from spanlab.base.settings import Settings
+from spanlab.review.queue import QueueProgress
+from spanlab.review.span_editor import EditorMessage, EditorReply, ReviewQueue, exchange
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -22,10 +25,8 @@ from spanlab.schema import (
     Record,
     Span,
 )
-from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.ui.span_editor import KEYS, EditorMessage, EditorReply, ReviewQueue, exchange
-from spanlab.workflows.review import QueueProgress
+from spanlab.ui.editor_keys import KEYS
 
 ANSWER = "one two 🎉 three"
 QUOTE = Evidence(start=0, end=4, text="four", passage=0, stance="refutes")

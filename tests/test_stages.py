@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spanlab.errors import InputError
-from spanlab.scorers import stage_agreement, stage_shares
+from spanlab.base.errors import InputError
+from spanlab.scoring import stage_agreement, stage_shares
 
 
 def test_a_claim_with_several_stages_counts_for_each_by_a_part() -> None:

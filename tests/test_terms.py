@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanlab.text import beginnings, sought, terms
+from spanlab.text.terms import beginnings, sought, terms
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.datasets import ReadOptions, read
-from spanlab.errors import UsageError
-from spanlab.extents import Extent, mushroom_extents
-from spanlab.labels import flatten, hard_of, vote
+from spanlab.base.errors import UsageError
+from spanlab.formats import ReadOptions, read
 from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record, Span, Status
+from spanlab.text.extents import Extent, mushroom_extents
+from spanlab.text.labels import flatten, hard_of, vote
 
 TEXT = "Paris is big, and Paris is old."
 #       0         1         2         3

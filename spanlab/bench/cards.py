@@ -17,15 +17,16 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, ValidationError
 
 from spanlab import doors
-from spanlab.datasets import ReadOptions, read
-from spanlab.datasets.contexts import ContextFiles
-from spanlab.errors import InputError, UsageError
-from spanlab.figures import counted
-from spanlab.inbound import foreign
-from spanlab.labels import vote
-from spanlab.options import problem
-from spanlab.results import ResultTable, columns_of
-from spanlab.schema import Annotation, AnnotatorKind, FrozenModel, Item, Name, Record
+from spanlab.base.errors import InputError, UsageError
+from spanlab.base.fields import FrozenModel
+from spanlab.base.inbound import foreign
+from spanlab.base.options import problem
+from spanlab.formats import ReadOptions, read
+from spanlab.formats.contexts import ContextFiles
+from spanlab.output.figures import counted
+from spanlab.output.tables import ResultTable, columns_of
+from spanlab.schema import Annotation, AnnotatorKind, Item, Name, Record
+from spanlab.text.labels import vote
 
 _PACKAGE: Final = Path(__file__).parents[1]  # where the samples lie
 _SPANS: Final = ("iou", "corr", "max_iou", "precision", "recall", "f1", "span_f1")

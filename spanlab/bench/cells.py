@@ -15,23 +15,23 @@ from pathlib import Path
 from shutil import which
 from typing import Any, Final
 
+from spanlab.base.errors import BudgetError, InputError
+from spanlab.base.settings import Settings
 from spanlab.bench.cards import BenchItem, DatasetCard, FoundDataset
 from spanlab.bench.plan import BenchCell, BenchPlan, alter_items, cells_of, concurrency_of
 from spanlab.bench.scoring import best_annotators, score_predictions, write_predictions
-from spanlab.datasets import read, read_labels
-from spanlab.datasets.files import replacing
-from spanlab.datasets.formats import averitec
-from spanlab.datasets.scoring import AnnotatorChooser
-from spanlab.detectors.spec import Spec, specs_in
-from spanlab.errors import BudgetError, InputError
-from spanlab.labels import ItemLabels
-from spanlab.lm import Meter
+from spanlab.detection.file_run import FileRun
+from spanlab.detection.request import request_of
+from spanlab.detection.setup import prompt_hash, settings_of, setup_changes
+from spanlab.detection.spec import Spec, specs_in
+from spanlab.formats import read, read_labels
+from spanlab.formats.files import replacing
+from spanlab.formats.known import averitec
+from spanlab.formats.scoring import AnnotatorChooser
+from spanlab.measure.certificates import read_certificate
+from spanlab.models import Meter
 from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record, Span, Status
-from spanlab.settings import Settings
-from spanlab.workflows.detection.file_run import FileRun
-from spanlab.workflows.detection.request import request_of
-from spanlab.workflows.detection.setup import prompt_hash, settings_of, setup_changes
-from spanlab.workflows.measuring.certificates import read_certificate
+from spanlab.text.labels import ItemLabels
 
 _REASONS: Final = 20  # of failures, that a cell keeps
 
@@ -181,7 +181,7 @@ class CellRun:
         }
 
     def _models(self, spec: Spec | None) -> list[dict[str, Any]]:
-        from spanlab.lm.refusals import recall
+        from spanlab.models.refusals import recall
 
         models = [m for s in specs_in(spec) for m in (s.model, *s.models.values())] if spec else []
         model_names = {(m.endpoint, m.model): m for m in models if m is not None}

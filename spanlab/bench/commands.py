@@ -7,17 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
+from spanlab.base.errors import UsageError
+from spanlab.base.settings import Settings
 from spanlab.bench.files import read_table
 from spanlab.bench.plan import BenchPlan, BenchSystem, estimate_plan
-from spanlab.cli import console, working
+from spanlab.cli import console
 from spanlab.cli.inputs import OptionsWithout, takes_options
-from spanlab.datasets.read_options import mapping_in
-from spanlab.errors import UsageError
-from spanlab.figures import counted, money
-from spanlab.settings import Settings
-from spanlab.workflows.detection.request import RunLimits
-from spanlab.workflows.detection.selection import DetectorSelection
-from spanlab.workflows.detection.specifications import specifications
+from spanlab.detection.request import RunLimits
+from spanlab.detection.selection import DetectorSelection
+from spanlab.detection.specifications import specifications
+from spanlab.formats.read_options import mapping_in
+from spanlab.jobs import working
+from spanlab.output.figures import counted, money
 
 
 @takes_options

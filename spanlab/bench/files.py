@@ -11,18 +11,18 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from spanlab.base.errors import UsageError
 from spanlab.bench.plan import BenchPlan
-from spanlab.csv_text import write_dicts
-from spanlab.datasets.files import replacing
-from spanlab.errors import UsageError
-from spanlab.results import (
+from spanlab.formats.files import replacing
+from spanlab.output.csv_text import write_dicts
+from spanlab.output.drawing import draw
+from spanlab.output.tables import (
     Column,
     ResultTable,
     as_html,
     flat_rows,
     write_cell,
 )
-from spanlab.workflows.drawing import draw
 
 _TABLES: Final = TypeAdapter(tuple[ResultTable, ...])
 _FILE: Final = "tables.json"

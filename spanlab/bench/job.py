@@ -15,22 +15,23 @@ from typing import Any
 
 from dbos import DBOS
 
+from spanlab.base.errors import BudgetError
+from spanlab.base.settings import Settings
 from spanlab.bench.cells import count_cells, run_dataset
 from spanlab.bench.files import write_plan
 from spanlab.bench.plan import BenchPlan
 from spanlab.bench.table import finish_table
-from spanlab.errors import BudgetError
+from spanlab.detection.parts import resources_of
 from spanlab.jobs import job_store, worker
 from spanlab.jobs.control import refuse_same
 from spanlab.jobs.job_store import JOBS
-from spanlab.jobs.parts import resources_of
 from spanlab.jobs.rate_limiter import JobCalls
 from spanlab.jobs.steps import interruption, notify_when_done, queue_for, step
 from spanlab.jobs.thread_watch import ThreadWatch
 from spanlab.jobs.views import KINDS, progress_of
-from spanlab.lm import Meter, Usage
-from spanlab.settings import Settings
-from spanlab.workflows.detection.request import RunProgress
+from spanlab.models import Meter
+from spanlab.schema.progress import RunProgress
+from spanlab.schema.usage import Usage
 
 
 def submit(plan: BenchPlan, settings: Settings | None, queue: str = JOBS) -> str:
@@ -38,7 +39,7 @@ def submit(plan: BenchPlan, settings: Settings | None, queue: str = JOBS) -> str
 
     Args:
         plan: which systems run on which datasets, and the folder for their cells.
-        settings: see ``spanlab.jobs.submit_detection``.
+        settings: see ``spanlab.detection.submitting.submit_detection``.
         queue: name of the queue.
 
     Returns:

@@ -8,19 +8,19 @@ from pathlib import Path
 import streamlit as st
 
 from spanlab import jobs
+from spanlab.base.errors import UsageError
 from spanlab.bench.files import read_table
-from spanlab.errors import UsageError
 from spanlab.jobs import JobView
 from spanlab.schema import Permission
 from spanlab.schema.datasets import DatasetSummary
 from spanlab.ui.common import actor, plain
 from spanlab.ui.panels import Panel
-from spanlab.ui.results.tables import show_table
+from spanlab.ui.tables import show_table
 
 _LOOK_BACK = 200  # jobs among which benchmarks are looked for
 
 
-def _is_there() -> bool:
+def _is_there(_summary: DatasetSummary) -> bool:
     """Say whether a benchmark was run lately, and may be seen."""
     return actor().may(Permission.ADMINISTER) and bool(_benchmarks())
 

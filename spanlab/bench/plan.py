@@ -11,17 +11,18 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
+from spanlab.base.errors import UsageError
+from spanlab.base.fields import FrozenModel
+from spanlab.base.options import problem
 from spanlab.bench.cards import BenchItem, DatasetCard, FoundDataset, cards, find
-from spanlab.detectors import Spec, asks_models, specs_in
-from spanlab.detectors.spec import DetectorSpec
-from spanlab.errors import UsageError
-from spanlab.lm import CallLimits
-from spanlab.options import problem
-from spanlab.schema import FrozenModel, Item, Name
-from spanlab.workflows.detection.estimate import RunEstimate, estimate_items
-from spanlab.workflows.detection.request import usual_concurrency
-from spanlab.workflows.detection.selection import DetectorSelection, with_seed
-from spanlab.workflows.detection.specifications import specifications
+from spanlab.detection import Spec, asks_models, specs_in
+from spanlab.detection.estimate import RunEstimate, estimate_items
+from spanlab.detection.request import usual_concurrency
+from spanlab.detection.selection import DetectorSelection, with_seed
+from spanlab.detection.spec import DetectorSpec
+from spanlab.detection.specifications import specifications
+from spanlab.schema import Item, Name
+from spanlab.schema.usage import CallLimits
 
 Control = Literal["everything", "nothing", "shuffled", "no-passages", "annotator"]
 CONTROLS: Final[Mapping[Control, str]] = {

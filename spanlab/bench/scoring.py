@@ -8,16 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from spanlab.base.inbound import brought
 from spanlab.bench.cards import BenchItem, DatasetCard, FoundDataset
-from spanlab.datasets import read_labels
-from spanlab.datasets.files import replacing
-from spanlab.datasets.formats import averitec, mushroom
-from spanlab.datasets.formats.claims import verdict_of
-from spanlab.extents import iou
-from spanlab.inbound import brought
-from spanlab.labels import ItemLabels, hard_of, labels_of
+from spanlab.formats import read_labels
+from spanlab.formats.files import replacing
+from spanlab.formats.known import averitec, mushroom
+from spanlab.formats.known.claims import verdict_of
 from spanlab.schema import Annotation, Status
-from spanlab.scorers import (
+from spanlab.scoring import (
     JudgedClaim,
     MeanDifference,
     ScoreReport,
@@ -26,7 +24,9 @@ from spanlab.scorers import (
     score,
     score_claims,
 )
-from spanlab.workflows.analysis.claims import by_text
+from spanlab.scoring.verdicts import by_text
+from spanlab.text.extents import iou
+from spanlab.text.labels import ItemLabels, hard_of, labels_of
 
 Judgements = dict[tuple[str, str], tuple[str | None, float | None]]  # by item and part of it
 _PART: Final = "answer"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from spanlab.base.errors import InputError
 from spanlab.bench.cards import BenchItem, FoundDataset
 from spanlab.bench.cells import (
     CellRun,
@@ -17,10 +18,9 @@ from spanlab.bench.cells import (
 from spanlab.bench.files import ALIKE, BenchTable, write_table
 from spanlab.bench.plan import BenchCell, BenchPlan, cells_of
 from spanlab.bench.scoring import ScoredCell, score_predictions
-from spanlab.errors import InputError
-from spanlab.figures import figure, named_ids
-from spanlab.lm import Meter
-from spanlab.results import (
+from spanlab.models import Meter
+from spanlab.output.figures import figure, named_ids
+from spanlab.output.tables import (
     MISSING,
     P_VALUE,
     Cell,
@@ -30,9 +30,9 @@ from spanlab.results import (
     ResultTable,
     columns_of,
 )
-from spanlab.scorers import MeanDifference, holm
-from spanlab.workflows.analysis.claims import MEASURES
-from spanlab.workflows.analysis.score_files import SCORES, difference_cells
+from spanlab.scoring import MeanDifference, holm
+from spanlab.scoring.files import SCORES, difference_cells
+from spanlab.scoring.verdicts import MEASURES
 
 _ALPHA: Final = 0.05
 _TEST: Final = (

@@ -11,8 +11,8 @@ import sys
 import warnings
 from typing import Any
 
-from spanlab.errors import DeprecatedWarning, SpanlabError, UsageError
-from spanlab.redaction import bound_logs
+from spanlab.base.errors import DeprecatedWarning, SpanlabError, UsageError
+from spanlab.base.redaction import bound_logs
 
 
 def main() -> None:
@@ -65,7 +65,7 @@ def _run() -> None:
 
 
 def _say(message: str, status: int) -> int:
-    from spanlab.redaction import visible
+    from spanlab.base.redaction import visible
 
     sys.stderr.write(f"spanlab: {visible(message)}\n")
     return status

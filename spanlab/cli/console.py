@@ -11,8 +11,8 @@ from contextlib import contextmanager
 
 import typer
 
-from spanlab.redaction import visible
-from spanlab.results import Result, ResultTable, as_json, as_text
+from spanlab.base.redaction import visible
+from spanlab.output.tables import Result, ResultTable, as_json, as_text
 
 
 def write_result(result: Result, *, json: bool, ascii_only: bool = True) -> None:

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
-from spanlab.errors import InputError, UsageError
-from spanlab.options import Option, OptionModel, options_in
+from spanlab.base.errors import InputError, UsageError
+from spanlab.base.options import Option, OptionModel, options_in
 
 _TYPES: dict[str, Any] = {
     "integer": int | None,
@@ -187,8 +187,8 @@ def find_files(patterns: Sequence[str]) -> list[Path]:
     Raises:
         UsageError, InputError: see ``files_named`` and ``hub.fetch_dataset``.
     """
-    from spanlab.datasets.files import files_named
-    from spanlab.datasets.hub import PREFIX, fetch_dataset  # help is not to wait for it
+    from spanlab.formats.files import files_named
+    from spanlab.formats.hub import PREFIX, fetch_dataset  # help is not to wait for it
 
     return [
         path
@@ -200,8 +200,8 @@ def find_files(patterns: Sequence[str]) -> list[Path]:
 @contextmanager
 def versions_as_files(arguments: Sequence[str | None]) -> Iterator[list[str]]:
     """Write versions named by arguments (DATASET@NAME) to files that last as long as the block."""
+    from spanlab.formats.writers import write
     from spanlab.storage import Store
-    from spanlab.workflows.exporting import export_dataset
 
     with TemporaryDirectory() as folder:
         names = [argument or "" for argument in arguments]
@@ -209,7 +209,7 @@ def versions_as_files(arguments: Sequence[str | None]) -> Iterator[list[str]]:
             if "@" in name and not are_files([name]):
                 names[at] = str(Path(folder, f"{at}.jsonl"))
                 with Store.open() as store:
-                    export_dataset(store, name, Path(names[at]))
+                    write(store.records(name), Path(names[at]))
         yield names
 
 
@@ -228,7 +228,7 @@ def read_text(path: Path) -> str:
     Raises:
         InputError: there is no such file, it is larger, or no UTF-8.
     """
-    from spanlab.schema import storable
+    from spanlab.base.fields import storable
 
     try:
         with path.open("rb") as file:
@@ -264,3 +264,8 @@ def split_sides(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
             "spanlab score 'pred/*.jsonl' 'gold/*.jsonl'"
         )
     return find_files(arguments[: cuts[0]]), find_files(arguments[cuts[0] :])
+
+
+def split_names(text: str | None) -> tuple[str, ...]:
+    """Return names that commas separate; none of no text."""
+    return tuple(name for name in (text or "").split(",") if name)

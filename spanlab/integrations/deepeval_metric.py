@@ -8,8 +8,8 @@ from typing import Any
 from deepeval.metrics import BaseMetric
 from deepeval.test_case import LLMTestCase
 
+from spanlab.integrations.notebook import AnyDetector
 from spanlab.integrations.verdicts import AT_LEAST, judge
-from spanlab.workflows.notebook import AnyDetector
 
 
 class GroundedMetric(BaseMetric):

@@ -8,7 +8,7 @@ from typing import Any
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
-from spanlab.errors import UsageError
+from spanlab.base.errors import UsageError
 from spanlab.integrations.verdicts import judge
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from spanlab.errors import UsageError
+from spanlab.base.errors import UsageError
 from spanlab.integrations.verdicts import AT_LEAST, judge
 
 _PASSAGES: Final = ("passages", "context", "contexts", "documents")

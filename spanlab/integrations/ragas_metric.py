@@ -9,8 +9,8 @@ from typing import Any
 from ragas.dataset_schema import SingleTurnSample
 from ragas.metrics.base import MetricType, SingleTurnMetric
 
+from spanlab.integrations.notebook import AnyDetector
 from spanlab.integrations.verdicts import judge
-from spanlab.workflows.notebook import AnyDetector
 
 
 def _columns() -> dict[MetricType, set[str]]:

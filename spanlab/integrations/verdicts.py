@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from spanlab.errors import SpanlabError
-from spanlab.extents import length
-from spanlab.inbound import one_line
-from spanlab.labels import hard_of
-from spanlab.redaction import visible
+from spanlab.base.errors import SpanlabError
+from spanlab.base.inbound import one_line
+from spanlab.base.redaction import visible
+from spanlab.integrations.notebook import AnyDetector, AnyPassage, MarkedAnnotation, detect
+from spanlab.output.notices import spans_of
 from spanlab.schema import Span, Status
-from spanlab.workflows.notebook import AnyDetector, AnyPassage, MarkedAnnotation, detect
-from spanlab.workflows.notices import spans_of
+from spanlab.text.extents import length
+from spanlab.text.labels import hard_of
 
 AT_LEAST: Final = 0.9  # of an answer that passes, as `assert_grounded` has it
 _QUOTED: Final = 300  # characters of a text in a reason

@@ -11,91 +11,28 @@ from typing import TYPE_CHECKING
 
 from spanlab.jobs.views import JobState, JobView, LogLine
 from spanlab.schema import OWNER, Actor, Permission, SearchTrial
-from spanlab.workflows.detection.request import FailedItem, RunProgress, RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from datetime import datetime
 
-    from spanlab.jobs.control import OtherSettings
-    from spanlab.settings import Settings
+    from spanlab.base.settings import Settings
 
 __all__ = [
-    "FailedItem",
     "JobState",
     "JobView",
     "LogLine",
-    "RunProgress",
-    "RunRequest",
     "SearchTrial",
     "cancel",
     "job",
     "jobs",
     "jobs_by_id",
-    "other_settings",
     "pause",
     "resume",
     "retry",
     "start_embedded_worker",
-    "submit_detection",
     "under_way",
     "wait",
 ]
-
-
-def submit_detection(
-    request: RunRequest,
-    settings: Settings | None = None,
-    job_id: str | None = None,
-    *,
-    again: bool = False,
-    actor: Actor = OWNER,
-) -> str:
-    """Queue a detection job.
-
-    Args:
-        request: what to do.
-        settings: which database; None reads the environment, here and below.
-        job_id: the job's id, which no other job has; None makes one.
-        again: whether to start it also if a job under way does the same.
-        actor: who asks, here and below.
-
-    Returns:
-        The job's id. Some worker takes it up; without one it stays queued.
-
-    Raises:
-        UnderWayError: a job under way does the same, and ``again`` is not set.
-        NotFoundError: there is no such dataset.
-        UsageError: a detector cannot be built as it was asked for.
-    """
-    actor.require(Permission.ADMINISTER)
-    from spanlab.jobs import detection
-
-    return detection.submit(request, settings, job_id=job_id, again=again)
-
-
-def other_settings(
-    request: RunRequest,
-    created: datetime,
-    settings: Settings | None = None,
-    *,
-    actor: Actor = OWNER,
-) -> tuple[OtherSettings, ...]:
-    """Say which of a request's detectors were last run on its dataset with other settings.
-
-    Args:
-        request: what is asked for.
-        created: when its dataset was made.
-        settings: see ``submit_detection``.
-        actor: see there, too.
-
-    Returns:
-        Those detectors with what differs; none of whose runs nothing is known.
-    """
-    actor.require(Permission.ADMINISTER)
-    from spanlab.jobs import control, job_store
-
-    return control.other_settings(job_store.shared_job_store(settings), request, created)
 
 
 def jobs(
@@ -106,8 +43,8 @@ def jobs(
     Args:
         limit: jobs on a page, 1 or more.
         page: 0 for the newest ones.
-        settings: see ``submit_detection``.
-        actor: see there, too.
+        settings: which database; None reads the environment, here and below.
+        actor: who asks, here and below.
 
     Returns:
         At most ``limit`` jobs; empty past the end, or if there never was one.
@@ -123,7 +60,7 @@ def job(job_id: str, settings: Settings | None = None, *, actor: Actor = OWNER) 
 
     Args:
         job_id: the id, or as many of its first characters as no other job's id begins with.
-        settings: see ``submit_detection``.
+        settings: see ``jobs``.
         actor: see there, too.
 
     Raises:
@@ -217,7 +154,7 @@ def wait(
         job_id: see ``job``.
         timeout: seconds; None waits for ever.
         on_progress: called with the job about twice a second.
-        settings: see ``submit_detection``.
+        settings: see ``jobs``.
 
     Returns:
         The job as it is then.

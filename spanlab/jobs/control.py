@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
 from pkgutil import resolve_name
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from spanlab.errors import SpanlabError, UnderWayError, UsageError
+from spanlab.base.errors import SpanlabError, UnderWayError, UsageError
+from spanlab.base.settings import Settings
 from spanlab.jobs import database, job_store
 from spanlab.jobs.job_store import JOBS, OPEN, PARTS, JobStore
 from spanlab.jobs.steps import queue_for
 from spanlab.jobs.summary import progress_in_words
 from spanlab.jobs.views import KINDS, JobState, JobView
-from spanlab.settings import Settings
-from spanlab.workflows.detection.request import RunRequest
-from spanlab.workflows.detection.setup import differences
 
 _EVERY = 0.4  # seconds between two looks at a job that is waited for
 _OPEN = {JobState.QUEUED, JobState.RUNNING}
@@ -125,23 +121,6 @@ def _stop(jobs: JobStore, job_id: str, action: Literal["pause", "cancel"]) -> No
     jobs.stop(view.id)
 
 
-_PAGE = 50
-_LOOK_BACK = 200  # jobs among which the last run of a detector is looked for
-
-
-@dataclass(frozen=True)
-class OtherSettings:
-    """A detector's last run on a dataset, which was asked otherwise than one is now.
-
-    ``differences`` are clauses, such as "calibration learnt.json (it was none)".
-    """
-
-    annotator: str
-    job_id: str
-    at: datetime
-    differences: tuple[str, ...]
-
-
 def refuse_same(jobs: JobStore, kind: str, request: Mapping[str, Any]) -> None:
     """Refuse a request if a job under way does all that it asks: it would be paid for twice.
 
@@ -158,45 +137,3 @@ def refuse_same(jobs: JobStore, kind: str, request: Mapping[str, Any]) -> None:
                     f"{progress_in_words(view)}); see: spanlab jobs show {view.id}",
                     view.id,
                 )
-
-
-def other_settings(
-    jobs: JobStore, request: RunRequest, created: datetime
-) -> tuple[OtherSettings, ...]:
-    """Say which of a request's detectors were last run on its dataset with other settings.
-
-    Args:
-        jobs: the jobs.
-        request: what is asked for.
-        created: when the dataset was made; an earlier one may have had its name.
-
-    Returns:
-        Those detectors; not one of whose runs nothing is known, such as an imported annotator.
-    """
-    unmatched = {spec.signs: spec for spec in request.specs}
-    changed: list[OtherSettings] = []
-    for view, run in _runs(jobs, request.dataset, created):
-        for earlier in run.specs:
-            spec_now = unmatched.pop(earlier.signs, None)
-            if spec_now is not None and (clauses := differences(earlier, spec_now)):
-                changed.append(OtherSettings(spec_now.signs, view.id, view.created, clauses))
-        if not unmatched:
-            break
-    return tuple(changed)
-
-
-def _runs(jobs: JobStore, dataset: str, created: datetime) -> Iterator[tuple[JobView, RunRequest]]:
-    """Yield the runs that have finished items of a dataset, the newest first."""
-    for first in range(0, _LOOK_BACK, _PAGE):
-        page = jobs.jobs(_PAGE, first)
-        for view in page:
-            finished = view.progress.done - view.progress.failed
-            if view.kind != "detect" or view.request is None or finished <= 0:
-                continue
-            with suppress(ValidationError):
-                request = RunRequest.model_validate(view.request)
-                begun = view.started or view.created  # on SQLite that is cut off to seconds
-                if request.dataset == dataset and begun >= created:
-                    yield view, request
-        if len(page) < _PAGE:
-            return

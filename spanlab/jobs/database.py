@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.pool import NullPool
 
-from spanlab.errors import StoreError
-from spanlab.settings import Settings
+from spanlab.base.errors import StoreError
+from spanlab.base.settings import Settings
 from spanlab.storage.engine import FULL, in_words, is_full
 from spanlab.storage.upgrade import open_database
 from spanlab.storage.urls import database_url, watchful

@@ -1,5 +1,24 @@
 """What is offered here, at the doors of the app."""
 
-from spanlab.doors import Job, Room
+from spanlab.doors import Command, Page, Room
 
-ROOM = Room(jobs={"detect": Job("Detection", "item", "spanlab.detect", "detection:same")})
+ROOM = Room(
+    commands={
+        "worker": Command(
+            "Work on queued jobs until Ctrl+C; any number share them.", "commands:worker", 400
+        ),
+        "jobs": Command("List, pause, resume, cancel and retry jobs.", "commands:app", 450),
+    },
+    pages=(
+        Page(
+            title="Jobs",
+            icon="work_history",
+            needs="ADMINISTER",
+            about="Follow, stop and resume what runs in the background.",
+            topic="models",
+            place="page:page",
+            order=100,
+            group="Tools",
+        ),
+    ),
+)

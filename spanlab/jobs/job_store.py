@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from spanlab.errors import NotFoundError, StoreError
+from spanlab.base.errors import NotFoundError, StoreError
+from spanlab.base.fields import storable
+from spanlab.base.settings import Settings
 from spanlab.jobs import database
 from spanlab.jobs.views import (
     KINDS,
@@ -31,9 +33,8 @@ from spanlab.jobs.views import (
     view_of,
     with_parts,
 )
-from spanlab.schema import SearchCurve, storable
-from spanlab.settings import Settings
-from spanlab.workflows.detection.request import RunProgress
+from spanlab.schema import SearchCurve
+from spanlab.schema.progress import RunProgress
 
 if TYPE_CHECKING:
     from dbos import DBOSClient, WorkflowStatus

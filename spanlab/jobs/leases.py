@@ -15,12 +15,12 @@ from zlib import crc32
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from spanlab.errors import StoreError
+from spanlab.base.errors import StoreError
+from spanlab.base.settings import Settings
 from spanlab.jobs import database
 from spanlab.jobs.database import alone, is_sqlite
 from spanlab.jobs.job_store import JOBS, PARTS, JobStore
 from spanlab.jobs.views import KINDS
-from spanlab.settings import Settings
 from spanlab.storage.engine import in_words, is_lock
 
 _OWN = "own."

@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from spanlab.errors import BudgetError
+from spanlab.base.errors import BudgetError
 from spanlab.jobs import database
 
 if TYPE_CHECKING:
+    from spanlab.base.settings import Settings
     from spanlab.jobs.worker import Worker
-    from spanlab.lm import Budget, CallLimits, Usage
-    from spanlab.settings import Settings
+    from spanlab.schema.usage import Budget, CallLimits, Usage
 
 _AHEAD = 0.5  # seconds for which calls are reserved: more would be lost when a worker ends
 _WORKERS = 200  # more than share a job: each has calls of one span reserved

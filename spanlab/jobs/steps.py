@@ -10,10 +10,10 @@ from typing import Any, ParamSpec, TypeVar
 
 from dbos import DBOS, error
 
-from spanlab.errors import StoreError, UsageError
+from spanlab.base.errors import StoreError, UsageError
 from spanlab.jobs import worker
-from spanlab.lm.secrets import KEY_IS_GONE, is_lent, lent_names
-from spanlab.workflows.notices import notify
+from spanlab.models.secrets import KEY_IS_GONE, is_lent, lent_names
+from spanlab.output.notices import notify
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from spanlab.figures import counted, duration, rate_in_words
 from spanlab.jobs.views import KINDS, JobState, JobView
-from spanlab.results import ResultTable, columns_of, fact_table
-from spanlab.workflows.wording import cost_in_words, usage_in_words
+from spanlab.output.figures import counted, duration, rate_in_words
+from spanlab.output.tables import ResultTable, columns_of, fact_table
+from spanlab.output.wording import cost_in_words, usage_in_words
 
 _FAILURES = 20  # that are named
 _STATES = {

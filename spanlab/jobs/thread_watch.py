@@ -7,10 +7,10 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from spanlab.errors import StoppedError
+from spanlab.base.errors import StoppedError
 from spanlab.jobs import job_store
 from spanlab.jobs.steps import interruption
-from spanlab.lm import Meter
+from spanlab.models import Meter
 
 if TYPE_CHECKING:
     from spanlab.jobs.worker import Worker

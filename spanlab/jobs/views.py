@@ -22,9 +22,9 @@ from pydantic import TypeAdapter
 
 from spanlab import doors
 from spanlab.jobs.database import NOT_JSON
-from spanlab.lm import Usage
 from spanlab.schema import SearchCurve
-from spanlab.workflows.detection.request import FailedItem, RunProgress
+from spanlab.schema.progress import FailedItem, RunProgress
+from spanlab.schema.usage import Usage
 
 if TYPE_CHECKING:
     from dbos import WorkflowStatus

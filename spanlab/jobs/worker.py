@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from spanlab.errors import SpanlabError, UsageError
+from spanlab.base.errors import SpanlabError, UsageError
+from spanlab.base.processes import executor_of
+from spanlab.base.runtime import switch_threads_often
+from spanlab.base.settings import Settings
 from spanlab.jobs import database, job_store, leases, views
 from spanlab.jobs.job_store import JOBS, PARTS
-from spanlab.processes import executor_of
-from spanlab.runtime import switch_threads_often
-from spanlab.settings import Settings
 from spanlab.storage import Store
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from functools import cache
 from threading import Lock
 from typing import Final
 
-from spanlab.detectors.memory import EvidenceMemory, MemoryChoice
+from spanlab.base.settings import Settings
+from spanlab.detection.memory import EvidenceMemory, MemoryChoice
 from spanlab.memory.store import MemoryStore
-from spanlab.settings import Settings
 
 
 def memory(settings: Settings, choice: MemoryChoice) -> EvidenceMemory:

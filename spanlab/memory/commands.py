@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spanlab.errors import InputError, UsageError
-from spanlab.figures import counted
-from spanlab.redaction import visible
+from spanlab.base.errors import InputError, UsageError
+from spanlab.base.redaction import visible
+from spanlab.output.figures import counted
 
 if TYPE_CHECKING:
     from spanlab.memory.store import MemoryStore
@@ -86,7 +86,7 @@ def export_command(
     \b
     spanlab memory export -o memory.jsonl
     """
-    from spanlab.datasets.files import replacing
+    from spanlab.formats.files import replacing
     from spanlab.memory.workflow import export_lines
 
     with _memory() as store, replacing(output) as stream:

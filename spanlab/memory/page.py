@@ -8,7 +8,6 @@ from datetime import datetime
 
 import streamlit as st
 
-from spanlab.figures import counted
 from spanlab.memory.store import MemoryStore
 from spanlab.memory.workflow import (
     entities_like,
@@ -17,14 +16,15 @@ from spanlab.memory.workflow import (
     open_memory,
     scopes,
 )
+from spanlab.output.figures import counted
 from spanlab.schema import Permission
 from spanlab.schema.memory import MemoryEntry, StoredEntry
 from spanlab.ui.common import actor, kept, page_link, plain, title
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 
 _PER_PAGE = 10
-_SEEN = "spanlab.detectors.memory.seen"  # number of the last entry of each page before this one
-_NAME = "spanlab.detectors.memory.name"
+_SEEN = "spanlab.memory.seen"  # number of the last entry of each page before this one
+_NAME = "spanlab.memory.name"
 
 
 def page() -> None:

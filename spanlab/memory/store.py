@@ -13,9 +13,9 @@ from typing import Any, Self
 
 from sqlalchemy import Connection, Row, bindparam, delete, text, update
 
-from spanlab.errors import NotFoundError
+from spanlab.base.errors import NotFoundError
+from spanlab.base.settings import Settings
 from spanlab.schema.memory import MemoryEntry, StoredEntry
-from spanlab.settings import Settings
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import memories, memory_grams, memory_keys, tool_calls
 from spanlab.storage.upgrade import open_database

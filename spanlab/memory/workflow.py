@@ -8,8 +8,8 @@ from typing import BinaryIO, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from spanlab.entities import grams, key_of, near
-from spanlab.errors import InputError
+from spanlab.base.errors import InputError
+from spanlab.detection.entities import grams, key_of, near
 from spanlab.memory.store import MemoryStore
 from spanlab.schema import OWNER, Actor, Permission
 from spanlab.schema.memory import MemoryEntry

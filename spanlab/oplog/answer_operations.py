@@ -7,7 +7,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from spanlab.errors import OperationError
+from spanlab.base.errors import OperationError
+from spanlab.base.fields import FrozenModel
 from spanlab.oplog.state import (
     BaseEdit,
     CitedQuote,
@@ -22,7 +23,6 @@ from spanlab.oplog.state import (
 from spanlab.schema import (
     Claim,
     DatasetSettings,
-    FrozenModel,
     Interval,
     Item,
     Name,

@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 from pydantic.dataclasses import dataclass as validated
 
-from spanlab.errors import OperationError
+from spanlab.base.errors import OperationError
+from spanlab.base.fields import FrozenModel
 from spanlab.oplog.answer_operations import (
     AcceptClaim,
     AddClaim,
@@ -34,7 +35,7 @@ from spanlab.oplog.state import (
     take,
     without,
 )
-from spanlab.schema import AnnotatorKind, FrozenModel, Item, Name, Offset, Record, Status
+from spanlab.schema import AnnotatorKind, Item, Name, Offset, Record, Status
 
 
 def replay(item: Item, snapshot: ReviewState, operations: Iterable[Operation]) -> ReviewState:

@@ -7,13 +7,13 @@ from typing import Annotated, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from spanlab.errors import OperationError
+from spanlab.base.errors import OperationError
+from spanlab.base.fields import FrozenModel
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
     Claim,
     Evidence,
-    FrozenModel,
     Item,
     Name,
     Offset,

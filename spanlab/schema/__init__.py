@@ -5,6 +5,19 @@ normalised, start inclusive, end exclusive. Every span carries the text it quote
 shifted offset is found where it enters and not in somebody's results.
 """
 
+from spanlab.base.fields import (
+    Count,
+    FrozenModel,
+    Language,
+    Name,
+    Offset,
+    Probability,
+    Rate,
+    storable,
+    storable_escapes,
+    storable_json,
+    unique,
+)
 from spanlab.schema.access import (
     MAY,
     NOBODY,
@@ -29,19 +42,6 @@ from spanlab.schema.datasets import (
     MeasurementPlan,
     SpanLabel,
     UndecidedRule,
-)
-from spanlab.schema.fields import (
-    Count,
-    FrozenModel,
-    Language,
-    Name,
-    Offset,
-    Probability,
-    Rate,
-    storable,
-    storable_escapes,
-    storable_json,
-    unique,
 )
 from spanlab.schema.item import UNDETERMINED, Item, Passage, Retrieval
 from spanlab.schema.passages import BY_HAND, joined, merged, passage_id, process_of, renumbered

@@ -15,7 +15,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from spanlab.errors import AccessError
+from spanlab.base.errors import AccessError
 
 
 class Permission(StrEnum):

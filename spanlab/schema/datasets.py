@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from spanlab.schema.fields import FrozenModel, Name, unique
+from spanlab.base.fields import FrozenModel, Name, unique
 from spanlab.schema.questions import Question
 from spanlab.schema.queue import AssignedShare
 from spanlab.schema.record import Annotation, AnnotatorKind, Status

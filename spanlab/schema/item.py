@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Discriminator, Field, JsonValue, Tag, model_validator
 
-from spanlab.schema.fields import FrozenModel, Language, Name, Offset
+from spanlab.base.fields import FrozenModel, Language, Name, Offset
 from spanlab.schema.process import Process
 from spanlab.schema.shared_process import SharedProcess
 

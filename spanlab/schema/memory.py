@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from spanlab.schema.fields import FrozenModel
+from spanlab.base.fields import FrozenModel
 
 
 class MemoryEntry(FrozenModel):

@@ -19,7 +19,7 @@ from typing import Protocol, Self
 
 from pydantic import model_validator
 
-from spanlab.schema.fields import FrozenModel, Name
+from spanlab.base.fields import FrozenModel, Name
 
 
 class ProcessNode(FrozenModel):

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, StringConstraints
 
-from spanlab.schema.fields import Count, FrozenModel, Name
+from spanlab.base.fields import Count, FrozenModel, Name
 
 PROGRAM_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 ProgramName = Annotated[str, StringConstraints(pattern=rf"^{PROGRAM_NAME.pattern}$")]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from spanlab.schema.fields import FrozenModel, Name, unique
+from spanlab.base.fields import FrozenModel, Name, unique
 
 _RESERVED = frozenset({"answer", "label"})  # what a configuration of Label Studio has already
 

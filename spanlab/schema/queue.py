@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Literal
 
-from spanlab.errors import UsageError
+from spanlab.base.errors import UsageError
 from spanlab.schema.record import Status
 
 Order = Literal["import", "disagreement", "probability", "status", "labels", "claims", "passages"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from spanlab.schema.fields import FrozenModel, Name, Offset, Probability, unique
+from spanlab.base.fields import FrozenModel, Name, Offset, Probability, unique
 from spanlab.schema.item import Item
 from spanlab.schema.questions import Responses
 from spanlab.schema.trace import PassageQuote, Step, Verdict

@@ -11,8 +11,8 @@ from typing import Any, Protocol, Self
 
 from pydantic import PrivateAttr
 
-from spanlab.errors import NotFoundError, UsageError
-from spanlab.schema.fields import FrozenModel, Name
+from spanlab.base.errors import NotFoundError, UsageError
+from spanlab.base.fields import FrozenModel, Name
 from spanlab.schema.process import NodeTable, ProcessNode
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer
 
-from spanlab.schema.fields import Count, FrozenModel, Name, Offset, Probability
+from spanlab.base.fields import Count, FrozenModel, Name, Offset, Probability
 
 # AVeriTeC's four (Schlichtkrull et al. 2023), and VeriTrail's two: "not-supported" is refuted or
 # not enough evidence, "inconclusive" is evidence that favours neither.

@@ -18,7 +18,6 @@ from spanlab.schema import (
     UndecidedRule,
 )
 from spanlab.storage.api_jobs import StoredJob
-from spanlab.storage.assignment import FinishedItem, PersonProgress, PlanProgress
 from spanlab.storage.store import Store
 
 __all__ = [
@@ -28,10 +27,7 @@ __all__ = [
     "AssignedShare",
     "DatasetSettings",
     "DatasetSummary",
-    "FinishedItem",
     "Order",
-    "PersonProgress",
-    "PlanProgress",
     "QueueCursor",
     "QueuePage",
     "QueuePlace",

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, insert, or_, select, text, update
 
-from spanlab.errors import AccessError
+from spanlab.base.errors import AccessError
 from spanlab.schema import (
     AccessToken,
     Actor,

@@ -14,8 +14,9 @@ from unicodedata import category, combining, normalize
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
 
-from spanlab.errors import NotFoundError, UsageError
-from spanlab.schema import AccessToken, Actor, GrantedRole, LogEntry, Permission, Role, storable
+from spanlab.base.errors import NotFoundError, UsageError
+from spanlab.base.fields import storable
+from spanlab.schema import AccessToken, Actor, GrantedRole, LogEntry, Permission, Role
 from spanlab.storage import catalog
 from spanlab.storage.access import (
     broken_entry,

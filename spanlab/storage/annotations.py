@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection, bindparam, select, update
 
-from spanlab.errors import InputError, StoreError
+from spanlab.base.errors import InputError, StoreError
 from spanlab.schema import Annotation, Item, merged, renumbered
 from spanlab.storage import catalog, search
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, StatusTally, register

@@ -22,7 +22,7 @@ from sqlalchemy import (
     update,
 )
 
-from spanlab.errors import NotFoundError, StoreError, UsageError
+from spanlab.base.errors import NotFoundError, StoreError, UsageError
 from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings, Name
 from spanlab.storage import campaigns, queues, search
 from spanlab.storage.catalog import (

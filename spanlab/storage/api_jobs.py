@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection, and_, delete, exists, insert, or_, select
 
-from spanlab.errors import NotFoundError
+from spanlab.base.errors import NotFoundError
 from spanlab.schema import AnnotatorKind
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.items import lock

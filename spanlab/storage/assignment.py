@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
@@ -22,6 +21,7 @@ from sqlalchemy import (
 )
 
 from spanlab.schema import AnnotatorKind, AssignedShare, DatasetSettings, Status
+from spanlab.schema.progress import FinishedItem, PersonProgress, PlanProgress
 from spanlab.storage.campaigns import is_known
 from spanlab.storage.catalog import DatasetRow, annotators_of
 from spanlab.storage.reservations import held_by_others, people_with
@@ -32,41 +32,6 @@ from spanlab.storage.tables import (
     operations,
     queue_values,
 )
-
-
-@dataclass(frozen=True)
-class PersonProgress:
-    """How far one person is with a plan, in items.
-
-    ``assigned`` is what the plan gives them, None if it gives all to others; ``done`` and
-    ``skipped`` are of these, and ``beyond`` they have finished without being asked. Where nothing
-    is assigned to anybody, the plan gives them what they have finished or skipped and what still
-    needs them.
-    """
-
-    annotator: str
-    assigned: int | None = None
-    done: int = 0
-    skipped: int = 0
-    beyond: int = 0
-
-    @property
-    def left(self) -> int:
-        """The items that they have neither finished nor skipped."""
-        return (self.assigned or 0) - self.done - self.skipped
-
-
-@dataclass(frozen=True)
-class PlanProgress:
-    """How far a plan is: annotations that it asks for, those it has, and people by name."""
-
-    needed: int
-    done: int
-    people: tuple[PersonProgress, ...]
-
-    def of(self, annotator: str) -> PersonProgress | None:
-        """Return how far a person is; None for one whom the plan does not know."""
-        return next((person for person in self.people if person.annotator == annotator), None)
 
 
 def progress(
@@ -168,19 +133,6 @@ def _over_items(dataset: DatasetRow, *columns: ColumnElement[Any]) -> Select[Any
 
 
 _DONE = ('{"kind":"finish"', '{"kind":"status","status":"done"')  # how such operations begin
-
-
-class FinishedItem(NamedTuple):
-    """An item that a person has finished.
-
-    ``at`` is when Done was pressed last (UTC). ``seconds`` is the time that the item was worked
-    on, as the browser measured it; None where it did not.
-    """
-
-    annotator: str
-    item_id: str
-    at: datetime
-    seconds: float | None
 
 
 def finished(connection: Connection, dataset: DatasetRow) -> tuple[FinishedItem, ...]:

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from spanlab.errors import NotFoundError, StoreError, UsageError
+from spanlab.base.errors import NotFoundError, StoreError, UsageError
 from spanlab.schema import (
     AnnotatorKind,
     AnnotatorSummary,

@@ -26,7 +26,7 @@ from sqlalchemy import (
     update,
 )
 
-from spanlab.errors import StoreError
+from spanlab.base.errors import StoreError
 from spanlab.schema import Annotation, Item
 from spanlab.storage import catalog, search, tables
 from spanlab.storage.engine import Database, insert_rows

@@ -12,7 +12,7 @@ from functools import partial
 
 from sqlalchemy import Connection, and_, func, select, update
 
-from spanlab.errors import NotFoundError
+from spanlab.base.errors import NotFoundError
 from spanlab.storage import catalog, staging
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import Database

@@ -18,7 +18,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from spanlab.errors import StoreError, UsageError
+from spanlab.base.errors import StoreError, UsageError
 from spanlab.storage.urls import database_url, shown, watchful
 
 BUSY_SECONDS = 30  # how long a write waits for another process's write before it gives up

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from spanlab.errors import InputError
+from spanlab.base.errors import InputError
 from spanlab.schema import Annotation, Record, Status
 from spanlab.storage import catalog, search
 from spanlab.storage.annotations import add_labels, labels_of

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import Column, ColumnElement, Connection, and_, select
 
-from spanlab.errors import InputError, NotFoundError
+from spanlab.base.errors import InputError, NotFoundError
 from spanlab.schema import Annotation, Item, Record
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import look_up_once

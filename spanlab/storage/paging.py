@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, select
 
-from spanlab.errors import NotFoundError, UsageError
+from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.schema import (
     UNDETERMINED,
     Order,

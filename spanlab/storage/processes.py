@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, delete, func, insert, select
 
-from spanlab.errors import InputError
+from spanlab.base.errors import InputError
 from spanlab.schema import (
     Item,
     NodesInMemory,

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select, update
 
-from spanlab.labels import disagreement
 from spanlab.schema import Annotation, AnnotatorKind, Item, Status
 from spanlab.storage.tables import annotated, annotators, queue_values
+from spanlab.text.labels import disagreement
 
 Values = dict[str, Any]  # by the name of the column
 

@@ -22,7 +22,7 @@ from hashlib import sha256
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, func, select, update
 
-from spanlab.errors import NotFoundError, UsageError
+from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.schema import DatasetSettings, QueueCursor, QueueQuery, Status
 from spanlab.storage import campaigns
 from spanlab.storage.catalog import DatasetRow, annotators_of, settings_of

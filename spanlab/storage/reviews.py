@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 from pydantic_core import from_json
 from sqlalchemy import ColumnElement, Connection, Table, and_, func, insert, select
 
-from spanlab.errors import OperationError, UsageError
+from spanlab.base.errors import OperationError, UsageError
 from spanlab.oplog import (
     OPERATION,
     FinishItem,

@@ -1,9 +1,9 @@
 """Full-text search: which items have given words in their question, answer or id, or in comments.
 
 One table, ``item_search``, says for each item and for each annotator who commented on it which
-terms (see ``spanlab.text``) stand there: SQLite's FTS5 or PostgreSQL's text search finds them by
-their beginnings. Terms are made here and not by the databases, whose own rules for words differ and
-know no writing without spaces. A row's number names its dataset, its position and who wrote it.
+terms (see ``spanlab.text.terms``) stand there: SQLite's FTS5 or PostgreSQL's text search finds them
+by their beginnings. Terms are made here and not by the databases, whose own rules for words differ
+and know no writing without spaces. A row's number names its dataset, its position and who wrote it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from sqlalchemy.dialects.postgresql import TSQUERY
 
 from spanlab.schema import Annotation, Item
 from spanlab.storage.engine import insert_rows
-from spanlab.text import beginnings, sought
+from spanlab.text.terms import beginnings, sought
 
 RowRange = tuple[ColumnElement[int], ColumnElement[int]]
 

@@ -25,7 +25,7 @@ from sqlalchemy import (
     update,
 )
 
-from spanlab.errors import StoreError, UnderImportError
+from spanlab.base.errors import StoreError, UnderImportError
 from spanlab.storage import catalog, search, tables
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import Database, in_words, is_lock

@@ -14,7 +14,8 @@ from typing import Self
 
 from sqlalchemy import Connection, literal, select
 
-from spanlab.errors import AccessError, StoreError
+from spanlab.base.errors import AccessError, StoreError
+from spanlab.base.settings import Settings
 from spanlab.oplog import ReviewState
 from spanlab.oplog.operations import Review, SentOperation, WriteReply
 from spanlab.schema import (
@@ -31,7 +32,7 @@ from spanlab.schema import (
     Record,
     Status,
 )
-from spanlab.settings import Settings
+from spanlab.schema.progress import FinishedItem, PersonProgress, PlanProgress
 from spanlab.storage import (
     access,
     annotators,
@@ -53,7 +54,6 @@ from spanlab.storage import (
 from spanlab.storage.access_register import AccessRegister
 from spanlab.storage.annotations import FoundAnnotations, save_annotations, save_findings
 from spanlab.storage.api_jobs import StoredJob
-from spanlab.storage.assignment import FinishedItem, PersonProgress, PlanProgress
 from spanlab.storage.campaigns import Entrance, KnownItems, ReadGuidelines
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.dataset_bin import BinnedDataset

@@ -20,8 +20,8 @@ from sqlalchemy import (
     text,
 )
 
-from spanlab.errors import StoreError
-from spanlab.settings import Settings
+from spanlab.base.errors import StoreError
+from spanlab.base.settings import Settings
 from spanlab.storage.engine import BUSY_SECONDS, Database
 from spanlab.storage.tables import STATEMENTS, metadata
 from spanlab.storage.urls import shown

@@ -11,7 +11,7 @@ from __future__ import annotations
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from spanlab.errors import UsageError
+from spanlab.base.errors import UsageError
 
 _POSTGRESQL = {"postgres", "postgresql", "postgresql+psycopg"}
 _SQLITE = {"sqlite", "sqlite+pysqlite"}

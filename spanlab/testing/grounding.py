@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from spanlab.extents import length
-from spanlab.labels import hard_of
-from spanlab.redaction import visible
+from spanlab.base.redaction import visible
+from spanlab.integrations.notebook import AnyDetector, AnyPassage, detect
 from spanlab.schema import Annotation, Status
-from spanlab.workflows.notebook import AnyDetector, AnyPassage, detect
+from spanlab.text.extents import length
+from spanlab.text.labels import hard_of
 
 usual: AnyDetector = "offline"  # which `pytest --spanlab-detector` replaces
 

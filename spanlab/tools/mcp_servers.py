@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from pydantic import JsonValue, ValidationError
 
-from spanlab import runtime
-from spanlab.errors import ToolError, UsageError, missing_package
-from spanlab.inbound import bounding, is_end, one_line, reason_of, reply_limit
-from spanlab.redaction import bound_logs, redact, remember
-from spanlab.schema import Passage, storable
+from spanlab.base import runtime
+from spanlab.base.errors import ToolError, UsageError, missing_package
+from spanlab.base.fields import storable
+from spanlab.base.inbound import bounding, is_end, one_line, reason_of, reply_limit
+from spanlab.base.redaction import bound_logs, redact, remember
+from spanlab.schema import Passage
 from spanlab.tools import guard
 from spanlab.tools.toolbox import OfItem, Tool, ToolServer
 

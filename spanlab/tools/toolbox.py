@@ -20,11 +20,12 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from spanlab.errors import BudgetError, ToolError, UsageError
-from spanlab.lm.meter import Meter
-from spanlab.lm.usage import Usage
-from spanlab.schema import FrozenModel, Passage, storable
-from spanlab.settings import Settings, read_json
+from spanlab.base.errors import BudgetError, ToolError, UsageError
+from spanlab.base.fields import FrozenModel, storable
+from spanlab.base.settings import Settings, read_json
+from spanlab.models.meter import Meter
+from spanlab.schema import Passage
+from spanlab.schema.usage import Usage
 
 SECONDS: Final = 30.0  # for a call, unless a tool has another limit
 LONGEST: Final = 100_000  # characters of all passages that a call gives

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Literal, TypedDict
 
 import streamlit as st
 
 from spanlab import doors
+from spanlab.formats.server_files import ServerFiles
 from spanlab.schema import OWNER, Actor, DatasetSummary, Permission
+from spanlab.storage.datasets import open_store
 from spanlab.storage.store import Store
-from spanlab.ui import span_editor, visitor
-from spanlab.workflows.datasets import open_store
-from spanlab.workflows.import_files import ServerFiles
 
 _DATASET = "dataset"  # the query parameter of deep links
 _ITEM = "item"  # and of an item in it
@@ -22,7 +22,7 @@ SAMPLE = "measurement"  # the queue of a measurement's sample
 _CURRENT = "spanlab.dataset"
 _CHOICE = "spanlab.dataset-choice"
 _INSTEAD = "spanlab.dataset-instead"
-_SEEN = "spanlab.datasets"  # when those that this session has shown were made, by name
+_SEEN = "spanlab.formats"  # when those that this session has shown were made, by name
 _PAGES = "spanlab.pages"
 _STYLE = """<style>
 .stMainBlockContainer { padding-top: 4.5rem; }
@@ -68,8 +68,17 @@ def store() -> Store:
     Without a login the visitor is its owner; with one, an unknown visitor may use nothing of it.
     """
     opened = _store()
-    current_actor = visitor.actor(opened)
+    current_actor: Actor = _visitor()(opened)
     return opened if current_actor is OWNER else opened.acting_as(current_actor)
+
+
+@cache
+def _visitor() -> Callable[[Store], Actor]:
+    """Return what tells who acts in this session: the app's front door knows logins."""
+    offer = doors.offer("visitor", "session")
+    assert offer is not None  # without the app nobody gets in
+    visitor: Callable[[Store], Actor] = offer.load()
+    return visitor
 
 
 def snapshot() -> AbstractContextManager[None]:
@@ -268,7 +277,8 @@ def _say_gone(lost_name: str, summaries: Mapping[str, DatasetSummary]) -> None:
     else:
         text = f"“{plain(lost_name)}” is called “{plain(renamed)}” now."
         st.info(text, icon=":material/drive_file_rename_outline:")
-    span_editor.draw_unsaved(lost_name, renamed)
+    if (draw_unsaved := doors.offer("widgets", "unsaved")) is not None:
+        draw_unsaved.load()(lost_name, renamed)
     if renamed is not None:
         label = f"Go on with {plain(renamed)}"
         st.button(label, type="primary", on_click=_follow_name, args=(renamed,))

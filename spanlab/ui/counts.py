@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
+from spanlab.output.wording import progress_in_words
 from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Status
-from spanlab.storage.assignment import PlanProgress
-from spanlab.ui.results.dots import DONE, FAILED, NEUTRAL
-from spanlab.workflows.wording import progress_in_words
+from spanlab.schema.progress import PlanProgress
+from spanlab.ui.dots import DONE, FAILED, NEUTRAL
 
 _WORDS = {
     Status.DONE: "done",

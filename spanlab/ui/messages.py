@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from spanlab.errors import InputError, SpanlabError
-from spanlab.figures import counted, duration
+from spanlab.base.errors import InputError, SpanlabError
+from spanlab.output.figures import counted, duration
 from spanlab.ui.common import plain
 
 _NEWS = "spanlab.news"

@@ -19,14 +19,14 @@ class Panel:
         order: where it stands; Claims has 40, Progress 70.
         show: draws it for a dataset, and the names of the annotators that are chosen.
         in_record: whether a record has something to show; None where the dataset does not matter.
-        is_there: whether there is anything to show apart from the dataset.
+        is_there: whether there is anything to show, by what is known of the dataset at once.
     """
 
     title: str
     order: int
     show: Callable[[DatasetSummary, Collection[str]], None]
     in_record: Callable[[Record], bool] | None = None
-    is_there: Callable[[], bool] = lambda: True
+    is_there: Callable[[DatasetSummary], bool] = lambda _summary: True
 
 
 def panels() -> tuple[Panel, ...]:

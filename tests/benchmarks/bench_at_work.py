@@ -23,6 +23,7 @@ from timing import keys
 from working_jobs import fill, request, separate_server, wait_until
 
 from spanlab import jobs
+from spanlab.detection.submitting import submit_detection
 from spanlab.schema import Status
 from spanlab.storage import Store
 
@@ -92,7 +93,7 @@ def main() -> None:
 
 def _begin(server: Server, url: str) -> str:
     asked = request(Served(url), concurrency=AT_ONCE)  # type: ignore[arg-type]  # only its address is read
-    job_id = jobs.submit_detection(asked, server.settings)
+    job_id = submit_detection(asked, server.settings)
     wait_until(lambda: jobs.job(job_id, server.settings).progress.done > 200, "the job to be going")
     return job_id
 

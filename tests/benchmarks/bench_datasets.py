@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from spanlab.datasets import ReadOptions, read, write
-from spanlab.datasets.formats import jsonl
+from spanlab.formats import ReadOptions, read, write
+from spanlab.formats.known import jsonl
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
 
 _ROOT = Path(__file__).resolve().parents[2]

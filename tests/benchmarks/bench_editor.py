@@ -16,9 +16,9 @@ from playwright.sync_api import Page
 from serving import chromium, serving
 from timing import keys
 
+from spanlab.data.importing import import_files
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
-from spanlab.workflows.importing import import_files
 
 NODES = 115_000
 OPENINGS = 9  # the first one warms up and does not count

@@ -23,7 +23,7 @@ from onnx import TensorProto, helper, numpy_helper
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import tiny_encoders as tiny
 
-from spanlab.detectors import DetectorSpec, detector
+from spanlab.detection import DetectorSpec, detector
 from spanlab.schema import Item, Passage
 from spanlab.systems.encoder.detector import EncoderDetector
 

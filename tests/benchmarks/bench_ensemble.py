@@ -50,10 +50,10 @@ def _voting(records: Sequence[Record], home: Path) -> None:
     from gold_answers import GoldAnswers, Noise, by_prompt
 
     import spanlab
-    from spanlab.detectors import EnsembleSpec, spec_of
-    from spanlab.labels import labels_of
-    from spanlab.scorers import score
+    from spanlab.detection import EnsembleSpec, spec_of
+    from spanlab.scoring import score
     from spanlab.testing import ModelServer
+    from spanlab.text.labels import labels_of
 
     spec = spec_of("ucsc")
     assert isinstance(spec, EnsembleSpec)
@@ -89,9 +89,9 @@ def _is_done(record: Record, name: str) -> bool:
 
 def _overhead(records: Sequence[Record], home: Path) -> None:
     """Print CPU and wall time of an item for ucsc-extract, and for its program alone."""
-    from spanlab.datasets import write
-    from spanlab.detectors import DetectorSpec, build
-    from spanlab.lm import Meter, predicting
+    from spanlab.detection import DetectorSpec, build
+    from spanlab.formats import write
+    from spanlab.models import Meter, predicting
 
     path = home / "records.jsonl"
     write(records, path)
@@ -163,7 +163,7 @@ def _server(records: Path) -> Iterator[str]:
 
 def _records() -> list[Record]:
     """Return the first items of each language that have gold spans, with their passages."""
-    from spanlab.datasets import ReadOptions, read
+    from spanlab.formats import ReadOptions, read
 
     shared = Path(os.environ.get("SPANLAB_SHARED", _TESTS.parent.parent / "shared")) / "mushroom"
     found: list[Record] = []

@@ -67,7 +67,7 @@ def _failures(home: Path) -> None:
 def _prefixes(home: Path) -> None:
     """Print how much of their prompts the detectors of one item have in common."""
     import spanlab
-    from spanlab.detectors import DetectorSpec, EnsembleSpec, spec_of
+    from spanlab.detection import DetectorSpec, EnsembleSpec, spec_of
     from spanlab.schema import Item, Passage, Record
     from spanlab.testing import ModelServer, say_fields
 

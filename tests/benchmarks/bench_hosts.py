@@ -22,9 +22,10 @@ from postgres import postgres
 from working_jobs import NOTHING, fill, key_of, request, states, wait_until, working
 
 from spanlab import jobs
+from spanlab.base.settings import Settings
+from spanlab.detection.submitting import submit_detection
 from spanlab.jobs import JobState, job_store
 from spanlab.schema import Status
-from spanlab.settings import Settings
 from spanlab.testing import ModelRequest, ModelServer, caller_with, say
 
 AT_ONCE = 8  # calls of each worker
@@ -65,7 +66,7 @@ def _cut_off(
             theirs = Settings(home=home, database_url=url)
             stack.enter_context(working(theirs, home.name, host.inside))
             hosts[home.name] = host
-        job_id = jobs.submit_detection(request(model, concurrency=AT_ONCE), here)
+        job_id = submit_detection(request(model, concurrency=AT_ONCE), here)
         where = job_store.shared_job_store(here)
         wait_until(lambda: model.count >= items * 2 // 5, "two fifths of the calls")
         leader = where.part(job_id).executor_id
@@ -122,7 +123,7 @@ def _works_again(model: ModelServer, here: Settings, name: str, back: float) -> 
     where = job_store.shared_job_store(here)
     for number in range(60):
         fill(here, 64, 1_000_000 + number * 64)
-        job_id = jobs.submit_detection(request(model, concurrency=AT_ONCE), here)
+        job_id = submit_detection(request(model, concurrency=AT_ONCE), here)
         done = jobs.wait(job_id, timeout=120, settings=here)
         assert (done.state, done.progress.done) == (JobState.DONE, 64), done
         if name in {row.executor_id for row in where.rows(parent_workflow_id=job_id)}:

@@ -33,18 +33,19 @@ from working_jobs import (
 )
 
 from spanlab import jobs
-from spanlab.datasets import read, write
-from spanlab.detectors import DetectorSpec
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec
+from spanlab.detection.file_run import FileRun
+from spanlab.detection.request import ensemble_of, request_of
+from spanlab.detection.run import DatasetRun, ItemBatch
+from spanlab.detection.submitting import submit_detection
+from spanlab.formats import read, write
 from spanlab.jobs.worker import WorkerPace
-from spanlab.lm import Meter
-from spanlab.mappers import load
+from spanlab.models import Meter
 from spanlab.schema import Status
-from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, caller_with
-from spanlab.workflows.detection.dataset_run import DatasetRun, ItemBatch
-from spanlab.workflows.detection.file_run import FileRun
-from spanlab.workflows.detection.request import ensemble_of, request_of
+from spanlab.text.tokens import load
 
 NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"
 
@@ -119,7 +120,7 @@ async def _ours(store: Store, settings: Settings, url: str, items: int, at_once:
 
 
 _IDLE = """
-from spanlab.detectors.entry import DetectorEntry
+from spanlab.detection.entry import DetectorEntry
 from spanlab.schema import Annotation, AnnotatorKind
 
 class Idle:
@@ -145,9 +146,9 @@ def bookkeeping(items: int) -> None:
         asked = request_of("d", [DetectorSpec(detector="idle")])
         with working(settings, "w", environ={"PYTHONPATH": package}, pace=WorkerPace()):
             few = asked.model_copy(update={"limit": 40})
-            jobs.wait(jobs.submit_detection(few, settings), timeout=600, settings=settings)
+            jobs.wait(submit_detection(few, settings), timeout=600, settings=settings)
             began = time.perf_counter()
-            jobs.wait(jobs.submit_detection(asked, settings), timeout=600, settings=settings)
+            jobs.wait(submit_detection(asked, settings), timeout=600, settings=settings)
             job = time.perf_counter() - began
         assert states(settings, "idle") == {Status.DONE: items}
         source = settings.home / "items.jsonl"
@@ -167,7 +168,7 @@ def kills(items: int, times: int) -> None:
     chance = random.Random(4)
     with home() as settings, Served(0.05) as model:
         fill(settings, items)
-        job_id = jobs.submit_detection(request(model, concurrency=16), settings)
+        job_id = submit_detection(request(model, concurrency=16), settings)
         kills = []
         for moment in sorted(chance.sample(range(1, items), times)):
             with working(settings, "w", pace=WorkerPace()) as process:
@@ -220,7 +221,7 @@ def _one_of_two_killed(folder: Path, url: str, model: ModelServer, items: int) -
         working(second, "second", pace=WorkerPace()),
     ):
         began = time.time()
-        job_id = jobs.submit_detection(request(model, concurrency=32), here)
+        job_id = submit_detection(request(model, concurrency=32), here)
         wait_until(lambda: model.count - before >= items // 2, "half of the calls")
         at = time.time()
         process.kill()
@@ -245,12 +246,12 @@ def _shared_rate(
     with ExitStack() as stack:
         for number in range(workers):
             stack.enter_context(working(settings, f"w{number}", pace=WorkerPace()))
-        warm = jobs.submit_detection(
+        warm = submit_detection(
             request(model, concurrency=at_once, items=tuple(f"i{n}" for n in range(128))), settings
         )
         jobs.wait(warm, timeout=600, settings=settings)
         model.requests.clear()
-        job_id = jobs.submit_detection(request(model, concurrency=at_once), settings)
+        job_id = submit_detection(request(model, concurrency=at_once), settings)
         jobs.wait(job_id, timeout=1200, settings=settings)
     times = [ask.at for ask in model.requests]
     assert len(times) == items - 128
@@ -264,7 +265,7 @@ def long_list(count: int) -> None:
         fill(settings, 1)
         began = time.perf_counter()
         for _ in range(count):
-            jobs.submit_detection(request(model), settings, again=True)
+            submit_detection(request(model), settings, again=True)
         queued = time.perf_counter() - began
         began = time.perf_counter()
         assert len(jobs.jobs(count, settings=settings)) == count

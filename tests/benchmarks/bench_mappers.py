@@ -14,8 +14,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 
 from perfect import ORDERS, VARIANTS, Answer, answers, correction, extraction, macro, repeated
 
-from spanlab.mappers import ModelQuote, closest_sentence, map_fact, map_quotes, map_revision, tokens
-from spanlab.mappers.corrections import changes
+from spanlab.text.corrections import changes, map_revision
+from spanlab.text.facts import closest_sentence, map_fact
+from spanlab.text.quotes import ModelQuote, map_quotes
+from spanlab.text.tokens import tokens
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _LENGTHS = (1_000, 10_000, 30_000, 100_000)
@@ -156,7 +158,7 @@ def _print_odd() -> None:
 
 
 def _print_start() -> None:
-    ours = _processor_seconds("from spanlab.mappers import tokens\n", "tokens(text, lang)")
+    ours = _processor_seconds("from spanlab.text.terms import tokens\n", "tokens(text, lang)")
     plain = _processor_seconds("import spacy\n", "spacy.blank(lang)(text)")
     print(
         f"20 texts in {len(_LANGUAGES)} languages in a new process: {ours:.1f} s of processor time"

@@ -21,11 +21,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from postgres import postgres
 
-from spanlab.detectors.memory import EvidenceMemory, MemoryChoice
-from spanlab.entities import grams, key_of
+from spanlab.base.settings import Settings
+from spanlab.detection.entities import grams, key_of
+from spanlab.detection.memory import EvidenceMemory, MemoryChoice
 from spanlab.memory.store import MemoryStore
 from spanlab.schema.memory import MemoryEntry
-from spanlab.settings import Settings
 
 _ENTRIES, _NAMES, _BATCH, _RUNS = 100_000, 30_000, 500, 300
 _CROWD = "United States"

@@ -123,8 +123,8 @@ def through_dspy(url: str, cache: Path | None) -> Ask:
     """Return a way of asking as a detector does: its program on spanlab's language model."""
     import dspy
 
-    from spanlab.lm import Meter, ModelChoice, language_model, predicting
-    from spanlab.lm.cache import answer_file
+    from spanlab.models import Meter, ModelChoice, language_model, predicting
+    from spanlab.models.cache import answer_file
     from spanlab.systems.ucsc.extract import SpanExtraction
 
     choice = ModelChoice(model="gpt-4o-mini", base_url=url)
@@ -166,14 +166,14 @@ def ready(
         items: how many there are.
         tell: hears 20 times a second how many are saved.
     """
-    from spanlab.detectors import DetectorSpec
-    from spanlab.lm import Meter, ModelChoice
-    from spanlab.mappers import load
+    from spanlab.base.settings import Settings
+    from spanlab.detection import DetectorSpec
+    from spanlab.detection.request import RunRequest, ensemble_of
+    from spanlab.detection.run import DatasetRun, ItemBatch
+    from spanlab.models import Meter, ModelChoice
     from spanlab.schema import Item, Passage, Record
-    from spanlab.settings import Settings
     from spanlab.storage import Store
-    from spanlab.workflows.detection.dataset_run import DatasetRun, ItemBatch
-    from spanlab.workflows.detection.request import RunRequest, ensemble_of
+    from spanlab.text.tokens import load
 
     records = (
         Record(

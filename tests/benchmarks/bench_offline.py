@@ -18,11 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spanlab.datasets import ReadOptions, read
-from spanlab.extents import Extent, iou, length
-from spanlab.labels import ItemLabels, SoftLabel, hard_of, labels_of
+from spanlab.formats import ReadOptions, read
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
-from spanlab.scorers import ScoreReport, mark_all, mark_none, score
+from spanlab.scoring import ScoreReport, mark_all, mark_none, score
 from spanlab.systems.offline.detector import OfflineDetector
 from spanlab.systems.offline.features import describe
 from spanlab.systems.offline.model import SHIPPED, OfflineModel, load
@@ -36,6 +34,8 @@ from spanlab.systems.offline.synthetic import (
 )
 from spanlab.systems.offline.training import folds
 from spanlab.systems.offline.words import read as read_words
+from spanlab.text.extents import Extent, iou, length
+from spanlab.text.labels import ItemLabels, SoftLabel, hard_of, labels_of
 
 FOLDS = 5
 _ROOT = Path(__file__).resolve().parents[2]
@@ -222,7 +222,7 @@ def _print_costs(records: Sequence[Record]) -> None:
     rate = len(records) / (time.process_time() - start)
     code = (
         "import time, numpy, pydantic, rapidfuzz, spanlab.schema; t = time.process_time();"
-        "from spanlab.detectors import detector; from spanlab.schema import Item;"
+        "from spanlab.detection import detector; from spanlab.schema import Item;"
         "detector('offline').annotate(Item(id='x', answer='Warm 1.'));"
         "print(time.process_time() - t)"
     )

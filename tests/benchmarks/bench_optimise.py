@@ -27,13 +27,13 @@ from optimizers.preparing import build_tuner, resolve
 from optimizers.request import Optimisation, PromptSearch
 from optimizers.watching import StoppableMeter
 from spanlab import jobs
-from spanlab.datasets import read
-from spanlab.detectors import DetectorSpec
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec
+from spanlab.formats import read
 from spanlab.jobs.worker import WorkerPace
-from spanlab.lm import ModelChoice
-from spanlab.programs import ProgramRegistry
+from spanlab.models import ModelChoice
+from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import Record
-from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer
 

@@ -34,7 +34,7 @@ _PATH = 12 * _MODEL + 3 * (_SEARCH + _PAGE)
 
 def main() -> None:
     """Print wall time, critical path and processor time."""
-    from spanlab.retrievers.addresses import ALLOWED
+    from spanlab.search.addresses import ALLOWED
     from spanlab.testing import ModelServer
 
     with tempfile.TemporaryDirectory() as home, ModelServer(host="0.0.0.0", keep=False) as server:
@@ -60,11 +60,11 @@ def main() -> None:
 
 
 async def _pursue(port: int, numbers: range) -> int:
-    from spanlab.detectors import DetectorSpec, build
-    from spanlab.lm import Meter, ModelChoice
-    from spanlab.retrievers import SearchSpec
+    from spanlab.base.settings import Settings
+    from spanlab.detection import DetectorSpec, build
+    from spanlab.models import Meter, ModelChoice
     from spanlab.schema import Item
-    from spanlab.settings import Settings
+    from spanlab.search import SearchSpec
 
     spec = DetectorSpec(
         detector="papelo",

@@ -21,15 +21,15 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from spanlab.base.settings import Settings
+from spanlab.data.importing import import_files
 from spanlab.schema import ProcessNode, SharedProcess
 from spanlab.schema.stages import stages_of
-from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.systems.veritrail import VeriTrailOptions
 from spanlab.systems.veritrail.evidence import ClaimRuling, NodeSentence, SelectedEvidence
 from spanlab.systems.veritrail.trail import TrailReader
 from spanlab.systems.veritrail.walk import walk
-from spanlab.workflows.importing import import_files
 
 _FULL = os.environ.get("SPANLAB_BENCH_FULL") == "1"
 _SIZES = (1_000, 10_000, 115_000, *((1_000_000,) if _FULL else ()))

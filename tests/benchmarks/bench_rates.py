@@ -20,17 +20,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.datasets import ReadOptions, read
-from spanlab.detectors import detector
-from spanlab.schema import MeasurementPlan
-from spanlab.scorers.powered import ReviewedSample, estimate_rate
-from spanlab.scorers.sampling import (
+from spanlab.detection import detector
+from spanlab.formats import ReadOptions, read
+from spanlab.measure.powered import ReviewedSample, estimate_rate
+from spanlab.measure.sampling import (
     cautious_rho,
     inclusion_probabilities,
     length_sizes,
     reviews_for_difference,
     uncertainty_sizes,
 )
+from spanlab.schema import MeasurementPlan
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 

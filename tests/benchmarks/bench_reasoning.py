@@ -23,12 +23,12 @@ sys.path[:0] = [str(_TESTS / "model_server")]
 from reasoning_script import ReasoningScript, inputs
 
 import spanlab
-from spanlab.datasets import read
+from spanlab.detection.selection import DetectorSelection
+from spanlab.formats import read
 from spanlab.schema import Record
 from spanlab.systems.safe.reasoner import ReasonOptions
 from spanlab.systems.safe.reasoning import QuestionReasoner
 from spanlab.testing import ModelRequest, ModelServer
-from spanlab.workflows.detection.selection import DetectorSelection
 
 QUESTIONS, LATENCY, AT_ONCE = 500, 0.1, 32
 STEPS = [

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spanlab.retrievers.index import PassageIndex, build
+from spanlab.base.settings import Settings
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -27,7 +27,7 @@ from spanlab.schema import (
     Span,
     joined,
 )
-from spanlab.settings import Settings
+from spanlab.search.index import PassageIndex, build
 from spanlab.storage import Store
 
 _PASSAGES = 100_000

@@ -12,12 +12,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.datasets import read_labels
-from spanlab.extents import Extent
-from spanlab.labels import ItemLabels, SoftLabel, disagreement, harden
+from spanlab.formats import read_labels
 from spanlab.schema import Annotation, AnnotatorKind, Span
-from spanlab.scorers import score, score_items
-from spanlab.scorers.agreement import ItemMarks, agreement
+from spanlab.scoring import score, score_items
+from spanlab.scoring.agreement import ItemMarks, agreement
+from spanlab.text.extents import Extent
+from spanlab.text.labels import ItemLabels, SoftLabel, disagreement, harden
 
 Pair = tuple[ItemLabels, ItemLabels]
 Result = TypeVar("Result")

@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from postgres import postgres
 
+from spanlab.base.settings import Settings
 from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record
-from spanlab.settings import Settings
 from spanlab.storage import Store
 
 _ITEMS = 100_000

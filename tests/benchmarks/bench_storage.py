@@ -26,7 +26,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from postgres import postgres
 
-from spanlab.datasets import read, write
+from spanlab.base.settings import Settings
+from spanlab.data.importing import import_files
+from spanlab.formats import read, write
 from spanlab.oplog import AddSpan, CommentSpan, Redo, ResizeSpan, SetStatus, Undo
 from spanlab.schema import (
     Annotation,
@@ -40,9 +42,7 @@ from spanlab.schema import (
     Span,
     Status,
 )
-from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
-from spanlab.workflows.importing import import_files
 
 _ITEMS = 1_000_000 if os.environ.get("SPANLAB_BENCH_FULL") == "1" else 100_000
 _LANGUAGES = ("ar", "ca", "cs", "de", "en", "es", "eu", "fa", "fi", "fr", "hi", "it", "sv", "zh")

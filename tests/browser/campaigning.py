@@ -14,11 +14,11 @@ from driving import Desk, words_item
 from playwright.sync_api import Browser
 from serving import PATIENCE, Server
 
+from spanlab.people.entrance import change_known
+from spanlab.people.logins import COOKIE
 from spanlab.schema import Annotation, AnnotatorKind, Question, Role
 from spanlab.storage import Store
 from spanlab.testing import InBackground
-from spanlab.workflows.access import COOKIE
-from spanlab.workflows.campaigns import change_known
 
 DATASET = "campaign"
 OVERLAP = 2  # people who finish each item

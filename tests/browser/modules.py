@@ -6,9 +6,9 @@ from pathlib import Path
 
 from playwright.sync_api import Page, Route
 
-import spanlab.ui.span_editor
+import spanlab.review.span_editor
 
-FOLDER = Path(spanlab.ui.span_editor.__file__).with_name("js")
+FOLDER = Path(spanlab.review.span_editor.__file__).with_name("js")
 _ORIGIN = "http://localhost/"
 
 

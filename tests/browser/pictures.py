@@ -15,7 +15,7 @@ from driving import idle
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from spanlab.workflows.guide import FOLDER
+from spanlab.base.guide import FOLDER
 
 SIZE = (1280, 800)
 _SHOWN = FOLDER / "pictures"

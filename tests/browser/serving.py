@@ -16,8 +16,8 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from spanlab.cli.serving import server_command
-from spanlab.settings import Settings
+from spanlab.app.serving import server_command
+from spanlab.base.settings import Settings
 
 PATIENCE = 120_000  # milliseconds that a test waits for what it set off; tests end long before
 _STARTUP = 120.0  # seconds; a busy machine takes its time

@@ -13,9 +13,9 @@ from playwright.sync_api import Browser, Page, expect
 from serving import Server, patient
 from test_trace import BROKEN, EXTRACT, GRAPH, TRAIL, curie
 
+from spanlab.measure.sample import plan_measurement
 from spanlab.schema import Annotation, AnnotatorKind, Item, MeasurementPlan, Record
 from spanlab.storage import Store
-from spanlab.workflows.measuring.sample import plan_measurement
 
 pytestmark = pytest.mark.browser
 

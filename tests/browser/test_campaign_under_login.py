@@ -10,9 +10,9 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, Viewport
 from serving import Server, patient
 from signing_in import serving_with_login, sign_in
 
+from spanlab.people.overview import oversee
 from spanlab.schema import Annotation, AnnotatorKind, Record, Span
 from spanlab.storage import Store
-from spanlab.workflows.analysis.people import oversee
 
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 

@@ -14,7 +14,7 @@ from playwright.sync_api import FilePayload, Page, expect
 from serving import Server, serving
 from trail_answers import BUILDER, BUILT, PLACE, SUMMARISED, TrailAnswers
 
-from spanlab.datasets import dumps, read
+from spanlab.formats import dumps, read
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Record, Verdict
 from spanlab.storage import Store
 from spanlab.testing import ModelServer

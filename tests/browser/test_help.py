@@ -12,8 +12,8 @@ from playwright.sync_api import Page, expect
 from serving import Server
 
 from spanlab import doors
+from spanlab.app.help import STEPS
 from spanlab.schema import Item, Record
-from spanlab.ui.help import STEPS
 
 pytestmark = pytest.mark.browser
 

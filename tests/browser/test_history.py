@@ -11,7 +11,7 @@ import pytest
 from modules import open_modules
 from playwright.sync_api import Page
 
-from spanlab.errors import OperationError
+from spanlab.base.errors import OperationError
 from spanlab.oplog import OPERATION, Operation, Redo, ReviewState, Undo, replay
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Passage, Span
 

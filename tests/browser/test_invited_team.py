@@ -12,9 +12,9 @@ from driving import words_item
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, WebSocket, expect
 from serving import PATIENCE, Server, patient
 
+from spanlab.people.entrance import change_known
 from spanlab.schema import Annotation, AnnotatorKind, Record, Span
 from spanlab.storage import Store
-from spanlab.workflows.campaigns import change_known
 
 pytestmark = pytest.mark.browser
 

@@ -10,8 +10,7 @@ from modules import open_modules
 from playwright.sync_api import Page, expect
 
 from spanlab.schema import Item, Record
-from spanlab.ui.span_editor import KEYS
-from spanlab.ui.span_editor.keys import ADJUDICATION_KEYS
+from spanlab.ui.editor_keys import ADJUDICATION_KEYS, KEYS
 
 pytestmark = pytest.mark.browser
 

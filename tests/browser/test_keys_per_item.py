@@ -10,7 +10,7 @@ from statistics import median
 import pytest
 from driving import Desk
 
-from spanlab import datasets
+from spanlab import formats as datasets
 from spanlab.schema import Annotation, AnnotatorKind, Record, Status
 
 pytestmark = pytest.mark.browser

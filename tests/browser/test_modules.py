@@ -10,8 +10,8 @@ from driving import Desk
 from modules import FOLDER, open_modules
 from playwright.sync_api import Page
 
+from spanlab.review.span_editor import script
 from spanlab.schema import Item, Record
-from spanlab.ui.span_editor import script
 
 pytestmark = pytest.mark.browser
 

@@ -11,8 +11,9 @@ from playwright.sync_api import Browser, expect
 from serving import patient, serving
 
 from spanlab import jobs
-from spanlab.detectors import DetectorSpec
-from spanlab.jobs import RunRequest
+from spanlab.detection import DetectorSpec
+from spanlab.detection.request import RunRequest
+from spanlab.detection.submitting import submit_detection
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
 
@@ -76,7 +77,7 @@ def test_two_servers_on_one_home_share_reviews_and_jobs(desk: Sit, browser: Brow
         _is_refused_and_takes_theirs(here, there)
         home = here.server.settings
         request = RunRequest(dataset=here.dataset, detectors=(DetectorSpec(detector="offline"),))
-        done = jobs.wait(jobs.submit_detection(request, home), timeout=120, settings=home)
+        done = jobs.wait(submit_detection(request, home), timeout=120, settings=home)
         assert (done.state, done.progress.done) == (jobs.JobState.DONE, 1)
         workers = home.home / "workers"
         becomes(lambda: {"app", "app-2"} <= {path.name for path in workers.iterdir()}, True)

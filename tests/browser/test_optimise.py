@@ -12,8 +12,8 @@ from pictures import take_picture
 from playwright.sync_api import Page, expect
 from serving import Server, serving
 
-from spanlab.datasets import read
-from spanlab.programs import ProgramRegistry
+from spanlab.formats import read
+from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import Record
 from spanlab.storage import Store
 from spanlab.testing import ModelServer

@@ -16,11 +16,11 @@ from playwright.sync_api import FilePayload, Locator, Page, expect
 from serving import PATIENCE as WAIT
 from serving import Server
 
+from spanlab.data.export_choice import ExportChoice
+from spanlab.data.exporting import export_dataset
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
+from spanlab.scoring.annotators import compare_dataset
 from spanlab.storage import Store
-from spanlab.workflows.analysis.comparison import compare_dataset
-from spanlab.workflows.export_choice import ExportChoice
-from spanlab.workflows.exporting import export_dataset
 
 ANSWER = "Marie Curie was born in Paris 👩‍🔬 in 1867."
 PASSAGE = Passage(text="Marie Curie was born in Warsaw in 1867.")

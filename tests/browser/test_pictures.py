@@ -22,13 +22,14 @@ from trail_answers import SUMMARISED, TrailAnswers
 
 import spanlab
 from spanlab import jobs
-from spanlab.datasets import read
-from spanlab.retrievers.addresses import ALLOWED
+from spanlab.data.importing import DATASET, detection_of_samples, prepare_samples
+from spanlab.detection.submitting import submit_detection
+from spanlab.formats import read
+from spanlab.measure.sample import measurement_queue, plan_measurement
 from spanlab.schema import AnnotatorKind, Item, MeasurementPlan, Passage, Record
+from spanlab.search.addresses import ALLOWED
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, Script
-from spanlab.workflows.importing import DATASET, detection_of_samples, prepare_samples
-from spanlab.workflows.measuring.sample import measurement_queue, plan_measurement
 
 pytestmark = pytest.mark.browser
 
@@ -58,7 +59,7 @@ WRONG = {
 @pytest.fixture
 def at_samples(server: Server, store: Store, page: Page) -> Desk:
     prepare_samples(store)
-    detection = jobs.submit_detection(detection_of_samples(), server.settings)
+    detection = submit_detection(detection_of_samples(), server.settings)
     desk = Desk(server, store, page, DATASET)
     desk.visit(SAMPLE)  # the first page lets the app work on jobs
     jobs.wait(detection, timeout=PATIENCE / 1000, settings=server.settings)

@@ -11,10 +11,10 @@ from playwright.sync_api import Page, expect
 from pursuit_answers import CLAIM, FIRST, ITEM, SNIPPET, WINDOW, PursuitModel, ScriptedWeb, html
 from serving import PATIENCE, Server, serving
 
-from spanlab.entities import key_of
+from spanlab.detection.entities import key_of
 from spanlab.memory.store import MemoryStore
-from spanlab.retrievers.addresses import ALLOWED
 from spanlab.schema import Annotation, Item, Record, Verdict
+from spanlab.search.addresses import ALLOWED
 from spanlab.storage import Store
 from spanlab.testing import ModelServer
 

@@ -10,8 +10,8 @@ from driving import DETECTOR, REVIEWER, Desk, HeldLine, idle, suggested
 from playwright.sync_api import expect
 from serving import patient
 
+from spanlab.measure.sample import measurement_queue, plan_measurement
 from spanlab.schema import Item, MeasurementPlan, Record, Status
-from spanlab.workflows.measuring.sample import measurement_queue, plan_measurement
 
 pytestmark = pytest.mark.browser
 

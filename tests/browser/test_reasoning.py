@@ -15,8 +15,8 @@ from reasoning_script import ReasoningScript
 from serving import Server, serving
 
 import spanlab
-from spanlab.datasets import dumps
-from spanlab.programs import ProgramRegistry
+from spanlab.formats import dumps
+from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import LABEL_SETS, Item, Passage, Record
 from spanlab.storage import Store
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields

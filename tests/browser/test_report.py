@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser
 
+from spanlab.data.export_choice import ExportChoice
+from spanlab.data.exporting import export_dataset
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -17,8 +19,6 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import Store
-from spanlab.workflows.export_choice import ExportChoice
-from spanlab.workflows.exporting import export_dataset
 
 pytestmark = pytest.mark.browser
 

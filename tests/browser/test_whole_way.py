@@ -8,7 +8,7 @@ import pytest
 from driving import DETECTOR, REVIEWER, Desk, suggested, tab_to
 from playwright.sync_api import expect
 
-from spanlab import datasets
+from spanlab import formats as datasets
 from spanlab.schema import Annotation, AnnotatorKind, Evidence, Item, Passage, Record, Span, Status
 
 pytestmark = pytest.mark.browser

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from spanlab.base.guide import FOLDER
 from spanlab.testing import ModelServer, say
-from spanlab.workflows.guide import FOLDER
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 _NAMES = ("ragas", "deepeval", "hhem", "lettucedetect")

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from spanlab.programs import ProgramRegistry
+from spanlab.base.settings import Settings
+from spanlab.measure.sample import measurement_queue
+from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import Annotation, Item, Record, Span, TunedPredictor, TunedProgram
-from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
-from spanlab.workflows.measuring.sample import measurement_queue
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 ANSWERS = [f"Tower {at} has {100 + at} steps." for at in range(40)]

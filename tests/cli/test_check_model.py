@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from detector_cases import TOWER
 
-from spanlab.datasets import write
-from spanlab.lm.refusals import dialect_of
+from spanlab.formats import write
+from spanlab.models.refusals import dialect_of
 from spanlab.schema import Record
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say, say_fields
 

@@ -218,7 +218,7 @@ def test_exit_status_tells_wrong_input_from_wrong_usage(
     "work",
     [
         "from spanlab.cli.app import app; app(['--help'], standalone_mode=False)",
-        "import spanlab.cli.annotate",  # of files: without the database
+        "import spanlab.detection.commands",  # of files: without the database
     ],
 )
 def test_nothing_that_is_slow_is_loaded_before_it_is_asked_for(work: str) -> None:

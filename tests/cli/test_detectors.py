@@ -10,8 +10,8 @@ from pathlib import Path
 from detector_cases import TOWER
 from reasoning_script import ReasoningScript
 
-from spanlab.datasets import read, write
-from spanlab.detectors import EnsembleSpec, entries
+from spanlab.detection import EnsembleSpec, entries
+from spanlab.formats import read, write
 from spanlab.schema import Record
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 

@@ -17,7 +17,7 @@ from gold_answers import GoldAnswers
 from model_fixtures import KEY
 from working_jobs import wait_until
 
-from spanlab.datasets import detect, read, write
+from spanlab.formats import detect, read, write
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 

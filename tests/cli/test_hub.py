@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from dataset_hub import TOKEN, DatasetHub, serving
 
-from spanlab.datasets import read
+from spanlab.formats import read
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 ROWS = [{"question": f"{n}?", "response": "Paris has 3 million.", "context": "2.1"} for n in "ab"]

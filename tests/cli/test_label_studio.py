@@ -22,7 +22,7 @@ SHOWN = {  # what the responses of the export show, and what its configuration s
 
 def _asked(spanlab: Run, dataset: str, tmp_path: Path) -> dict[str, object]:
     """Return options, or the ends of a scale, by name; None for a text."""
-    from spanlab.datasets.formats.labelstudio_writer import questions_in_config
+    from spanlab.formats.known.labelstudio_writer import questions_in_config
 
     asked = questions_in_config(spanlab("datasets", dataset, "--config").stdout)
     ends = {"choice": lambda one: list(one.options), "scale": lambda one: (one.low, one.high)}

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
 
-from spanlab.datasets import read, write
+from spanlab.base.settings import Settings
+from spanlab.formats import read, write
 from spanlab.jobs.job_store import JobStore
-from spanlab.programs import ProgramRegistry
-from spanlab.settings import Settings
+from spanlab.models.programs import ProgramRegistry
 from spanlab.testing import ModelServer, ScriptedReply, fail
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -12,8 +12,8 @@ from gold_answers import GoldAnswers, instruction
 from prompts import prompt_of
 from trail_answers import field
 
-from spanlab.datasets import write
-from spanlab.programs import ProgramRegistry
+from spanlab.formats import write
+from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Passage, Record
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 

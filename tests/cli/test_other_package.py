@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from other_package import install
 
-from spanlab.datasets import read
+from spanlab.formats import read
 from spanlab.testing import ModelServer, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -174,7 +174,7 @@ records = spanlab.annotate(spanlab.load(rows), "shouting")
 print(list(spanlab.score(records, "shouting", metrics=["same"]).to_pandas()["same"]))
 try:
     spanlab.score(records, "shouting", metrics=["nothing"])
-except spanlab.errors.UsageError as error:
+except spanlab.base.errors.UsageError as error:
     print(error)
 """
     done = subprocess.run(

@@ -11,8 +11,8 @@ from typing import Any
 import pandas
 import pytest
 
-from spanlab.datasets import ReadOptions, read
-from spanlab.errors import InputError
+from spanlab.base.errors import InputError
+from spanlab.formats import ReadOptions, read
 from spanlab.schema import AnnotatorKind, Process, Record, Status
 
 _PEERS = Path(__file__).parent / "peers"

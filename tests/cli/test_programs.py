@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tuned_programs import tuned_program
 
-from spanlab.programs import ProgramRegistry
+from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import TunedPredictor, TunedProgram
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -16,7 +16,7 @@ from receiver import receiving
 from trace_homes import KEYS, TraceHomes, living
 
 import spanlab as spanlab_package
-from spanlab.errors import UsageError
+from spanlab.base.errors import UsageError
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Write = Callable[..., Path]

@@ -12,7 +12,7 @@ from pathlib import Path
 from forks import Fork, run_forked
 from reasoning_script import ReasoningScript, inputs
 
-from spanlab.datasets import detect, read
+from spanlab.formats import detect, read
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

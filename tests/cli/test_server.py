@@ -25,8 +25,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
-from spanlab.redaction import remember
-from spanlab.ui.server import guards
+from spanlab.app.guard import guards
+from spanlab.base.redaction import remember
 
 ROOT = Path(__file__).resolve().parents[2]
 READY = "spanlab is at "
@@ -145,7 +145,7 @@ def test_only_its_own_names_and_pages_are_answered(starter: str, tmp_path: Path)
 
 def test_the_pages_are_not_shown_by_a_server_that_nothing_guards(tmp_path: Path) -> None:
     port = free_port()
-    command = streamlit_run(port, script="spanlab/ui/navigation.py")
+    command = streamlit_run(port, script="spanlab/app/navigation.py")
     with answering(command, port, os.environ | {"SPANLAB_HOME": str(tmp_path)}):
         told = list(messages(port))
     assert any("start the app with `spanlab serve`" in str(each) for each in told)

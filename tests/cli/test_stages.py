@@ -12,7 +12,7 @@ import pytest
 from traced import traced_file
 from trail_answers import BUILT, SUMMARISED, TrailAnswers
 
-from spanlab.datasets import write
+from spanlab.formats import write
 from spanlab.schema import Record
 from spanlab.testing import ModelServer
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from reasoning_script import inputs
 
-from spanlab.datasets import read
+from spanlab.formats import read
 from spanlab.schema import Status
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say, say_fields
 

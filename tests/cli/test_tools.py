@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from spanlab.datasets import write
+from spanlab.formats import write
 from spanlab.schema import Item, Record
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 

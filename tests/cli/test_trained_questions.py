@@ -20,9 +20,9 @@ from pursuit_answers import PursuitModel, ScriptedWeb
 from safetensors.torch import load_file, save_file
 from transformers import T5Config, T5ForConditionalGeneration
 
-from spanlab.detectors.networks.rewriter import TextRewriter
-from spanlab.errors import InputError
-from spanlab.retrievers.addresses import ALLOWED
+from spanlab.base.errors import InputError
+from spanlab.networks.rewriter import TextRewriter
+from spanlab.search.addresses import ALLOWED
 from spanlab.testing import ModelServer
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

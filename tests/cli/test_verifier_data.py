@@ -10,7 +10,7 @@ from typing import Any
 
 from reasoning_script import inputs
 
-from spanlab.datasets import write
+from spanlab.formats import write
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,

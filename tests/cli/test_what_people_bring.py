@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from spanlab.datasets import ReadOptions, dumps, read
-from spanlab.workflows.import_preview import preview_import
+from spanlab.data.import_preview import preview_import
+from spanlab.formats import ReadOptions, dumps, read
 
 Run = Callable[..., CompletedProcess[str]]
 

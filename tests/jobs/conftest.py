@@ -10,7 +10,7 @@ import pytest
 from postgres import Cluster
 from working_jobs import NOTHING, Process, working
 
-from spanlab.settings import Settings
+from spanlab.base.settings import Settings
 from spanlab.testing import ModelServer, say
 
 

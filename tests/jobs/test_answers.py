@@ -12,9 +12,10 @@ from sqlalchemy import text
 from working_jobs import SECONDS, fill, request, working
 
 from spanlab import jobs
+from spanlab.base.settings import Settings
+from spanlab.detection.submitting import submit_detection
 from spanlab.jobs import JobState
-from spanlab.lm import answer_cache
-from spanlab.settings import Settings
+from spanlab.models import answer_cache
 from spanlab.storage import Store
 from spanlab.storage.engine import Database
 from spanlab.testing import ModelServer
@@ -84,7 +85,7 @@ def test_a_question_is_paid_for_once_by_all_hosts(
         home = tmp_path / dataset
         home.mkdir()
         settings = shared_settings.model_copy(update={"home": home})
-        job_id = jobs.submit_detection(request(model, dataset=dataset), settings)
+        job_id = submit_detection(request(model, dataset=dataset), settings)
         before = model.count
         with working(settings, dataset):
             done = jobs.wait(job_id, timeout=SECONDS, settings=settings)

@@ -33,12 +33,13 @@ from working_jobs import (
 from optimizers import job as optimisation
 from optimizers.request import Optimisation, PromptSearch
 from spanlab import jobs
-from spanlab.datasets import read
-from spanlab.detectors import DetectorSpec
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec
+from spanlab.detection.submitting import submit_detection
+from spanlab.formats import read
 from spanlab.jobs import JobState, job_store
-from spanlab.lm import ModelChoice
+from spanlab.models import ModelChoice
 from spanlab.schema import Status
-from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelRequest, ModelServer, caller_with, say
 
@@ -103,7 +104,7 @@ def test_a_host_that_is_cut_off_and_returns_loses_nothing_and_asks_little_twice(
     with working(far, "far", environ=proxy), working(near, "near"):
         wait_until_ready(far, "far")
         wait_until_ready(near, "near")
-        job_id = jobs.submit_detection(request(model, concurrency=AT_ONCE), shared_settings)
+        job_id = submit_detection(request(model, concurrency=AT_ONCE), shared_settings)
         wait_until(lambda: len(by(model, "far")) >= 120, "calls of both workers")
         with cable.pulled(), model_cable.pulled():
             known = put_away_for_all(shared_settings)
@@ -134,7 +135,7 @@ def test_a_worker_whose_database_is_silent_stops_asking_and_goes_on_when_it_is_b
     fill(shared_settings, 64)
     far = through(cable, shared_settings, tmp_path / "far")
     with working(far, "far"):
-        job_id = jobs.submit_detection(request(model, concurrency=AT_ONCE), shared_settings)
+        job_id = submit_detection(request(model, concurrency=AT_ONCE), shared_settings)
         wait_until(lambda: model.count >= AT_ONCE, "the first calls")
         with cable.pulled():
             time.sleep(QUICK.sure + 0.5)
@@ -177,7 +178,7 @@ def test_a_database_that_starts_anew_costs_nothing(
     fill(shared_settings, 200)
     far = through(cable, shared_settings, tmp_path / "far")
     with working(far, "far"):
-        job_id = jobs.submit_detection(request(model, concurrency=AT_ONCE), shared_settings)
+        job_id = submit_detection(request(model, concurrency=AT_ONCE), shared_settings)
         wait_until(lambda: model.count >= 50, "fifty calls")
         with cable.pulled():
             cable.give_up()

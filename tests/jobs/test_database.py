@@ -12,9 +12,9 @@ import pytest
 from dbos import _serialization
 from sqlalchemy import text
 
-from spanlab.errors import StoreError
+from spanlab.base.errors import StoreError
+from spanlab.base.settings import Settings
 from spanlab.jobs import database
-from spanlab.settings import Settings
 
 
 def test_sqlite_has_the_clock_that_dbos_reads_whatever_its_version(settings: Settings) -> None:

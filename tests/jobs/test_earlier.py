@@ -10,15 +10,16 @@ from commands import run_here
 from working_jobs import SECONDS, Process, environment, fill, request, wait_until
 
 from spanlab import jobs
-from spanlab.detectors import DetectorSpec
-from spanlab.errors import UnderWayError
-from spanlab.jobs import JobState, RunRequest
-from spanlab.settings import Settings
+from spanlab.base.errors import UnderWayError
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec
+from spanlab.detection.request import RunRequest, request_of
+from spanlab.detection.selection import DetectorSelection
+from spanlab.detection.specifications import specifications
+from spanlab.detection.submitting import other_settings, submit_detection
+from spanlab.jobs import JobState
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, fail
-from spanlab.workflows.detection.request import request_of
-from spanlab.workflows.detection.selection import DetectorSelection
-from spanlab.workflows.detection.specifications import specifications
 
 Start = Callable[..., Process]
 
@@ -32,21 +33,21 @@ def test_what_does_the_same_is_started_twice_only_if_that_is_asked_for(
     where: Settings, model: ModelServer
 ) -> None:
     fill(where, 4)
-    first = jobs.submit_detection(request(model), where)
+    first = submit_detection(request(model), where)
     for same in ({}, {"concurrency": 3, "rate": 9, "budget": {"calls": 5}}, {"limit": 3}):
         with pytest.raises(UnderWayError, match=f"job {first} is already doing this"):
-            jobs.submit_detection(request(model, **same), where)
+            submit_detection(request(model, **same), where)
     (spec,) = request(model).specs
     assert spec.model is not None
     warm = spec.model.model_copy(update={"temperature": 0.5})
     other = (spec.model_copy(update={"model": warm}),)
     for different in ({"again": True}, {"detectors": other}, {"vote": "all"}):
-        jobs.submit_detection(request(model, **different), where)
+        submit_detection(request(model, **different), where)
     assert len(jobs.jobs(settings=where)) == 4
-    assert jobs.submit_detection(request(model), where, again=True) != first
+    assert submit_detection(request(model), where, again=True) != first
     for view in jobs.jobs(settings=where):
         jobs.cancel(view.id, where)
-    jobs.submit_detection(request(model), where)
+    submit_detection(request(model), where)
 
 
 def test_a_failed_job_is_not_tried_again_twice_at_once(
@@ -54,7 +55,7 @@ def test_a_failed_job_is_not_tried_again_twice_at_once(
 ) -> None:
     fill(settings, 2)
     model.script(lambda ask: fail(401, "no"))
-    job_id = jobs.submit_detection(request(model), settings)
+    job_id = submit_detection(request(model), settings)
     process = worker(settings)
     jobs.wait(job_id, timeout=SECONDS, settings=settings)
     process.terminate()
@@ -71,7 +72,7 @@ def test_a_command_takes_up_what_waits_and_leaves_alone_what_somebody_works_on(
     here = environment(settings) | {"OPENAI_BASE_URL": model.url, "SPANLAB_MODEL": "scripted"}
     asked = request_of("d", specifications(DetectorSelection(detectors=("ucsc-extract",)), here))
     command = ["annotate", "d", "--detector", "ucsc-extract"]
-    waiting = jobs.submit_detection(asked, settings)
+    waiting = submit_detection(asked, settings)
     done = run_here(command, tmp_path, here)
     assert done.returncode == 0, done.stderr
     assert f"continuing job {waiting}, which asks for the same and has waited" in done.stderr
@@ -81,7 +82,7 @@ def test_a_command_takes_up_what_waits_and_leaves_alone_what_somebody_works_on(
     fill(settings, 6, first=6)
     model.latency = 3.0  # somebody is at work while the command looks
     worker(settings)
-    begun = jobs.submit_detection(asked, settings)
+    begun = submit_detection(asked, settings)
     wait_until(lambda: model.count == 12, "the calls to be under way")
     refused = run_here(command, tmp_path, here)
     assert refused.returncode == 2, refused.stderr
@@ -98,23 +99,23 @@ def test_settings_that_differ_from_those_of_the_last_run_are_named(
     with Store.open(where) as store:
         (summary,) = store.datasets()
     asked = offline(context=5000)
-    assert jobs.other_settings(asked, summary.created, where) == ()
+    assert other_settings(asked, summary.created, where) == ()
     worker(where)
-    done = jobs.submit_detection(offline(), where)
+    done = submit_detection(offline(), where)
     jobs.wait(done, timeout=SECONDS, settings=where)
-    assert jobs.other_settings(offline(), summary.created, where) == ()
-    (other,) = jobs.other_settings(asked, summary.created, where)
+    assert other_settings(offline(), summary.created, where) == ()
+    (other,) = other_settings(asked, summary.created, where)
     assert (other.annotator, other.job_id) == ("offline", done)
     assert other.differences == ("context 5000 (it was 60000)",)
-    nothing = jobs.submit_detection(asked, where)  # all are done: it says nothing of any item
+    nothing = submit_detection(asked, where)  # all are done: it says nothing of any item
     jobs.wait(nothing, timeout=SECONDS, settings=where)
-    assert jobs.other_settings(asked, summary.created, where)[0].job_id == done
-    anew = jobs.submit_detection(asked.model_copy(update={"again": True}), where)
+    assert other_settings(asked, summary.created, where)[0].job_id == done
+    anew = submit_detection(asked.model_copy(update={"again": True}), where)
     assert jobs.wait(anew, timeout=SECONDS, settings=where).progress.done == 3
-    assert jobs.other_settings(asked, summary.created, where) == ()
+    assert other_settings(asked, summary.created, where) == ()
     with Store.open(where) as store:
         store.delete_dataset("d")
     fill(where, 3)
     with Store.open(where) as store:
         (summary,) = store.datasets()
-    assert jobs.other_settings(offline(), summary.created, where) == (), "another dataset's"
+    assert other_settings(offline(), summary.created, where) == (), "another dataset's"

@@ -8,9 +8,10 @@ import sys
 from working_jobs import SECONDS, environment, fill, request, states
 
 from spanlab import jobs
+from spanlab.base.settings import Settings
+from spanlab.detection.submitting import submit_detection
 from spanlab.jobs import JobState
 from spanlab.schema import Status
-from spanlab.settings import Settings
 from spanlab.testing import ModelServer
 
 PROGRAM = """
@@ -38,7 +39,7 @@ def test_it_starts_once_works_on_every_kind_of_detector_and_says_nothing(
     fill(settings, 40)
     offline = {"detectors": ({"detector": "offline"},)}
     asked = [request(model), request(model, **offline)]
-    ids = [jobs.submit_detection(each, settings) for each in asked]
+    ids = [submit_detection(each, settings) for each in asked]
     program = settings.home / "program.py"
     program.write_text(PROGRAM)
     ran = subprocess.run(

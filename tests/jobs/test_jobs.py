@@ -12,13 +12,15 @@ import tiny_encoders
 from working_jobs import NOTHING, SECONDS, Process, fill, request, states, wait_until
 
 from spanlab import jobs
-from spanlab.detectors import DetectorSpec
-from spanlab.errors import NotFoundError, UsageError
-from spanlab.jobs import JobState, JobView, RunRequest, job_store
+from spanlab.base.errors import NotFoundError, UsageError
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec
+from spanlab.detection.request import RunRequest
+from spanlab.detection.submitting import submit_detection
+from spanlab.jobs import JobState, JobView, job_store
 from spanlab.jobs.summary import summary_of
-from spanlab.lm import ModelChoice, TokenPrice
+from spanlab.models import ModelChoice, TokenPrice
 from spanlab.schema import Annotation, AnnotatorKind, Status
-from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, fail, say, say_fields
 
@@ -29,7 +31,7 @@ def test_a_job_is_queued_until_a_worker_does_it(
     settings: Settings, model: ModelServer, worker: Start
 ) -> None:
     fill(settings, 70)
-    job_id = jobs.submit_detection(request(model), settings)
+    job_id = submit_detection(request(model), settings)
     waiting = jobs.job(job_id, settings)
     assert (waiting.state, waiting.title) == (JobState.QUEUED, "ucsc-extract on d")
     assert waiting.progress.done == 0
@@ -64,7 +66,7 @@ def test_a_dataset_is_taken_up_where_a_detector_left_it(settings: Settings, work
         (first.model_copy(update={"limit": None}), 3, {Status.DONE: 5}),
         (first.model_copy(update={"limit": None}), 0, {Status.DONE: 5}),
     ):
-        view = jobs.wait(jobs.submit_detection(asked, settings), timeout=SECONDS, settings=settings)
+        view = jobs.wait(submit_detection(asked, settings), timeout=SECONDS, settings=settings)
         assert (view.state, view.progress.done) == (JobState.DONE, done)
         assert states(settings, "offline") == left
 
@@ -75,7 +77,7 @@ def test_failures_are_named_and_retried_alone(
     model.script(lambda ask: fail(400) if "Number 3 " in ask.text else say(NOTHING))
     fill(settings, 6)
     worker(settings)
-    first = jobs.submit_detection(request(model), settings)
+    first = submit_detection(request(model), settings)
     done = jobs.wait(first, timeout=SECONDS, settings=settings)
     assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 6, 1)
     (failure,) = done.failures
@@ -98,7 +100,7 @@ def test_a_job_is_paused_resumed_and_cancelled(
     model.latency = 0.4  # so much at work that it is not done before it is paused
     fill(settings, 80)
     worker(settings)
-    job_id = jobs.submit_detection(request(model), settings)
+    job_id = submit_detection(request(model), settings)
     wait_until(lambda: model.count >= 16, "the first calls")
     jobs.pause(job_id, settings)
     assert jobs.job(job_id, settings).state is JobState.PAUSED
@@ -132,7 +134,7 @@ def test_a_stopped_job_is_listed_with_all_that_was_done_and_paid(
     assert spec.model is not None
     priced = spec.model.model_copy(update={"price": TokenPrice.parse("1000,1000,1000")})
     specs = (spec.model_copy(update={"model": priced}),)
-    job_id = jobs.submit_detection(asked.model_copy(update={"detectors": specs}), where)
+    job_id = submit_detection(asked.model_copy(update={"detectors": specs}), where)
     wait_until(lambda: model.count == 48, "all calls to be under way")
     jobs.cancel(job_id, where)
 
@@ -152,7 +154,7 @@ def test_a_job_that_an_earlier_version_paused_is_paused_cancelled_and_resumed(
     settings: Settings, model: ModelServer
 ) -> None:
     fill(settings, 1)
-    job_id = jobs.submit_detection(request(model), settings)
+    job_id = submit_detection(request(model), settings)
     jobs.pause(job_id, settings)
     job_store.shared_job_store(settings).set_attributes(job_id, stop=None, wish="pause")
     assert jobs.job(job_id, settings).state is JobState.PAUSED
@@ -165,7 +167,7 @@ def test_a_job_that_an_earlier_version_paused_is_paused_cancelled_and_resumed(
 def test_a_budget_ends_a_job_cleanly(settings: Settings, model: ModelServer, worker: Start) -> None:
     fill(settings, 100)
     worker(settings)
-    job_id = jobs.submit_detection(request(model, budget={"calls": 10}), settings)
+    job_id = submit_detection(request(model, budget={"calls": 10}), settings)
     done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
     assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 10, 0)
     assert done.progress.stopped is not None
@@ -195,7 +197,7 @@ def test_workers_spend_one_budget_together(
     price = TokenPrice(input=200.0, cached=200.0, output=600.0)
     choice = ModelChoice(model="scripted", base_url=model.url, retries=0, price=price)
     spec = DetectorSpec(detector="ucsc-extract", model=choice)
-    job_id = jobs.submit_detection(request(model, detectors=(spec,), budget=limit), where)
+    job_id = submit_detection(request(model, detectors=(spec,), budget=limit), where)
     first = worker(where, "first")
     wait_until(lambda: model.count >= 20, "some calls")
     first.kill()
@@ -220,7 +222,7 @@ def test_first_calls_do_not_pass_a_budget_of_money(
     choice = ModelChoice(model="scripted", base_url=model.url, retries=0, price=price)
     spec = DetectorSpec(detector="ucsc-extract", model=choice)
     asked = request(model, detectors=(spec,), budget={"cost": 0.01}, concurrency=16)
-    job_id = jobs.submit_detection(asked, settings)
+    job_id = submit_detection(asked, settings)
     worker(settings)
     done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
     assert done.progress.stopped is not None
@@ -237,7 +239,7 @@ def test_half_an_emoji_in_an_answer_is_replaced_and_breaks_nothing(
     model.script(lambda ask: next(replies[n] for n in range(4) if f"Number {n} " in ask.text))
     fill(where, 4)
     worker(where)
-    done = jobs.wait(jobs.submit_detection(request(model), where), timeout=SECONDS, settings=where)
+    done = jobs.wait(submit_detection(request(model), where), timeout=SECONDS, settings=where)
     assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 4, 1)
     assert "\ufffd" in done.failures[0].reason
     assert states(where) == {Status.DONE: 3, Status.FAILED: 1}
@@ -258,7 +260,7 @@ def test_a_job_that_cannot_be_done_says_why(
     tuned = wrong.model_copy(
         update={"detectors": (spec.model_copy(update={"program": "no-such-program"}),)}
     )
-    job_id = jobs.submit_detection(tuned, settings)
+    job_id = submit_detection(tuned, settings)
     worker(settings)
     broken = jobs.wait(job_id, timeout=SECONDS, settings=settings)
     assert broken.state is JobState.FAILED
@@ -277,7 +279,7 @@ def test_items_on_which_a_tokenizer_panics_fail_and_the_job_comes_to_its_end(
     fill(settings, 3)
     worker(settings)
     spec = DetectorSpec(detector="encoder", options={"model": str(folder)})
-    job_id = jobs.submit_detection(RunRequest(dataset="d", detectors=(spec,)), settings)
+    job_id = submit_detection(RunRequest(dataset="d", detectors=(spec,)), settings)
     done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
     assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 3, 3)
     assert "the tokenizer broke: PanicException" in done.failures[0].reason
@@ -289,7 +291,7 @@ def test_a_key_that_is_wrong_from_some_moment_on_ends_the_job_and_a_retry_goes_o
     model.script(lambda ask: say(NOTHING) if ask.number < 40 else fail(401, "revoked"))
     fill(settings, 120)
     worker(settings)
-    first = jobs.submit_detection(request(model), settings)
+    first = submit_detection(request(model), settings)
     failed = jobs.wait(first, timeout=SECONDS, settings=settings)
     assert failed.state is JobState.FAILED
     assert failed.error is not None
@@ -306,7 +308,7 @@ def test_a_key_that_is_wrong_from_some_moment_on_ends_the_job_and_a_retry_goes_o
 
 def test_a_wrong_request_is_refused_at_once(settings: Settings, model: ModelServer) -> None:
     with pytest.raises(NotFoundError, match="no dataset named 'd'"):
-        jobs.submit_detection(request(model), settings)
+        submit_detection(request(model), settings)
     assert jobs.jobs(settings=settings) == []
     with pytest.raises(NotFoundError, match="there is no job 'abc'"):
         jobs.job("abc", settings)
@@ -314,7 +316,7 @@ def test_a_wrong_request_is_refused_at_once(settings: Settings, model: ModelServ
 
 def test_jobs_are_listed_newest_first_page_by_page(settings: Settings, model: ModelServer) -> None:
     fill(settings, 1)
-    ids = [jobs.submit_detection(request(model), settings, again=True) for _ in range(5)]
+    ids = [submit_detection(request(model), settings, again=True) for _ in range(5)]
     pages = [jobs.jobs(2, page, settings) for page in range(4)]
     assert [len(page) for page in pages] == [2, 2, 1, 0]
     assert {view.id for page in pages for view in page} == set(ids)

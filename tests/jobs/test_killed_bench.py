@@ -10,12 +10,12 @@ from paid import again_after_kills, killed, signed
 from working_jobs import NOTHING, SECONDS, environment, wait_until, working
 
 from spanlab import jobs
+from spanlab.base.settings import Settings
 from spanlab.bench import job as benchmark
 from spanlab.bench.plan import BenchDataset, BenchPlan, BenchSystem
-from spanlab.detectors import DetectorSpec
+from spanlab.detection import DetectorSpec
 from spanlab.jobs import JobState
-from spanlab.lm import ModelChoice
-from spanlab.settings import Settings
+from spanlab.models import ModelChoice
 from spanlab.testing import ModelServer, say
 
 CARD = """[[dataset]]

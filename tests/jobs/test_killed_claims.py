@@ -13,14 +13,15 @@ from shared import item_line, node_lines, write_lines
 from working_jobs import SECONDS, request, wait_until, working
 
 from spanlab import jobs
-from spanlab.datasets import read
-from spanlab.detectors import DetectorSpec
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec
+from spanlab.detection.submitting import submit_detection
+from spanlab.formats import read
 from spanlab.jobs import JobState
-from spanlab.lm import ModelChoice
-from spanlab.retrievers import SearchSpec
-from spanlab.retrievers.addresses import ALLOWED
+from spanlab.models import ModelChoice
 from spanlab.schema import PairStep, Record, TrailStep
-from spanlab.settings import Settings
+from spanlab.search import SearchSpec
+from spanlab.search.addresses import ALLOWED
 from spanlab.storage import Store
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 
@@ -63,7 +64,7 @@ def test_answers_of_a_claim_that_a_kill_cut_off_are_not_asked_for_again(
     spec = DetectorSpec(detector="veritrail", model=choice, options=options)
     script = Model()
     model.script(signed(script))
-    job_id = jobs.submit_detection(request(model, detectors=(spec,)), settings)
+    job_id = submit_detection(request(model, detectors=(spec,)), settings)
     with working(settings, "w") as process:
         wait_until(lambda: len(script.asked) == 4, "the second round")
         wait_until(lambda: len(put_away(settings.home)) == 3, "the answers to be put away")
@@ -113,7 +114,7 @@ def test_searches_and_pages_of_a_pursuit_that_a_kill_cut_off_are_not_asked_for_a
         options={"claims": "answer", "n": 2},
         retriever=SearchSpec(url=f"{web.root}/search?q={{query}}&n={{k}}"),
     )
-    job_id = jobs.submit_detection(request(model, detectors=(spec,)), settings)
+    job_id = submit_detection(request(model, detectors=(spec,)), settings)
     allowed = {ALLOWED: f"127.0.0.1:{model.port}"}
     with working(settings, "w", environ=allowed) as process:
         wait_until(lambda: script.wanted.count("answer") == 2, "the second answer")

@@ -22,9 +22,10 @@ from working_jobs import (
 )
 
 from spanlab import jobs
+from spanlab.base.settings import Settings
+from spanlab.detection.submitting import submit_detection
 from spanlab.jobs import JobState, job_store
 from spanlab.schema import Status
-from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, say
 
@@ -47,7 +48,7 @@ def test_a_killed_worker_leaves_a_job_that_the_next_one_finishes(
 ) -> None:
     model.latency = 0.2  # so that a kill finds it at work
     fill(settings, 80)
-    job_id = jobs.submit_detection(request(model), settings)
+    job_id = submit_detection(request(model), settings)
     model.script(signed(lambda ask: say(NOTHING)))
     kills = []
     for calls in (20, 50):
@@ -71,7 +72,7 @@ def test_workers_share_a_job_and_outlive_one_of_them(
     fill(shared_settings, 160)
     first, _ = (worker(shared_settings, name) for name in ("first", "second"))
     wait_until_ready(shared_settings, "first", "second")
-    job_id = jobs.submit_detection(request(model), shared_settings)
+    job_id = submit_detection(request(model), shared_settings)
     where = job_store.shared_job_store(shared_settings)
 
     def at_work() -> set[str | None]:
@@ -91,7 +92,7 @@ def test_a_worker_that_is_told_to_end_hands_its_work_back(
 ) -> None:
     model.latency = 0.3  # it is told when a second's work is left
     fill(settings, 80)
-    job_id = jobs.submit_detection(request(model), settings)
+    job_id = submit_detection(request(model), settings)
     with working(settings, "w", inside=["env"]):  # the installed command, from start to end
         wait_until(lambda: model.count >= 20, "20 calls")
     assert jobs.job(job_id, settings).state is JobState.QUEUED

@@ -15,14 +15,14 @@ from working_jobs import SECONDS, key_of, wait_until, working
 from optimizers import job as optimisation
 from optimizers.request import Optimisation, PromptSearch
 from spanlab import jobs
-from spanlab.datasets import read
-from spanlab.detectors import DetectorSpec
-from spanlab.errors import UsageError
+from spanlab.base.errors import UsageError
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec
+from spanlab.formats import read
 from spanlab.jobs import JobState, JobView
-from spanlab.lm import ModelChoice
-from spanlab.programs import ProgramRegistry
+from spanlab.models import ModelChoice
+from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import Record, SearchTrial
-from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, caller_with
 

@@ -15,10 +15,12 @@ from streamlit.testing.v1 import AppTest
 from working_jobs import SECONDS, environment, fill
 
 from spanlab import jobs
-from spanlab.detectors import DetectorSpec
-from spanlab.errors import SpanlabError
-from spanlab.jobs import JobState, RunRequest, database, job_store
-from spanlab.settings import Settings
+from spanlab.base.errors import SpanlabError
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec
+from spanlab.detection.request import RunRequest
+from spanlab.detection.submitting import submit_detection
+from spanlab.jobs import JobState, database, job_store
 
 Start = Callable[..., subprocess.Popen[bytes]]
 
@@ -86,8 +88,8 @@ def test_a_pickle_is_refused_by_name_and_never_opened(
     execute(where, f"{status} = 'over'", status="SUCCESS")
     execute(where, f"{status} = 'broken'", status="ERROR")
     execute(where, "UPDATE @workflow_status SET output = :it, error = :it", it=bomb)
-    good = jobs.submit_detection(request, where)
-    replayed = jobs.submit_detection(request, where, again=True)
+    good = submit_detection(request, where)
+    replayed = submit_detection(request, where, again=True)
     execute(
         where,
         "INSERT INTO @operation_outputs (workflow_uuid, function_id, function_name, output, "
@@ -137,7 +139,7 @@ def test_what_is_written_is_json(where: Settings, worker: Start) -> None:
     fill(where, 2)
     request = RunRequest(dataset="d", detectors=(DetectorSpec(detector="offline"),))
     worker(where)
-    jobs.wait(jobs.submit_detection(request, where), timeout=SECONDS, settings=where)
+    jobs.wait(submit_detection(request, where), timeout=SECONDS, settings=where)
     schema = "" if database.is_sqlite(where) else f"{database.SCHEMA}."
     with database.connection(where) as connection:
         kinds = connection.execute(

@@ -18,13 +18,14 @@ from working_jobs import request as asking
 from optimizers import job as optimisation
 from optimizers.request import Optimisation, PromptSearch
 from spanlab import jobs
-from spanlab.datasets import read
-from spanlab.detectors import DetectorSpec
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec
+from spanlab.detection.submitting import submit_detection
+from spanlab.formats import read
 from spanlab.jobs import JobState, database
 from spanlab.jobs.rate_limiter import RateLimiter
-from spanlab.lm import ModelChoice
+from spanlab.models import ModelChoice
 from spanlab.schema import Record, Status
-from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer
 
@@ -91,7 +92,7 @@ def test_a_job_keeps_its_rate(settings: Settings, model: ModelServer, worker: St
     fill(settings, 40)
     worker(settings)
     # 1,200 a minute are 20 a second: 40 calls begin over 39 / 20 = 1.95 s.
-    job_id = jobs.submit_detection(asking(model, rate=1200), settings)
+    job_id = submit_detection(asking(model, rate=1200), settings)
     done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
     assert (done.state, done.progress.done) == (JobState.DONE, 40)
     assert done.started is not None
@@ -106,10 +107,10 @@ def test_a_slow_job_is_paused_at_once_and_nothing_counts_as_failed(
     fill(settings, 40)
     worker(settings)
     # 3 a minute: seven of the eight that are at work wait for their turn, 140 s all together.
-    job_id = jobs.submit_detection(asking(model, rate=3), settings)
+    job_id = submit_detection(asking(model, rate=3), settings)
     wait_until(lambda: states(settings).get(Status.DONE, 0) >= 1, "the first call")
     jobs.pause(job_id, settings)
-    fast = jobs.submit_detection(asking(model), settings)
+    fast = submit_detection(asking(model), settings)
     done = jobs.wait(fast, timeout=SECONDS, settings=settings)
     assert (done.progress.failed, done.progress.usage.failed) == (0, 0)
     assert states(settings) == {Status.DONE: 40}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanlab.entities import grams, key_of, keys_of, looked_up, names_of, near
+from spanlab.detection.entities import grams, key_of, keys_of, looked_up, names_of, near
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from spanlab.detectors import Detector, DetectorResult
+from spanlab.detection import Detector, DetectorResult
 from spanlab.schema import Item, Passage
 
 Make = Callable[..., Detector]  # of a detector's name and what its specification says

@@ -16,10 +16,10 @@ from typing import Any
 
 from prompts import TASK, demonstrations, prompt_of
 
-from spanlab.extents import Extent
-from spanlab.labels import flatten, hard_of
 from spanlab.schema import AnnotatorKind, Record
 from spanlab.testing import ModelRequest, ScriptedReply, say, say_fields
+from spanlab.text.extents import Extent
+from spanlab.text.labels import flatten, hard_of
 
 INSTRUCTIONS = (  # proposed in turn; all but one ask for short quotes
     "Quote the wrong parts of the answer. Keep every quote as short as possible.",

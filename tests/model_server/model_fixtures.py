@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import spanlab.systems.offline.training as offline_training
-from spanlab.lm.refusals import dialect_of
+from spanlab.models.refusals import dialect_of
 from spanlab.systems.offline.learners import BoostingSettings, PerceptronSettings
 from spanlab.testing import ModelServer
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from spanlab.lm import Meter, ModelChoice, language_model, predicting
-from spanlab.lm.cache import answer_file
+from spanlab.models import Meter, ModelChoice, language_model, predicting
+from spanlab.models.cache import answer_file
 from spanlab.testing import ScriptedReply, say
 
 if TYPE_CHECKING:

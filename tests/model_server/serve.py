@@ -29,7 +29,7 @@ def main() -> None:
     given = parser.parse_args()
     script: Script = _constant(say_fields(**{given.field: given.value}))
     if given.records:
-        from spanlab.datasets import read
+        from spanlab.formats import read
 
         noise = better_when_asked() if given.better else given.noise
         script = GoldAnswers(read(given.records), noise=noise, seed=given.seed)

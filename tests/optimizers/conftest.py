@@ -13,9 +13,9 @@ from optimizers.preparing import build_tuner, resolve
 from optimizers.request import Optimisation, PromptSearch
 from optimizers.tuning import PromptTuner
 from optimizers.watching import Event, StoppableMeter
-from spanlab.datasets import read
-from spanlab.detectors import DetectorSpec
-from spanlab.settings import Settings
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec
+from spanlab.formats import read
 from spanlab.testing import ModelServer
 
 Ready = Callable[..., tuple[PromptTuner, list[Event]]]

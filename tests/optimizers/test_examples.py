@@ -18,11 +18,11 @@ from optimizers.examples import (
     target_spans,
 )
 from optimizers.held_out import split_by_language, split_in_folds, split_in_halves
-from spanlab.datasets import read
-from spanlab.errors import UsageError
-from spanlab.extents import Extent
-from spanlab.labels import ItemLabels, SoftLabel
+from spanlab.base.errors import UsageError
+from spanlab.formats import read
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status, Verdict
+from spanlab.text.extents import Extent
+from spanlab.text.labels import ItemLabels, SoftLabel
 
 ANSWER = "Ada was born in Paris in 1816."
 

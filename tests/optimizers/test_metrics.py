@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from optimizers.metrics import judge, judge_verdict
-from spanlab.errors import UsageError
-from spanlab.extents import Extent
-from spanlab.labels import ItemLabels, SoftLabel
+from spanlab.base.errors import UsageError
 from spanlab.schema import Verdict
+from spanlab.text.extents import Extent
+from spanlab.text.labels import ItemLabels, SoftLabel
 
 ANSWER = "Ada was born in Paris in 1816."
 #         0123456789012345678901234567890

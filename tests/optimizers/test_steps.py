@@ -11,7 +11,7 @@ from reasoning_script import inputs
 from optimizers.examples import LabelSource, labelled_items
 from optimizers.tuning import PromptTuner
 from optimizers.watching import Event
-from spanlab.detectors import DetectorSpec
+from spanlab.detection import DetectorSpec
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span, TunedPredictor
 from spanlab.systems.safe.tuning import labelled_questions, labelled_steps
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields

@@ -15,8 +15,7 @@ from optimizers.held_out import DataFold
 from optimizers.request import PromptSearch
 from optimizers.tuning import PromptTuner
 from optimizers.watching import Event, SearchRemark, StoppableMeter
-from spanlab.datasets import read
-from spanlab.errors import (
+from spanlab.base.errors import (
     BudgetError,
     NoCreditError,
     SpanlabError,
@@ -27,11 +26,13 @@ from spanlab.errors import (
     UsageError,
     WrongKeyError,
 )
-from spanlab.extents import Extent
-from spanlab.labels import ItemLabels, SoftLabel
-from spanlab.lm import Budget, ModelChoice
+from spanlab.formats import read
+from spanlab.models import ModelChoice
 from spanlab.schema import SearchTrial
+from spanlab.schema.usage import Budget
 from spanlab.testing import ModelServer, ScriptedReply, fail, say
+from spanlab.text.extents import Extent
+from spanlab.text.labels import ItemLabels, SoftLabel
 
 Ready = Callable[..., tuple[PromptTuner, list[Event]]]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from spanlab.lm import ModelChoice
-from spanlab.settings import Settings
+from spanlab.base.settings import Settings
+from spanlab.models import ModelChoice
 
 SERVER = Path(__file__).resolve().parents[2] / ".venv" / "model" / "bin" / "python"
 _PATIENCE = 120.0  # seconds in which a server has loaded its weights

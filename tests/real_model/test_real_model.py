@@ -8,12 +8,12 @@ import json
 import httpx
 import pytest
 
-from spanlab.detectors import DetectorSpec, build, entries
-from spanlab.lm import Meter, ModelChoice
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec, build, entries
+from spanlab.detection.models import check_models
+from spanlab.detection.selection import DetectorSelection
+from spanlab.models import Meter, ModelChoice
 from spanlab.schema import Annotation, Item, Passage, Status
-from spanlab.settings import Settings
-from spanlab.workflows.detection.models import check_models
-from spanlab.workflows.detection.selection import DetectorSelection
 
 KEY = "any"
 PASSAGES = (

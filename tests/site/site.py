@@ -6,7 +6,7 @@ import re
 from itertools import groupby
 from typing import Any
 
-from spanlab.workflows.guide import INDEX, guide_pages
+from spanlab.base.guide import INDEX, guide_pages
 
 
 def on_config(config: Any) -> None:

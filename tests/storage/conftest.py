@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from postgres import Cluster
 
+from spanlab.base.settings import Settings
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
-from spanlab.settings import Settings
 from spanlab.storage import Store
 
 _BACKENDS = ("sqlite", "postgresql")

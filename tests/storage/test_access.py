@@ -10,7 +10,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import text
 
-from spanlab.errors import AccessError, NotFoundError, StoreError, UsageError
+from spanlab.base.errors import AccessError, NotFoundError, StoreError, UsageError
+from spanlab.base.settings import Settings
+from spanlab.data.backup import back_up, restore
 from spanlab.oplog import SetStatus
 from spanlab.oplog.operations import SentOperation
 from spanlab.schema import (
@@ -23,11 +25,9 @@ from spanlab.schema import (
     Role,
     Status,
 )
-from spanlab.settings import Settings
 from spanlab.storage import Store
+from spanlab.storage.blind import BlindStore
 from spanlab.storage.campaigns import Entrance
-from spanlab.workflows.backup import back_up, restore
-from spanlab.workflows.blind import BlindStore
 
 MakeRecord = Callable[..., Record]
 Call = Callable[[Store, str], object]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from spanlab.errors import InputError, NotFoundError, StoreError
+from spanlab.base.errors import InputError, NotFoundError, StoreError
 from spanlab.oplog import AcceptSpan, AddSpan, SetStatus, SuggestionMark
 from spanlab.schema import Annotation, AnnotatorKind, Claim, QueueQuery, Record, Status
 from spanlab.storage import SentOperation, Store

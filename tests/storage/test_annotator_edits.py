@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from spanlab.errors import NotFoundError, StoreError, UsageError
-from spanlab.labels import disagreement
+from spanlab.base.errors import NotFoundError, StoreError, UsageError
 from spanlab.oplog import (
     AcceptClaim,
     AcceptSpan,
@@ -20,7 +19,8 @@ from spanlab.oplog import (
 )
 from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Status
 from spanlab.storage import SentOperation, Store
-from spanlab.workflows.datasets import copy_as_gold
+from spanlab.storage.datasets import copy_as_gold
+from spanlab.text.labels import disagreement
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]

@@ -15,16 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.errors import InputError, StoreError
+from spanlab.base.errors import InputError, StoreError
+from spanlab.base.settings import Settings
+from spanlab.data.backup import back_up, restore, sweep_restores
 from spanlab.memory.store import MemoryStore
 from spanlab.oplog import SetStatus
 from spanlab.oplog.operations import SentOperation
 from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Role, Status
 from spanlab.schema.memory import MemoryEntry
-from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.storage.campaigns import Entrance
-from spanlab.workflows.backup import back_up, restore, sweep_restores
 
 MakeRecord = Callable[..., Record]
 _STORED = Path(__file__).parent / "stored" / "spanlab-0016.db.gz"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from spanlab.errors import UsageError
+from spanlab.base.errors import UsageError
 from spanlab.oplog import FinishItem, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, KnownAnswers, QueueQuery, Record, Status
 from spanlab.storage import SentOperation, Store

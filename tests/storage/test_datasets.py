@@ -13,8 +13,9 @@ from full_record import full_record
 from sqlalchemy import Engine, select, update
 from sqlalchemy.event import listen, remove
 
-from spanlab.datasets import read, write
-from spanlab.errors import NotFoundError, StoreError, UsageError
+from spanlab.base.errors import NotFoundError, StoreError, UsageError
+from spanlab.base.settings import Settings
+from spanlab.formats import read, write
 from spanlab.oplog import AddSpan, SetStatus
 from spanlab.schema import (
     Annotation,
@@ -30,7 +31,6 @@ from spanlab.schema import (
     Status,
     UndecidedRule,
 )
-from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
 from spanlab.storage.tables import datasets, items
 

@@ -11,9 +11,9 @@ from threading import Barrier
 
 from working_jobs import environment
 
+from spanlab.base.settings import Settings
 from spanlab.oplog import AddSpan, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Status
-from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store, catalog, reviews
 from spanlab.storage.engine import Database
 
@@ -25,7 +25,7 @@ _DONE = SetStatus(status=Status.DONE)
 _RESTLESS_REVIEWER = """
 import itertools, sys
 from spanlab.oplog import AddSpan, CommentSpan, Redo, Undo
-from spanlab.settings import Settings
+from spanlab.base.settings import Settings
 from spanlab.storage import Store, SentOperation
 
 session = sys.argv[2]
@@ -43,7 +43,7 @@ with Store.open(Settings.model_validate_json(sys.argv[1])) as store:
 _STUBBORN_REVIEWER = """
 import sys
 from spanlab.oplog import CommentSpan
-from spanlab.settings import Settings
+from spanlab.base.settings import Settings
 from spanlab.storage import Store, SentOperation
 
 session, wins, seq = sys.argv[2], 0, 0

@@ -11,8 +11,8 @@ from traceback import format_exception
 import pytest
 from commands import run_here
 
-from spanlab.errors import StoreError, UsageError
-from spanlab.settings import Settings
+from spanlab.base.errors import StoreError, UsageError
+from spanlab.base.settings import Settings
 from spanlab.storage import Store, upgrade
 from spanlab.storage.engine import Database
 

@@ -8,9 +8,9 @@ from datetime import date
 
 import pytest
 
-from spanlab.datasets import dumps
-from spanlab.datasets.formats.jsonl import loads
-from spanlab.errors import InputError, NotFoundError, StoreError
+from spanlab.base.errors import InputError, NotFoundError, StoreError
+from spanlab.formats import dumps
+from spanlab.formats.known.jsonl import loads
 from spanlab.oplog import AddSpan, SetStatus
 from spanlab.schema import (
     Annotation,

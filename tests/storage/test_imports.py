@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from spanlab.errors import InputError, NotFoundError, StoreError, UsageError
+from spanlab.base.errors import InputError, NotFoundError, StoreError, UsageError
+from spanlab.base.settings import Settings
 from spanlab.oplog import SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Status
-from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
 
 MakeRecord = Callable[..., Record]
@@ -25,7 +25,7 @@ _DONE = SetStatus(status=Status.DONE)
 _ENDLESS_IMPORT = """
 import itertools, sys
 from spanlab.schema import Item, Record
-from spanlab.settings import Settings
+from spanlab.base.settings import Settings
 from spanlab.storage import Store
 
 def records():

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from postgres import Cluster
 
-from spanlab.detectors.memory import EvidenceMemory, MemoryChoice
-from spanlab.entities import grams
-from spanlab.errors import NotFoundError
+from spanlab.base.errors import NotFoundError
+from spanlab.base.settings import Settings
+from spanlab.detection.entities import grams
+from spanlab.detection.memory import EvidenceMemory, MemoryChoice
 from spanlab.memory.store import MemoryStore
 from spanlab.schema import Passage
 from spanlab.schema.memory import MemoryEntry
-from spanlab.settings import Settings
 
 CLAIM = "The Eiffel Tower is 330 metres tall."
 NOW = time.time()
@@ -135,10 +135,10 @@ def test_a_redirect_teaches_another_name_in_both_directions(opened: MemoryStore)
 _WORKER = """
 import asyncio, sys, time
 from pathlib import Path
-from spanlab.detectors.memory import MemoryChoice, MemoryEntry
+from spanlab.detection.memory import MemoryChoice, MemoryEntry
 from spanlab.memory import memory
 from spanlab.schema import Passage
-from spanlab.settings import Settings
+from spanlab.base.settings import Settings
 kept = memory(Settings(home=Path(sys.argv[1]), database_url=sys.argv[2]), MemoryChoice())
 async def claim(number):
     async def search():

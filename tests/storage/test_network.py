@@ -12,11 +12,11 @@ from ports import free_port
 from postgres import postgres
 from sqlalchemy import create_engine, make_url, text
 
-from spanlab.errors import StoreError
+from spanlab.base.errors import StoreError
+from spanlab.base.settings import Settings
 from spanlab.jobs.database import url_of
 from spanlab.oplog import CommentSpan
 from spanlab.schema import Item, Record
-from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
 from spanlab.storage.engine import Database
 from spanlab.storage.urls import watchful

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from spanlab.errors import NotFoundError
+from spanlab.base.errors import NotFoundError
 from spanlab.schema import Annotation, QueueQuery, Record, Status
 from spanlab.storage import Store
 

@@ -9,15 +9,15 @@ import pytest
 from shared import NODES, item_line, node_lines, write_lines
 from sqlalchemy import func, select
 
-from spanlab.datasets import read
-from spanlab.errors import InputError, NotFoundError
+from spanlab.base.errors import InputError, NotFoundError
+from spanlab.base.settings import Settings
+from spanlab.data.exporting import export_dataset, preview_dataset
+from spanlab.formats import read
 from spanlab.schema import Item, Process, ProcessNode, Record, SharedProcess
 from spanlab.schema.stages import StageNodes, stages_of
-from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import process_nodes, processes
-from spanlab.workflows.exporting import export_dataset, preview_dataset
 
 
 @pytest.fixture

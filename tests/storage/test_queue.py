@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from random_queues import ask
 
-from spanlab.errors import NotFoundError, UsageError
+from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.oplog import SetStatus
 from spanlab.schema import Annotation, QueueCursor, QueueQuery, Record, Status
 from spanlab.storage import SentOperation, Store

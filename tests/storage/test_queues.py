@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import delete, insert, select
 
-from spanlab.errors import NotFoundError
+from spanlab.base.errors import NotFoundError
 from spanlab.oplog import FinishItem, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, KnownAnswers, QueueQuery, Record, Status
 from spanlab.storage import SentOperation, Store

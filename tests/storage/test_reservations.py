@@ -11,8 +11,10 @@ from threading import Barrier
 import pytest
 from sqlalchemy import event, text
 
-from spanlab.errors import NotFoundError, UsageError
+from spanlab.base.errors import NotFoundError, UsageError
+from spanlab.base.settings import Settings
 from spanlab.oplog import CommentSpan, FinishItem, Operation, SetStatus, Undo
+from spanlab.review.queue import first_item, neighbours
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -22,10 +24,9 @@ from spanlab.schema import (
     Record,
     Status,
 )
-from spanlab.settings import Settings
-from spanlab.storage import PersonProgress, SentOperation, Store
+from spanlab.schema.progress import PersonProgress
+from spanlab.storage import SentOperation, Store
 from spanlab.storage.engine import Database
-from spanlab.workflows.review import first_item, neighbours
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]

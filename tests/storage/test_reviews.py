@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import text
 
-from spanlab.errors import NotFoundError, StoreError, UsageError
+from spanlab.base.errors import NotFoundError, StoreError, UsageError
+from spanlab.base.settings import Settings
 from spanlab.oplog import (
     AcceptClaim,
     AddClaim,
@@ -37,7 +38,6 @@ from spanlab.schema import (
     Span,
     Status,
 )
-from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store, WriteReply
 from spanlab.storage.engine import Database
 

@@ -8,14 +8,14 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from spanlab.services.traces import TraceInbox
-from spanlab.settings import Settings
+from spanlab.base.settings import Settings
+from spanlab.integrations.traces import TraceInbox
 from spanlab.storage import Store
 
 _SERVER = """
 import json, sys
-from spanlab.services.traces import TraceInbox
-from spanlab.settings import Settings
+from spanlab.integrations.traces import TraceInbox
+from spanlab.base.settings import Settings
 from spanlab.storage import Store
 
 with Store.open(Settings.model_validate_json(sys.argv[1])) as store:

@@ -21,10 +21,10 @@ from random_queues import PlainQueue, compare
 from sqlalchemy import make_url, text
 
 import spanlab.storage.migrations
-from spanlab.errors import StoreError
+from spanlab.base.errors import StoreError
+from spanlab.base.settings import Settings
 from spanlab.oplog import SetStatus
 from spanlab.schema import QueueQuery, Record, Status
-from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store, StoredJob
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import metadata
@@ -35,7 +35,7 @@ MakeRecord = Callable[..., Record]
 _STORED = Path(__file__).parent / "stored"
 _OPEN = """
 import sys
-from spanlab.settings import Settings
+from spanlab.base.settings import Settings
 from spanlab.storage import Store
 Store.open(Settings.model_validate_json(sys.argv[1])).close()
 print("alembic" in sys.modules)

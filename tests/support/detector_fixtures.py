@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from detector_cases import Make
 
-from spanlab.detectors import Detector, DetectorSpec, build
-from spanlab.lm import Meter, ModelChoice
-from spanlab.settings import Settings
+from spanlab.base.settings import Settings
+from spanlab.detection import Detector, DetectorSpec, build
+from spanlab.models import Meter, ModelChoice
 from spanlab.testing import ModelServer
 
 

@@ -25,8 +25,8 @@ _FORKING = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload(
     [
         *("alembic.command", "dbos._sys_db_sqlite", "dspy", "psycopg", "spacy", "spanlab.cli.app"),
-        *("spanlab.cli.jobs", "spanlab.systems.ucsc.extract", "spanlab.jobs.worker"),
-        *("spanlab.lm.model", *(each.place.partition(":")[0] for each in KINDS.values())),
+        *("spanlab.jobs.commands", "spanlab.systems.ucsc.extract", "spanlab.jobs.worker"),
+        *("spanlab.models.model", *(each.place.partition(":")[0] for each in KINDS.values())),
     ]
 )
 

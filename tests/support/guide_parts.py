@@ -18,17 +18,17 @@ from pydantic import BaseModel
 from typer.testing import CliRunner
 
 import spanlab
+from spanlab.base.guide import FOLDER
+from spanlab.base.options import Option
+from spanlab.base.settings import EndpointSettings, ModelSettings, Settings, WebSearchSettings
 from spanlab.cli.app import app
-from spanlab.detectors import DetectorEntry, entries, entry_of, spec_of
-from spanlab.detectors.entry import options_of
-from spanlab.options import Option
-from spanlab.retrievers.providers import PROVIDERS
-from spanlab.retrievers.spec import WRITER
-from spanlab.settings import EndpointSettings, ModelSettings, Settings, WebSearchSettings
-from spanlab.ui.span_editor.keys import ADJUDICATION_KEYS, KEYS, EditorKey
-from spanlab.workflows.detection.estimate import typical_cost
-from spanlab.workflows.guide import FOLDER
-from spanlab.workflows.pushing import ACCESS
+from spanlab.detection import DetectorEntry, entries, entry_of, spec_of
+from spanlab.detection.entry import options_of
+from spanlab.detection.estimate import typical_cost
+from spanlab.integrations.pushing import ACCESS
+from spanlab.search.providers import PROVIDERS
+from spanlab.search.spec import WRITER
+from spanlab.ui.editor_keys import ADJUDICATION_KEYS, KEYS, EditorKey
 
 _PART = re.compile(r"(<!-- made: ([\w -]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _SECTION = re.compile(r"^(Args|Returns|Raises|Attributes|Yields):$", re.MULTILINE)

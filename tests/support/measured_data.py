@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from spanlab.measure.gating import MeasuredSide, check_change
+from spanlab.measure.sample import MeasuredItems, measurement_queue, plan_measurement
 from spanlab.schema import Annotation, AnnotatorKind, Item, MeasurementPlan, Record, Span
 from spanlab.storage import Store
-from spanlab.workflows.measuring.gating import MeasuredSide, check_change
-from spanlab.workflows.measuring.sample import MeasuredItems, measurement_queue, plan_measurement
 
 ANSWER = "0123456789"
 Truth = Callable[[int], bool]

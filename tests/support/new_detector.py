@@ -26,7 +26,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from spanlab.detectors.entry import DetectorEntry, DetectorOptions
+from spanlab.detection.entry import DetectorEntry, DetectorOptions
 
 
 class ${Class}Options(DetectorOptions):
@@ -53,7 +53,7 @@ from __future__ import annotations
 
 import re
 
-from spanlab.detectors.base import DetectorKit
+from spanlab.detection.base import DetectorKit
 from spanlab.schema import Annotation, AnnotatorKind, Item, Span
 from spanlab.systems.$module import ${Class}Options
 
@@ -103,7 +103,7 @@ from __future__ import annotations
 import pytest
 
 import spanlab
-from spanlab.detectors import DetectorSpec
+from spanlab.detection import DetectorSpec
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spanlab.detectors import detector
+from spanlab.detection import detector
 from spanlab.schema import Annotation, Item, Passage, Span
 
 LIGHTHOUSE = (

@@ -46,7 +46,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from spanlab.detectors.entry import DetectorEntry, DetectorOptions
+from spanlab.detection.entry import DetectorEntry, DetectorOptions
 
 
 class ShoutingOptions(DetectorOptions):
@@ -106,7 +106,7 @@ class Shouting:
 _ODD = """
 from collections.abc import Callable
 
-from spanlab.detectors.entry import DetectorEntry, DetectorOptions
+from spanlab.detection.entry import DetectorEntry, DetectorOptions
 
 
 class OddOptions(DetectorOptions):
@@ -120,8 +120,8 @@ ENTRY = DetectorEntry(name="odd", what="", needs="", create=print, options=OddOp
 _MORE = """
 import json
 
-from spanlab.datasets.reader import FormatEntry, FormatReader
-from spanlab.retrievers.base import RetrievedPassages
+from spanlab.formats.reader import FormatEntry, FormatReader
+from spanlab.search.base import RetrievedPassages
 from spanlab.schema import Item, Passage, Record
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import psycopg
 from working_jobs import Process, wait_until
 
-from spanlab.settings import Settings
+from spanlab.base.settings import Settings
 from spanlab.testing import ModelRequest, ModelServer, Script, ScriptedReply
 
 _SIGNED = "scripted "

@@ -10,10 +10,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Literal, NamedTuple
 
-from spanlab.datasets import ReadOptions, read
-from spanlab.extents import Extent, iou, merge
-from spanlab.labels import hard_of
-from spanlab.mappers import ModelQuote, Refine, map_quotes, map_revision
+from spanlab.formats import ReadOptions, read
+from spanlab.text.corrections import Refine, map_revision
+from spanlab.text.extents import Extent, iou, merge
+from spanlab.text.labels import hard_of
+from spanlab.text.quotes import ModelQuote, map_quotes
 
 Order = Literal["in order", "shuffled", "shuffled, words before", "each text once"]
 Variant = Literal["deleted", "new words", "words from elsewhere"]

@@ -15,7 +15,6 @@ from math import gcd
 from random import Random
 from typing import get_args
 
-from spanlab.labels import disagreement
 from spanlab.oplog import AddSpan, CommentSpan, Operation, RelabelSpan, SetStatus, Undo
 from spanlab.schema import (
     Annotation,
@@ -35,7 +34,8 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import SentOperation, Store
-from spanlab.workflows.datasets import copy_as_gold, gold_name
+from spanlab.storage.datasets import copy_as_gold, gold_name
+from spanlab.text.labels import disagreement
 
 _WORDS = ("tower", "bridge", "harbour", "built", "metres", "keeper", "storm", "light", "red")
 _LABELS = ("number", "name", "date")

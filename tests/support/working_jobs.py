@@ -14,15 +14,15 @@ from types import MappingProxyType
 
 from forks import Fork
 
+from spanlab.base.settings import Settings
 from spanlab.cli import console
-from spanlab.detectors import DetectorSpec
+from spanlab.detection import DetectorSpec
+from spanlab.detection.request import RunRequest
 from spanlab.jobs.worker import WorkerPace, WorkerRole, work
-from spanlab.lm import ModelChoice
+from spanlab.models import ModelChoice
 from spanlab.schema import Item, Record, Status
-from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer
-from spanlab.workflows.detection.request import RunRequest
 
 Process = subprocess.Popen[bytes] | Fork
 NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"  # ucsc-extract: nothing to mark

@@ -20,8 +20,8 @@ import pytest
 from pydantic import JsonValue
 from wire import HOSTILE, MIB, Wire, as_json, endless, head, wire
 
-from spanlab.errors import InputError, SpanlabError, UsageError
-from spanlab.settings import Settings
+from spanlab.base.errors import InputError, SpanlabError, UsageError
+from spanlab.base.settings import Settings
 from spanlab.tools import Toolbox
 from spanlab.tools.mcp_servers import ServerConnection, server_states
 from spanlab.tools.toolbox import LONGEST, ToolServer, chosen_servers

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 from pydantic import JsonValue
 
-from spanlab.errors import ToolError
+from spanlab.base.errors import ToolError
 from spanlab.schema import Passage
 from spanlab.tools import Tool, Toolbox
 

@@ -13,8 +13,8 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from spanlab import doors
+from spanlab.base.settings import Settings
 from spanlab.jobs import worker
-from spanlab.settings import Settings
 from spanlab.storage import Store
 
 

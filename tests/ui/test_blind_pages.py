@@ -9,12 +9,12 @@ from zipfile import ZipFile, is_zipfile
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from spanlab.comparison.page import _VIEWS
+from spanlab.data.export_choice import FORMATS
 from spanlab.oplog import AddSpan, CommentSpan, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status
 from spanlab.storage import SentOperation, Store
 from spanlab.ui.panels import panels
-from spanlab.ui.views.compare import _VIEWS
-from spanlab.workflows.export_choice import FORMATS
 
 OpenPage = Callable[..., AppTest]
 SECRET = "SECRET"

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from spanlab.errors import UsageError
+from spanlab.base.errors import UsageError
 from spanlab.oplog import OPERATION, FinishItem
+from spanlab.people.entrance import begin_test, change_known, entrance_of
+from spanlab.people.own_lists import check_may_write
+from spanlab.review.span_editor import EditorMessage, ReviewQueue, exchange
+from spanlab.review.span_editor.payload import EvidenceSent, ItemsWanted, TraceWanted
 from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Span
 from spanlab.storage import SentOperation, Store
-from spanlab.ui.span_editor import EditorMessage, ReviewQueue, exchange
-from spanlab.ui.span_editor.payload import EvidenceSent, ItemsWanted, TraceWanted
-from spanlab.workflows.campaigns import begin_test, change_known, entrance_of
-from spanlab.workflows.own_lists import check_may_write
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "The tower was built in 1887 and is 330 metres tall."

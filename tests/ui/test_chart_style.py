@@ -16,11 +16,11 @@ from streamlit.testing.v1 import AppTest
 from traced import traced_file
 
 from optimizers.page import curve
-from spanlab.datasets import read
+from spanlab.formats import read
 from spanlab.oplog import SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, SearchTrial, Span, Status
 from spanlab.storage import SentOperation, Store
-from spanlab.ui.results.dots import DARK, DONE, FAILED, HEAT, INK, LIGHT, NEUTRAL, scale_of
+from spanlab.ui.dots import DARK, DONE, FAILED, HEAT, INK, LIGHT, NEUTRAL, scale_of
 
 OpenPage = Callable[..., AppTest]
 # What is left of linear RGB without red, green or blue (Machado et al. 2009, table 1, severity 1).

@@ -13,12 +13,12 @@ from other_package import install
 from streamlit.testing.v1 import AppTest
 from traced import traced_file
 
-from spanlab.datasets import read
+from spanlab.data.versions import snapshot
+from spanlab.formats import read
 from spanlab.oplog import AddSpan, RemoveSpan, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Item, ReasoningTraceStep, Record, Span, Status
+from spanlab.scoring.annotators import compare_dataset
 from spanlab.storage import SentOperation, Store
-from spanlab.workflows.analysis.comparison import compare_dataset
-from spanlab.workflows.versions import snapshot
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "Marie Curie was born in Paris in 1867."

@@ -11,13 +11,13 @@ import pytest
 from crowd import crowd
 from streamlit.testing.v1 import AppTest
 
-from spanlab.figures import figure
+from spanlab.comparison.scores_panel import matrix_html
+from spanlab.output.figures import figure
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Verdict
-from spanlab.scorers.agreement import AnnotatorPair
+from spanlab.scoring.agreement import AnnotatorPair
+from spanlab.scoring.annotator_tables import pair_table
+from spanlab.scoring.annotators import compare_dataset
 from spanlab.storage import Store
-from spanlab.ui.results.scores import matrix_html
-from spanlab.workflows.analysis.comparison import compare_dataset
-from spanlab.workflows.analysis.comparison_tables import pair_table
 
 OpenPage = Callable[..., AppTest]
 

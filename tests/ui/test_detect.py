@@ -12,13 +12,13 @@ from other_package import install
 from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
-from spanlab.detectors import installed
-from spanlab.detectors.entry import GROUPS
+from spanlab.detection import installed
+from spanlab.detection.entry import GROUPS
+from spanlab.detection.page import shorten
 from spanlab.jobs import job_store
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, fail, say
-from spanlab.ui.views.detect import shorten
 
 OpenPage = Callable[..., AppTest]
 EXTRACT = "spanlab.detect.ucsc-extract"

@@ -12,17 +12,17 @@ import typer
 from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
+from spanlab.base.errors import UsageError
 from spanlab.cli.inputs import takes_options
-from spanlab.detectors import DetectorSpec, EnsembleSpec, Spec, spec_of
-from spanlab.errors import UsageError
+from spanlab.detection import DetectorSpec, EnsembleSpec, Spec, spec_of
+from spanlab.detection.request import RunRequest
+from spanlab.detection.selection import DetectorSelection
+from spanlab.detection.specifications import specifications
 from spanlab.jobs import job_store
-from spanlab.lm import ModelChoice, TokenPrice
-from spanlab.retrievers import AveritecSpec, Bm25Spec, PassageSource, SearchSpec
+from spanlab.models import ModelChoice, TokenPrice
 from spanlab.schema import Item, Record
+from spanlab.search import AveritecSpec, Bm25Spec, PassageSource, SearchSpec
 from spanlab.storage import Store
-from spanlab.workflows.detection.request import RunRequest
-from spanlab.workflows.detection.selection import DetectorSelection
-from spanlab.workflows.detection.specifications import specifications
 
 OpenPage = Callable[..., AppTest]
 Fill = Callable[[AppTest], object]

@@ -12,10 +12,10 @@ import pytest
 from streamlit import config
 from streamlit.testing.v1 import AppTest
 
+from spanlab.data.export_choice import ExportChoice
+from spanlab.data.exporting import export_dataset
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 from spanlab.storage import Store
-from spanlab.workflows.export_choice import ExportChoice
-from spanlab.workflows.exporting import export_dataset
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "Marie Curie was born in Paris."

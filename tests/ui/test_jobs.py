@@ -8,9 +8,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
-from spanlab.detectors import DetectorSpec
-from spanlab.jobs import RunRequest
-from spanlab.lm import ModelChoice
+from spanlab.detection import DetectorSpec
+from spanlab.detection.request import RunRequest
+from spanlab.detection.submitting import submit_detection
+from spanlab.models import ModelChoice
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, fail, say_fields
@@ -22,7 +23,7 @@ def submit(store: Store, dataset: str, count: int = 1) -> list[str]:
     if dataset not in {summary.name for summary in store.datasets()}:
         store.import_records(dataset, [Record(item=Item(id="a", answer="one"))])
     request = RunRequest(dataset=dataset, detectors=(DetectorSpec(detector="offline"),))
-    return [jobs.submit_detection(request, again=True) for _ in range(count)]
+    return [submit_detection(request, again=True) for _ in range(count)]
 
 
 def everything(app: AppTest) -> str:
@@ -81,7 +82,7 @@ def test_what_failed_is_amber_and_all_that_failed_is_red(
         dataset="mine",
         detectors=(DetectorSpec(detector="ucsc-extract", model=ModelChoice(model="small-model")),),
     )
-    jobs.wait(jobs.submit_detection(request), timeout=60)
+    jobs.wait(submit_detection(request), timeout=60)
     shown = everything(open_page("jobs"))
     assert badge in shown
     assert share in shown
@@ -94,7 +95,7 @@ def test_a_wrong_key_ends_the_job_as_failed_with_the_reason(
     store.import_records("mine", [Record(item=Item(id=name, answer=name)) for name in "abc"])
     model_server.script(lambda ask: fail(401, "no"))
     request = RunRequest(dataset="mine", detectors=(DetectorSpec(detector="ucsc-extract"),))
-    jobs.wait(jobs.submit_detection(request), timeout=60)
+    jobs.wait(submit_detection(request), timeout=60)
     shown = everything(open_page("jobs"))
     assert ":red-badge[:material/error: Failed]" in shown
     assert "does not accept the key in OPENAI_API_KEY" in shown

@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from spanlab.measure.certificates import certify
+from spanlab.measure.sample import measurement_queue, plan_measurement
 from spanlab.schema import Annotation, AnnotatorKind, Item, MeasurementPlan, Record, Span
 from spanlab.storage import Store
-from spanlab.workflows.datasets import summary_of
-from spanlab.workflows.measuring.certificates import certify
-from spanlab.workflows.measuring.sample import measurement_queue, plan_measurement
+from spanlab.storage.datasets import summary_of
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "0123456789"

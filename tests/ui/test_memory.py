@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
 
-from spanlab.entities import grams
+from spanlab.detection.entities import grams
 from spanlab.memory.store import MemoryStore
 from spanlab.schema.memory import MemoryEntry
 from spanlab.storage import Store
@@ -54,21 +54,21 @@ def test_evidence_is_found_by_name_judged_and_deleted(open_page: OpenPage, store
     assert ":red-badge[:material/block: Blocked]" in everything(app)
     app = app.button[[each.label for each in app.button].index("Older")].click().run()
     assert "https://a.example/*x*. Found by search for “tower”" in everything(app)
-    app.text_input(key="spanlab.detectors.memory.name").set_value("Eifel Tower").run()
+    app.text_input(key="spanlab.memory.name").set_value("Eifel Tower").run()
     assert "It has part" not in everything(app)
     app.button(key="_pin-1").click().run()
     assert ":green-badge[:material/keep: Pinned]" in everything(app)
-    app.text_input(key="spanlab.detectors.memory.name").set_value("eiffel").run()
+    app.text_input(key="spanlab.memory.name").set_value("eiffel").run()
     choice = app.selectbox(key="memory-entity--eiffel")
     assert sorted(choice.options) == ["eiffel bridge", "eiffel tower"]
     choice.set_value("eiffel tower").run()
     assert "It has part" not in everything(app)
     app.button(key="_delete-1").click().run()
     assert "It is 330 m" not in everything(app)
-    app.text_input(key="spanlab.detectors.memory.name").set_value("Eiffel Tower").run()
+    app.text_input(key="spanlab.memory.name").set_value("Eiffel Tower").run()
     assert "No evidence is stored under “Eiffel Tower”" in everything(app)
     app.selectbox[0].set_value("team").run()
-    app.text_input(key="spanlab.detectors.memory.name").set_value("").run()
+    app.text_input(key="spanlab.memory.name").set_value("").run()
     assert "<b>It is</b> in Paris." in everything(app)
     app.button[[each.label for each in app.button].index("Delete all")].click().run()
     assert "1 passage deleted." in everything(app)

@@ -10,11 +10,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
-from spanlab.datasets import read
-from spanlab.errors import MissingKeyError
+from spanlab.base.errors import MissingKeyError
+from spanlab.base.redaction import redact
+from spanlab.formats import read
 from spanlab.jobs import JobState, job_store
-from spanlab.lm import ModelChoice, key_of
-from spanlab.redaction import redact
+from spanlab.models import ModelChoice, key_of
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, caller_with, fail, say

@@ -12,9 +12,9 @@ from streamlit.testing.v1 import AppTest
 from tuned_programs import tuned_program
 
 from spanlab import jobs
-from spanlab.datasets import read
+from spanlab.formats import read
 from spanlab.jobs import job_store
-from spanlab.programs import ProgramRegistry
+from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import Annotation, AnnotatorKind, Claim
 from spanlab.storage import Store
 from spanlab.testing import ModelServer

@@ -17,12 +17,12 @@ from streamlit.runtime import Runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
+from spanlab.app import uploads
+from spanlab.app.uploads import CERTIFICATES
+from spanlab.app.visitor import FileGuard
+from spanlab.people.logins import COOKIE, in_days
 from spanlab.schema import Role
 from spanlab.storage import Store
-from spanlab.ui import uploads
-from spanlab.ui.uploads import CERTIFICATES
-from spanlab.ui.visitor import FileGuard
-from spanlab.workflows.access import COOKIE, in_days
 
 KIB = 1024
 MIB = 1024 * KIB

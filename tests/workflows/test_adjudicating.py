@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from postgres import Cluster
 
-from spanlab.datasets import dumps
-from spanlab.datasets.formats.jsonl import loads
+from spanlab.base.settings import Settings
+from spanlab.formats import dumps
+from spanlab.formats.known.jsonl import loads
 from spanlab.oplog import in_force
+from spanlab.review.adjudication import AdjudicationQueue
+from spanlab.review.span_editor import EditorMessage, ReviewQueue, exchange
 from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Span, Status
 from spanlab.schema.datasets import ADJUDICATED
-from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.ui.span_editor import EditorMessage, ReviewQueue, exchange
-from spanlab.workflows.adjudication import AdjudicationQueue
 
 SECRET = "SECRET"
 ANSWER = "one two three four five"

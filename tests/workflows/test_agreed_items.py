@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from spanlab.base.settings import Settings
 from spanlab.oplog import AddSpan, ReviewState
+from spanlab.review.adjudication import AdjudicationQueue, agreed_items, take_agreed, take_back
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -20,9 +22,7 @@ from spanlab.schema import (
     Verdict,
 )
 from spanlab.schema.datasets import ADJUDICATED
-from spanlab.settings import Settings
 from spanlab.storage import SentOperation, Store
-from spanlab.workflows.adjudication import AdjudicationQueue, agreed_items, take_agreed, take_back
 
 ANSWER = "one two three"
 QUEUE = AdjudicationQueue()

@@ -10,14 +10,14 @@ import pytest
 from detector_cases import TOWER
 
 import spanlab
-from spanlab.detectors import DetectorSpec
-from spanlab.errors import BudgetError, UsageError
-from spanlab.lm import Budget
-from spanlab.retrievers import GivenSpec
+from spanlab.base.errors import BudgetError, UsageError
+from spanlab.detection import DetectorSpec
+from spanlab.detection.file_run import FileRun
+from spanlab.detection.request import request_of
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
+from spanlab.schema.usage import Budget
+from spanlab.search import GivenSpec
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
-from spanlab.workflows.detection.file_run import FileRun
-from spanlab.workflows.detection.request import request_of
 
 
 @pytest.fixture(autouse=True)

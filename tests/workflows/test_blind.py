@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from spanlab.base.settings import Settings
+from spanlab.review.queue import first_item
+from spanlab.review.span_editor import EditorMessage, EditorReply, ReviewQueue, exchange
+from spanlab.review.writes import WriteOutcome
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, QueueQuery, Record, Span, Status
-from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.ui.span_editor import EditorMessage, EditorReply, ReviewQueue, exchange
-from spanlab.workflows.review import first_item
-from spanlab.workflows.review_writes import WriteOutcome
 
 SECRET = "SECRET"
 ANSWER = "one two three"

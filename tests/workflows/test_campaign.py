@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.extents import Extent
+from spanlab.base.settings import Settings
+from spanlab.people.progress import AnnotatorPace, agreement_over_time, campaign, pace
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
-from spanlab.scorers.agreement import ItemMarks
-from spanlab.settings import Settings
-from spanlab.storage import FinishedItem, Store
-from spanlab.workflows.analysis.campaign import AnnotatorPace, agreement_over_time, campaign, pace
+from spanlab.schema.progress import FinishedItem
+from spanlab.scoring.agreement import ItemMarks
+from spanlab.storage import Store
+from spanlab.text.extents import Extent
 
 ANSWER = "0123456789"
 FIRST = datetime(2026, 3, 2, 23, 30, tzinfo=UTC)  # a Monday

@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.detectors import DetectorSpec, EnsembleSpec
-from spanlab.errors import UsageError
-from spanlab.lm import Budget, TokenPrice
-from spanlab.retrievers import Bm25Spec, PassageSource, WebSpec
+from spanlab.base.errors import UsageError
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec, EnsembleSpec
+from spanlab.detection.models import model_environment
+from spanlab.detection.request import RunOptions, request_with_options
+from spanlab.detection.selection import is_ensemble
+from spanlab.detection.specifications import models_of
+from spanlab.models import TokenPrice
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
-from spanlab.settings import Settings
+from spanlab.schema.usage import Budget
+from spanlab.search import Bm25Spec, PassageSource, WebSpec
 from spanlab.storage import Store
-from spanlab.workflows.detection.models import model_environment
-from spanlab.workflows.detection.request import RunOptions, request_with_options
-from spanlab.workflows.detection.selection import is_ensemble
-from spanlab.workflows.detection.specifications import models_of
 
 HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
 

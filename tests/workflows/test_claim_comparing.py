@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from spanlab.results import flat_rows
+from spanlab.output.tables import flat_rows
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -20,8 +20,8 @@ from spanlab.schema import (
     ThoughtStep,
     Verdict,
 )
-from spanlab.workflows.analysis.claims import ClaimComparison, ClaimTally
-from spanlab.workflows.analysis.comparison_tables import claim_table
+from spanlab.scoring.annotator_tables import claim_table
+from spanlab.scoring.verdicts import ClaimComparison, ClaimTally
 
 KINDS = {
     "gold": AnnotatorKind.GOLD,

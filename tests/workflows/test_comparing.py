@@ -11,12 +11,11 @@ from unittest import mock
 import pytest
 from commands import run_here
 
-from spanlab.errors import NotFoundError
+from spanlab.base.errors import NotFoundError
+from spanlab.base.settings import Settings
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
-from spanlab.scorers.agreement import agreement, rated
-from spanlab.settings import Settings
-from spanlab.storage import Store
-from spanlab.workflows.analysis.comparison import (
+from spanlab.scoring.agreement import agreement, rated
+from spanlab.scoring.annotators import (
     EVERYTHING,
     NOTHING,
     compare_dataset,
@@ -26,6 +25,7 @@ from spanlab.workflows.analysis.comparison import (
     neighbour_item,
     sample_records,
 )
+from spanlab.storage import Store
 
 ANSWER = "abcdefghij"  # ten characters
 KINDS = {

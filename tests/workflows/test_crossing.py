@@ -18,11 +18,34 @@ import pytest
 
 from optimizers.programs import registry, take, unuse, use
 from spanlab import jobs
-from spanlab.detectors import DetectorSpec
-from spanlab.errors import AccessError, NotFoundError, UsageError
-from spanlab.jobs import RunRequest
+from spanlab.base.errors import AccessError, NotFoundError, UsageError
+from spanlab.base.settings import Settings
+from spanlab.data.export_choice import REPORT, ExportChoice
+from spanlab.data.exporting import (
+    export_dataset,
+    overview_dataset,
+    preview_dataset,
+    preview_report,
+)
+from spanlab.data.importing import import_files
+from spanlab.data.predictions import import_predictions
+from spanlab.data.versions import diff_datasets, snapshot
+from spanlab.detection import DetectorSpec
+from spanlab.detection.request import RunRequest
+from spanlab.detection.submitting import submit_detection
+from spanlab.measure.certificates import certify
+from spanlab.measure.measurement import measure
+from spanlab.measure.rate_tally import rates
+from spanlab.measure.sample import plan_measurement, read_measured
 from spanlab.memory.workflow import open_memory
 from spanlab.oplog import SetStatus
+from spanlab.people import logins as access
+from spanlab.people.progress import campaign
+from spanlab.review import adjudication, traces
+from spanlab.review import queue as review
+from spanlab.review.adjudication import agreed_items, take_agreed
+from spanlab.review.span_editor import EditorMessage, ReviewQueue, exchange
+from spanlab.review.writes import AddedEvidence, WriteOutcome, add_evidence, apply_writes
 from spanlab.schema import (
     NOBODY,
     Annotation,
@@ -38,33 +61,13 @@ from spanlab.schema import (
     Span,
     Status,
 )
-from spanlab.settings import Settings
+from spanlab.scoring.annotators import compare_dataset, list_items, open_record
+from spanlab.scoring.votes import vote_dataset
 from spanlab.storage import Store
+from spanlab.storage.blind import BlindStore, reviewed_by
+from spanlab.storage.datasets import copy_as_gold, rename_annotator
 from spanlab.systems.safe.results import reasoning_results
 from spanlab.systems.veritrail.stages import error_stages
-from spanlab.ui.span_editor import EditorMessage, ReviewQueue, exchange
-from spanlab.workflows import access, adjudication, review, traces
-from spanlab.workflows.adjudication import agreed_items, take_agreed
-from spanlab.workflows.analysis.campaign import campaign
-from spanlab.workflows.analysis.comparison import compare_dataset, list_items, open_record
-from spanlab.workflows.analysis.rate_tally import rates
-from spanlab.workflows.blind import BlindStore, reviewed_by
-from spanlab.workflows.datasets import copy_as_gold, rename_annotator
-from spanlab.workflows.export_choice import REPORT, ExportChoice
-from spanlab.workflows.exporting import (
-    export_dataset,
-    overview_dataset,
-    preview_dataset,
-    preview_report,
-)
-from spanlab.workflows.importing import import_files
-from spanlab.workflows.measuring.certificates import certify
-from spanlab.workflows.measuring.measurement import measure
-from spanlab.workflows.measuring.sample import plan_measurement, read_measured
-from spanlab.workflows.predictions import import_predictions
-from spanlab.workflows.review_writes import AddedEvidence, WriteOutcome, add_evidence, apply_writes
-from spanlab.workflows.versions import diff_datasets, snapshot
-from spanlab.workflows.voting import vote_dataset
 
 SECRET = "SECRET"  # what others said of the dataset that Anna is in
 ELSEWHERE = "ELSEWHERE"  # what is in no place of hers
@@ -216,7 +219,7 @@ EVERYBODYS: dict[str, Attempt] = {
     "imports elsewhere": lambda mine: import_files(mine, [FILE], "theirs"),
     "copies a dataset": lambda mine: mine.duplicate_dataset("ours", "copy"),
     # Jobs, memory, programs
-    "starts a detection": lambda mine: jobs.submit_detection(
+    "starts a detection": lambda mine: submit_detection(
         RunRequest(dataset="ours", detectors=(DetectorSpec(detector="offline"),)), actor=mine.actor
     ),
     "lists jobs": lambda mine: jobs.jobs(actor=mine.actor),

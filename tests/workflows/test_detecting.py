@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import spanlab
-from spanlab.errors import SpanlabError
+from spanlab.base.errors import SpanlabError
+from spanlab.detection.file_run import FileRun
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
-from spanlab.workflows.detection.file_run import FileRun
 
 
 @dataclass

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from spanlab.detectors import DetectorSpec
-from spanlab.errors import UsageError
-from spanlab.retrievers import PassageSource
+from spanlab.base.errors import UsageError
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec
+from spanlab.detection.estimate import RunEstimate, estimate
+from spanlab.detection.request import RunOptions, RunRequest, request_with_options
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Retrieval
-from spanlab.settings import Settings
+from spanlab.search import PassageSource
 from spanlab.storage import Store
-from spanlab.workflows.detection.estimate import RunEstimate, estimate
-from spanlab.workflows.detection.request import RunOptions, RunRequest, request_with_options
 
 HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
 

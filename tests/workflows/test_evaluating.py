@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from spanlab.errors import InputError
-from spanlab.workflows.analysis.score_files import score_files
+from spanlab.base.errors import InputError
+from spanlab.scoring.files import score_files
 
 
 def lines(path: Path, *rows: dict[str, Any]) -> Path:

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from pursuit_answers import PAGE, ScriptedWeb
 
-from spanlab.errors import NotFoundError, PageError, SpanlabError, UsageError
-from spanlab.retrievers.addresses import ALLOWED
+from spanlab.base.errors import NotFoundError, PageError, SpanlabError, UsageError
+from spanlab.base.settings import Settings
+from spanlab.review.writes import AddedEvidence, add_evidence
 from spanlab.schema import BY_HAND, Item, Passage, Record
-from spanlab.settings import Settings
+from spanlab.search.addresses import ALLOWED
 from spanlab.storage import Store
 from spanlab.testing import ModelServer
-from spanlab.workflows.review_writes import AddedEvidence, add_evidence
 
 THERE = Passage(text="It is old.")
 

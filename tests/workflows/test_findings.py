@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from spanlab.base.settings import Settings
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span
-from spanlab.settings import Settings
-from spanlab.storage import Store
-from spanlab.workflows.analysis.comparison import analyses_with_data, compare_dataset
-from spanlab.workflows.analysis.findings import (
+from spanlab.scoring.annotators import analyses_with_data, compare_dataset
+from spanlab.scoring.findings import (
     agreement_finding,
     claim_finding,
     progress_finding,
     score_finding,
 )
+from spanlab.storage import Store
 
 ANSWER = "0123456789"
 

@@ -11,16 +11,16 @@ import pytest
 from commands import run_here
 from measured_data import filled, passes, reviewed, said, two_models
 
-from spanlab.errors import UsageError
-from spanlab.schema import MeasurementPlan
-from spanlab.scorers.sampling import reviews_for_difference
-from spanlab.storage import Store
-from spanlab.workflows.measuring.gating import GateSubject, check_gate
-from spanlab.workflows.measuring.measurement import measure
-from spanlab.workflows.measuring.sample import (
+from spanlab.base.errors import UsageError
+from spanlab.measure.gating import GateSubject, check_gate
+from spanlab.measure.measurement import measure
+from spanlab.measure.sample import (
     measurement_queue,
     plan_measurement,
 )
+from spanlab.measure.sampling import reviews_for_difference
+from spanlab.schema import MeasurementPlan
+from spanlab.storage import Store
 
 
 @pytest.fixture

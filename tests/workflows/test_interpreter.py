@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from spanlab.runtime import rarely_collected
+from spanlab.base.runtime import rarely_collected
 
 
 @pytest.fixture(autouse=True)

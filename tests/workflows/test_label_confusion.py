@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span
-from spanlab.scorers.agreement import rated
-from spanlab.scorers.calibration import UNLABELLED, UNMARKED, Confusion, ConfusionSums
+from spanlab.scoring.agreement import rated
+from spanlab.scoring.calibration import UNLABELLED, UNMARKED, Confusion, ConfusionSums
 
 ANSWER = "0123456789"
 Mark = tuple[int, int, str | None]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spanlab.errors import UsageError
-from spanlab.workflows.datasets import colour_of
+from spanlab.base.errors import UsageError
+from spanlab.storage.datasets import colour_of
 
 
 @pytest.mark.parametrize(

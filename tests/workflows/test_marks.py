@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.extents import Extent
-from spanlab.labels import hard_of
+from spanlab.output.marked_text import MarkedText, pieces
 from spanlab.schema import Annotation, AnnotatorKind, Interval, Span
-from spanlab.workflows.marked_text import MarkedText, pieces
+from spanlab.text.extents import Extent
+from spanlab.text.labels import hard_of
 
 ANSWER = "abcdefghij"
 

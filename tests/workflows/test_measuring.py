@@ -13,7 +13,17 @@ import pytest
 from commands import run_here
 from measured_data import ANSWER, filled, items, said
 
-from spanlab.errors import UsageError
+from spanlab.base.errors import UsageError
+from spanlab.measure.certificate_page import certificate_html
+from spanlab.measure.certificates import certify, read_certificate, stale_because
+from spanlab.measure.certificates import write_certificate as write
+from spanlab.measure.measurement import Measurement, measure
+from spanlab.measure.sample import (
+    measurable,
+    measurement_queue,
+    plan_measurement,
+    read_measured,
+)
 from spanlab.oplog import (
     AcceptSpan,
     FinishItem,
@@ -22,7 +32,7 @@ from spanlab.oplog import (
     SuggestionMark,
     Undo,
 )
-from spanlab.results import MeanInterval, as_html
+from spanlab.output.tables import MeanInterval, as_html
 from spanlab.schema import (
     ADJUDICATED,
     Annotation,
@@ -34,16 +44,6 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import SentOperation, Store
-from spanlab.workflows.measuring.certificate_page import certificate_html
-from spanlab.workflows.measuring.certificates import certify, read_certificate, stale_because
-from spanlab.workflows.measuring.certificates import write_certificate as write
-from spanlab.workflows.measuring.measurement import Measurement, measure
-from spanlab.workflows.measuring.sample import (
-    measurable,
-    measurement_queue,
-    plan_measurement,
-    read_measured,
-)
 
 
 @pytest.fixture

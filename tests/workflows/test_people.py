@@ -10,26 +10,26 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.errors import AccessError, NotFoundError, UsageError
+from spanlab.base.errors import AccessError, NotFoundError, UsageError
+from spanlab.base.settings import Settings
+from spanlab.data.export_choice import ExportChoice
+from spanlab.data.exporting import export_dataset
 from spanlab.oplog import AddSpan, FinishItem
-from spanlab.schema import ADJUDICATED, Annotation, AnnotatorKind, Item, Record, Role, Span
-from spanlab.settings import Settings
-from spanlab.storage import SentOperation, Store
-from spanlab.workflows.adjudication import check_adjudicator
-from spanlab.workflows.analysis.people import done_by, oversee, remind_table
-from spanlab.workflows.blind import seen_by
-from spanlab.workflows.campaigns import (
+from spanlab.people.entrance import (
     begin_test,
     change_known,
     describe_leaving,
     entrance_of,
     let_in,
 )
-from spanlab.workflows.datasets import copy_as_gold, summary_of
-from spanlab.workflows.export_choice import ExportChoice
-from spanlab.workflows.exporting import export_dataset
-from spanlab.workflows.own_lists import check_may_write
-from spanlab.workflows.review_writes import AddedEvidence, add_evidence
+from spanlab.people.overview import done_by, oversee, remind_table
+from spanlab.people.own_lists import check_may_write
+from spanlab.review.adjudication import check_adjudicator
+from spanlab.review.writes import AddedEvidence, add_evidence
+from spanlab.schema import ADJUDICATED, Annotation, AnnotatorKind, Item, Record, Role, Span
+from spanlab.storage import SentOperation, Store
+from spanlab.storage.blind import seen_by
+from spanlab.storage.datasets import copy_as_gold, summary_of
 
 ANSWER = "0123456789"
 TODAY = date(2026, 3, 20)

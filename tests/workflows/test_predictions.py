@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from commands import run_here
 
-from spanlab.datasets import write
-from spanlab.errors import InputError, StoreError
+from spanlab.base.errors import InputError, StoreError
+from spanlab.data.predictions import import_predictions
+from spanlab.formats import write
 from spanlab.schema import Annotation, AnnotatorKind, Evidence, Item, Passage, Record, Span
 from spanlab.storage import Store
-from spanlab.workflows.predictions import import_predictions
 
 ANSWER = "Oslo has 3 million people."
 PASSAGE = Passage(text="Oslo has 700,000 people.")

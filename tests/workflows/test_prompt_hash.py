@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.detectors import DetectorSpec
-from spanlab.detectors.entry import entries, installed
-from spanlab.settings import Settings
-from spanlab.workflows.detection.setup import prompt_hash
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec
+from spanlab.detection.entry import entries, installed
+from spanlab.detection.setup import prompt_hash
 
 ENTRY = """
 from pathlib import Path
 
-from spanlab.detectors.entry import DetectorEntry
+from spanlab.detection.entry import DetectorEntry
 
 ENTRY = DetectorEntry(
     name="minder",
@@ -37,7 +37,7 @@ class FindIt(dspy.Signature):
     answer: str = dspy.InputField(desc="an answer")
     wrong: list[str] = dspy.OutputField(desc="its wrong words")
 """
-RETRY = "from spanlab.lm.adapters import PromptText"
+RETRY = "from spanlab.models.adapters import PromptText"
 CREATE = "\n\nNOTE = 'nothing was fuond'\n\n\ndef create(kit): ...\n"
 
 Hash = Callable[..., str]

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from commands import run_here
 
-from spanlab.errors import UsageError
-from spanlab.labels import hard_of
+from spanlab.base.errors import UsageError
 from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record
-from spanlab.scorers.raters import dawid_skene
+from spanlab.scoring.raters import dawid_skene
+from spanlab.scoring.reliability import rate_raters
+from spanlab.scoring.votes import vote_dataset
 from spanlab.storage import Store
-from spanlab.workflows.measuring.raters import rate_raters
-from spanlab.workflows.voting import vote_dataset
+from spanlab.text.labels import hard_of
 
 LENGTH = 60
 PEOPLE = {"anna": (0.95, 0.97), "ben": (0.8, 0.95), "cora": (0.7, 0.9), "spam": (0.3, 0.7)}

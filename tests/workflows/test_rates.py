@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from commands import run_here
 
-from spanlab.errors import UsageError
+from spanlab.base.errors import UsageError
+from spanlab.measure.rate_tally import rates
+from spanlab.measure.rates import fields_of, model_field
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status, Verdict
-from spanlab.scorers import holm, paired
+from spanlab.scoring import holm, paired
 from spanlab.storage import Store
-from spanlab.workflows.analysis.rate_tally import rates
-from spanlab.workflows.analysis.rates import fields_of, model_field
 
 ANSWER = "0123456789"
 

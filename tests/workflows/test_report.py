@@ -11,6 +11,10 @@ from typing import Any
 
 import pytest
 
+from spanlab.base.settings import Settings
+from spanlab.data.export_choice import ExportChoice
+from spanlab.data.exporting import export_dataset
+from spanlab.measure.sample import plan_measurement
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -22,11 +26,7 @@ from spanlab.schema import (
     Span,
     Status,
 )
-from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.workflows.export_choice import ExportChoice
-from spanlab.workflows.exporting import export_dataset
-from spanlab.workflows.measuring.sample import plan_measurement
 
 ANSWER = "0123456789"
 

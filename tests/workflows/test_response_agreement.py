@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from commands import run_here
 
+from spanlab.base.settings import Settings
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -18,8 +19,7 @@ from spanlab.schema import (
     Response,
     Span,
 )
-from spanlab.scorers.raters import matched_spans, response_agreement
-from spanlab.settings import Settings
+from spanlab.scoring.raters import matched_spans, response_agreement
 from spanlab.storage import Store
 
 ANSWER = "abcdefghijklmnopqrst"

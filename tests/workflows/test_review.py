@@ -10,7 +10,21 @@ from typing import Any, cast
 import pytest
 from pydantic import JsonValue
 
-from spanlab.errors import NotFoundError
+from spanlab.base.errors import NotFoundError
+from spanlab.base.settings import Settings
+from spanlab.review.queue import (
+    QueueNeighbours,
+    QueueProgress,
+    first_item,
+    labels,
+    neighbours,
+    open_item,
+    progress,
+)
+from spanlab.review.span_editor.exchange import ReviewQueue, exchange
+from spanlab.review.span_editor.payload import EditorMessage, ItemsWanted
+from spanlab.review.traces import suggestions
+from spanlab.review.writes import AddedEvidence, WriteOutcome, add_evidence, apply_writes
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -23,26 +37,7 @@ from spanlab.schema import (
     SpanLabel,
     Status,
 )
-from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.ui.span_editor.exchange import ReviewQueue, exchange
-from spanlab.ui.span_editor.payload import EditorMessage, ItemsWanted
-from spanlab.workflows.review import (
-    QueueNeighbours,
-    QueueProgress,
-    first_item,
-    labels,
-    neighbours,
-    open_item,
-    progress,
-)
-from spanlab.workflows.review_writes import (
-    AddedEvidence,
-    WriteOutcome,
-    add_evidence,
-    apply_writes,
-)
-from spanlab.workflows.traces import suggestions
 
 EVERYTHING = QueueQuery(reviewer="Ada")
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.detectors import (
+from spanlab.base.errors import BudgetError, NotFoundError, SpanlabError, UsageError
+from spanlab.base.settings import Settings
+from spanlab.detection import (
     Detector,
     DetectorResult,
     DetectorSpec,
@@ -17,8 +19,9 @@ from spanlab.detectors import (
     as_detector,
     spec_of,
 )
-from spanlab.detectors.ensemble import Ensemble, EnsembleVote
-from spanlab.errors import BudgetError, NotFoundError, SpanlabError, UsageError
+from spanlab.detection.ensemble import Ensemble, EnsembleVote
+from spanlab.detection.request import RunRequest, check, request_of
+from spanlab.detection.run import DatasetRun, ItemBatch, unfinished_positions
 from spanlab.schema import (
     LABEL_SETS,
     Annotation,
@@ -30,12 +33,10 @@ from spanlab.schema import (
     SpanLabel,
     Status,
 )
-from spanlab.settings import Settings
+from spanlab.schema.progress import FailedItem
 from spanlab.storage import Store
 from spanlab.systems.offline.detector import OfflineDetector
 from spanlab.systems.offline.model import load
-from spanlab.workflows.detection.dataset_run import DatasetRun, ItemBatch, unfinished_positions
-from spanlab.workflows.detection.request import FailedItem, RunRequest, check, request_of
 
 
 @dataclass

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.datasets.files import files_named
-from spanlab.errors import InputError
-from spanlab.workflows.import_files import (
+from spanlab.base.errors import InputError
+from spanlab.data.import_files import (
     ImportFiles,
-    ServerFiles,
     estimate_items,
     save_upload,
     split_sources,
     unpack_contexts,
 )
+from spanlab.formats.files import files_named
+from spanlab.formats.server_files import ServerFiles
 
 
 def test_globs_come_in_sorted_order(tmp_path: Path) -> None:

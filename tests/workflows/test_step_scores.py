@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.datasets import write
-from spanlab.errors import InputError
+from spanlab.base.errors import InputError
+from spanlab.formats import write
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span
 from spanlab.systems.safe.step_scores import StepEvaluation, score_step_files
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spanlab.detectors import DetectorSpec, spec_of
-from spanlab.lm import ModelChoice
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec, spec_of
+from spanlab.detection.file_run import FileRun
+from spanlab.detection.request import request_of
+from spanlab.models import ModelChoice
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
-from spanlab.settings import Settings
 from spanlab.testing import MODES, ModelRequest, ModelServer, ScriptedReply, fail, say, say_fields
-from spanlab.workflows.detection.file_run import FileRun
-from spanlab.workflows.detection.request import request_of
 
 NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from spanlab.base.settings import Settings
+from spanlab.data.importing import DATASET, TOUR, prepare_samples, prepare_tour
+from spanlab.measure.measurement import measure, measure_own
+from spanlab.measure.sample import measurement_queue
 from spanlab.schema import Annotation, AnnotatorKind
-from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.workflows.importing import DATASET, TOUR, prepare_samples, prepare_tour
-from spanlab.workflows.measuring.measurement import measure, measure_own
-from spanlab.workflows.measuring.sample import measurement_queue
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spanlab.base.settings import Settings
+from spanlab.review.traces import revision_pieces, traced_annotation
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Evidence, Item, Passage, Record, Span
-from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.workflows.traces import revision_pieces, traced_annotation
 
 SIGNS = {"same": "=", "deleted": "-", "inserted": "+"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from spanlab.review.traces import TrailStage, trails
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -16,7 +17,6 @@ from spanlab.schema import (
     SharedProcess,
     TrailStep,
 )
-from spanlab.workflows.traces import TrailStage, trails
 
 NODES = (
     ProcessNode(id="t1", text="A met B.", stage="text"),

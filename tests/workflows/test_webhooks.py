@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from receiver import Posted, Receiver, receiving
 
-from spanlab.errors import UsageError
+from spanlab.base.errors import UsageError
+from spanlab.base.settings import Settings
+from spanlab.review.writes import apply_writes
 from spanlab.schema import Item, Record
-from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.workflows.review_writes import apply_writes
 
 SECRET = "a-secret-of-two-programs"
 

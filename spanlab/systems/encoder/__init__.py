@@ -4,7 +4,7 @@
     verifier ───── ``encoder-nli``, ``encoder-nli-claims``: sentences or claims are judged
     words ──────── from tokens to words to spans: the rule, and probabilities as people have them
 
-Folders, networks and tokenizers are in ``detectors/networks``, for any detector that runs one.
+Folders, networks and tokenizers are in ``detect/networks``, for any detector that runs one.
 What the detectors say of themselves, and their options.
 """
 
@@ -15,15 +15,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from spanlab.detectors.common import (
-    BATCH,
-    EXTRACTOR,
-    ClaimsOption,
-    Device,
-    DeviceOptions,
-    claim_calls,
-)
-from spanlab.detectors.entry import (
+from spanlab.detection.common import EXTRACTOR, ClaimsOption, claim_calls
+from spanlab.detection.entry import (
     JUDGE,
     CallEstimate,
     ChosenOptions,
@@ -31,6 +24,7 @@ from spanlab.detectors.entry import (
     DetectorOptions,
     PromptSize,
 )
+from spanlab.networks.devices import BATCH, Device, DeviceOptions
 
 FormatName = Literal["lettucedetect", "pair"]
 _PATH = {"format": "path"}  # what people who reach the app from elsewhere may not choose freely

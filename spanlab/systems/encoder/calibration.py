@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from spanlab.detectors import DetectorSpec, detector
-from spanlab.errors import InputError, SpanlabError, UsageError
-from spanlab.extents import Extent, iou, merge
-from spanlab.labels import SoftLabel, flatten, harden
+from spanlab.base.errors import InputError, SpanlabError, UsageError
+from spanlab.detection import DetectorSpec, detector
 from spanlab.schema import Record
-from spanlab.scorers import CalibrationSums
-from spanlab.scorers.calibration import marked_shares
+from spanlab.scoring import CalibrationSums
+from spanlab.scoring.calibration import marked_shares
 from spanlab.systems.encoder.detector import EncoderDetector
 from spanlab.systems.encoder.words import FIT, Method, RatedWords, WordCalibration, marked
+from spanlab.text.extents import Extent, iou, merge
+from spanlab.text.labels import SoftLabel, flatten, harden
 
 LEAST: Final = 10  # items with labels
 _THRESHOLDS: Final = tuple(number / 20 for number in range(1, 20))

@@ -9,12 +9,12 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from spanlab.detectors import DetectorSpec, detector
-from spanlab.detectors.common import DeviceOptions
-from spanlab.detectors.networks.checkpoint import Checkpoint, open_checkpoint
-from spanlab.detectors.networks.classifier import OnnxClassifier, Task, open_session
-from spanlab.detectors.networks.tokenizing import CheckpointTokenizer, TokenWindow
-from spanlab.errors import SpanlabError
+from spanlab.base.errors import SpanlabError
+from spanlab.detection import DetectorSpec, detector
+from spanlab.networks.checkpoint import Checkpoint, open_checkpoint
+from spanlab.networks.classifier import OnnxClassifier, Task, open_session
+from spanlab.networks.devices import DeviceOptions
+from spanlab.networks.tokenizing import CheckpointTokenizer, TokenWindow
 from spanlab.schema import Item, Passage
 from spanlab.systems.encoder.detector import EncoderDetector
 from spanlab.systems.encoder.verifier import JudgedStatement, SentenceDetector

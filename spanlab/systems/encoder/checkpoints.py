@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from spanlab.detectors.networks.checkpoint import (
+from spanlab.base.errors import InputError, UsageError, missing_package
+from spanlab.networks.checkpoint import (
     ORIGIN,
     SAFETENSORS,
     WEIGHTS,
@@ -30,8 +31,7 @@ from spanlab.detectors.networks.checkpoint import (
     refuse_pickles,
     sha256,
 )
-from spanlab.detectors.networks.checkpoint_facts import facts
-from spanlab.errors import InputError, UsageError, missing_package
+from spanlab.networks.checkpoint_facts import facts
 
 _NAME: Final = re.compile(r"(?!.*--)[A-Za-z0-9_][\w.-]*/[A-Za-z0-9_][\w.-]*", re.ASCII)
 _TASKS: Final[Mapping[str, str]] = {

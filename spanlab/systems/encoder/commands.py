@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from spanlab.cli.inputs import OptionsAmong, takes_options
-from spanlab.datasets import ReadOptions
-from spanlab.workflows.detection.selection import DetectorSelection
+from spanlab.detection.selection import DetectorSelection
+from spanlab.formats import ReadOptions
 
 if TYPE_CHECKING:
     from spanlab.schema import Record
@@ -175,7 +175,7 @@ def calibrate(
     spanlab calibrate val.jsonl --option model=ORGANISATION/NAME --method isotonic -o learnt.json
     """
     from spanlab.cli import console
-    from spanlab.datasets.files import replacing
+    from spanlab.formats.files import replacing
     from spanlab.systems.encoder import calibration as workflow
 
     options = DetectorSelection.checked({"options": option}).options
@@ -199,9 +199,9 @@ def calibrate(
 
 
 def _records(source: list[str], reading: ReadOptions) -> Iterator[Record]:
+    from spanlab.base.errors import UsageError
     from spanlab.cli import console, inputs
-    from spanlab.datasets import read
-    from spanlab.errors import UsageError
+    from spanlab.formats import read
     from spanlab.storage import Store
 
     if inputs.are_files(source):

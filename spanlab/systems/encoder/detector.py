@@ -24,16 +24,16 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.detectors.base import DetectorKit, failed
-from spanlab.detectors.networks.checkpoint import Checkpoint, open_checkpoint
-from spanlab.detectors.networks.checkpoint_facts import supported_labels
-from spanlab.detectors.networks.classifier import OnnxClassifier, load
-from spanlab.detectors.networks.tokenizing import CheckpointTokenizer, TokenizedPiece, rows_of
-from spanlab.errors import InputError, SpanlabError, UsageError
-from spanlab.extents import Extent
+from spanlab.base.errors import InputError, SpanlabError, UsageError
+from spanlab.detection.base import DetectorKit, failed
+from spanlab.networks.checkpoint import Checkpoint, open_checkpoint
+from spanlab.networks.checkpoint_facts import supported_labels
+from spanlab.networks.classifier import OnnxClassifier, load
+from spanlab.networks.tokenizing import CheckpointTokenizer, TokenizedPiece, rows_of
 from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, RemarkStep, Span
 from spanlab.systems.encoder import WINDOW, EncoderOptions, FormatName, TokenOptions
 from spanlab.systems.encoder.words import RatedWords, WordCalibration, marked, rate_words
+from spanlab.text.extents import Extent
 
 NAME: Final = "encoder"
 NO_PASSAGES: Final = "no passages were given: the checkpoint read the answer beside nothing"

@@ -18,17 +18,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.detectors.base import DetectorKit, failed
-from spanlab.detectors.common.claim_detector import ClaimDetector, ClaimJudgement, ClaimProgram
-from spanlab.detectors.common.context import readable
-from spanlab.detectors.common.evidence import evidence, stance_of
-from spanlab.detectors.common.model_detector import DetectionCase
-from spanlab.detectors.networks.checkpoint import Checkpoint, open_checkpoint
-from spanlab.detectors.networks.checkpoint_facts import refuted_labels, supported_labels
-from spanlab.detectors.networks.classifier import OnnxClassifier, load
-from spanlab.detectors.networks.tokenizing import CheckpointTokenizer, TokenizedPiece, rows_of
-from spanlab.errors import SpanlabError
-from spanlab.mappers import sentences
+from spanlab.base.errors import SpanlabError
+from spanlab.detection.base import DetectorKit, failed
+from spanlab.detection.common.claim_detector import ClaimDetector, ClaimJudgement, ClaimProgram
+from spanlab.detection.common.context import readable
+from spanlab.detection.common.evidence import evidence, stance_of
+from spanlab.detection.common.model_detector import DetectionCase
+from spanlab.networks.checkpoint import Checkpoint, open_checkpoint
+from spanlab.networks.checkpoint_facts import refuted_labels, supported_labels
+from spanlab.networks.classifier import OnnxClassifier, load
+from spanlab.networks.tokenizing import CheckpointTokenizer, TokenizedPiece, rows_of
 from spanlab.schema import (
     HALLUCINATED,
     Annotation,
@@ -45,6 +44,7 @@ from spanlab.schema import (
 )
 from spanlab.systems.encoder import NliClaimOptions, NliOptions
 from spanlab.systems.encoder.detector import tokenizing_of
+from spanlab.text.tokens import sentences
 
 NAME: Final = "encoder-nli"
 NO_PASSAGES: Final = "no passages were given: there is nothing to judge the answer by"

@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from spanlab.extents import Extent
-from spanlab.mappers import tokens
-from spanlab.schema import FrozenModel, Probability
-from spanlab.settings import read_json
+from spanlab.base.fields import FrozenModel
+from spanlab.base.settings import read_json
+from spanlab.schema import Probability
+from spanlab.text.extents import Extent
+from spanlab.text.tokens import tokens
 
 Probabilities = NDArray[np.float64]
 

@@ -33,18 +33,18 @@ from datetime import date
 
 from pydantic import JsonValue
 
-from spanlab.detectors.base import DetectorKit
-from spanlab.detectors.common.claim_detector import ClaimDetector, ClaimJudgement
-from spanlab.detectors.common.context import ranked
-from spanlab.detectors.common.evidence import (
+from spanlab.base.errors import ToolError
+from spanlab.base.runtime import SingleFlight
+from spanlab.detection.base import DetectorKit
+from spanlab.detection.common.claim_detector import ClaimDetector, ClaimJudgement
+from spanlab.detection.common.context import ranked
+from spanlab.detection.common.evidence import (
     GIVEN,
     published_before,
 )
-from spanlab.detectors.common.model_detector import DetectionCase
-from spanlab.errors import ToolError
-from spanlab.retrievers import GivenPassages, SearchQuery
-from spanlab.runtime import SingleFlight
+from spanlab.detection.common.model_detector import DetectionCase
 from spanlab.schema import Passage, RemarkStep
+from spanlab.search import GivenPassages, SearchQuery
 from spanlab.systems.mermaid import MermaidOptions
 from spanlab.systems.mermaid.inquiry import ClaimInquiry, InquiryTools, MermaidProgram
 from spanlab.tools import Tool

@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar
 
 from pydantic import JsonValue
 
-from spanlab.errors import BudgetError, ConfigurationError
+from spanlab.base.errors import BudgetError, ConfigurationError
 
 STEPS: Final = 5  # T_max, Implementation Details
 A = TypeVar("A")

@@ -10,10 +10,11 @@ from typing import Final
 import dspy
 from pydantic import JsonValue
 
-from spanlab.detectors.common.claim_detector import ClaimProgram
-from spanlab.detectors.common.context import joined as joined_pieces
-from spanlab.detectors.common.context import select
-from spanlab.detectors.common.evidence import (
+from spanlab.base.inbound import ABOUT, one_line
+from spanlab.detection.common.claim_detector import ClaimProgram
+from spanlab.detection.common.context import joined as joined_pieces
+from spanlab.detection.common.context import select
+from spanlab.detection.common.evidence import (
     GIVEN,
     ClaimMemory,
     ObservedPassage,
@@ -24,12 +25,11 @@ from spanlab.detectors.common.evidence import (
     relevant,
     stance_of,
 )
-from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
-from spanlab.detectors.memory import EvidenceMemory
-from spanlab.entities import names_of
-from spanlab.inbound import ABOUT, one_line
-from spanlab.retrievers import SearchQuery
+from spanlab.detection.common.model_detector import DetectionCase, ModelDetector
+from spanlab.detection.entities import names_of
+from spanlab.detection.memory import EvidenceMemory
 from spanlab.schema import Evidence, Item, Passage, RemarkStep, Step, ThoughtStep, Verdict
+from spanlab.search import SearchQuery
 from spanlab.systems.mermaid import MermaidOptions
 from spanlab.systems.mermaid.executor import (
     AgentRun,

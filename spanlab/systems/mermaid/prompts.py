@@ -20,8 +20,8 @@ from typing import Annotated, Any, Final
 import dspy
 from pydantic import BeforeValidator, Field, JsonValue, model_validator
 
-from spanlab.claims import FourClasses, TwoClasses, four_classes
-from spanlab.lm.values import ReplyModel, Text, Texts
+from spanlab.detection.claims import FourClasses, TwoClasses, four_classes
+from spanlab.models.values import ReplyModel, Text, Texts
 from spanlab.schema import Verdict
 
 

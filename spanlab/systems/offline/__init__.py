@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spanlab.detectors.entry import DetectorEntry
+from spanlab.detection.entry import DetectorEntry
 
 ENTRY = DetectorEntry(
     name="offline",

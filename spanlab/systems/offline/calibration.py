@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spanlab.labels import SoftLabel
 from spanlab.systems.offline.links import Column
+from spanlab.text.labels import SoftLabel
 
 _EDGE = 0.01  # probabilities nearer to 0 or 1 are as sure: their logits would outweigh all others
 _PRIOR = 100.0  # a language with few labels stays near what was rated: so many characters say so

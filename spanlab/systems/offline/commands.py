@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spanlab.cli.inputs import OptionsAmong, takes_options
-from spanlab.datasets import ReadOptions
+from spanlab.formats import ReadOptions
 
 if TYPE_CHECKING:
     pass
@@ -36,7 +36,7 @@ def train_offline(
     spanlab train-offline reviewed.jsonl --folds 5 -o my.npz
     """
     from spanlab.cli import console, inputs
-    from spanlab.figures import figure
+    from spanlab.output.figures import figure
     from spanlab.systems.offline.own_labels import TrainingJob, train_files
 
     words = ["spanlab", "train-offline", *files]

@@ -37,7 +37,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.detectors.base import DetectorKit
+from spanlab.base.settings import Settings
+from spanlab.detection.base import DetectorKit
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -48,7 +49,6 @@ from spanlab.schema import (
     Span,
     Status,
 )
-from spanlab.settings import Settings
 from spanlab.systems.offline.code import CheckedCode, check_code
 from spanlab.systems.offline.features import AnswerFeatures, describe, question_of
 from spanlab.systems.offline.lexicon import base

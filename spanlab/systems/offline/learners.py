@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.errors import missing_package
+from spanlab.base.errors import missing_package
 from spanlab.systems.offline.links import Column
 from spanlab.systems.offline.raters import (
     Numbers,

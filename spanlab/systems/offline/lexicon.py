@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from spanlab.errors import missing_package
+from spanlab.base.errors import missing_package
 from spanlab.systems.offline.words import WordKind, read
 
 _SHORTEST = 3  # letters of a month's name or abbreviation in the text's own language or English …

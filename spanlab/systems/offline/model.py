@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.errors import InputError
+from spanlab.base.errors import InputError
 from spanlab.systems.offline.calibration import Calibration
 from spanlab.systems.offline.features import AnswerFeatures
 from spanlab.systems.offline.lexicon import EMPTY, Lexicon, WordBackground, base

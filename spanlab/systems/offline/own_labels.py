@@ -12,15 +12,16 @@ from typing import Literal
 
 from pydantic import Field
 
-from spanlab.datasets import ReadOptions, read
-from spanlab.labels import ItemLabels, labels_of
-from spanlab.results import MeanInterval
-from spanlab.schema import FrozenModel, Item, Record
-from spanlab.scorers import CalibrationSums, score
+from spanlab.base.fields import FrozenModel
+from spanlab.formats import ReadOptions, read
+from spanlab.output.tables import MeanInterval
+from spanlab.schema import Item, Record
+from spanlab.scoring import CalibrationSums, score
 from spanlab.systems.offline.calibration import Calibration, RatedAnswer, calibrate
 from spanlab.systems.offline.detector import OfflineDetector
 from spanlab.systems.offline.model import digest
 from spanlab.systems.offline.training import Progress, folds, train_offline
+from spanlab.text.labels import ItemLabels, labels_of
 
 LIMITS = (
     "A lexical evidence checker, no fact checker: it knows which words, numbers and names stand "

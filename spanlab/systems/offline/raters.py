@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.errors import InputError
+from spanlab.base.errors import InputError
 from spanlab.systems.offline.links import Column
 
 _TREE_ROWS = (

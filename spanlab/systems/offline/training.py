@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.errors import InputError
-from spanlab.labels import ItemLabels, SoftLabel, labels_of
+from spanlab.base.errors import InputError
 from spanlab.schema import Item, Record
 from spanlab.systems.offline.features import AnswerFeatures, describe, question_of
 from spanlab.systems.offline.learners import (
@@ -36,6 +35,7 @@ from spanlab.systems.offline.synthetic import (
     verbatim,
 )
 from spanlab.systems.offline.words import read
+from spanlab.text.labels import ItemLabels, SoftLabel, labels_of
 
 _LONG = re.compile(r"[A-Za-z0-9]{5,}")
 _FEWEST = 10  # such words, from which on two items can be compared

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import quote
 
-from spanlab.detectors.common.evidence import ClaimMemory, about, published_before, searched_for
-from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
-from spanlab.detectors.networks.rewriter import TextRewriter
-from spanlab.entities import names_of
-from spanlab.errors import PageError, RefusedPageError
-from spanlab.retrievers import GivenPassages, SearchQuery
+from spanlab.base.errors import PageError, RefusedPageError
+from spanlab.detection.common.evidence import ClaimMemory, about, published_before, searched_for
+from spanlab.detection.common.model_detector import DetectionCase, ModelDetector
+from spanlab.detection.entities import names_of
+from spanlab.networks.rewriter import TextRewriter
 from spanlab.schema import Passage, PassageQuote, Retrieval, Verdict, joined
+from spanlab.search import GivenPassages, SearchQuery
 from spanlab.systems.papelo import PapeloOptions
 from spanlab.systems.papelo.prompts import PapeloProgram, question_in
 from spanlab.systems.papelo.pursuit import (

@@ -33,18 +33,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spanlab.detectors.base import DetectorKit
-from spanlab.detectors.common.claim_detector import ClaimDetector, ClaimJudgement
-from spanlab.detectors.common.evidence import ClaimMemory, quote, stance_of
-from spanlab.detectors.common.model_detector import DetectionCase
-from spanlab.detectors.networks.rewriter import TextRewriter
-from spanlab.errors import NoEvidenceError
-from spanlab.extents import Extent
+from spanlab.base.errors import NoEvidenceError
+from spanlab.detection.base import DetectorKit
+from spanlab.detection.common.claim_detector import ClaimDetector, ClaimJudgement
+from spanlab.detection.common.evidence import ClaimMemory, quote, stance_of
+from spanlab.detection.common.model_detector import DetectionCase
+from spanlab.networks.rewriter import TextRewriter
 from spanlab.schema import Evidence, Item, PairStep, PassageQuote, Step, Verdict
 from spanlab.systems.papelo import PapeloOptions
 from spanlab.systems.papelo.claim_pursuit import OPEN, ClaimPursuit
 from spanlab.systems.papelo.prompts import PapeloProgram
 from spanlab.systems.papelo.pursuit import PursuitResult, SourcedAnswer
+from spanlab.text.extents import Extent
 
 
 class Papelo(ClaimDetector):

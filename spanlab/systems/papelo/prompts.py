@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 import dspy
 from pydantic import BeforeValidator
 
-from spanlab.claims import FourClasses, TwoClasses
-from spanlab.detectors.common.claim_detector import ClaimProgram
-from spanlab.lm.values import ReplyModel, Text
-from spanlab.mappers import sentences
+from spanlab.detection.claims import FourClasses, TwoClasses
+from spanlab.detection.common.claim_detector import ClaimProgram
+from spanlab.models.values import ReplyModel, Text
 from spanlab.systems.papelo import PapeloOptions
+from spanlab.text.tokens import sentences
 
 _QUESTION_MARKS = "?\uff1f\u061f\u037e\u055e"  # with full-width, Arabic, Greek and Armenian ones
 

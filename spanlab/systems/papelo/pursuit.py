@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from spanlab.detectors.common.evidence import CLOSE
-from spanlab.extents import Extent
-from spanlab.inbound import ABOUT, one_line
-from spanlab.lm.meter import together
-from spanlab.mappers import closest_sentence, sentences
+from spanlab.base.inbound import ABOUT, one_line
+from spanlab.detection.common.evidence import CLOSE
+from spanlab.models.meter import together
 from spanlab.schema import Item, Passage, PassageQuote
-from spanlab.text import terms
+from spanlab.text.extents import Extent
+from spanlab.text.facts import closest_sentence
+from spanlab.text.terms import terms
+from spanlab.text.tokens import sentences
 
 HITS: Final = 10  # search results that are read (§3.3)
 SNIPPET: Final = 1_500  # characters; what is longer is a document of which a part is shown

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from spanlab.detectors.entry import (
+from spanlab.detection.entry import (
     JUDGE,
     CallEstimate,
     ChosenOptions,
@@ -18,7 +18,7 @@ from spanlab.detectors.entry import (
     DetectorOptions,
     PromptSize,
 )
-from spanlab.lm import ModelOptions
+from spanlab.models import ModelOptions
 
 GENERATOR = "generator"  # the role of the model that reasons, for `spanlab reason`
 ANSWER_JUDGE = "answer-judge"  # that of the model that compares its answers with the right ones

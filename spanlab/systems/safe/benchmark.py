@@ -14,11 +14,11 @@ from typing import Annotated, Final
 import dspy
 from pydantic import BeforeValidator, JsonValue
 
-from spanlab.detectors.base import DetectorKit
-from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
-from spanlab.entities import EntityEdge, EntityRelation, edges_of
-from spanlab.errors import InputError
-from spanlab.lm.values import ReplyModel, Text, Texts
+from spanlab.base.errors import InputError
+from spanlab.detection.base import DetectorKit
+from spanlab.detection.common.model_detector import DetectionCase, ModelDetector
+from spanlab.detection.entities import EntityEdge, EntityRelation, edges_of
+from spanlab.models.values import ReplyModel, Text, Texts
 from spanlab.schema import Annotation, Item, RelationStep
 from spanlab.systems.safe.grounding import (
     BenchmarkQuestion,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 import typer
 
 from spanlab.cli.inputs import OptionsWithout, Output, takes_options
-from spanlab.lm import Budget
-from spanlab.workflows.detection.selection import DetectorSelection
+from spanlab.detection.selection import DetectorSelection
+from spanlab.schema.usage import Budget
 
 if TYPE_CHECKING:
     from spanlab.schema import Record
@@ -113,7 +113,7 @@ def read_questions(
 ) -> Iterator[Record]:
     """Yield the questions of files, with their passages."""
     from spanlab.cli import console, inputs
-    from spanlab.datasets import ReadOptions
+    from spanlab.formats import ReadOptions
     from spanlab.systems.safe.reasoning import questions_in
 
     options = ReadOptions(contexts=passages, on_warning=console.say)
@@ -135,8 +135,8 @@ def answer_questions(
         output: a file; None for standard output.
     """
     from spanlab.cli import console
-    from spanlab.figures import counted
-    from spanlab.workflows.wording import usage_in_words
+    from spanlab.output.figures import counted
+    from spanlab.output.wording import usage_in_words
 
     def report_each() -> Iterator[Record]:
         for number, record in enumerate(records, start=1):
@@ -158,8 +158,8 @@ def _write_each(records: Iterator[Record], output: Path | None) -> int:
     """
     import sys
 
-    from spanlab.datasets import format_of, write
-    from spanlab.errors import InputError
+    from spanlab.base.errors import InputError
+    from spanlab.formats import format_of, write
 
     def flush_each(stream: BinaryIO) -> Iterator[Record]:
         for record in records:

@@ -31,15 +31,14 @@ from typing import Final
 
 import dspy
 
-from spanlab.detectors.base import DetectorKit
-from spanlab.detectors.common.context import PromptContext, context, query_steps
-from spanlab.detectors.common.evidence import evidence
-from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector, strongest
-from spanlab.detectors.spec import DetectorSpec
-from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
-from spanlab.lm.meter import together
-from spanlab.mappers import ModelQuote, map_quotes
-from spanlab.runtime import wait
+from spanlab.base.errors import BudgetError, ConfigurationError, SpanlabError
+from spanlab.base.runtime import wait
+from spanlab.detection.base import DetectorKit
+from spanlab.detection.common.context import PromptContext, context, query_steps
+from spanlab.detection.common.evidence import evidence
+from spanlab.detection.common.model_detector import DetectionCase, ModelDetector, strongest
+from spanlab.detection.spec import DetectorSpec
+from spanlab.models.meter import together
 from spanlab.schema import (
     Annotation,
     AnswerPlace,
@@ -54,6 +53,7 @@ from spanlab.systems.safe import ENTRY, SafeOptions
 from spanlab.systems.safe.prompts import verifying_prompt
 from spanlab.systems.safe.steps import ErrorType, ReasoningStep, StepKind, steps_in
 from spanlab.systems.safe.verifier import VerifiedStep, verified
+from spanlab.text.quotes import ModelQuote, map_quotes
 
 STEPS_AT_ONCE: Final = 4  # steps of one answer under way at the same time
 NO_STEPS = "the answer is empty: it has no steps"

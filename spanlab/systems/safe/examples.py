@@ -13,8 +13,8 @@ from functools import partial
 from itertools import takewhile
 from typing import Final, Literal
 
-from spanlab.detectors.common.context import context
-from spanlab.lm.adapters import ChatAnswers
+from spanlab.detection.common.context import context
+from spanlab.models.adapters import ChatAnswers
 from spanlab.schema import Annotation, AnnotatorKind, Item, ReasoningTraceStep, Record, Span, Status
 from spanlab.systems.safe.injection import TaughtError, injected
 from spanlab.systems.safe.prompts import SearchRuling, StepRuling, verifying_prompt
@@ -29,7 +29,7 @@ from spanlab.systems.safe.steps import (
 )
 from spanlab.systems.safe.teacher import NOTHING_TAUGHT, HardCase, TaughtItem
 from spanlab.systems.safe.verifier import CITATION, cited, listed, renumbered
-from spanlab.text import terms
+from spanlab.text.terms import terms
 
 Origin = Literal["reviewed", "corrected", "ideal", "injected"]
 _KIND: Final = StepKind.ATTRIBUTION  # of a step that does not say it

@@ -21,11 +21,11 @@ from enum import StrEnum
 from itertools import chain
 from typing import Final, NamedTuple
 
-from spanlab.entities import EntityEdge
-from spanlab.lm.meter import together
-from spanlab.scorers import score_answer
+from spanlab.detection.entities import EntityEdge
+from spanlab.models.meter import together
+from spanlab.scoring import score_answer
 from spanlab.systems.safe.recomputing import period
-from spanlab.text import terms
+from spanlab.text.terms import terms
 
 GLEANED: Final = 2  # further rounds of extraction
 TRIES: Final = 2  # paths that are asked for

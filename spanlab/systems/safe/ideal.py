@@ -15,13 +15,13 @@ from typing import Annotated, Final
 import dspy
 from pydantic import JsonValue
 
-from spanlab.detectors.base import DetectorKit
-from spanlab.detectors.common.context import passage_shown
-from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
-from spanlab.errors import InputError, UnparsableAnswerError
-from spanlab.lm.parsing import PROSE
+from spanlab.base.errors import InputError, UnparsableAnswerError
+from spanlab.detection.base import DetectorKit
+from spanlab.detection.common.context import passage_shown
+from spanlab.detection.common.model_detector import DetectionCase, ModelDetector
+from spanlab.models.parsing import PROSE
 from spanlab.schema import Annotation, AnswerPlace, Item, ReasoningTraceStep
-from spanlab.scorers import score_answer
+from spanlab.scoring import score_answer
 from spanlab.systems.safe.grounding import plain
 from spanlab.systems.safe.steps import (
     BENCHMARK,
@@ -35,7 +35,7 @@ from spanlab.systems.safe.steps import (
     written,
 )
 from spanlab.systems.safe.verifier import CITATION, cited, flaw_in
-from spanlab.text import STEM, terms
+from spanlab.text.terms import STEM, terms
 
 AGAIN: Final = 2  # times that a reasoning is asked for again
 _MOST: Final = 10  # entries of a plan

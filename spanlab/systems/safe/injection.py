@@ -21,7 +21,7 @@ from spanlab.systems.safe.steps import (
     final_answer,
 )
 from spanlab.systems.safe.verifier import CITATION, cited, renumbered
-from spanlab.text import terms
+from spanlab.text.terms import terms
 
 _REPEATED: Final = (
     "In other words, {step}",

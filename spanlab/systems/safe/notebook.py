@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import ValidationError
 
-from spanlab.errors import UsageError
-from spanlab.lm import Budget, ModelChoice
-from spanlab.options import problem
-from spanlab.retrievers import RetrieverSpec
+from spanlab.base.errors import UsageError
+from spanlab.base.options import problem
+from spanlab.detection.selection import DetectorSelection
+from spanlab.models import ModelChoice
 from spanlab.schema import Record
-from spanlab.workflows.detection.selection import DetectorSelection
+from spanlab.schema.usage import Budget
+from spanlab.search import RetrieverSpec
 
 if TYPE_CHECKING:
     pass

@@ -19,8 +19,8 @@ from spanlab.systems.safe.results import (
 from spanlab.ui.common import plain
 from spanlab.ui.messages import progress
 from spanlab.ui.panels import Panel
-from spanlab.ui.results.tables import csv_button, show_chart, show_table
-from spanlab.ui.views.reviewer import seen_fingerprint, seen_store
+from spanlab.ui.session import seen_fingerprint, seen_store
+from spanlab.ui.tables import csv_button, show_chart, show_table
 
 _MOST_JUDGES = 6  # that a chart can tell apart
 

@@ -13,9 +13,9 @@ from typing import Annotated, Final
 import dspy
 from pydantic import BeforeValidator, JsonValue, WithJsonSchema
 
-from spanlab.lm.adapters import GROWING
-from spanlab.lm.parsing import PROSE
-from spanlab.lm.values import ReplyModel, Text, Texts
+from spanlab.models.adapters import GROWING
+from spanlab.models.parsing import PROSE
+from spanlab.models.values import ReplyModel, Text, Texts
 from spanlab.systems.safe.steps import ErrorType, StepKind
 
 Growing = Annotated[str, GROWING]

@@ -16,12 +16,11 @@ from typing import Annotated, Final, Literal, NamedTuple
 import dspy
 from pydantic import Field, JsonValue
 
-from spanlab.detectors.base import DetectorKit
-from spanlab.detectors.common.context import PromptContext, context
-from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector, strongest
-from spanlab.detectors.entry import JUDGE, DetectorOptions
-from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
-from spanlab.retrievers import SearchQuery
+from spanlab.base.errors import BudgetError, ConfigurationError, SpanlabError
+from spanlab.detection.base import DetectorKit
+from spanlab.detection.common.context import PromptContext, context
+from spanlab.detection.common.model_detector import DetectionCase, ModelDetector, strongest
+from spanlab.detection.entry import JUDGE, DetectorOptions
 from spanlab.schema import (
     Annotation,
     AnswerPlace,
@@ -33,6 +32,7 @@ from spanlab.schema import (
     Span,
     Step,
 )
+from spanlab.search import SearchQuery
 from spanlab.systems.safe import ANSWER_JUDGE, GENERATOR
 from spanlab.systems.safe.controller import RETRIES, STEPS, ReasoningTrajectory, control
 from spanlab.systems.safe.detector import SafeProgram, marked, quoted, searches, traced

@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import JsonValue
 
-from spanlab.datasets import ReadOptions, read
-from spanlab.detectors import DetectorResult, DetectorSpec
-from spanlab.detectors.building import kit_of
-from spanlab.errors import BudgetError, UsageError
-from spanlab.lm import Budget, Meter, ModelChoice, Usage
-from spanlab.results import ResultTable, columns_of
-from spanlab.runtime import ahead
+from spanlab.base.errors import BudgetError, UsageError
+from spanlab.base.runtime import ahead
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorResult, DetectorSpec
+from spanlab.detection.building import kit_of
+from spanlab.detection.request import CONCURRENCY
+from spanlab.detection.selection import DetectorSelection
+from spanlab.detection.specifications import specifications
+from spanlab.formats import ReadOptions, read
+from spanlab.models import Meter, ModelChoice
+from spanlab.output.tables import ResultTable, columns_of
 from spanlab.schema import CallsStep, Item, Record, Status
-from spanlab.settings import Settings
+from spanlab.schema.usage import Budget, Usage
 from spanlab.systems.safe.results import MethodResult, outcome_of
-from spanlab.workflows.detection.request import CONCURRENCY
-from spanlab.workflows.detection.selection import DetectorSelection
-from spanlab.workflows.detection.specifications import specifications
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from spanlab.errors import InputError
+from spanlab.base.errors import InputError
 from spanlab.schema import Annotation, Item
-from spanlab.workflows.analysis.label_scores import (
+from spanlab.scoring.label_scores import (
     RIGHT,
     LabelEvaluation,
     annotations_in,

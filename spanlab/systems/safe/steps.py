@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from spanlab.mappers import sentences
 from spanlab.schema import Item, Span
+from spanlab.text.tokens import sentences
 
 ANSWER_MARK: Final = "####ANSWER:"
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spanlab.cli.inputs import OptionsAmong, Output, takes_options
-from spanlab.lm import Budget
+from spanlab.detection.selection import DetectorSelection
+from spanlab.schema.usage import Budget
 from spanlab.systems.safe.commands import (
     Concurrency,
     Limit,
@@ -18,7 +19,6 @@ from spanlab.systems.safe.commands import (
     answer_questions,
     read_questions,
 )
-from spanlab.workflows.detection.selection import DetectorSelection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +106,7 @@ def _write_supervision(
 ) -> None:
     from spanlab.cli import console
     from spanlab.cli.console import write_tables
-    from spanlab.figures import counted
+    from spanlab.output.figures import counted
     from spanlab.systems.safe.reasoning import supervision_table
 
     answer_questions(work, task, work.supervise(records), output)
@@ -156,8 +156,8 @@ def verifier_data(
     spanlab verifier-data mine --teacher gpt-4o -o verifier/
     """
     from spanlab.cli import console, inputs
-    from spanlab.figures import counted
-    from spanlab.lm import ModelChoice
+    from spanlab.models import ModelChoice
+    from spanlab.output.figures import counted
     from spanlab.storage import Store
     from spanlab.systems.safe.reasoning import questions_in
     from spanlab.systems.safe.verifier_data import StepTeacher, write_verifier_data

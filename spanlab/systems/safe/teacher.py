@@ -13,10 +13,10 @@ from typing import Final
 
 import dspy
 
-from spanlab.detectors.common.context import context
-from spanlab.lm.values import ReplyModel, Text
+from spanlab.detection.common.context import context
+from spanlab.models.values import ReplyModel, Text
 from spanlab.schema import Item
-from spanlab.scorers import score_answer
+from spanlab.scoring import score_answer
 from spanlab.systems.safe.injection import TaughtError
 from spanlab.systems.safe.steps import (
     ErrorType,

@@ -14,12 +14,12 @@ from optimizers.examples import (
     majority,
     sources_of,
 )
-from spanlab.detectors import DetectorSpec
-from spanlab.detectors.building import kit_of
-from spanlab.lm import Meter
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec
+from spanlab.detection.building import kit_of
+from spanlab.models import Meter
 from spanlab.schema import Record
-from spanlab.scorers import RIGHT
-from spanlab.settings import Settings
+from spanlab.scoring import RIGHT
 from spanlab.systems.safe.steps import error_marked, right_answers, steps_in
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import dspy
 
-from spanlab.scorers import RIGHT
+from spanlab.scoring import RIGHT
 from spanlab.systems.safe.recomputing import wrong_results
 from spanlab.systems.safe.steps import (
     ErrorType,
@@ -22,7 +22,7 @@ from spanlab.systems.safe.steps import (
     first_error,
     written,
 )
-from spanlab.text import terms
+from spanlab.text.terms import terms
 
 NO_STEPS = "(none yet)"
 

@@ -14,13 +14,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
 
-from spanlab.datasets.files import replacing
-from spanlab.errors import BudgetError, ConfigurationError, InputError, SpanlabError
-from spanlab.lm import Budget, Meter, ModelChoice, answer_cache, language_model, predict
-from spanlab.lm.meter import together
-from spanlab.runtime import ahead
+from spanlab.base.errors import BudgetError, ConfigurationError, InputError, SpanlabError
+from spanlab.base.runtime import ahead
+from spanlab.base.settings import Settings
+from spanlab.formats.files import replacing
+from spanlab.models import Meter, ModelChoice, answer_cache, language_model, predict
+from spanlab.models.meter import together
 from spanlab.schema import Record
-from spanlab.settings import Settings
+from spanlab.schema.usage import Budget
 
 if TYPE_CHECKING:
     import dspy

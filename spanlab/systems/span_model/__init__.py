@@ -17,9 +17,9 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from spanlab.detectors.entry import JUDGE, CallEstimate, ChosenOptions, DetectorEntry, PromptSize
-from spanlab.detectors.entry import DetectorOptions as _DetectorOptions
-from spanlab.lm import ModelOptions
+from spanlab.detection.entry import JUDGE, CallEstimate, ChosenOptions, DetectorEntry, PromptSize
+from spanlab.detection.entry import DetectorOptions as _DetectorOptions
+from spanlab.models import ModelOptions
 from spanlab.schema import Probability
 
 LETTUCEDETECT: Final = "lettucedetect"  # a contract, and the package that it is in

@@ -14,8 +14,9 @@ from typing import Final
 
 from pydantic import Field, JsonValue, ValidationError
 
-from spanlab.errors import InputError, UsageError
-from spanlab.schema import FrozenModel, Item
+from spanlab.base.errors import InputError, UsageError
+from spanlab.base.fields import FrozenModel
+from spanlab.schema import Item
 from spanlab.systems.span_model import LETTUCEDETECT
 
 _ENGLISH: Final = "en"

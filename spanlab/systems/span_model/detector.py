@@ -11,23 +11,23 @@ from collections.abc import Mapping, Sequence
 import dspy
 from pydantic import JsonValue
 
-from spanlab.detectors.base import DetectorKit
-from spanlab.detectors.common.context import readable
-from spanlab.detectors.common.evidence import explained
-from spanlab.detectors.common.model_detector import (
+from spanlab.base.errors import UsageError
+from spanlab.detection.base import DetectorKit
+from spanlab.detection.common.context import readable
+from spanlab.detection.common.evidence import explained
+from spanlab.detection.common.model_detector import (
     DetectionCase,
     ModelDetector,
     quote_steps,
     span_of,
 )
-from spanlab.errors import UsageError
-from spanlab.lm.failures import unreadable_answer
-from spanlab.lm.model import LanguageModel
-from spanlab.lm.values import UnreadableError, values_in
-from spanlab.mappers import ModelQuote, map_quotes
+from spanlab.models.failures import unreadable_answer
+from spanlab.models.model import LanguageModel
+from spanlab.models.values import UnreadableError, values_in
 from spanlab.schema import Annotation, RemarkStep, Span
 from spanlab.systems.span_model import SpanModelOptions
 from spanlab.systems.span_model.contract import SpanContract, read_contract
+from spanlab.text.quotes import ModelQuote, map_quotes
 
 WITHOUT_PASSAGES = "no passages: the model judged the answer by what it knows"
 

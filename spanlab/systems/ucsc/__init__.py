@@ -7,7 +7,7 @@ extract what an answer says beyond it, map that to characters.
     facts     facts of the answer, checked against a graph of the passages → the words stating them
     revise    the answer, corrected with the fewest changes → what was changed
 
-``spanlab.detectors.ensemble`` lets several of them vote. What they say of themselves, their
+``spanlab.detection.ensemble`` lets several of them vote. What they say of themselves, their
 options, and what they cost at most.
 """
 
@@ -19,8 +19,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from spanlab.detectors.common.label_options import LabelOptions
-from spanlab.detectors.entry import (
+from spanlab.detection.common.label_options import LabelOptions
+from spanlab.detection.entry import (
     INSTRUCTION,
     JUDGE,
     THINKING,
@@ -29,7 +29,7 @@ from spanlab.detectors.entry import (
     DetectorEntry,
     PromptSize,
 )
-from spanlab.lm import ModelOptions
+from spanlab.models import ModelOptions
 from spanlab.schema import Probability
 
 MAX_ROUNDS = 4  # calls per fact; the paper leaves the number open, most facts need one look-up

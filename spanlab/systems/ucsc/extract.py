@@ -27,16 +27,16 @@ from typing import Final
 
 import dspy
 
-from spanlab.detectors.base import DetectorKit
-from spanlab.detectors.common.context import readable
-from spanlab.detectors.common.evidence import evidence
-from spanlab.detectors.common.model_detector import quote_steps, span_of
-from spanlab.lm.adapters import PromptText
-from spanlab.mappers import ModelQuote, map_quotes
-from spanlab.runtime import wait
+from spanlab.base.runtime import wait
+from spanlab.detection.base import DetectorKit
+from spanlab.detection.common.context import readable
+from spanlab.detection.common.evidence import evidence
+from spanlab.detection.common.model_detector import quote_steps, span_of
+from spanlab.models.adapters import PromptText
 from spanlab.schema import Annotation, Item
 from spanlab.systems.ucsc import ExtractOptions
 from spanlab.systems.ucsc.system import ExplainedPart, UcscDetector, UnsupportedPart
+from spanlab.text.quotes import ModelQuote, map_quotes
 
 
 class UcscExtract(UcscDetector):

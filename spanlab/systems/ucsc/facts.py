@@ -33,16 +33,14 @@ from typing import ClassVar, Final
 
 import dspy
 
-from spanlab.claims import NameWrongWords, placed, wrong_words
-from spanlab.detectors.base import DetectorKit
-from spanlab.detectors.common.context import NOTHING_FOUND
-from spanlab.detectors.common.model_detector import DetectionCase, places_of, span_of, strongest
-from spanlab.entities import EntityEdge, EntityGraph, EntityRelation, edges_of
-from spanlab.extents import Extent, merge
-from spanlab.lm.adapters import PromptText
-from spanlab.lm.meter import keep, together
-from spanlab.mappers import ModelQuote, QuoteMapping, map_quotes
-from spanlab.runtime import wait
+from spanlab.base.runtime import wait
+from spanlab.detection.base import DetectorKit
+from spanlab.detection.claims import NameWrongWords, placed, wrong_words
+from spanlab.detection.common.context import NOTHING_FOUND
+from spanlab.detection.common.model_detector import DetectionCase, places_of, span_of, strongest
+from spanlab.detection.entities import EntityEdge, EntityGraph, EntityRelation, edges_of
+from spanlab.models.adapters import PromptText
+from spanlab.models.meter import keep, together
 from spanlab.schema import (
     Annotation,
     Claim,
@@ -56,6 +54,8 @@ from spanlab.schema import (
 )
 from spanlab.systems.ucsc import MAX_FACTS, MAX_ROUNDS, UNVERIFIED, GraphOptions
 from spanlab.systems.ucsc.system import AtomicFact, FactJudgement, UcscDetector
+from spanlab.text.extents import Extent, merge
+from spanlab.text.quotes import ModelQuote, QuoteMapping, map_quotes
 
 GRAPH_RULES: Final = {  # what to decide where the relations are silent, by `unsupported`
     "passages": PromptText(

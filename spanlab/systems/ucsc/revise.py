@@ -26,18 +26,18 @@ from typing import Annotated, Final
 import dspy
 from rapidfuzz.distance import LCSseq
 
-from spanlab.detectors.base import DetectorKit
-from spanlab.detectors.common.model_detector import span_of
-from spanlab.errors import UnparsableAnswerError
-from spanlab.lm.adapters import PromptText
-from spanlab.lm.failures import quoted
-from spanlab.lm.parsing import PROSE, tagged_as
-from spanlab.mappers import map_revision
-from spanlab.runtime import wait
+from spanlab.base.errors import UnparsableAnswerError
+from spanlab.base.runtime import wait
+from spanlab.detection.base import DetectorKit
+from spanlab.detection.common.model_detector import span_of
+from spanlab.models.adapters import PromptText
+from spanlab.models.failures import quoted
+from spanlab.models.parsing import PROSE, tagged_as
 from spanlab.schema import Annotation, Item, RevisionStep
 from spanlab.systems.ucsc import RevisionOptions
 from spanlab.systems.ucsc.system import UcscDetector
-from spanlab.text import UNSPACED
+from spanlab.text.corrections import map_revision
+from spanlab.text.terms import UNSPACED
 
 
 class UcscRevise(UcscDetector):

@@ -15,17 +15,18 @@ import dspy
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from spanlab.detectors.base import DetectorKit
-from spanlab.detectors.common.context import PromptContext, context, query_steps
-from spanlab.detectors.common.evidence import explained
-from spanlab.detectors.common.label_options import labels_in
-from spanlab.detectors.common.labelling import ChooseLabels, asked_of, labelled
-from spanlab.detectors.common.model_detector import DetectionCase, ModelDetector
-from spanlab.errors import UnparsableAnswerError
-from spanlab.lm.adapters import PromptText
-from spanlab.lm.values import Judged, Prob, ReplyModel, Text, Texts, field_value, has_field
-from spanlab.mappers import ModelQuote, load
+from spanlab.base.errors import UnparsableAnswerError
+from spanlab.detection.base import DetectorKit
+from spanlab.detection.common.context import PromptContext, context, query_steps
+from spanlab.detection.common.evidence import explained
+from spanlab.detection.common.label_options import labels_in
+from spanlab.detection.common.labelling import ChooseLabels, asked_of, labelled
+from spanlab.detection.common.model_detector import DetectionCase, ModelDetector
+from spanlab.models.adapters import PromptText
+from spanlab.models.values import Judged, Prob, ReplyModel, Text, Texts, field_value, has_field
 from spanlab.schema import Annotation, Item, RemarkStep
+from spanlab.text.quotes import ModelQuote
+from spanlab.text.tokens import load
 
 RULES: Mapping[str, PromptText] = {  # what is unsupported, by the option of that name
     "passages": PromptText(

@@ -10,8 +10,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from spanlab.detectors.common import EXTRACTOR, ClaimsOption, MemoryOptions, claim_calls
-from spanlab.detectors.entry import (
+from spanlab.detection.common import EXTRACTOR, ClaimsOption, MemoryOptions, claim_calls
+from spanlab.detection.entry import (
     INSTRUCTION,
     JUDGE,
     CallEstimate,

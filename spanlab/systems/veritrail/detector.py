@@ -35,19 +35,18 @@ from typing import Final, Literal, NamedTuple
 
 import dspy
 
-from spanlab.claims import sub_claims
-from spanlab.detectors.base import DetectorKit
-from spanlab.detectors.common import EXTRACTOR
-from spanlab.detectors.common.claim_detector import ClaimDetector, ClaimJudgement, ClaimProgram
-from spanlab.detectors.common.context import ranked
-from spanlab.detectors.common.evidence import ClaimMemory, evidence, quote, searched_for, stance_of
-from spanlab.detectors.common.model_detector import DetectionCase
-from spanlab.detectors.entry import JUDGE
-from spanlab.entities import names_of
-from spanlab.extents import Extent
-from spanlab.lm import Usage
-from spanlab.lm.meter import LETTERS_PER_TOKEN, together
+from spanlab.detection.base import DetectorKit
+from spanlab.detection.claims import sub_claims
+from spanlab.detection.common import EXTRACTOR
+from spanlab.detection.common.claim_detector import ClaimDetector, ClaimJudgement, ClaimProgram
+from spanlab.detection.common.context import ranked
+from spanlab.detection.common.evidence import ClaimMemory, evidence, quote, searched_for, stance_of
+from spanlab.detection.common.model_detector import DetectionCase
+from spanlab.detection.entities import names_of
+from spanlab.detection.entry import JUDGE
+from spanlab.models.meter import LETTERS_PER_TOKEN, together
 from spanlab.schema import Evidence, Item, ProcessGraph, TrailStep, passage_id, process_of, roots_of
+from spanlab.schema.usage import Usage
 from spanlab.systems.veritrail import ClaimOptions, RetrievalOptions, VeriTrailOptions
 from spanlab.systems.veritrail.evidence import (
     ClaimRuling,
@@ -64,6 +63,7 @@ from spanlab.systems.veritrail.evidence import (
 )
 from spanlab.systems.veritrail.trail import NOTHING_CHOSEN, TrailModels, TrailReader
 from spanlab.systems.veritrail.walk import WalkResult, WalkRound, WalkVerdict, walk
+from spanlab.text.extents import Extent
 
 SAMPLED: Final = 0.2  # temperature of several answers to one question (appendix E.3)
 

@@ -16,11 +16,11 @@ from typing import Annotated, Final, NamedTuple
 import dspy
 from pydantic import BeforeValidator
 
-from spanlab.lm import count_tokens
-from spanlab.lm.values import ReplyModel, Text
-from spanlab.mappers import sentences
+from spanlab.models import count_tokens
+from spanlab.models.values import ReplyModel, Text
 from spanlab.schema import ProcessNode
 from spanlab.systems.veritrail.walk import WalkVerdict
+from spanlab.text.tokens import sentences
 
 
 def walk_verdict(value: object) -> WalkVerdict:

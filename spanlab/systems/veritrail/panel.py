@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import streamlit as st
 
-from spanlab.errors import UsageError
+from spanlab.base.errors import UsageError
 from spanlab.schema import Record
 from spanlab.schema.datasets import DatasetSummary
 from spanlab.storage.store import Store
@@ -15,8 +15,8 @@ from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import plain
 from spanlab.ui.messages import progress
 from spanlab.ui.panels import Panel
-from spanlab.ui.results.tables import show_table
-from spanlab.ui.views.reviewer import seen_fingerprint, seen_store
+from spanlab.ui.session import seen_fingerprint, seen_store
+from spanlab.ui.tables import show_table
 
 
 def _show(summary: DatasetSummary, _names: Collection[str]) -> None:

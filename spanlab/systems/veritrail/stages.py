@@ -9,9 +9,9 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from spanlab.errors import UsageError
-from spanlab.figures import percent, sampling_alone
-from spanlab.results import Chart, Column, MeanInterval, ResultTable, columns_of, several
+from spanlab.base.errors import UsageError
+from spanlab.output.figures import percent, sampling_alone
+from spanlab.output.tables import Chart, Column, MeanInterval, ResultTable, columns_of, several
 from spanlab.schema import (
     HALLUCINATED,
     Annotation,
@@ -22,10 +22,10 @@ from spanlab.schema import (
     SharedProcess,
 )
 from spanlab.schema.stages import stages_of
-from spanlab.scorers import StageAgreement, mean_of, stage_agreement, stage_shares
+from spanlab.scoring import StageAgreement, mean_of, stage_agreement, stage_shares
+from spanlab.scoring.verdicts import by_text
 from spanlab.storage import Store
-from spanlab.workflows.analysis.claims import by_text
-from spanlab.workflows.datasets import check_annotators, summary_of, with_progress
+from spanlab.storage.datasets import check_annotators, summary_of, with_progress
 
 _REPORT_EVERY = 100
 _GOLD = (

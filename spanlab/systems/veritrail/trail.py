@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final, Protocol
 
-from spanlab.lm import count_tokens
-from spanlab.lm.meter import together
+from spanlab.models import count_tokens
+from spanlab.models.meter import together
 from spanlab.schema import NodeQuote, ProcessGraph, ProcessNode, Step, TrailStep
 from spanlab.systems.veritrail import VeriTrailOptions
 from spanlab.systems.veritrail.evidence import (

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from spanlab.errors import UsageError
+from spanlab.base.errors import UsageError
 from spanlab.schema import ProcessGraph
 
 WalkVerdict = Literal["supported", "not-supported", "inconclusive"]

@@ -12,10 +12,10 @@ import tiny_encoders as tiny
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanlab.detectors import DetectorResult, DetectorSpec, build, detector
-from spanlab.detectors.networks.classifier import OnnxClassifier
-from spanlab.detectors.networks.tokenizing import TokenWindow
-from spanlab.runtime import wait
+from spanlab.base.runtime import wait
+from spanlab.detection import DetectorResult, DetectorSpec, build, detector
+from spanlab.networks.classifier import OnnxClassifier
+from spanlab.networks.tokenizing import TokenWindow
 from spanlab.schema import Annotation, Item, Passage, Status
 from spanlab.systems.encoder.detector import EncoderDetector
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spanlab.errors import InputError
+from spanlab.base.errors import InputError
 from spanlab.systems.encoder.words import WordCalibration, fit_isotonic, fit_temperature
 
 

@@ -10,10 +10,10 @@ import pytest
 import tiny_encoders as tiny
 from onnxruntime.quantization import quantize_dynamic
 
-from spanlab.detectors import DetectorSpec, build, detector
-from spanlab.detectors.networks.classifier import loaded
-from spanlab.processes import networks
-from spanlab.runtime import wait
+from spanlab.base.processes import networks
+from spanlab.base.runtime import wait
+from spanlab.detection import DetectorSpec, build, detector
+from spanlab.networks.classifier import loaded
 from spanlab.schema import Annotation, Item, Passage, Status
 from spanlab.systems.encoder.detector import format_of
 

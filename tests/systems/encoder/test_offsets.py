@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from spanlab.detectors.networks.tokenizing import CheckpointTokenizer
+from spanlab.networks.tokenizing import CheckpointTokenizer
 
 SCRIPTS = {
     "Latin": "The tower, built 1889: façade.",

@@ -14,10 +14,10 @@ import pytest
 import tiny_encoders as tiny
 from onnx import TensorProto, helper, numpy_helper
 
-from spanlab.detectors import DetectorSpec, build, detector
-from spanlab.detectors.networks import classifier, tokenizing
-from spanlab.errors import InputError, UsageError
-from spanlab.runtime import wait
+from spanlab.base.errors import InputError, UsageError
+from spanlab.base.runtime import wait
+from spanlab.detection import DetectorSpec, build, detector
+from spanlab.networks import classifier, tokenizing
 from spanlab.schema import Item, Status
 
 

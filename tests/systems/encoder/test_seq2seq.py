@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 import tiny_encoders as tiny
 
-from spanlab.detectors.networks.rewriter import TextRewriter
-from spanlab.errors import InputError
+from spanlab.base.errors import InputError
+from spanlab.networks.rewriter import TextRewriter
 
 WRITTEN = "when was the tower built ?"
 
@@ -93,7 +93,7 @@ def test_without_torch_the_extra_that_brings_it_is_named(tmp_path: Path) -> None
     missing.mkdir()
     (missing / "torch.py").write_text('raise ModuleNotFoundError("not installed", name="torch")')
     folder = in_torch(tiny.write_rewriter(tmp_path, WRITTEN))
-    load = "import sys, spanlab.detectors.networks.rewriter as s; s.TextRewriter.load(sys.argv[1])"
+    load = "import sys, spanlab.networks.rewriter as s; s.TextRewriter.load(sys.argv[1])"
     done = subprocess.run(
         [sys.executable, "-c", load, str(folder)],
         env=os.environ | {"PYTHONPATH": str(missing)},

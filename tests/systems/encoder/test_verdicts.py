@@ -10,8 +10,8 @@ import pytest
 import tiny_encoders as tiny
 from detector_cases import Make
 
-from spanlab.detectors import DetectorSpec, build
-from spanlab.runtime import wait
+from spanlab.base.runtime import wait
+from spanlab.detection import DetectorSpec, build
 from spanlab.schema import Annotation, Item, Passage
 from spanlab.testing import ModelServer
 

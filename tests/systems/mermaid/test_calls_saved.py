@@ -11,11 +11,11 @@ import pytest
 from detector_cases import Make
 from prompts import prompt_of
 
-from spanlab.lm.meter import together
+from spanlab.base.settings import Settings
 from spanlab.memory.store import MemoryStore
-from spanlab.retrievers import SearchSpec
+from spanlab.models.meter import together
 from spanlab.schema import Item, RecallStep, Step
-from spanlab.settings import Settings
+from spanlab.search import SearchSpec
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 
 # 20 towns with nine claims each, and 20 with one: a search for each town, 40, instead of 200.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 from pydantic import JsonValue
 
-from spanlab.errors import BudgetError, ConfigurationError, ToolError, UnavailableError
+from spanlab.base.errors import BudgetError, ConfigurationError, ToolError, UnavailableError
 from spanlab.systems.mermaid.executor import (
     AgentRun,
     AgentThought,

@@ -13,11 +13,11 @@ import pytest
 from detector_cases import Make, detect
 from prompts import prompt_of
 
-from spanlab.detectors import Detector
-from spanlab.retrievers import SearchSpec
-from spanlab.retrievers.addresses import ALLOWED
+from spanlab.base.settings import Settings
+from spanlab.detection import Detector
 from spanlab.schema import Item, Passage, RecallStep, RemarkStep, ThoughtStep
-from spanlab.settings import Settings
+from spanlab.search import SearchSpec
+from spanlab.search.addresses import ALLOWED
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 
 CLAIM = "The tower of Aldmere was built in 1989."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanlab.detectors import detector
+from spanlab.detection import detector
 from spanlab.schema import Annotation, Item, Passage
 
 FACTS = (

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from offline_answers import LIGHTHOUSE, annotate, marked
 
-from spanlab.datasets import ReadOptions, read
-from spanlab.detectors import detector
-from spanlab.extents import iou
-from spanlab.labels import hard_of, labels_of
+from spanlab.detection import detector
+from spanlab.formats import ReadOptions, read
 from spanlab.systems.offline.code import check_code, pieces
 from spanlab.systems.offline.features import question_of
+from spanlab.text.extents import iou
+from spanlab.text.labels import hard_of, labels_of
 
 MANUAL = (
     "`pack add NAME` adds a package and `pack sync` installs all; `--frozen` keeps the lock file, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanlab.detectors import detector
+from spanlab.detection import detector
 from spanlab.schema import Annotation, Item, Passage
 
 # A sentence with room for a date, and the last of March 1889 as the language writes it.

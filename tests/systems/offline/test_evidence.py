@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from offline_answers import LIGHTHOUSE, annotate, marked, probable
 
-from spanlab.detectors import detector
+from spanlab.detection import detector
 from spanlab.schema import Evidence, Item, Passage
 
 

@@ -6,7 +6,7 @@ import random
 import re
 from itertools import product
 
-from spanlab.detectors import detector
+from spanlab.detection import detector
 from spanlab.schema import Annotation, Item, Passage
 
 TOWNS = ("Aldmere", "Brixholt", "Corvane", "Dunsby", "Eskerry", "Fallowick")

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spanlab.errors import InputError
-from spanlab.labels import SoftLabel
+from spanlab.base.errors import InputError
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
 from spanlab.systems.offline.calibration import Calibration, RatedAnswer, calibrate
 from spanlab.systems.offline.detector import OfflineDetector
@@ -30,6 +29,7 @@ from spanlab.systems.offline.model import SHIPPED, digest, load, parse
 from spanlab.systems.offline.own_labels import ModelCard
 from spanlab.systems.offline.raters import TrainingRows
 from spanlab.systems.offline.training import TrainingRecipe, folds, subjects, train_offline
+from spanlab.text.labels import SoftLabel
 
 FEW = PerceptronSettings(members=2, hidden=4, rounds=3)
 SMALL = TrainingRecipe(
@@ -233,7 +233,7 @@ def test_without_scikit_learn_the_extra_is_named() -> None:
 def test_detecting_needs_neither_scikit_learn_nor_spacy() -> None:
     code = (
         "import sys\n"
-        "from spanlab.detectors import detector\n"
+        "from spanlab.detection import detector\n"
         "from spanlab.schema import Item\n"
         "detector('offline').annotate(Item(id='x', answer='It opened in 1858.'))\n"
         "sys.exit(bool({'sklearn', 'spacy', 'scipy', 'pandas'} & set(sys.modules)))\n"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spanlab.datasets import ReadOptions, read
-from spanlab.labels import labels_of
-from spanlab.scorers import mark_all, mark_none, score
+from spanlab.formats import ReadOptions, read
+from spanlab.scoring import mark_all, mark_none, score
 from spanlab.systems.offline.model import SHIPPED
 from spanlab.systems.offline.own_labels import ModelCard
+from spanlab.text.labels import labels_of
 
 
 def test_cross_validated_it_beats_marking_everything_and_marking_nothing(shared: Path) -> None:

@@ -22,11 +22,10 @@ from pursuit_answers import (
     html,
 )
 
-from spanlab.detectors import Detector, DetectorSpec, build
-from spanlab.detectors.common.evidence import published_before
-from spanlab.lm import Meter, ModelChoice
-from spanlab.retrievers import SearchSpec
-from spanlab.retrievers.addresses import ALLOWED
+from spanlab.base.settings import Settings
+from spanlab.detection import Detector, DetectorSpec, build
+from spanlab.detection.common.evidence import published_before
+from spanlab.models import Meter, ModelChoice
 from spanlab.schema import (
     BY_HAND,
     Annotation,
@@ -39,7 +38,8 @@ from spanlab.schema import (
     Retrieval,
     Status,
 )
-from spanlab.settings import Settings
+from spanlab.search import SearchSpec
+from spanlab.search.addresses import ALLOWED
 from spanlab.systems.papelo.prompts import question_in
 from spanlab.systems.papelo.pursuit import names_in
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from spanlab.entities import EntityEdge
+from spanlab.detection.entities import EntityEdge
 from spanlab.systems.safe.grounding import (
     BenchmarkQuestion,
     GroundingFailure,

@@ -10,10 +10,9 @@ from reasoning_script import ReasoningScript
 from tuned_programs import tuned_program
 
 import spanlab
-from spanlab.errors import UsageError
-from spanlab.programs import ProgramRegistry
-from spanlab.retrievers import Bm25Spec
-from spanlab.retrievers.index import build
+from spanlab.base.errors import UsageError
+from spanlab.base.settings import Settings
+from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import (
     Item,
     Passage,
@@ -23,7 +22,8 @@ from spanlab.schema import (
     Status,
     TunedPredictor,
 )
-from spanlab.settings import Settings
+from spanlab.search import Bm25Spec
+from spanlab.search.index import build
 from spanlab.testing import ModelServer, say
 
 QUESTION = "Where was the builder of the tower born?"

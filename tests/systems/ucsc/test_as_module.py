@@ -15,11 +15,12 @@ from detector_cases import TOWER, Make, detect
 from model_fixtures import KEY
 
 import spanlab
-from spanlab.detectors import DetectorResult, DetectorSpec, build, spec_of
-from spanlab.errors import BudgetError, InputError, UsageError
-from spanlab.lm import Budget, Meter, ModelChoice, language_model
+from spanlab.base.errors import BudgetError, InputError, UsageError
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorResult, DetectorSpec, build, spec_of
+from spanlab.models import Meter, ModelChoice, language_model
 from spanlab.schema import Item, Record, Status
-from spanlab.settings import Settings
+from spanlab.schema.usage import Budget
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 
 YEAR = {"text": "1989", "probability": 0.9}

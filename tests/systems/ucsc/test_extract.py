@@ -9,11 +9,12 @@ import dspy
 import pytest
 from detector_cases import ANSWER, TOWER, Make, detect
 
-from spanlab.detectors import Tunable
-from spanlab.lm import Budget, Meter, ModelChoice
-from spanlab.mappers import ModelQuote
+from spanlab.detection import Tunable
+from spanlab.models import Meter, ModelChoice
 from spanlab.schema import CallsStep, Passage, QueryStep, QuoteStep, RemarkStep, Status
+from spanlab.schema.usage import Budget
 from spanlab.testing import ModelServer, ScriptedReply, fail, in_turn, say, say_fields
+from spanlab.text.quotes import ModelQuote
 
 YEAR = {"text": "1989", "reason": "it was 1889", "probability": 0.9}
 
@@ -213,7 +214,7 @@ def test_a_refused_call_fails_this_item_and_not_the_next(
 
 
 def test_a_spent_budget_is_no_failure_of_the_item(model_server: ModelServer, make: Make) -> None:
-    from spanlab.errors import BudgetError
+    from spanlab.base.errors import BudgetError
 
     with pytest.raises(BudgetError):
         detect(make("ucsc-extract", Meter(Budget(calls=0))))

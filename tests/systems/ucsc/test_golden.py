@@ -12,11 +12,11 @@ import pytest
 from detector_cases import ANSWER, TOWER
 from prompts import prompt_of
 
-from spanlab.datasets import dumps
-from spanlab.detectors import DetectorSpec, build
-from spanlab.lm import Meter, ModelChoice
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec, build
+from spanlab.formats import dumps
+from spanlab.models import Meter, ModelChoice
 from spanlab.schema import Annotation, Item, Passage, Record, Retrieval, Status
-from spanlab.settings import Settings
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 
 GOLDEN = Path(__file__).with_name("golden.jsonl")

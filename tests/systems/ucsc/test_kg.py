@@ -9,13 +9,13 @@ import pytest
 from detector_cases import ANSWER, TOWER, Make, detect
 from prompts import prompt_of
 
-from spanlab.errors import InputError
-from spanlab.labels import hard_of
-from spanlab.programs import apply_program
+from spanlab.base.errors import InputError
+from spanlab.models.programs import apply_program
 from spanlab.schema import FactStep, RelationStep, Status, TunedPredictor
 from spanlab.systems.ucsc import MAX_ROUNDS
 from spanlab.systems.ucsc.facts import FactVerifier
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
+from spanlab.text.labels import hard_of
 
 BUILT = "The tower was built in 1989."
 BUILDER = "The tower was built by Ada Smith."
@@ -224,7 +224,7 @@ def test_the_graph_is_kept_if_the_facts_cannot_be_listed(
 def test_the_program_also_runs_without_an_event_loop_as_optimisers_call_it(
     model_server: ModelServer, make: Make
 ) -> None:
-    from spanlab.lm import predicting
+    from spanlab.models import predicting
 
     model_server.script(Verifier())
     detector: Any = make("ucsc-kg")

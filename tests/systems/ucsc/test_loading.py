@@ -12,10 +12,10 @@ from spanlab.testing import ModelServer, say_fields
 PROGRAM = """
 import asyncio, sys
 from pathlib import Path
-from spanlab.detectors import DetectorSpec, build
-from spanlab.lm import Meter, ModelChoice
+from spanlab.detection import DetectorSpec, build
+from spanlab.models import Meter, ModelChoice
 from spanlab.schema import Item
-from spanlab.settings import Settings
+from spanlab.base.settings import Settings
 
 choice = ModelChoice(model="scripted", base_url=sys.argv[1], retries=0)
 home = Settings(home=Path(sys.argv[2]), database_url="sqlite://")

@@ -11,15 +11,15 @@ from failing import Failing, cause, towers
 from gold_answers import GoldAnswers
 
 import spanlab
-from spanlab import datasets
-from spanlab.detectors import DetectorSpec, build
-from spanlab.errors import SpanlabError
-from spanlab.extents import Extent, intersection, length
-from spanlab.labels import hard_of
-from spanlab.lm import Meter, ModelChoice
+from spanlab import formats as datasets
+from spanlab.base.errors import SpanlabError
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorSpec, build
+from spanlab.models import Meter, ModelChoice
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
-from spanlab.settings import Settings
 from spanlab.testing import MODES, ModelServer
+from spanlab.text.extents import Extent, intersection, length
+from spanlab.text.labels import hard_of
 
 DETECTORS = ("ucsc-extract", "ucsc-kg", "ucsc-revise")
 SHOWN = ("sample-en-7", "sample-zh-1", "sample-ar-4")

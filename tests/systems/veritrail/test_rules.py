@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import dspy
 import pytest
 
-from spanlab.claims import sub_claims
+from spanlab.detection.claims import sub_claims
 from spanlab.schema import Process, ProcessNode, TrailStep
 from spanlab.systems.veritrail import VeriTrailOptions
 from spanlab.systems.veritrail.evidence import (

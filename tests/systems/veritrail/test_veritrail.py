@@ -6,11 +6,11 @@ import pytest
 from detector_cases import ANSWER, TOWER, Make, detect
 from trail_answers import BUILDER, BUILT, PLACE, SUMMARISED, TRUE, TrailAnswers
 
-from spanlab.lm import ModelChoice
-from spanlab.retrievers import SearchSpec
+from spanlab.models import ModelChoice
+from spanlab.review.traces import trails
 from spanlab.schema import FactStep, Passage, RemarkStep, Status, TrailStep
+from spanlab.search import SearchSpec
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail
-from spanlab.workflows.traces import trails
 
 
 def test_claims_of_an_answer_are_followed_to_its_passages(

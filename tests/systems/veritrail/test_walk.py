@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spanlab.errors import UsageError
+from spanlab.base.errors import UsageError
 from spanlab.schema import Process, ProcessNode
 from spanlab.systems.veritrail.walk import WalkResult, WalkRound, WalkVerdict, walk
 

@@ -1,0 +1,83 @@
+"""The app's pages and their order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pkgutil import resolve_name
+
+import streamlit as st
+
+from spanlab import doors
+from spanlab import jobs as work
+from spanlab.app.help import draw_tour, help_pages
+from spanlab.app.visitor import GUARDED, ask_to_log_in, log_out
+from spanlab.detection import models_panel as model_setup
+from spanlab.schema import OWNER, Permission
+from spanlab.ui import common
+
+# A marked line of text. Streamlit's emoji and material icons would be fetched from other hosts.
+_ICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">'
+    '<rect x="3" y="8" width="26" height="15" rx="3" fill="#f3b37a"/>'
+    '<path d="M3 25h26" stroke="#b85500" stroke-width="4"/>'
+    '<path d="M8 15.5h16" stroke="#262730" stroke-width="4" stroke-linecap="round"/></svg>'
+)
+_NAME = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 118 32"><title>spanlab</title>'
+    '<rect x="2" y="7" width="52" height="17" rx="3" fill="#f3b37a"/>'
+    '<path d="M2 26h52" stroke="#b85500" stroke-width="3"/>'
+    '<text x="6" y="21" font-family="sans-serif" font-size="18" font-weight="700" '
+    'fill="#262730">span<tspan dx="6" fill="#b85500">lab</tspan></text></svg>'
+)
+
+
+_LONGEST = 24  # characters of a name in the navigation
+
+
+def run() -> None:
+    """Draw the app: the navigation and the page that was chosen."""
+    st.set_page_config(page_title="spanlab", page_icon=_ICON, layout="wide")
+    headers = st.context.headers  # every browser's has Origin; the guard (`app/guard.py`) sees it
+    if "Origin" in headers and GUARDED not in headers:
+        st.error("Nothing guards this server: start the app with `spanlab serve`.")
+        return
+    work.start_embedded_worker()
+    st.logo(_NAME, size="medium")
+    common.style()
+    actor = common.actor()
+    mine = [page for page in doors.pages() if actor.may_somewhere(Permission[page.needs])]
+    if not mine:
+        ask_to_log_in(actor)
+        return
+    drawn = {page.title: _page(page, default=page is mine[0]) for page in mine}
+    helping = help_pages()
+    common.register_pages([*drawn.values(), *helping])
+    model_setup.watch_connection()
+    sizes = Counter(page.group for page in mine)
+    groups: dict[str, list[st.Page]] = {"": []}
+    for page in mine:  # a group of one page stands in the row itself
+        if page.group != doors.OWN:
+            group = page.group if sizes[page.group] > 1 else ""
+            groups.setdefault(group, []).append(drawn[page.title])
+    groups["Help"] = helping
+    if actor is not OWNER:
+        own = [drawn[page.title] for page in mine if page.group == doors.OWN]
+        end = st.Page(log_out, title="Log out", icon=":material/logout:", url_path="log-out")
+        groups[actor.name[:_LONGEST]] = [*own, end]
+    chosen = st.navigation(groups, position="top")
+    draw_tour()
+    chosen.run()
+
+
+def _page(page: doors.Page, *, default: bool) -> st.Page:
+    return st.Page(
+        resolve_name(page.place),
+        title=page.title,
+        icon=f":material/{page.icon}:",
+        url_path=page.title.lower(),
+        default=default,
+    )
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,1 @@
+"""What all stands on and nothing of answers is in: errors, options, settings, processes."""

@@ -1,0 +1,132 @@
+"""The guide: pages of Markdown in ``spanlab/guide``, found by topic and by words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+from spanlab.base.errors import UsageError
+
+FOLDER = Path(__file__).resolve().parents[1] / "guide"
+INDEX = "README"  # the page that forges show for the folder; its lists order the others
+_ENTRY = re.compile(r"^- \[(?P<title>[^]]+)\]\((?P<topic>[\w-]+)\.md\): (?P<about>.+)$")
+_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class GuidePage:
+    """A page: ``topic`` is its file's name without ``.md``, ``about`` what it is for."""
+
+    topic: str
+    title: str
+    about: str
+    section: str
+
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        return FOLDER / f"{self.topic}.md"
+
+    @property
+    def text(self) -> str:
+        """Its Markdown, without the comments that say which parts are generated."""
+        return _COMMENT.sub("", self.path.read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class FoundPage:
+    """A page with searched words, and the line that has most of them."""
+
+    page: GuidePage
+    line: str
+
+
+@cache
+def guide_pages() -> tuple[GuidePage, ...]:
+    """Return all pages in the order in which the guide's first page lists them."""
+    section = ""
+    pages = []
+    for line in (FOLDER / f"{INDEX}.md").read_text(encoding="utf-8").splitlines():
+        entry = _ENTRY.match(line)
+        if line.startswith("## "):
+            section = line[3:]
+        elif entry:
+            pages.append(
+                GuidePage(entry["topic"], entry["title"], entry["about"].rstrip("."), section)
+            )
+    return tuple(pages)
+
+
+def guide_page(topic: str) -> GuidePage:
+    """Return the page of a topic: its file's name, its title or the beginning of one.
+
+    Raises:
+        UsageError: there is none; the message names the closest ones.
+    """
+    names = {name: page for page in guide_pages() for name in (page.topic, page.title.casefold())}
+    key = topic.strip().casefold()
+    beginning = [name for name in names if name.startswith(key)]
+    for name in (key, f"detector-{key}", *beginning):
+        if name in names:
+            return names[name]
+    close = get_close_matches(key, names, n=1)
+    hint = f"; did you mean {names[close[0]].topic!r}?" if close else ""
+    raise UsageError(f"the guide has no page {topic!r}{hint} (`spanlab guide` lists them)")
+
+
+def search_guide(words: str) -> list[FoundPage]:
+    """Return the pages that have all of some words, those first that have them in their title.
+
+    Args:
+        words: separated by spaces; upper and lower case are the same.
+    """
+    searched = words.casefold().split()
+    matches = []
+    for page in guide_pages() if searched else ():
+        head, text = f"{page.title} {page.about}".casefold(), page.text.casefold()
+        if all(word in head or word in text for word in searched):
+            in_head = sum(word in head for word in searched)
+            matches.append((-in_head, -sum(text.count(word) for word in searched), page))
+    matches.sort(key=lambda match: match[:2])
+    return [FoundPage(page, _best_line(page, searched)) for *_, page in matches]
+
+
+def _best_line(page: GuidePage, words: list[str]) -> str:
+    """Return the line of a page that has most of the words, without its Markdown."""
+    lines = [line for line in page.text.splitlines() if line.strip(" `|-") and line[0] != "#"]
+    best = max(lines, key=lambda line: sum(word in line.casefold() for word in words))
+    plain = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", best).strip("#|-* ").replace("`", "")
+    return plain if len(plain) <= 160 else f"{plain[:160].rpartition(' ')[0]} …"
+
+
+_HEAD = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title} · spanlab</title>
+<meta name="viewport" content="width=device-width"><style>
+:root {{ color-scheme: light dark; font: 16px/1.5 sans-serif; }}
+body {{ max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }}
+img {{ max-width: 100%; }} table {{ border-collapse: collapse; }}
+td, th {{ border: 1px solid #8886; padding: .3rem .6rem; text-align: left; }}
+pre {{ overflow: auto; background: #8882; padding: .7rem; }}
+</style><p><a href="README.html">The guide to spanlab</a></p>
+"""
+
+
+def write_html(folder: Path) -> None:
+    """Write all pages as HTML that needs nothing else than the pictures of this installation.
+
+    Args:
+        folder: made if it is not there; files in it are replaced.
+    """
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    folder.mkdir(parents=True, exist_ok=True)
+    first = GuidePage(INDEX, "Guide", "", "")
+    for page in (first, *guide_pages()):
+        html = parser.render(page.text)
+        html = re.sub(r'href="([\w-]+)\.md', r'href="\1.html', html)
+        html = html.replace('src="pictures/', f'src="{FOLDER.as_uri()}/pictures/')
+        path = folder / f"{page.topic}.html"
+        path.write_text(_HEAD.format(title=page.title) + html, encoding="utf-8")

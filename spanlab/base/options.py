@@ -1,0 +1,232 @@
+"""What people can set, defined once: the fields of models, from which every side is made.
+
+A field made by ``option`` says what it is called, what it means, how it is bounded and where it may
+be set. Commands (``cli/inputs.py``), pages (``detection/options_form.py``), keywords in Python and
+the JSON of jobs all come from it, so a new option is one field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, get_args
+
+from pydantic import BaseModel, Field, JsonValue, ValidationError
+
+from spanlab.base.errors import UsageError
+from spanlab.base.fields import FrozenModel
+
+__all__ = [
+    "SIDES",
+    "Option",
+    "OptionKind",
+    "OptionModel",
+    "Side",
+    "option",
+    "options_in",
+    "problem",
+]
+
+OptionKind = Literal[
+    "flag", "choice", "number", "integer", "path", "servers", "list", "pairs", "text"
+]
+Side = Literal["command", "page", "python"]
+SIDES: frozenset[Side] = frozenset({"command", "page", "python"})
+_KINDS: dict[str, OptionKind] = {
+    "boolean": "flag",
+    "number": "number",
+    "integer": "integer",
+    "path": "path",
+    "servers": "servers",
+    "array": "list",
+    "object": "pairs",
+}
+_OURS = "spanlab"  # what a field's JSON schema says of an option, beside its title and bounds
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option, as every side needs it.
+
+    Attributes:
+        name: the field's.
+        label: what it is called on the screen.
+        kind: a path names a file or folder of the machine that detectors run on; servers are names
+            of tool servers, with commas between; pairs are repeated NAME=VALUE.
+        default: None for none.
+        about: what it means, in a sentence.
+        choices: all values of a choice, or of the parts of a list; empty for any.
+        low: the smallest number; None for any.
+        above: whether a number must be greater than ``low``.
+        high: the largest number.
+        path: the field inside its model, such as ("budget", "calls").
+        flags: what the command line calls it, the usual name last.
+        group: options that stand together on a page.
+        sides: where it may be set.
+        titles: what the choices are called on the screen.
+        placeholder: what an empty field shows.
+        commas: whether the command line takes a list as one text with commas between.
+    """
+
+    name: str
+    label: str
+    kind: OptionKind
+    default: JsonValue
+    about: str = ""
+    choices: tuple[JsonValue, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    path: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    group: str = ""
+    sides: frozenset[Side] = SIDES
+    titles: Mapping[str, str] | None = None
+    placeholder: str = "default"
+    commas: bool = False
+    above: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The option with its default, as ``--option`` takes it."""
+        return self.name if self.default is None else f"{self.name}={self.default}"
+
+    @property
+    def keyword(self) -> str:
+        """What the option is called in Python: its flag, with underscores."""
+        return self.flags[-1].partition("/")[0].removeprefix("--").replace("-", "_")
+
+
+def option(  # noqa: PLR0913  # all by name: what an option is
+    default: Any,
+    *,
+    title: str,
+    help: str,  # noqa: A002  # as typer and argparse call it
+    flags: str = "",
+    group: str = "",
+    sides: Collection[str] = SIDES,
+    titles: Mapping[str, str] | None = None,
+    placeholder: str = "default",
+    commas: bool = False,
+    **bounds: Any,
+) -> Any:
+    """Return a field that people can set.
+
+    Args:
+        default: its value unless somebody sets it.
+        title: what it is called on the screen.
+        help: what it means, in a sentence or two.
+        flags: what the command line calls it, with spaces between several; the last is the usual
+            one. Empty for the field's name. A flag has its opposite behind a stroke.
+        group: options that stand together on a page.
+        sides: where it may be set.
+        titles: of a choice, what each value is called on the screen.
+        placeholder: what an empty field shows.
+        commas: whether the command line takes a list as one text with commas between.
+        **bounds: further arguments of ``pydantic.Field``, such as ``ge`` and ``le``.
+    """
+    ours: dict[str, Any] = {
+        "flags": flags.split(),
+        "group": group,
+        "sides": sorted(sides),
+        "titles": None if titles is None else dict(titles),
+        "placeholder": placeholder,
+        "commas": commas,
+    }
+    return Field(default, title=title, description=help, json_schema_extra={_OURS: ours}, **bounds)
+
+
+class OptionModel(FrozenModel):
+    """Options that belong together; a field may be such a model itself."""
+
+    @classmethod
+    def checked(cls, values: Mapping[str, Any]) -> Self:
+        """Return the model with these values.
+
+        Args:
+            values: by the option's keyword (its flag with underscores), or the field's name.
+
+        Raises:
+            UsageError: there is no such option, or a value does not fit; says what would be right.
+        """
+        paths = {inner.keyword: inner.path for inner in options_in(cls)}
+        nested: dict[str, Any] = {}
+        for name, value in values.items():
+            path = paths.get(name) or ((name,) if name in cls.model_fields else None)
+            if path is None:
+                names = ", ".join(sorted(paths))
+                raise UsageError(f"no option named {name!r}; available: {names}")
+            inner = nested
+            for part in path[:-1]:
+                inner = inner.setdefault(part, {})
+            inner[path[-1]] = value
+        try:
+            return cls.model_validate(nested)
+        except ValidationError as error:
+            raise UsageError(problem(error)) from None
+
+
+def options_in(model: type[BaseModel]) -> tuple[Option, ...]:
+    """Return the options of a model in reading order, those of models inside it in their place."""
+    schema = model.model_json_schema()
+    named = schema.get("$defs", {})
+    options: list[Option] = []
+    for name, field in model.model_fields.items():
+        if name not in schema["properties"]:
+            continue  # nothing that people set, such as a function
+        inside = _option_model(field.annotation)
+        if inside is None:
+            options.append(_option(name, schema["properties"][name], named))
+        else:
+            options += (replace(inner, path=(name, *inner.path)) for inner in options_in(inside))
+    return tuple(options)
+
+
+def problem(error: ValidationError) -> str:
+    """Return in one clause what is wrong with a request, without its values."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {message}" if where else message
+
+
+def _option_model(annotation: Any) -> type[OptionModel] | None:
+    """Return the option model that a field holds, possibly beside other types."""
+    for kind in (annotation, *get_args(annotation)):
+        if isinstance(kind, type) and issubclass(kind, OptionModel):
+            return kind
+    return None
+
+
+def _option(name: str, rule: dict[str, Any], named: dict[str, Any]) -> Option:
+    inner = next((choice for choice in rule.get("anyOf", ()) if choice.get("type") != "null"), rule)
+    if "$ref" in inner:
+        inner = named[inner["$ref"].rpartition("/")[2]]
+    parts = inner.get("items", {})
+    if "$ref" in parts:
+        parts = named[parts["$ref"].rpartition("/")[2]]
+    choices = tuple(inner.get("enum", parts.get("enum", ())))
+    if inner.get("type") == "boolean" and rule.get("default") is None:
+        choices = (True, False)  # or neither
+    words = name.replace("_", " ")
+    title = rule.get("title", words.title())
+    form = rule.get("format", inner.get("format", ""))
+    kind = form if form in _KINDS else inner.get("type", "")
+    ours = rule.get(_OURS, {})
+    return Option(
+        name=name,
+        label=words.capitalize() if title == words.title() else title,
+        kind=_KINDS.get(kind, "text") if not choices or kind == "array" else "choice",
+        default=rule.get("default"),
+        about=rule.get("description") or inner.get("description", ""),
+        choices=choices,
+        low=inner.get("minimum", inner.get("exclusiveMinimum")),
+        above="exclusiveMinimum" in inner,
+        high=inner.get("maximum", inner.get("exclusiveMaximum")),
+        path=(name,),
+        flags=tuple(ours.get("flags") or (f"--{name.replace('_', '-')}",)),
+        group=ours.get("group", ""),
+        sides=frozenset(ours.get("sides", SIDES)),
+        titles=ours.get("titles"),
+        placeholder=ours.get("placeholder", "default"),
+        commas=ours.get("commas", False),
+    )

@@ -1,0 +1,1 @@
+"""A campaign: where a lead sets it up, follows it and finishes it."""

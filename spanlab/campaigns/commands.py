@@ -1,0 +1,82 @@
+"""`spanlab campaign`: how a campaign goes, and who is given what."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from spanlab.base.errors import UsageError
+
+
+def campaign(
+    dataset: Annotated[str, typer.Argument(help="A dataset that people review.")],
+    remind: Annotated[
+        bool,
+        typer.Option(
+            "--remind",
+            help="Write who has items left, and for how long they were inactive, as CSV.",
+        ),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
+    known: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="How items whose answer is known tell how well people mark: labels=gold says "
+            "whose labels the known answers are (separate names by commas), share=.1 hides one in "
+            "ten among others, warn_below=.5 is an IoU, test_items=5 are a test before people "
+            "begin, passed at pass_at=.5, again with retry=yes; none for not at all. Repeatable.",
+        ),
+    ] = None,
+    take_back: Annotated[
+        str | None, typer.Option(help="Give the unfinished items of this person to others.")
+    ] = None,
+    give_back: Annotated[str | None, typer.Option(help="Undo --take-back for this person.")] = None,
+    let_in: Annotated[
+        str | None, typer.Option(help="Let this person begin without having passed the test.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm --take-back.")] = False,
+) -> None:
+    """Report what people have done, what is left, how well they work, and when they finish.
+
+    Items with known answers tell how well people mark: hidden among the others in Review, in a
+    dataset where reviewers never see what others marked, or as a short test before they begin.
+    Known are the gold labels that came with the dataset, unless labels=NAME says otherwise; what
+    your team decides under Adjudicate never becomes a known answer.
+
+    \b
+    spanlab campaign mine
+    spanlab campaign mine --remind > remind.csv
+    spanlab campaign mine --known share=.1 --known test_items=5 --known pass_at=.6
+    spanlab campaign mine --take-back Ben --yes
+    """
+    from spanlab.cli import console
+    from spanlab.formats.read_options import mapping_in
+    from spanlab.output.tables import as_csv
+    from spanlab.people.entrance import change_known, describe_leaving, known_in_words
+    from spanlab.people.entrance import let_in as let_person_in
+    from spanlab.people.overview import oversee, remind_table
+    from spanlab.storage.datasets import open_store
+
+    rules = None if known == ["none"] else mapping_in(known or (), "--known must be NAME=VALUE")
+    with open_store() as store:
+        if known:
+            change_known(store, dataset, rules)
+            if rules is not None:
+                console.say(known_in_words(store, dataset))
+        if take_back is not None:
+            announcement = describe_leaving(store, dataset, take_back)
+            if not yes:
+                raise UsageError(f"{announcement} Add --yes to do it.")
+            console.say(announcement)
+            store.take_back(dataset, take_back)
+        if give_back is not None:
+            store.give_back(dataset, give_back)
+        if let_in is not None:
+            let_person_in(store, dataset, let_in)
+        oversight = oversee(store, dataset)
+    if remind:
+        typer.echo(as_csv(remind_table(oversight)), nl=False)
+    else:
+        console.write_result(oversight, json=as_json)

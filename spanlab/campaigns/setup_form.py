@@ -1,0 +1,284 @@
+"""How a campaign is set up: guidelines, labels, questions, the review plan, known answers.
+
+Each part is saved by itself, and is closed unless it is the next to be filled in. Its heading says
+what is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import streamlit as st
+
+from spanlab.data import label_panel as label_editor
+from spanlab.data import question_panel as question_editor
+from spanlab.output.figures import counted
+from spanlab.output.wording import plan_in_words
+from spanlab.people.entrance import usual_labels
+from spanlab.schema import (
+    AnnotatorKind,
+    DatasetSettings,
+    DatasetSummary,
+    KnownAnswers,
+    UndecidedRule,
+)
+from spanlab.ui.common import plain, store
+from spanlab.ui.messages import errors_shown, tell_after_rerun
+
+_UNDECIDED = {
+    UndecidedRule.REJECTED: "Rejected",
+    UndecidedRule.LIKELY: "Accepted if likely (probability above 0.5), else rejected",
+    UndecidedRule.ASK: "Ask each time",
+}
+_PEOPLE = {  # always blind, shown when done
+    "Hidden, unless reviewers ask for them under Queue": (False, False),
+    "Hidden until the reviewer has finished the item": (True, True),
+    "Always hidden": (True, False),
+}
+_UNANSWERED: Final = {"refused": "Block Done", "told": "Warn only"}
+_EDITED = "spanlab.campaign.edited"  # the dataset whose labels and questions are in the rows
+_Change = Callable[[DatasetSettings], DatasetSettings]
+
+
+@dataclass(frozen=True)
+class SetupPart:
+    """A part of a campaign's settings: its title, what is stored of it, its form."""
+
+    title: str
+    icon: str
+    state: Callable[[DatasetSettings], str]
+    draw: Callable[[DatasetSummary], None]
+
+
+def draw_setup(summary: DatasetSummary, opened: str = "") -> None:
+    """Draw the parts of a campaign's settings.
+
+    Args:
+        summary: the dataset.
+        opened: the title of the part that is drawn open, empty for none.
+    """
+    if st.session_state.get(_EDITED) != summary.name:
+        _forget_rows()
+        st.session_state[_EDITED] = summary.name
+    for part in SETUP_PARTS:
+        state = part.state(summary.settings)
+        heading = f"**{part.title}**: {plain(state)}"
+        with st.expander(heading, expanded=part.title == opened, icon=part.icon):
+            part.draw(summary)
+
+
+def _forget_rows() -> None:
+    label_editor.ROWS.forget()
+    question_editor.ROWS.forget()
+
+
+def _save(summary: DatasetSummary, title: str, change: _Change) -> None:
+    """Store a change of the settings, and draw the page with it."""
+    with errors_shown("Nothing was saved."):
+        store().change_settings(summary.name, change)
+        _forget_rows()
+        tell_after_rerun(f"{title} of {summary.name}: saved.")
+        st.rerun()
+
+
+def _save_button(part: str) -> bool:
+    return st.button("Save", type="primary", key=f"save-{part}")
+
+
+def _draw_guidelines(summary: DatasetSummary) -> None:
+    settings = summary.settings
+    text = st.text_area(
+        "Guidelines, in Markdown",
+        settings.guidelines_now,
+        height=220,
+        max_chars=100_000,
+        key=f"guidelines-{summary.name}",
+        placeholder="What counts as hallucinated, where a span begins and ends, examples",
+        help="Reviewers confirm at their first item that they have read them, and again after a "
+        "change. The key g shows them. Every annotation keeps the version that its author had.",
+    )
+    if _save_button("guidelines"):
+        _save(summary, "Guidelines", lambda stored: stored.with_guidelines(text))
+
+
+def _draw_labels(summary: DatasetSummary) -> None:
+    labels = label_editor.edit_labels(summary.settings.labels)
+    required = st.checkbox(
+        "Label required: every span needs one before Done",
+        summary.settings.label_required,
+        key=f"label-required-{summary.name}",
+    )
+    if _save_button("labels"):
+        if labels is None:
+            st.error("Nothing was saved: correct the labels marked above.")
+            return
+        values = {"labels": labels, "label_required": required}
+        _save(summary, "Labels", lambda stored: stored.model_copy(update=values))
+
+
+def _draw_questions(summary: DatasetSummary) -> None:
+    settings = summary.settings
+    names = [label.name for label in settings.labels]
+    questions = question_editor.edit_questions(settings, names)
+    unanswered = st.radio(
+        "If a required response is missing",
+        list(_UNANSWERED),
+        index=list(_UNANSWERED).index(settings.unanswered),
+        format_func=_UNANSWERED.__getitem__,
+        horizontal=True,
+        key=f"unanswered-{summary.name}",
+    )
+    if _save_button("questions"):
+        if questions is None:
+            question_editor.show_problems()
+            return
+        values = {**questions, "unanswered": unanswered}
+        _save(summary, "Questions", lambda stored: stored.model_copy(update=values))
+
+
+def _draw_plan(summary: DatasetSummary) -> None:
+    settings = summary.settings
+    left, right = st.columns([1, 2])
+    overlap = left.number_input(
+        "People to finish each item",
+        0,
+        100,
+        settings.overlap,
+        key=f"overlap-{summary.name}",
+        help="0 = no limit. Otherwise each person is offered unfinished items that fewer people "
+        "have finished or opened. An offered item is reserved for an hour after the last edit.",
+    )
+    people_now = summary.names_of(AnnotatorKind.PERSON)
+    assigned = right.multiselect(
+        "Assigned to",
+        list(dict.fromkeys((*people_now, *_invited(summary.name), *settings.assigned_to))),
+        settings.assigned_to,
+        accept_new_options=True,
+        placeholder="First come, first served",
+        key=f"assigned-{summary.name}",
+        help="Items are shared equally. Type a name to add a person. A new list reassigns "
+        "unfinished items.",
+    )
+    shown = list(_PEOPLE) if settings.known is None else ["Always hidden"]
+    now = (settings.always_blind, settings.always_blind and settings.shown_when_done)
+    people = st.radio(
+        "Other people's marks",
+        shown,
+        index=0 if settings.known else list(_PEOPLE.values()).index(now),
+        key=f"blind-{summary.name}-{len(shown)}",
+        help="With the last two options, Compare and Export hide them too, and reviewers cannot "
+        "adjudicate. Known answers need the last option.",
+    )
+    undecided = st.radio(
+        "Suggestions left undecided when a reviewer presses Done",
+        list(_UNDECIDED),
+        index=list(_UNDECIDED).index(settings.undecided),
+        format_func=_UNDECIDED.__getitem__,
+        key=f"undecided-{summary.name}",
+        help="The editor shows the counts and offers Undo.",
+    )
+    if _save_button("plan"):
+        values = {
+            "undecided": undecided,
+            **dict(zip(("always_blind", "shown_when_done"), _PEOPLE[people], strict=True)),
+            "overlap": max(overlap, bool(assigned)),
+            "assigned_to": tuple(assigned),
+        }
+        _save(summary, "Review plan", lambda stored: stored.model_copy(update=values))
+
+
+def _invited(dataset: str) -> list[str]:
+    """Return the names of the people who were invited to a dataset."""
+    tokens = store().access.tokens("invitation")
+    return [token.label for token in tokens if token.dataset == dataset and token.label]
+
+
+def _draw_known(summary: DatasetSummary) -> None:
+    """Ask how known answers are used to see how well people mark."""
+    used = st.checkbox(
+        "Check reviewers with items whose answers are known",
+        summary.settings.known is not None,
+        key=f"known-{summary.name}",
+        help="Shown unmarked in everybody's queue; not part of the plan.",
+    )
+    known = _ask_known(summary) if used else None
+    if used and not summary.settings.always_blind:
+        st.caption("Saving also sets other people's marks to “Always hidden” (Review plan).")
+    if _save_button("known"):
+        values: dict[str, Any] = {"known": known}
+        values |= {"always_blind": True, "shown_when_done": False} if used else {}
+        _save(summary, "Known answers", lambda stored: stored.model_copy(update=values))
+
+
+def _ask_known(summary: DatasetSummary) -> KnownAnswers:
+    usual = usual_labels(summary)
+    rules = summary.settings.known or KnownAnswers(labels=usual)
+    gold = (*summary.names_of(AnnotatorKind.GOLD), *usual, *rules.labels)
+    labels = st.multiselect(
+        "Whose labels are the known answers",
+        list(dict.fromkeys(gold)),
+        sorted(summary.settings.known_labels(gold)) if rules.labels == () else rules.labels,
+        accept_new_options=True,
+        help="Gold labels that came with the dataset, or a name under which you decide some items "
+        "on the page Adjudicate. Items decided there under another name are not known answers.",
+    )
+    left, right = st.columns(2)
+    with left:
+        share = st.slider("Known items per person (%)", 0, 50, round(100 * rules.share))
+        items = st.number_input(
+            "Items in the qualification test",
+            0,
+            50,
+            rules.test_items,
+            help="0 for no test. Below, “Waive the test…” lets a person start without it.",
+        )
+    with right:
+        low = st.slider("Warn below an IoU of", 0.0, 1.0, rules.warn_below)
+        pass_at = st.slider("Pass mark (IoU)", 0.0, 1.0, rules.pass_at)
+        retry = st.checkbox("Allow retries with new items", rules.retry)
+    return KnownAnswers(
+        labels=tuple(labels) or usual,
+        share=share / 100,
+        warn_below=low,
+        test_items=items,
+        pass_at=pass_at,
+        retry=retry,
+    )
+
+
+def _guidelines_state(settings: DatasetSettings) -> str:
+    return f"version {len(settings.guidelines)}" if settings.guidelines_now else "none yet"
+
+
+def _questions_state(settings: DatasetSettings) -> str:
+    n_questions = len(settings.attributes) + len(settings.questions)
+    return counted(n_questions, "question") if n_questions else "none (optional)"
+
+
+def _known_state(settings: DatasetSettings) -> str:
+    if settings.known is None:
+        return "not used (optional)"
+    share = f"{settings.known.share:.0%} of each person's items"
+    test_items = settings.known.test_items
+    return f"{share}, test of {counted(test_items, 'item')}" if test_items else share
+
+
+SETUP_PARTS: Final = (
+    SetupPart("Guidelines", ":material/rule:", _guidelines_state, _draw_guidelines),
+    SetupPart(
+        "Labels",
+        ":material/label:",
+        lambda settings: ", ".join(label.name for label in settings.labels)[:80] or "none",
+        _draw_labels,
+    ),
+    SetupPart("Questions", ":material/quiz:", _questions_state, _draw_questions),
+    SetupPart(
+        "Review plan",
+        ":material/group:",
+        lambda settings: plan_in_words(settings) or "nobody is assigned, no number of people",
+        _draw_plan,
+    ),
+    SetupPart("Known answers", ":material/fact_check:", _known_state, _draw_known),
+)

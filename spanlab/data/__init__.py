@@ -1,0 +1,1 @@
+"""Datasets: import, settings, versions, the bin, backups, reports and exports."""

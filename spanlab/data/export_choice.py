@@ -1,0 +1,150 @@
+"""The choice of what to export: which part of a dataset, and in which format."""
+
+from __future__ import annotations
+
+from spanlab.base.options import OptionModel, option
+from spanlab.doors import Export, exports
+from spanlab.schema import Annotation, PairStep, Record, Status
+from spanlab.scoring import MOST_PAIRS
+from spanlab.scoring.averitec_scores import repeat_pairs_in_turn
+
+REPORT = "report"
+
+
+FORMATS = {
+    "spanlab": Export("spanlab JSONL", "Everything, lossless; can be imported again."),
+    "mushroom": Export(
+        "Mu-SHROOM", "Soft and hard labels of one annotator, as the task submits them."
+    ),
+    "labelstudio": Export(
+        "Label Studio", "Spans as Label Studio imports them.", "json", "application/json"
+    ),
+    "claims": Export("Claims as CSV", "One row per claim with its verdict.", "csv", "text/csv"),
+    "averitec": Export(
+        "AVeriTeC",
+        "Verdicts with questions and answers, as the task's evaluator reads them.",
+        "json",
+        "application/json",
+    ),
+    "csv": Export(
+        "CSV",
+        "A row for each item and annotator; without evidence, rejected spans and traces.",
+        "csv",
+        "text/csv",
+    ),
+    "parquet": Export(
+        "Parquet",
+        "The same rows, for pandas and the like.",
+        "parquet",
+        "application/vnd.apache.parquet",
+    ),
+    "huggingface": Export(
+        "Hugging Face",
+        "A zip with JSONL and dataset card; unpacked, load_dataset reads it.",
+        "zip",
+        "application/zip",
+    ),
+    REPORT: Export(
+        "HTML report",
+        "Figures, highlights and evidence in one file to mail or print.",
+        "html",
+        "text/html",
+    ),
+    **exports(),
+}
+BINARY = frozenset({"parquet", "huggingface", *exports()})  # no text: previewed as another one
+
+
+class ExportChoice(OptionModel):
+    """Which part of a dataset goes into a file, and in which format; an empty choice is all."""
+
+    annotators: tuple[str, ...] = option(
+        (),
+        title="Annotators",
+        help="Only this annotator's labels; Mu-SHROOM holds one's. Repeatable.",
+        flags="--annotator",
+    )
+    states: tuple[Status, ...] = option(
+        (),
+        title="States",
+        help="Only annotations in this state: done, failed, skipped or not-annotated (also items "
+        "that lack one). Repeatable.",
+        flags="--state",
+        titles={state: state.replace("-", " ") for state in Status},
+        placeholder="all",
+    )
+    languages: tuple[str, ...] = option(
+        (),
+        title="Languages",
+        help="Only items in this language. Repeatable.",
+        flags="--language",
+        placeholder="all",
+    )
+    labels: tuple[str, ...] = option(
+        (),
+        title="Labels",
+        help='Only spans with this label, "" for those without; the items stay. Repeatable.',
+        flags="--label",
+        titles={"": "(no label)"},
+        placeholder="all",
+    )
+    format: str = option(
+        "spanlab",
+        title="Format",
+        help=f"{', '.join(FORMATS)}. huggingface is a zip that load_dataset reads once unpacked, "
+        "report one HTML file to mail. csv, parquet and huggingface leave out evidence, rejected "
+        "spans and traces. Without it the file's ending says which: .jsonl, .csv, .parquet, .zip "
+        "or .html.",
+    )
+    repeat_pairs: bool = option(
+        False,
+        title="Repeat questions and answers up to ten",
+        help="With --format averitec: repeat questions and answers in turn up to ten.",
+    )
+    known_items: bool = option(
+        True,
+        title="Items with known answers, too",
+        help="Items whose answer is known, which tell how well people mark, are written like the "
+        "others, or left out.",
+    )
+
+    def of(self, record: Record) -> Record | None:
+        """Return the part of a record that goes into the file; None if nothing does."""
+        if self.languages and record.item.lang not in self.languages:
+            return None
+        annotations = record.annotations
+        if self.states:
+            annotations = tuple(
+                annotation for annotation in annotations if annotation.status in self.states
+            )
+            unfinished = len(record.annotations) < max(len(self.annotators), 1)
+            if not annotations and not (unfinished and Status.NOT_ANNOTATED in self.states):
+                return None
+        if self.labels:
+            annotations = tuple(map(self._keep_labels, annotations))
+        if self.repeat_pairs:
+            annotations = tuple(map(_repeat_pairs, annotations))
+        return (
+            record if annotations is record.annotations else _with_annotations(record, annotations)
+        )
+
+    def _keep_labels(self, annotation: Annotation) -> Annotation:
+        spans = tuple(span for span in annotation.spans if (span.label or "") in self.labels)
+        hard = annotation.hard
+        if hard is not None:
+            hard = tuple(
+                part
+                for part in hard
+                if any(span.start < part.end and part.start < span.end for span in spans)
+            )
+        return annotation.model_copy(update={"spans": spans, "hard": hard})
+
+
+def _repeat_pairs(annotation: Annotation) -> Annotation:
+    pairs = [step for step in annotation.trace if isinstance(step, PairStep)]
+    repeats = repeat_pairs_in_turn(pairs, MOST_PAIRS)[len(pairs) :]
+    return annotation.model_copy(update={"trace": (*annotation.trace, *repeats)})
+
+
+def _with_annotations(record: Record, annotations: tuple[Annotation, ...]) -> Record:
+    return record.model_copy(update={"annotations": annotations})

@@ -1,0 +1,286 @@
+"""The Export page: a dataset's annotations into a file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from spanlab.base.errors import InputError
+from spanlab.data.export_choice import FORMATS, ExportChoice
+from spanlab.data.export_panel import preview_of, show_preview
+from spanlab.data.exporting import export_dataset
+from spanlab.detection.options_form import ask
+from spanlab.doors import Export
+from spanlab.formats.server_files import ServerFiles
+from spanlab.output.figures import counted
+from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Permission, Status
+from spanlab.schema.progress import PlanProgress
+from spanlab.storage.datasets import plan_of
+from spanlab.ui.choose_annotators import choose_annotators
+from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, title
+from spanlab.ui.counts import counts_html
+from spanlab.ui.messages import errors_shown, progress
+from spanlab.ui.session import seen_store, seen_summary
+
+_READY = "spanlab.export-file"
+_GRID = """<style>
+.st-key-export-format [role=radiogroup] { display: grid; gap: .6rem 1.5rem;
+  grid-template-columns: repeat(auto-fill, minmax(min(20rem, 100%), 1fr)); }
+.st-key-export-format [role=radiogroup] > * { margin: 0; }
+</style>"""
+_NAMED = 4  # annotators whose missing items are said one by one
+_LARGE = 500 << 20  # bytes from which on the browser is not the best way
+
+
+@dataclass(frozen=True)
+class _ExportRequest:
+    """What is to be exported."""
+
+    dataset: str
+    choice: ExportChoice
+    reader: tuple[str, bool] | None
+
+    @property
+    def format(self) -> Export:
+        return FORMATS[self.choice.format]
+
+    @property
+    def file_name(self) -> str:
+        whose = self.choice.annotators
+        named = f".{whose[0]}" if len(whose) == 1 else ""
+        safe = "".join(c if c.isalnum() or c in " ._-" else "_" for c in self.dataset + named)
+        return f"{safe}.{self.format.ending}"
+
+
+@dataclass(frozen=True)
+class _ExportFile:
+    """A file that is ready; it is deleted together with this object."""
+
+    request: _ExportRequest
+    path: Path
+    items: int
+    size: int
+
+
+def page() -> None:
+    """Draw the page."""
+    title("Export")
+    summaries = datasets_for("export", Permission.EXPORT, versions=True)
+    if not summaries:
+        return
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    with left:
+        summary = seen_summary(choose_dataset(summaries))
+    with right:
+        names = choose_annotators(
+            summary.annotators, key=f"export-{summary.name}", label="Annotators"
+        )
+    everybody = len(names) == len(summary.annotators)
+    filled = _ask_filters(summary) | _ask_format()
+    filled["annotators"] = () if everybody else tuple(names)
+    choice = ExportChoice.checked(filled)
+    _say_contents(summary, names)
+    if not names and not everybody:
+        st.info("Choose whose annotations go into the file.", icon=":material/group:")
+        return
+    beginning = preview_of(summary, choice)
+    _offer_file(
+        summary,
+        _ExportRequest(summary.name, choice, seen_store(summary).reader),
+        ready=beginning is not None,
+    )
+    _draw_progress(summary, names)
+    if beginning is not None:
+        show_preview(summary, choice, beginning)
+
+
+def _offer_file(summary: DatasetSummary, request: _ExportRequest, *, ready: bool) -> None:
+    """Offer the file as a download and, where the server's files may be named, on the server."""
+    files = server_files()
+    if files is None:
+        _download(summary, request, ready=ready)
+        return
+    browser, server = st.tabs(
+        [":material/download: Download", ":material/save: Write on the server"]
+    )
+    with browser:
+        _download(summary, request, ready=ready)
+    with server:
+        _write(summary, request, files, ready=ready)
+
+
+def _ask_filters(summary: DatasetSummary) -> dict[str, Any]:
+    """Ask which states, languages and labels go into the file; by default all."""
+    page = f"export-{summary.name}"
+    labels = [*seen_store(summary).labels(summary.name), ""]
+    choices = {"language": sorted(summary.languages), "label": labels}
+    filled: dict[str, Any] = {}
+    with st.expander("Filter by state, language or label", icon=":material/filter_alt:"):
+        for column, keyword in zip(st.columns(3), ("state", "language", "label"), strict=True):
+            changes = {keyword: {"choices": choices[keyword]}} if keyword in choices else {}
+            with column:
+                filled |= ask(ExportChoice, page, keyword, **changes)
+        if summary.settings.known:
+            filled |= ask(ExportChoice, page, "known_items")
+    return filled
+
+
+def _ask_format() -> dict[str, Any]:
+    """Ask for the format, as a grid, and for what only one of them has."""
+    st.html(_GRID)
+    format = st.radio(
+        "Format",
+        list(FORMATS),
+        format_func=lambda name: FORMATS[name].title,
+        captions=[format.about for format in FORMATS.values()],
+        width="stretch",
+        key="export-format",
+    )
+    format_options = ask(ExportChoice, "export", "repeat_pairs") if format == "averitec" else {}
+    return {"format": format, **format_options}
+
+
+def _say_contents(summary: DatasetSummary, names: Sequence[str]) -> None:
+    """Say how many items there are, and what those chosen have not annotated yet."""
+    whose = [annotator for annotator in summary.annotators if annotator.name in names]
+    items = f"**{counted(summary.n_items, 'item')}.**"
+    if not summary.annotators:
+        st.markdown(f"{items} Nobody has annotated them yet: the file has the items alone.")
+        return
+    plan = plan_of(seen_store(summary), summary)
+    missing = [
+        text for annotator in whose if (text := _describe_missing(annotator, summary.n_items, plan))
+    ]
+    if len(missing) > _NAMED:
+        missing = [f"{len(missing):,} of {len(whose):,} annotators have not annotated all of them."]
+    if plan is not None and plan.done < plan.needed:
+        missing.append(
+            f"{plan.needed - plan.done:,} of {plan.needed:,} planned annotations are missing."
+        )
+    named = ", ".join(plain(annotator.name) for annotator in whose[:_NAMED])
+    more = f" and {len(whose) - _NAMED:,} more" if len(whose) > _NAMED else ""
+    st.markdown(" ".join([items, f"The file has the labels of {named}{more}.", *missing]))
+
+
+def _draw_progress(summary: DatasetSummary, names: Sequence[str]) -> None:
+    """Draw how far those chosen are."""
+    whose = [annotator for annotator in summary.annotators if annotator.name in names]
+    if whose:
+        st.html(counts_html(summary, whose, plan_of(seen_store(summary), summary)))
+
+
+def _describe_missing(annotator: AnnotatorSummary, n_items: int, plan: PlanProgress | None) -> str:
+    """Say how much an annotator lacks; empty for nothing, and for people, whom a plan tells of."""
+    if plan is not None and annotator.kind is AnnotatorKind.PERSON:
+        return ""
+    n_left = annotator.counts.get(Status.NOT_ANNOTATED, 0)
+    return (
+        f"{n_left:,} of {n_items:,} not annotated by {plain(annotator.name)} yet." if n_left else ""
+    )
+
+
+def _download(summary: DatasetSummary, request: _ExportRequest, *, ready: bool) -> None:
+    file: _ExportFile | None = st.session_state.get(_READY)
+    if file is None or file.request != request:
+        st.session_state.pop(_READY, None)
+        if st.button(
+            "Create file",
+            type="primary",
+            icon=":material/build:",
+            disabled=not ready,
+            key="make-export",
+        ):
+            with errors_shown():
+                st.session_state[_READY] = _make(summary, request)
+                st.rerun()
+        st.caption("The file is made first, as one consistent snapshot, and then downloaded.")
+        return
+    st.download_button(
+        f"Download {plain(request.file_name)}",
+        data=file.path.read_bytes,
+        file_name=request.file_name,
+        mime=request.format.mime,
+        type="primary",
+        icon=":material/download:",
+        on_click="ignore",
+        key="download-export",
+    )
+    st.caption(f"{counted(file.items, 'item')}, {_size(file.size)}.")
+    if file.size > _LARGE and server_files() is not None:
+        st.info("For a file of this size, writing it on the server is faster and needs no memory.")
+    if st.button("Create again", icon=":material/refresh:", type="tertiary", key="remake-export"):
+        del st.session_state[_READY]
+        st.rerun()
+
+
+def _make(summary: DatasetSummary, request: _ExportRequest) -> _ExportFile:
+    handle, name = tempfile.mkstemp(prefix="spanlab-export-")
+    os.close(handle)
+    path = Path(name)
+    try:
+        items = _export(summary, request, path)
+        file = _ExportFile(request, path, items, path.stat().st_size)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    weakref.finalize(file, path.unlink, missing_ok=True)
+    return file
+
+
+def _export(summary: DatasetSummary, request: _ExportRequest, target: Path) -> int:
+    with progress("Writing", summary.n_items) as advance:
+        return export_dataset(
+            seen_store(summary), request.dataset, target, request.choice, on_progress=advance
+        )
+
+
+def _write(
+    summary: DatasetSummary, request: _ExportRequest, files: ServerFiles, *, ready: bool
+) -> None:
+    with st.form("write-export", border=False):
+        path = st.text_input(
+            "Path",
+            placeholder=f"/data/{request.file_name}",
+            help="Path on the server. The file appears only when it is "
+            "complete; a name that ends in .gz packs it.",
+        ).strip()
+        overwrite = st.checkbox("Replace the file if it exists")
+        pressed = st.form_submit_button(
+            "Write", type="primary", icon=":material/save:", disabled=not ready
+        )
+    if not pressed:
+        return
+    with errors_shown("Nothing was written."):
+        target = _check_target(files, path, overwrite=overwrite)
+        items = _export(summary, request, target)
+        st.success(
+            f"{counted(items, 'item')} written to {plain(str(target))}",
+            icon=":material/check_circle:",
+        )
+
+
+def _check_target(files: ServerFiles, path: str, *, overwrite: bool) -> Path:
+    if not path:
+        raise InputError("there is no path", expected="where to write the file")
+    target = files.path(path)
+    if target.is_dir():
+        raise InputError("this is a directory", file=path, expected="the path of a file in it")
+    if target.exists() and not overwrite:
+        raise InputError("the file exists", file=path, expected="another path, or “Replace” ticked")
+    return target
+
+
+def _size(size: int) -> str:
+    if size < 1000:
+        return f"{size} bytes"
+    for power, unit in ((3, "kB"), (6, "MB")):
+        if size < 10 ** (power + 3):
+            return f"{size / 10**power:,.1f} {unit}"
+    return f"{size / 1e9:,.1f} GB"

@@ -1,0 +1,210 @@
+"""`spanlab import` and `spanlab index`: files into a dataset, a corpus into an index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from spanlab.base.errors import UsageError
+from spanlab.cli.inputs import takes_options
+from spanlab.data.importing import ImportOptions
+from spanlab.output.figures import counted
+
+
+@takes_options
+def import_command(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            help="Files, globs, or folders: GraphRAG's output, Hugging Face's datasets; or "
+            "hf://ORGANISATION/NAME, maybe with @REVISION or /PATH."
+        ),
+    ],
+    dataset: Annotated[str, typer.Option(help="The dataset to make, or to add items to.")],
+    options: ImportOptions,
+    rejects: Annotated[
+        Path | None, typer.Option(help="Where --skip-bad writes (default DATASET.rejects.jsonl).")
+    ] = None,
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            help="Questions for a dataset that has none: a labelling configuration of Label "
+            "Studio (XML), or JSON as for `spanlab datasets --questions`. Without it, what "
+            "responses in an export of Label Studio show.",
+            dir_okay=False,
+        ),
+    ] = None,
+    kind: Annotated[
+        Literal["detector", "person"], typer.Option(help="What the annotator of --as is.")
+    ] = "detector",
+    join: Annotated[
+        bool,
+        typer.Option(
+            "--join",
+            help="The dataset has these items: add the files' annotations to them, under their "
+            "own names. Ids and answers are to be equal.",
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show the first records as they would be; store nothing."),
+    ] = False,
+) -> None:
+    """Read files into a dataset.
+
+    With --as the dataset gets no new items: what the files mark becomes an annotation of the items
+    that have the same id, and takes the place of earlier ones of that name. With --join all
+    annotations in the files do, under their own names and kinds.
+
+    \b
+    spanlab import answers.jsonl --dataset mine
+    spanlab import val/*.jsonl --dataset val --contexts contexts/
+    spanlab import outputs.csv --dataset mine --column answer=response --column id=key
+    spanlab import big.jsonl --dataset big --skip-bad
+    spanlab import chats.jsonl --dataset chats --column passages=docs.content --dry-run
+    spanlab import chats.jsonl --dataset turns --turns all
+    spanlab import evaluation.json --dataset rag --records results.items
+    spanlab import ragtest/output --dataset rag --query "Who paid?" --answer "Ada paid Bo."
+    spanlab import saved_dataset/ --dataset hub --column answer=response
+    spanlab import hf://ORGANISATION/NAME --dataset hub
+    spanlab import project.json --dataset labels --questions config.xml
+    spanlab import submission.jsonl --dataset val --as my-system
+    """
+    if options.system is not None or join or kind != "detector":
+        if dry_run:
+            raise UsageError("--dry-run is for items, not for predictions (--as) or --join")
+        _annotate_known(files, dataset, options, kind, join=join)
+        return
+    from spanlab.cli import console, inputs
+    from spanlab.data.import_files import in_folders
+    from spanlab.data.importing import RejectsFile, describe_fields, import_files
+    from spanlab.storage import Store
+
+    paths = in_folders(inputs.find_files(files))
+    if options.asked and (len(paths) != 1 or not paths[0].is_dir()):
+        raise UsageError("--query and --answer go with one folder: the output of GraphRAG")
+    if dry_run:
+        from spanlab.data.import_preview import preview_import
+
+        preview = preview_import(paths, options)
+        console.write_tables(preview.tables())
+        _warn(preview.warning)
+        return
+    question_settings = None
+    if questions is not None:
+        from spanlab.storage.datasets import questions_of
+
+        question_settings = questions_of(inputs.read_text(questions))
+    target = rejects or Path(f"{dataset.replace('/', '_')}.rejects.jsonl")
+    with RejectsFile(target) as left_out:
+        reading = options.model_copy(update={"on_reject": left_out.add})
+        try:
+            with Store.open() as store, console.bar("importing", unit="items") as advance:
+                done = import_files(
+                    store, paths, dataset, reading, questions=question_settings, on_progress=advance
+                )
+        finally:
+            if left_out.count:
+                console.say(f"left out {counted(left_out.count, 'bad record')}; see {target}")
+                for line in left_out.kinds.lines():
+                    console.say(line)
+    for warning in done.warnings:
+        console.say(warning)
+    console.say(f"imported {counted(done.items, 'item')} into {dataset!r}")
+    if told := describe_fields(done.fields):
+        console.say(f"fields: {told}")
+    _warn(done.missing)
+
+
+def _warn(text: str) -> None:
+    if text:
+        typer.secho(f"WARNING: {text}", err=True, fg=typer.colors.YELLOW, bold=True)
+
+
+def _annotate_known(
+    files: list[str], dataset: str, options: ImportOptions, kind: str, *, join: bool
+) -> None:
+    """Add annotations to items that the dataset has."""
+    if join and options.system is not None:
+        raise UsageError("--join keeps the names that the files have, --as gives one: not both")
+    if join:
+        _join(files, dataset, options)
+    elif options.system is None:
+        raise UsageError("--kind says what the annotator of --as is")
+    else:
+        _import_predictions(files, dataset, options.system, kind)
+
+
+def _import_predictions(files: list[str], dataset: str, system: str, kind: str) -> None:
+    from spanlab.cli import console, inputs
+    from spanlab.data.predictions import import_predictions
+    from spanlab.schema import AnnotatorKind
+    from spanlab.storage import Store
+
+    with Store.open() as store, console.bar("importing", unit="items") as advance:
+        paths = inputs.find_files(files)
+        done = import_predictions(
+            store, paths, dataset, system, kind=AnnotatorKind(kind), on_progress=advance
+        )
+    _say_unmatched(done.unmatched, dataset)
+    console.say(f"{counted(done.items, 'item')} of {dataset!r} annotated as {system!r}")
+
+
+def _join(files: list[str], dataset: str, options: ImportOptions) -> None:
+    from spanlab.cli import console, inputs
+    from spanlab.data.import_files import in_folders
+    from spanlab.data.joining import join_annotations
+    from spanlab.storage import Store
+
+    paths = in_folders(inputs.find_files(files))
+    with Store.open() as store, console.bar("importing", unit="items") as advance:
+        done = join_annotations(store, paths, dataset, options, advance)
+    _say_unmatched(done.unmatched, dataset)
+    console.say(f"joined {counted(done.items, 'annotation')} to the items of {dataset!r}")
+
+
+def _say_unmatched(unmatched: tuple[str, ...], dataset: str) -> None:
+    from spanlab.cli import console
+
+    if unmatched:
+        shown = ", ".join(unmatched[:10]) + (", …" if len(unmatched) > 10 else "")
+        console.say(f"{counted(len(unmatched), 'id')} {dataset!r} does not have: {shown}")
+
+
+def index(
+    corpus: Annotated[
+        Path,
+        typer.Argument(
+            help="JSONL with text, and title, url, date, id if there are any; or a directory of "
+            ".txt, .md and .html files."
+        ),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The directory of the index.")],
+    longest: Annotated[
+        int, typer.Option(min=100, max=100_000, help="Characters of a passage at most.")
+    ] = 1200,
+    stems: Annotated[
+        bool, typer.Option("--stems/--no-stems", help="Let forms of a word find each other.")
+    ] = True,
+) -> None:
+    """Index a corpus, so that detectors can look things up in it by BM25.
+
+    Documents are split into passages where paragraphs and sentences end. An index that is there
+    already is replaced once the new one is whole.
+
+    \b
+    spanlab index wiki.jsonl -o wiki.index
+    spanlab index pages/ -o pages.index --longest 800
+    """
+    from spanlab.cli import console
+    from spanlab.output.figures import counted
+    from spanlab.search.index import build
+
+    with console.bar("indexing", unit="passages") as advance:
+        done = build(corpus, output, longest=longest, stems=stems, on_progress=advance)
+    console.say(
+        f"indexed {counted(done.documents, 'document')} as {counted(done.passages, 'passage')} "
+        f"in {output} (fingerprint {done.fingerprint[:8]})"
+    )

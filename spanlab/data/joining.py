@@ -1,0 +1,105 @@
+"""The same items annotated elsewhere: their annotations join those that a dataset has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from spanlab.base.errors import InputError
+from spanlab.data.predictions import JoinedPredictions, without_evidence
+from spanlab.formats import ReadOptions, read_placed
+from spanlab.formats.wrongs import told_together
+from spanlab.schema import Annotation, Item, Permission, Record
+
+if TYPE_CHECKING:
+    from spanlab.storage import Store
+
+_SHOWN: Final = 10  # ids in a message
+
+
+def join_annotations(
+    store: Store,
+    files: Sequence[Path],
+    dataset: str,
+    options: ReadOptions | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> JoinedPredictions:
+    """Store what people and detectors say in files of items that a dataset has, under their names.
+
+    Items are joined by their id, and must have equal answers. Earlier annotations under the same
+    name are replaced; nothing else of an item changes.
+
+    Args:
+        store: the annotation database.
+        files: records with annotations, in any readable format.
+        dataset: an existing dataset.
+        options: how to read them.
+        on_progress: called now and then with the number of items looked at.
+
+    Returns:
+        How many annotations were stored, and the ids that the dataset does not have.
+
+    Raises:
+        InputError: an id occurs twice, answers differ, or none is of this dataset; nothing was
+            stored.
+        NotFoundError: there is no such dataset.
+        StoreError: an annotator has another kind there.
+    """
+    store.require(Permission.MANAGE, dataset)
+    reading = options or ReadOptions()
+    try:
+        coming = _records(files, reading)
+    except InputError as error:
+        raise told_together(error, files, reading) from error.__cause__
+    pairs: list[tuple[str, Annotation]] = []
+    others: list[str] = []
+    n_found = 0
+    for number, record in enumerate(store.records(dataset, annotators=()), start=1):
+        same = coming.pop(record.item.id, None)
+        n_found += same is not None
+        if same is not None and same.item.answer != record.item.answer:
+            others.append(record.item.id)
+        elif same is not None:
+            pairs += [(record.item.id, each) for each in _fitting(same, record.item)]
+        if on_progress is not None and number % 100 == 0:
+            on_progress(number)
+    if others:
+        more = ", …" if len(others) > _SHOWN else ""
+        raise InputError(
+            f"{len(others):,} of these items have another answer in {dataset!r}",
+            field="answer",
+            found=", ".join(map(repr, others[:_SHOWN])) + more,
+            expected="the same answers under the same ids",
+        )
+    if not n_found:
+        raise InputError(
+            f"none of these items is in {dataset!r}",
+            found=", ".join(map(repr, list(coming)[:3])) or "no item",
+            expected="the ids that the dataset has",
+        )
+    return JoinedPredictions(store.save_annotations(dataset, pairs), tuple(coming))
+
+
+def _records(files: Sequence[Path], options: ReadOptions) -> dict[str, Record]:
+    records: dict[str, Record] = {}
+    for file in files:
+        for placed in read_placed(file, options):
+            if placed.record.item.id in records:
+                raise InputError(
+                    "this item id occurs twice",
+                    field="id",
+                    found=placed.record.item.id,
+                    expected="every id once over all files",
+                ).at(file=str(file), line=placed.line, unit=placed.unit)
+            records[placed.record.item.id] = placed.record
+    return records
+
+
+def _fitting(record: Record, item: Item) -> Iterator[Annotation]:
+    """Yield the annotations of a record, without quotes where the item has other passages."""
+    for annotation in record.annotations:
+        bare: Mapping[str, object] = {}
+        if record.item.passages != item.passages:
+            bare = without_evidence(annotation)
+        yield annotation.model_copy(update=bare)

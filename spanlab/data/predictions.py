@@ -1,0 +1,214 @@
+"""Imports of a system's predictions for items that a dataset has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from spanlab.base.errors import InputError
+from spanlab.formats import detect, read_placed_labels
+from spanlab.formats.known.averitec import claim_id
+from spanlab.formats.scoring import OnWrong, finished_in
+from spanlab.formats.wrongs import Wrongs, repeated_id
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Interval,
+    Item,
+    Permission,
+    Retrieval,
+    Span,
+    joined,
+)
+from spanlab.text.labels import ItemLabels
+
+if TYPE_CHECKING:
+    from spanlab.storage import Store
+
+
+@dataclass(frozen=True)
+class JoinedPredictions:
+    """How many annotations were stored, and the ids that the dataset does not have."""
+
+    items: int
+    unmatched: tuple[str, ...]
+
+
+class _PlacedPrediction(NamedTuple):
+    """Labels, or a record with its annotation, and where they are in the file.
+
+    ``counted`` says that its id is that of AVeriTeC's files, which items may have under another.
+    """
+
+    content: ItemLabels | tuple[Item, Annotation]
+    file: str
+    line: int
+    unit: str
+    counted: bool = False
+
+    def place(self, error: InputError) -> InputError:
+        return error.at(file=self.file, line=self.line, unit=self.unit)
+
+
+class _PredictedItem(NamedTuple):
+    """Annotations of an item, which has the pages that they quote and nothing else."""
+
+    item: Item
+    annotations: tuple[Annotation, ...]
+
+
+def import_predictions(
+    store: Store,
+    files: Sequence[Path],
+    dataset: str,
+    name: str,
+    *,
+    kind: AnnotatorKind = AnnotatorKind.DETECTOR,
+    on_progress: Callable[[int], None] | None = None,
+) -> JoinedPredictions:
+    """Store what a system predicted, or a person marked, for items that are there.
+
+    Items are joined by their id; earlier predictions under the same name are replaced.
+
+    Args:
+        store: the annotation database.
+        files: predictions in any readable format, with answers or without. Those of AVeriTeC's
+            shared task are joined by ``claim_id``, and the pages that they quote are kept.
+        dataset: an existing dataset.
+        name: the annotator that they become.
+        kind: what the annotator is.
+        on_progress: called now and then with the number of items looked at.
+
+    Raises:
+        InputError: a prediction is wrong, occurs twice or does not fit its item's answer, or none
+            is of this dataset; nothing was stored.
+        NotFoundError: there is no such dataset.
+        StoreError: somebody of another kind has this name.
+    """
+    store.require(Permission.MANAGE, dataset)
+    wrongs = Wrongs()
+    predictions = _predictions(files, wrongs)
+    pairs: list[tuple[str, Annotation]] = []
+    quoting: list[_PredictedItem] = []
+    for number, record in enumerate(store.records(dataset, annotators=()), start=1):
+        item = record.item
+        prediction = _take_prediction(predictions, item)
+        if prediction is not None:
+            fitted = _fit_to_item(prediction, item, name)
+            if isinstance(fitted, InputError):
+                wrongs.add(fitted)
+            elif isinstance(fitted, _PredictedItem):
+                said = tuple(each.model_copy(update={"kind": kind}) for each in fitted.annotations)
+                quoting.append(fitted._replace(annotations=said))
+            else:
+                pairs.append((item.id, fitted.model_copy(update={"kind": kind})))
+        if on_progress is not None and number % 100 == 0:
+            on_progress(number)
+    wrongs.check()
+    if not (pairs or quoting):
+        raise InputError(
+            f"none of these predictions is of an item in {dataset!r}",
+            found=", ".join(map(repr, list(predictions)[:3])) or "no finished prediction",
+            expected="the ids that the dataset has",
+        )
+    stored = store.save_annotations(dataset, pairs) + store.save_findings(dataset, quoting)
+    return JoinedPredictions(stored, tuple(predictions))
+
+
+def _take_prediction(
+    predictions: dict[str, _PlacedPrediction], item: Item
+) -> _PlacedPrediction | None:
+    """Remove the prediction of an item from ``predictions``, and return it; None for none."""
+    if item.id in predictions:
+        return predictions.pop(item.id)
+    prediction = predictions.get(number := claim_id(item))
+    return predictions.pop(number) if prediction is not None and prediction.counted else None
+
+
+def _predictions(files: Sequence[Path], wrongs: Wrongs) -> dict[str, _PlacedPrediction]:
+    predictions: dict[str, _PlacedPrediction] = {}
+    for file in files:
+        read = _READING.get(detect(file), _labels)
+        for item_id, prediction in read(file, wrongs.add):
+            if item_id in predictions:
+                wrongs.add(prediction.place(repeated_id(item_id, "every id once over all files")))
+            predictions[item_id] = prediction
+    return predictions
+
+
+def _labels(file: Path, on_wrong: OnWrong) -> Iterator[tuple[str, _PlacedPrediction]]:
+    for labels, line, unit in read_placed_labels(file, role="prediction", on_wrong=on_wrong):
+        yield labels.id, _PlacedPrediction(labels, str(file), line, unit)
+
+
+def _records(file: Path, on_wrong: OnWrong) -> Iterator[tuple[str, _PlacedPrediction]]:
+    for (record, line, unit), annotation in finished_in(file, None, "prediction", on_wrong):
+        placed = _PlacedPrediction((record.item, annotation), str(file), line, unit)
+        yield record.item.id, placed
+
+
+def _records_by_number(file: Path, on_wrong: OnWrong) -> Iterator[tuple[str, _PlacedPrediction]]:
+    for item_id, prediction in _records(file, on_wrong):
+        yield item_id, prediction._replace(counted=True)
+
+
+_READING: Final = {"spanlab": _records, "averitec": _records_by_number}
+
+
+def _fit_to_item(
+    prediction: _PlacedPrediction, item: Item, name: str
+) -> Annotation | _PredictedItem | InputError:
+    """Return a prediction as an annotation of the dataset's item, or with the pages it quotes.
+
+    One that was made for another answer is returned as an error, to be told with the others.
+    """
+    predicted = prediction.content
+    if isinstance(predicted, ItemLabels):
+        ends = (*(label.end for label in predicted.soft), *(label.end for label in predicted.hard))
+        answer = item.answer if max(ends, default=0) <= len(item.answer) else None
+    else:
+        answer = item.answer if predicted[0].answer == item.answer else None
+    if answer is None:
+        return prediction.place(
+            InputError(
+                "the prediction was made for another answer",
+                field="answer" if not isinstance(predicted, ItemLabels) else "soft_labels",
+                found=f"item {item.id!r}, whose answer has {len(item.answer):,} characters here",
+                expected="spans of the answer that the dataset has",
+            )
+        )
+    if isinstance(predicted, ItemLabels):
+        return _annotation(predicted, answer, name)
+    predicted_item, annotation = predicted
+    changes: Mapping[str, object] = {
+        "annotator": name,
+        "kind": AnnotatorKind.DETECTOR,
+        "voters": (),
+    }
+    if prediction.counted:
+        bare = item.model_copy(update={"passages": (), "retrievals": ()})
+        read = joined(bare, Retrieval(retriever=name, query=item.answer), predicted_item.passages)
+        return _PredictedItem(read, (annotation.model_copy(update=changes),))
+    if predicted_item.passages != item.passages:
+        changes = {**changes, **without_evidence(annotation)}
+    return annotation.model_copy(update=changes)
+
+
+def _annotation(labels: ItemLabels, answer: str, name: str) -> Annotation:
+    hard = tuple(Interval(start=start, end=end) for start, end in labels.hard)
+    spans = tuple(Span.of(answer, label.start, label.end, prob=label.prob) for label in labels.soft)
+    return Annotation(annotator=name, kind=AnnotatorKind.DETECTOR, spans=spans, hard=hard)
+
+
+def without_evidence(annotation: Annotation) -> Mapping[str, object]:
+    """Return the fields of an annotation without quotes: the item lacks their passages."""
+    bare = {"evidence": ()}
+    return {
+        "spans": tuple(span.model_copy(update=bare) for span in annotation.spans),
+        "rejected": (),
+        "claims": tuple(claim.model_copy(update=bare) for claim in annotation.claims),
+        "rejected_claims": (),
+        "trace": (),
+    }

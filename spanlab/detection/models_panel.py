@@ -1,0 +1,209 @@
+"""A model's endpoint, its key and its test."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+import streamlit as st
+
+from spanlab.base.errors import SpanlabError
+from spanlab.detection.models import (
+    ModelEnvironment,
+    check_models,
+    last_checks,
+    session_model,
+)
+from spanlab.detection.selection import DetectorSelection
+from spanlab.models.choice import ModelChoice
+from spanlab.models.refusals import ModelCheck
+from spanlab.models.secrets import lend, take_back
+from spanlab.ui.common import actor, kept, plain
+from spanlab.ui.messages import errors_shown, show_error
+
+_ENDPOINT = "model.endpoint"
+_TYPED = "spanlab.model.key-typed"
+_ABOUT = (
+    "The key stays in the memory of the app's process until you close this page or forget it. It "
+    "is not stored, and not shown again. A run that has begun keeps it until it ends. If the app "
+    "stops, give the key again and start again: what is finished is not done again."
+)
+
+
+@dataclass
+class _SessionKey:
+    """The name under which this session's key was lent; empty for none."""
+
+    name: str = ""
+
+    def use(self, key: str) -> None:
+        self.forget()
+        self.name = lend(key) if key.strip() else ""
+
+    def forget(self) -> None:
+        take_back(self.name)
+        self.name = ""
+
+
+def is_set_up() -> bool:
+    """Say whether this session has an endpoint or a key of its own."""
+    return bool(_endpoint() or _key().name)
+
+
+def set_up_model(name: str) -> str | ModelChoice:
+    """Return a model by its name, at this session's endpoint if it has one.
+
+    Where the endpoint is no address, the page ends with saying so: the environment's endpoint, and
+    its key, must not take its place unasked.
+    """
+    if not is_set_up() or not name.strip():
+        return name
+    try:
+        return session_model(name, _endpoint(), _key().name)
+    except SpanlabError as error:
+        show_error(error)
+        st.stop()
+
+
+def draw_model_problem(environment: ModelEnvironment) -> None:
+    """Draw what has to be done before any model can be asked, if anything has."""
+    if environment.problem:
+        or_here = " Or give an endpoint or a key for this session below."
+        st.warning(plain(environment.problem + or_here), icon=":material/key_off:")
+
+
+def draw_model_setup(environment: ModelEnvironment) -> None:
+    """Draw where models are asked, and the boxes for an endpoint and a key of this session."""
+    key = _key()
+    endpoint = _endpoint() or environment.endpoint
+    if key.name:
+        whose = "given for this session"
+    elif _endpoint():
+        whose = "none"
+    else:
+        whose = f"{environment.key_name} is {'set' if environment.has_key else 'not set'}"
+    # Not a caption: code in its pale text cannot be read well, and an address becomes a link there.
+    st.markdown(f":small[Endpoint: `{endpoint.replace('`', '')}` · API key: {plain(whose)}]")
+    needed = environment.problem is not None
+    with st.expander("Endpoint and API key for this session", needed, icon=":material/key:"):
+        st.text_input(
+            "Endpoint",
+            placeholder=environment.endpoint,
+            help="An address of OpenAI's protocol, such as http://localhost:11434/v1. Keys that "
+            "are set where the app runs are not sent there.",
+            **kept(_ENDPOINT),
+        )
+        if key.name:
+            st.button("Forget the API key", icon=":material/delete:", on_click=key.forget)
+        else:
+            st.text_input("API key", type="password", key=_TYPED, autocomplete="off")
+            st.button(
+                "Use this API key", icon=":material/key:", on_click=_use_typed_key, key="use-key"
+            )
+        st.caption(_ABOUT)
+
+
+def _use_typed_key() -> None:
+    _key().use(st.session_state.pop(_TYPED, ""))
+
+
+def _endpoint() -> str:
+    return str(st.session_state.get(kept(_ENDPOINT)["key"]) or "").strip()
+
+
+@st.cache_resource(scope="session", show_spinner=False, on_release=_SessionKey.forget)
+def _key() -> _SessionKey:
+    return _SessionKey()
+
+
+CHECKED = {True: ":material/check_circle:", False: ":material/cancel:"}
+
+
+def draw_model_check(choice: DetectorSelection) -> None:
+    """Draw the button, and for each model that a choice asks what the last test found."""
+    clicked = st.button(
+        "Test",
+        icon=":material/network_check:",
+        key="test-model",
+        help="One call of each kind: what the endpoint can do, what it costs and how fast it is. "
+        "Later runs go by what it finds.",
+    )
+    checks: tuple[ModelCheck, ...] = ()
+    if clicked:
+        with errors_shown("Nothing was asked."), st.spinner("Asking …"):
+            checks = check_models(choice, actor=actor())
+    else:
+        with suppress(SpanlabError):  # what is wrong is said where the run is started
+            checks = last_checks(choice)
+    for check in checks:
+        _show_check(check, opened=clicked)
+
+
+def _show_check(check: ModelCheck, *, opened: bool) -> None:
+    with st.expander(plain(f"{check.model}, tested {check.at[:16]} UTC"), opened):
+        trials = ((trial, f": {trial.note}" if trial.note else "") for trial in check.trials)
+        lines = (f"{CHECKED[trial.works]} {plain(trial.kind + note)}" for trial, note in trials)
+        st.markdown("  \n".join(lines))
+        if check.works("chat"):
+            st.caption(plain(check.figures))
+
+
+_STYLE = """<style>
+[data-testid="stLayoutWrapper"]:has(> .st-key-connection) { position: absolute; }
+</style>"""
+_JS = """
+const AFTER = 1500; // ms without a connection before anything is said
+
+export default () => {
+    if (globalThis.spanlabConnection) return;
+    const app = document.querySelector('[data-testid="stApp"]');
+    const note = globalThis.spanlabConnection = document.createElement("div");
+    note.className = "spanlab-down";
+    note.setAttribute("role", "alert");
+    note.style.cssText = "position: fixed; inset: 0 0 auto 0; z-index: 2000000;"
+        + "padding: 0.8rem 1.2rem; background: #5c2e00; color: #fff; text-align: center;";
+    note.hidden = true;
+    document.body.append(note);
+
+    // Streamlit's dialog takes all keys; closed, it stays away until the connection is back.
+    const dialogs = new MutationObserver(() => {
+        for (const dialog of document.querySelectorAll('[data-testid="stDialog"]')) {
+            if (!/^\\s*Connection error/.test(dialog.textContent)) continue;
+            dialog.querySelector("[aria-label='Close']")?.click();
+        }
+    });
+    let timer;
+    const look = () => {
+        clearTimeout(timer);
+        dialogs.disconnect();
+        const state = app.dataset.testConnectionState;
+        if (state === "CONNECTED") {
+            note.hidden = true;
+            return;
+        }
+        dialogs.observe(document.body, { childList: true, subtree: true });
+        timer = setTimeout(() => {
+            note.textContent = words(state);
+            note.hidden = false;
+        }, note.hidden ? AFTER : 0);
+    };
+    new MutationObserver(look).observe(app, { attributeFilter: ["data-test-connection-state"] });
+};
+
+function words(state) {
+    if (state === "DISCONNECTED_FOREVER") return "The connection has ended. Reload the page.";
+    const here = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+    const next = here ? "Start it with “spanlab serve”." : "If this lasts, tell who runs it.";
+    return `spanlab is not responding. ${next} This page reconnects by itself; `
+        + "your work in Review is kept in this browser.";
+}
+"""
+
+
+def watch_connection() -> None:
+    """Watch the connection from the browser, on every page of the app."""
+    with st.container(key="connection"):
+        st.html(_STYLE)
+        st.components.v2.component("spanlab_connection", js=_JS, isolate_styles=False)(
+            key="spanlab_connection"
+        )

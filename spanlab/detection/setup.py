@@ -1,0 +1,232 @@
+"""The settings of a run's detectors: compared with another run's, and kept with the dataset."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from importlib.metadata import version
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from pydantic import JsonValue, PydanticUserError, ValidationError
+
+from spanlab.base.errors import UsageError
+from spanlab.base.settings import Settings
+from spanlab.detection import DetectorEntry, installed
+from spanlab.detection.building import program_name
+from spanlab.detection.entry import entries, entry_of
+from spanlab.detection.request import RunRequest
+from spanlab.detection.spec import DetectorSpec
+from spanlab.models.choice import OPENAI
+from spanlab.models.refusals import recall
+from spanlab.schema import DatasetSettings, DetectorSetup
+from spanlab.storage import Store
+
+if TYPE_CHECKING:
+    import dspy
+
+
+# How endpoints are reached, and what they cost: no finding depends on it.
+_REACHING = frozenset({"api_key_env", "base_url_env", "retries", "timeout", "price"})
+_NONE = "none"
+
+
+def settings_of(spec: DetectorSpec) -> dict[str, JsonValue]:
+    """Return all settings that a detector's results depend on, by dotted names, with defaults."""
+    entry = installed().get(spec.detector)
+    written = spec.model_dump(mode="json")
+    if isinstance(entry, DetectorEntry):
+        read = entry.options.model_validate(spec.options)
+        written["options"] = read.model_dump(mode="json")
+    return dict(_flat(written, ""))
+
+
+def differences(before: DetectorSpec, now: DetectorSpec) -> tuple[str, ...]:
+    """Say in which settings two specifications of a detector differ.
+
+    Args:
+        before: the specification of an earlier run.
+        now: the specification of a new one.
+
+    Returns:
+        A clause for each setting, such as "calibration learnt.json (it was none)"; empty if
+        results do not depend on the difference.
+    """
+    settings_before, settings_now = settings_of(before), settings_of(now)
+    return tuple(
+        f"{name.removeprefix('options.')} {_in_words(settings_now.get(name))} (it was "
+        f"{_in_words(settings_before.get(name))})"
+        for name in dict.fromkeys((*settings_now, *settings_before))
+        if settings_now.get(name) != settings_before.get(name)
+    )
+
+
+def covers(under_way: RunRequest, other: RunRequest) -> bool:
+    """Say whether a run does all that another request asks for, whatever their pace and budgets."""
+    if other.again and not under_way.again:
+        return False
+    if under_way.limit not in {None, other.limit} or under_way.items not in {None, other.items}:
+        return False
+    return _work_asked_for(under_way) == _work_asked_for(other)
+
+
+def _work_asked_for(request: RunRequest) -> tuple[JsonValue, ...]:
+    specs: list[JsonValue] = [settings_of(spec) for spec in request.specs]
+    return request.dataset, list(request.annotators), request.retry_failed, specs
+
+
+def _flat(value: JsonValue, name: str) -> Iterator[tuple[str, JsonValue]]:
+    if not isinstance(value, dict):
+        yield name, value
+        return
+    for key, inner in value.items():
+        if key not in _REACHING:
+            yield from _flat(inner, f"{name}.{key}".strip("."))
+
+
+def _in_words(value: JsonValue) -> str:
+    return _NONE if value in (None, "") else str(value)
+
+
+def note_setups(store: Store, request: RunRequest, settings: Settings) -> None:
+    """Keep the settings of a run's detectors with the dataset.
+
+    Earlier ones stay beside them, unless the run annotates every item anew.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    new_setups = [setup_of(spec, settings) for spec in request.specs]
+    anew = request.again and request.items is None and request.limit is None
+
+    def add_setups(old: DatasetSettings) -> DatasetSettings:
+        replaced = request.annotators if anew else ()
+        kept_setups = [setup for setup in old.setups if setup.annotator not in replaced]
+        added = (setup for setup in new_setups if setup not in kept_setups)
+        return old.model_copy(update={"setups": (*kept_setups, *added)})
+
+    store.change_settings(request.dataset, add_setups)
+
+
+def setup_of(spec: DetectorSpec, settings: Settings) -> DetectorSetup:
+    """Return the settings and the prompts of a detector, as a dataset keeps them."""
+    return DetectorSetup(
+        annotator=spec.signs,
+        version=version("spanlab"),
+        settings={key: value for key, value in settings_of(spec).items() if key != "metric"},
+        prompts=prompt_hash(spec, settings),
+    )
+
+
+def option_hash(setup: DetectorSetup) -> str:
+    """Return a hash of a detector's options; they may name places that are nobody's business."""
+    return sha256(json.dumps(setup.options, sort_keys=True).encode()).hexdigest()
+
+
+def setup_changes(
+    binding: Mapping[str, Any], spec: DetectorSpec, settings: Settings
+) -> tuple[str, ...]:
+    """Return in what a detector differs from the one that a certificate is bound to.
+
+    Returns:
+        Some of "models", "prompts" and "options"; empty if the certificate holds.
+    """
+    setup = setup_of(spec, settings)
+    values = {"models": setup.models, "prompts": setup.prompts, "options": option_hash(setup)}
+    bound_values = {key: binding.get(key, {}).get(spec.signs) for key in values}
+    return tuple(key for key in values if bound_values[key] not in (None, [values[key]]))
+
+
+def model_checks(setups: Iterable[DetectorSetup]) -> list[dict[str, Any]]:
+    """Return the last result of ``check-model`` for each model of detectors, as JSON."""
+    endpoints = {
+        (setup.settings.get(f"{key[:-5]}base_url") or OPENAI, name): None
+        for setup in setups
+        for key, name in setup.models.items()
+        if key.endswith(".model") and not key.startswith("options.")
+    }
+    checks = ((model, recall(str(endpoint), str(model))) for endpoint, model in endpoints)
+    return [{"model": model, "check": check and check.model_dump()} for model, check in checks]
+
+
+def changed_prompts(
+    setups: Iterable[DetectorSetup], settings: Settings | None = None
+) -> tuple[str, ...]:
+    """Return the annotators whose prompts have changed since, such as by another default."""
+    settings = settings or Settings.read()
+    changed, installed_names = [], {entry.name for entry in entries()}
+    for setup in setups:
+        named = {
+            key: setup.settings.get(key) for key in ("detector", "name", "program", "guidance")
+        }
+        options = {
+            key.removeprefix("options."): value
+            for key, value in setup.settings.items()
+            if key.startswith("options.")
+        }
+        try:
+            spec = DetectorSpec.model_validate({**named, "options": options})
+            now = prompt_hash(spec, settings) if spec.detector in installed_names else setup.prompts
+        except (ValidationError, UsageError):  # it has no such option any more
+            now = ""
+        if setup.prompts != now:
+            changed.append(setup.annotator)
+    return tuple(dict.fromkeys(changed))
+
+
+def prompt_hash(spec: DetectorSpec, settings: Settings) -> str:
+    """Return a hash of what a detector asks and of what it learnt.
+
+    That is the instructions and fields of its signatures, wherever they stand, and the texts that
+    its prompts have beside them; its tuned program, demonstrations included, if it uses one; and
+    the data of its entry, such as a trained model.
+    """
+    entry = entry_of(spec.detector)
+    module = importlib.import_module(entry.module) if entry.module else None
+    texts = set(_signatures(module)) if module and entry.asks_models else set()
+    program = settings.programs / f"{program_name(spec, settings)}.json"
+    options = entry.options.model_validate(spec.options)
+    data = (*entry.data(options), *([entry.members] if entry.members else []), program)
+    texts |= {path.read_bytes() for path in data if path.is_file()}
+    digests = sorted(sha256(text).digest() for text in texts)
+    return sha256(b"".join(digests)).hexdigest()
+
+
+def _signatures(module: ModuleType) -> Iterator[bytes]:
+    """Yield the prompts of a module and of what it imports from its package and from spanlab."""
+    import dspy  # which takes a second to load, and detectors that ask models have loaded
+
+    from spanlab.models.adapters import PromptText
+
+    package = module.__package__ or module.__name__
+    names = {module.__name__}
+    queue = [module.__name__]
+    while queue:
+        name = queue.pop()
+        is_own = _is_in(name, package)
+        for value in vars(sys.modules[name]).values():
+            if isinstance(value, type) and issubclass(value, dspy.Signature):
+                yield _signature_text(value)
+            texts = value.values() if isinstance(value, dict) else (value,)
+            yield from (text.encode() for text in texts if isinstance(text, PromptText))
+            origin = getattr(value, "__module__", None)
+            is_followed = _is_in(str(origin), "spanlab") or _is_in(str(origin), package)
+            if is_own and is_followed and origin in sys.modules and origin not in names:
+                names.add(origin)
+                queue.append(origin)
+
+
+def _is_in(module: str, package: str) -> bool:
+    return f"{module}.".startswith(f"{package}.")
+
+
+def _signature_text(signature: type[dspy.Signature]) -> bytes:
+    fields: object
+    try:
+        fields = signature.model_json_schema()
+    except PydanticUserError:  # a type without a schema, which a detector of others may have
+        fields = list(signature.fields)
+    return json.dumps([signature.instructions, fields], sort_keys=True).encode()

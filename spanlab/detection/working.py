@@ -1,0 +1,61 @@
+"""Detection as a job in the command's own process."""
+
+from __future__ import annotations
+
+from spanlab.base.settings import Settings
+from spanlab.cli import console
+from spanlab.detection.request import RunRequest
+from spanlab.detection.submitting import other_settings
+from spanlab.jobs import JobView
+from spanlab.jobs.working import at_work, begin, follow, sum_up
+
+
+def annotate(request: RunRequest, *, again: bool = False) -> None:
+    """Do what a request asks for, as a job, and show how far it is.
+
+    Args:
+        request: what to do.
+        again: whether to start it also if a job under way does the same.
+    """
+    from spanlab.detection.request import check
+    from spanlab.detection.run import unfinished_positions
+    from spanlab.storage import Store
+    from spanlab.storage.datasets import summary_of
+
+    settings = Settings.read()
+    with Store.open(settings) as store:
+        check(store, request)
+        n_left = len(unfinished_positions(store, request))
+        created = summary_of(store, request.dataset).created
+    names = ", ".join(spec.signs for spec in request.detectors)
+    other_runs = () if request.again else other_settings(request, created, settings)
+    for run in other_runs:
+        console.say(
+            f"{run.annotator} was last run here with other settings: now "
+            f"{'; '.join(run.differences)}: spanlab jobs show {run.job_id}"
+        )
+    if n_left == 0:
+        rerun = "--again annotates them again"
+        console.say(f"{names} annotated 0 items of {request.dataset!r}: all are done; {rerun}")
+        return
+    if other_runs:
+        console.say("what is done stays as it is; --again reruns it, too")
+    view = detect(request, n_left, again=again)
+    done = view.progress.done - view.progress.failed
+    console.say(f"{names} annotated {done:,} items of {request.dataset!r}")
+    sum_up(view)
+
+
+def detect(request: RunRequest, n_left: int, *, again: bool = False) -> JobView:
+    """Do a request as a job in this process; ``left`` is how many items it leaves to be done.
+
+    Raises:
+        UnderWayError: a job that somebody works on does the same, and ``again`` is not set.
+    """
+    from spanlab.detection import job as detection
+    from spanlab.detection.file_run import processes_of
+
+    settings = Settings.read()
+    with at_work(settings, processes=processes_of(request)) as queue:
+        job_id = begin(lambda: detection.submit(request, settings, queue, again=again), queue)
+        return follow(job_id, settings, n_left)

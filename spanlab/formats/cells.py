@@ -1,0 +1,341 @@
+"""Reading a record's mapped fields: answers, questions, passages, labels, and chats."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from spanlab.base.errors import InputError
+from spanlab.formats.chats import (
+    ChatTurn,
+    answers_in,
+    is_chat,
+    is_message,
+    plain_chat,
+    text_of_message,
+    turn_of,
+    turn_without_answer,
+)
+from spanlab.formats.quotes import find_quote, span_at
+from spanlab.formats.reader import has_text, input_error, parse_list, passages_of, text_of, within
+from spanlab.schema import Annotation, AnnotatorKind, Claim, Passage, Probability, Span
+
+
+class _GivenSpan(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    start: int
+    end: int
+    text: str | None = None
+    prob: Probability = 1.0
+    label: str | None = None
+    note: str | None = None
+
+
+def is_extent(value: object) -> bool:
+    """Say whether a value is ``[start, end]`` or, as doccano writes it, with a label behind."""
+    if not isinstance(value, list) or len(value) not in (2, 3):
+        return False
+    return all(isinstance(n, int) for n in value[:2]) and all(
+        isinstance(label, str) for label in value[2:]
+    )
+
+
+def _as_extent(value: object) -> object:
+    if isinstance(value, list) and len(value) in (2, 3):
+        return dict(zip(("start", "end", "label"), value, strict=False))
+    if not isinstance(value, dict):
+        return value
+    found = {
+        ours: next((value[n] for n in names if n in value), None) for ours, names in _AS.items()
+    }
+    named = {**value, **{ours: known for ours, known in found.items() if known is not None}}
+    start, text = named.get("start"), named.get("text")
+    if "end" not in named and isinstance(start, int) and isinstance(text, str):  # factgenie
+        named["end"] = start + len(text)
+    return named
+
+
+# What others call the fields of a span: RAGTruth, doccano, LettuceDetect, factgenie.
+_AS: Final = {
+    "label": ("label", "label_type", "type", "category", "entity"),
+    "start": ("start", "start_offset"),
+    "end": ("end", "end_offset"),
+    "prob": ("prob", "probability", "confidence"),
+    "note": ("note", "reason"),
+}
+
+
+def is_span(value: object) -> bool:
+    """Say whether a value is an object with a span's place, by any of its names."""
+    place = _as_extent(value)
+    return isinstance(place, dict) and {"start", "end"} <= place.keys()
+
+
+_Spans = tuple[Annotated[_GivenSpan, BeforeValidator(_as_extent)], ...]
+_SPANS: TypeAdapter[_Spans] = TypeAdapter(_Spans)
+
+
+def turn_in(theirs: Mapping[str, Any], names: Mapping[str, str], number: int) -> ChatTurn | None:
+    """Return the turn of a chat that a record is; None if it has none.
+
+    Args:
+        theirs: our field → what stands in its column.
+        names: our field → the column.
+        number: the turn, from 1; 0 for the last one.
+    """
+    field = "question" if theirs.get("messages") is None else "messages"
+    chat = asked_in(theirs.get(field))
+    if field == "question" and not is_chat(chat):
+        return None
+    if theirs.get("answer") is not None and is_chat(chat) and _awaits_answer(chat):
+        return turn_without_answer(chat)
+    return turn_of(chat, names[field], number - 1 if number else None)
+
+
+def _awaits_answer(chat: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether somebody other than the model has the last word in a chat."""
+    last = max(answers_in(chat), default=-1)
+    return last < 0 or any(is_message(turn) for turn in chat[last + 1 :])
+
+
+_ASKS: Final = ("messages", "contents", "input", "prompt")  # where a model's API is asked
+
+
+def asked_in(value: Any) -> Any:
+    """Return the chat or text that a model's API is asked in a request, possibly JSON as a text.
+
+    Any other value is returned as it is, a list as a text parsed.
+    """
+    value = parse_list(value)
+    request = value
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            request = from_json(value)
+        except ValueError:
+            return value
+    if not isinstance(request, Mapping) or is_message(request):
+        return plain_chat(value)
+    return plain_chat(next((request[name] for name in _ASKS if request.get(name)), value))
+
+
+def answer_in(value: Any, column: str) -> str | None:
+    """Return a value as an answer: of messages the last one's, of a list its only element.
+
+    Returns:
+        The text; None if there is none.
+
+    Raises:
+        InputError: it is a list of several values.
+    """
+    value = plain_chat(_parse_object(value))
+    if is_chat(value):
+        return turn_of(value, column).answer
+    if isinstance(value, list) and len(value) > 1:
+        raise InputError(
+            "the answer is a list",
+            field=column,
+            found=value,
+            expected="one text; a mapping such as answer=texts.0 takes the first of a list",
+        )
+    if isinstance(value, list):
+        return answer_in(value[0], column) if value else None
+    if is_message(value):
+        return text_of_message(value)
+    return text_of_reply(value) or text_of(value)
+
+
+def _parse_object(value: Any) -> Any:
+    """Return the message or reply that a text is in JSON; any other value as it is."""
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        try:
+            parsed = from_json(value)
+        except ValueError:
+            return value
+        if is_message(parsed) or is_chat(parsed) or is_reply(parsed):
+            return parsed
+    return value
+
+
+# Where a reply of a model's API, or of a program around one, has its text: OpenAI, Anthropic,
+# Google, LangChain, and what wraps their replies in files of batches.
+_REPLIES: Final = (
+    *("choices", "message", "content", "candidates", "generations", "delta", "body", "response"),
+    *("result", "output", "text", "completion", "parts", "replies"),
+)
+_OF_REPLIES: Final = frozenset(
+    (
+        *("choices", "candidates", "generations", "body", "message", "finish_reason"),
+        *("completion", "replies"),
+    )
+)
+
+
+def is_reply(value: Any) -> bool:
+    """Say whether a value is the object that a model's API answers with, and has a text."""
+    if isinstance(value, list):
+        return bool(value) and is_reply(value[0])
+    if not isinstance(value, Mapping):
+        return False
+    if not (_OF_REPLIES & value.keys() or isinstance(value.get("content"), list)):
+        return False
+    return bool(text_of_reply(value))
+
+
+def text_of_reply(value: Any) -> str:
+    """Return the text in a reply of a model's API, of its first choice; "" for none."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        texts = [text for part in value if (text := text_of_reply(part))]
+        parts = all(isinstance(part, Mapping) and part.keys() & _OF_PARTS for part in value)
+        return "".join(texts) if parts else next(iter(texts), "")
+    if not isinstance(value, Mapping) or value.get("type") in _ASIDE_PARTS:
+        return ""
+    texts = [text_of_reply(value[name]) for name in _REPLIES if name in value]
+    return next(filter(None, texts), "")
+
+
+_SAID: Final = ("model", "usage", "finish_reason", "stop_reason")  # of a reply, beside its text
+
+
+def about_reply(value: Any) -> dict[str, Any]:
+    """Return what a reply of a model's API says of itself: the model, tokens, why it ended."""
+    if isinstance(value, list):
+        value = next(iter(value), None)
+    if not isinstance(value, Mapping):
+        return {}
+    about = {name: value[name] for name in _SAID if value.get(name) is not None}
+    about |= {"model": value["modelVersion"]} if value.get("modelVersion") else {}  # Google's
+    for name in ("body", "response", "message", "choices", "result", "output"):
+        about = about_reply(value.get(name)) | about
+    return about
+
+
+_OF_PARTS: Final = frozenset(("type", "text"))  # the fields of a part of a message
+_ASIDE_PARTS: Final = frozenset(("tool_use", "tool_call", "reasoning", "thinking", "function_call"))
+
+
+def question_in(value: Any) -> str:
+    """Return a value as a question, a message by its text; "" for none."""
+    value = _parse_object(asked_in(value))
+    if isinstance(value, list) and len(value) == 1:
+        return question_in(value[0])
+    return (text_of_message(value) if is_message(value) else text_of(value)) or ""
+
+
+def passages_in(value: Any, column: str) -> tuple[Passage, ...]:
+    """Return the passages in a value: a text, an object, or a list of these, also as a text.
+
+    A text with bars between words and no other sign of a sentence's end beside them is a list, as
+    DeepEval writes one into a table.
+
+    Raises:
+        InputError: it is something else; names the part of ``column``.
+    """
+    texts = _parse_passages(value)
+    if isinstance(texts, str) and texts.lstrip().startswith("["):
+        return (Passage(text=texts),)  # a text that begins with a bracket, such as [1]
+    if isinstance(texts, str) and _JOINED.search(texts) and "\n" not in texts:
+        texts = [text.strip() for text in _BARS.split(texts)]
+    return passages_of(texts, column)
+
+
+_BARS: Final = re.compile(r"\|\|?|\[SEP\]|</?s>|<sep>", re.IGNORECASE)
+_JOINED: Final = re.compile(rf"[.!?。]\s?(?:{_BARS.pattern})\s?\w", re.IGNORECASE)  # of sentences
+_OF_PASSAGES: Final = frozenset(
+    ("text", "content", "page_content", "title", "url", "date", "id", "score", "metadata", "source")
+)
+
+
+def _parse_passages(value: Any) -> Any:
+    """Return the list or objects that a text is; other values, and any other JSON, as they are.
+
+    That is a list in a text in JSON, a set of Python or an array of PostgreSQL, or passages as JSON
+    Lines.
+    """
+    value = parse_list(value)
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if text.startswith('"['):
+        return parse_list(_json_or(text, text))
+    if not text.startswith("{"):
+        return value
+    listed = parse_list(f"[{text[1:-1]}]") if text.endswith("}") else value
+    if isinstance(listed, list) and all(isinstance(part, str) for part in listed):
+        return listed
+    parts = [_json_or(line, None) for line in [text, *text.splitlines()]]
+    parts = parts[:1] if isinstance(parts[0], dict) else parts[1:]
+    are_passages = all(
+        isinstance(part, dict) and has_text(part) and part.keys() <= _OF_PASSAGES for part in parts
+    )
+    return parts if are_passages else value
+
+
+def _json_or(text: str, otherwise: Any) -> Any:
+    try:
+        return from_json(text)
+    except ValueError:
+        return otherwise
+
+
+def predicted_in(value: Any, column: str, answer: str) -> Annotation | None:
+    """Return what a detector marked, as LettuceDetect's ``predictions``; None for no labels."""
+    marked = gold_in(value, column, answer)
+    kind = {"annotator": "predictions", "kind": AnnotatorKind.DETECTOR}
+    return None if marked is None else marked.model_copy(update=kind)
+
+
+def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
+    """Return the gold labels in a value: extents, or texts of the answer.
+
+    A text that does not stand in the answer, or more than once, has no place; that something is
+    wrong there is kept as a claim that is not supported.
+
+    Returns:
+        The labels; None for a value that holds no labels (such as classes of the whole text).
+
+    Raises:
+        InputError: it is something else, or an extent is not where it says; names its part.
+    """
+    labels = parse_list(value)
+    if isinstance(labels, str):
+        labels = _json(labels, column)
+    claims: tuple[Claim, ...] = ()
+    if isinstance(labels, list) and labels and all(isinstance(text, str) for text in labels):
+        placed = [text for text in labels if text and answer.count(text) == 1]
+        claims = tuple(
+            Claim(text=text, verdict="not-supported")
+            for text in labels
+            if text.strip() and text not in placed
+        )
+        labels = [[answer.index(text), answer.index(text) + len(text)] for text in placed]
+    try:
+        parts = _SPANS.validate_python(labels)
+    except ValidationError as error:
+        raise within(input_error(error), column) from None
+    spans = tuple(_span(answer, part, f"{column}.{index}") for index, part in enumerate(parts))
+    return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=spans, claims=claims)
+
+
+def _span(answer: str, labelled: _GivenSpan, field: str) -> Span:
+    start, end = labelled.start, labelled.end
+    if labelled.text is not None:
+        start, end = find_quote(answer, start, end, quoted=labelled.text, field=field)
+    return span_at(
+        answer, start, end, field, prob=labelled.prob, label=labelled.label, note=labelled.note
+    )
+
+
+def _json(value: str, column: str) -> Any:
+    try:
+        return from_json(value, allow_inf_nan=False)
+    except ValueError as error:
+        raise InputError(
+            f"not valid JSON: {error}", field=column, found=value, expected="a JSON list"
+        ) from None

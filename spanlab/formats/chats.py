@@ -1,0 +1,220 @@
+"""Chats: lists of messages with roles, as programs and training data write them, and their turns.
+
+A message is ``{"role", "content"}`` as OpenAI writes it, ``{"from", "value"}`` as ShareGPT, with
+contents that are texts or parts, or one of LangChain's objects; ``{"user", "assistant"}`` are two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from pydantic_core import to_json
+
+from spanlab.base.errors import InputError
+from spanlab.formats.reader import as_passage, has_text, parse_list, passages_of
+
+USER, MODEL, TOOL = "User", "Assistant", "Tool"
+
+_ROLES: Final = {
+    **dict.fromkeys(("user", "human"), USER),
+    **dict.fromkeys(("assistant", "gpt", "model", "ai", "chatbot", "bot"), MODEL),
+    **dict.fromkeys(("tool", "function", "function_response", "observation", "ipython"), TOOL),
+    "tool-response": TOOL,
+}
+
+_SAYS: Final = ("role", "from", "type", "sender", "speaker")  # the fields that may hold the role
+_HOLDS: Final = ("content", "value", "text", "message", "parts", "utterance")  # … and the text
+
+
+class ChatTurn(NamedTuple):
+    """An answer in a chat, what it was asked, and what tools had found by then.
+
+    The question is the user's last message before it ("" if there is none); where the chat was
+    under way by then, all that both had said, with who said it before each. ``is_whole`` says that
+    the chat has nothing else.
+    """
+
+    question: str
+    answer: str
+    passages: tuple[str, ...]
+    is_whole: bool
+
+
+class ChatMessage(NamedTuple):
+    """What somebody said in a message."""
+
+    role: str  # "" for one that is none of ours, such as the system's
+    text: str
+
+
+def plain_chat(value: Any) -> Any:
+    """Return a list of messages with each as one object with its role; any other value as it is.
+
+    LangChain's objects are unpacked, the two sides of a turn become messages of their own, and what
+    a function returned becomes a tool's.
+    """
+    if not isinstance(value, list) or not all(isinstance(turn, Mapping) for turn in value):
+        return value
+    return [message for turn in value for message in _messages_in(without_classes(turn))]
+
+
+def _messages_in(turn: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    sides = [name for name in turn if name.lower() in _ROLES and isinstance(turn[name], str)]
+    if _role(turn):
+        yield turn
+    elif turn.get("type") == "function_call_output":
+        yield {"role": "tool", "content": turn.get("output")}
+    elif len(sides) > 1:
+        retrieved = {name: turn[name] for name in _RETRIEVED if name in turn}
+        yield from ({"role": name, "content": turn[name]} | retrieved for name in sides)
+    else:
+        yield turn
+
+
+def without_classes(value: Any) -> Any:
+    """Return a value with LangChain's objects, in either form that it writes, as plain ones."""
+    if isinstance(value, list):
+        return [without_classes(part) for part in value]
+    if not isinstance(value, Mapping):
+        return value
+    if {"lc", "kwargs"} <= value.keys():
+        return without_classes(value["kwargs"])
+    if value.keys() == {"type", "data"} and isinstance(value["data"], Mapping):
+        return without_classes({"type": value["type"], **value["data"]})
+    return {name: without_classes(inner) for name, inner in value.items()}
+
+
+def is_message(value: Any) -> bool:
+    """Say whether a value is a message with a text: ``{"role", "content"}`` and the like."""
+    return isinstance(value, Mapping) and bool(_role(value)) and bool(text_of_message(value))
+
+
+def is_chat(value: Any) -> bool:
+    """Say whether a value is a list of messages, of which at least one has a role of a chat."""
+    if not isinstance(value, list) or not all(isinstance(turn, Mapping) for turn in value):
+        return False
+    return any(map(_role, value)) and all(any(name in turn for name in _SAYS) for turn in value)
+
+
+def answers_in(chat: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return the numbers of the messages in which the model says something, counted from 0."""
+    return [n for n, turn in enumerate(chat) if _role(turn) == MODEL and text_of_message(turn)]
+
+
+def turn_of(value: Any, field: str, number: int | None = None) -> ChatTurn:
+    """Return a turn of a chat, by default its last.
+
+    Args:
+        value: a list of ``{"role", "content"}`` as OpenAI writes them, of ``{"from", "value"}``, or
+            of ``{"type", "content"}``; contents that are lists of parts have their texts joined.
+        field: where it stands, for messages.
+        number: the turn, counted from 0, among those of ``answers_in``.
+
+    Raises:
+        InputError: it is no chat, or the model says nothing in it.
+    """
+    if not isinstance(value, list) or not all(isinstance(turn, Mapping) for turn in value):
+        raise InputError(
+            "this is not a chat", field=field, found=value, expected="a list of messages with roles"
+        )
+    answers = answers_in(value)
+    if not answers:
+        raise InputError(
+            "the model says nothing in this chat",
+            field=field,
+            found=f"the roles {', '.join(map(_role_of, value))}",
+            expected="a message of the role assistant",
+        )
+    at = answers[-1 if number is None else number]
+    earlier = [line for turn in value[:at] for line in lines_of(turn)]
+    talk = [line for line in earlier if line.role in (USER, MODEL) and line.text]
+    found = [line.text for line in earlier if line.role == TOOL and line.text.strip()]
+    found += [text for turn in value[: at + 1] for text in _retrieved(turn)]
+    passages = tuple(dict.fromkeys(found))
+    is_whole = len(value) == 1 + len(talk) <= 2
+    return ChatTurn(_question(talk), text_of_message(value[at]), passages, is_whole)
+
+
+# Where a message has what was found for it.
+_RETRIEVED: Final = (
+    *("documents", "passages", "contexts", "context", "retrieved_contexts", "retrieval_context"),
+    "sources",
+)
+
+
+def _retrieved(message: Mapping[str, Any]) -> Iterator[str]:
+    for name in _RETRIEVED:
+        value = parse_list(message.get(name))
+        parts = value if isinstance(value, list) else [value]
+        if all(has_text(as_passage(part)) for part in parts):
+            yield from (passage.text for passage in passages_of(value, name))
+
+
+def turn_without_answer(value: Any) -> ChatTurn:
+    """Return the last turn of a chat whose answer stands elsewhere; its own answer is empty."""
+    return turn_of([*value, {"role": "assistant", "content": "…"}], "")._replace(answer="")
+
+
+def text_of_message(message: Mapping[str, Any]) -> str:
+    """Return the text of a message; empty if it has none, as one that only calls tools."""
+    return "".join(line.text for line in lines_of(message) if line.role == _role(message))
+
+
+def _question(talk: Sequence[ChatMessage]) -> str:
+    """Return what was said before an answer: one message alone, or a talk with its speakers."""
+    if len(talk) == 1:
+        return talk[0].text if talk[0].role == USER else ""
+    return "\n\n".join(f"{line.role}: {line.text}" for line in talk)
+
+
+def lines_of(message: Mapping[str, Any]) -> Iterator[ChatMessage]:
+    """Yield what a message says, and what tools say in it, which some put into the user's."""
+    role = _role(message)
+    content = next((message[name] for name in _HOLDS if message.get(name) is not None), None)
+    for part in content if isinstance(content, list) else [content]:
+        if isinstance(part, str):
+            yield ChatMessage(role, part)
+        elif isinstance(part, Mapping):
+            yield from _said_in(part, role)
+
+
+# What a tool returned, as a part of a message: by its type, or inside a field of this name.
+_RESULT_TYPES: Final = frozenset(("tool_result", "tool-result", "tool_call_response"))
+_RESULTS: Final = ("functionResponse", "function_response", "toolResult")
+_RETURNED: Final = ("response", "result", "content", "output")  # where such a part has it
+
+
+def _said_in(part: Mapping[str, Any], role: str) -> Iterator[ChatMessage]:
+    result = next((part[name] for name in _RESULTS if isinstance(part.get(name), Mapping)), None)
+    if result is None and part.get("type") in _RESULT_TYPES:
+        result = part
+    if result is not None:
+        held = next((result[name] for name in _RETURNED if name in result), None)
+        yield ChatMessage(TOOL, returned(held))
+    elif isinstance(part.get("text"), str):
+        yield ChatMessage(role, part["text"])
+    elif part.get("type") == "text" and isinstance(part.get("content"), str):
+        yield ChatMessage(role, part["content"])
+
+
+def returned(value: Any) -> str:
+    """Return what a tool gave back: its text, those of its parts, or all of it as JSON."""
+    if isinstance(value, Mapping):
+        parts = value.get("content")
+        typed = value.get("text", value.get("value")) if "type" in value else None
+        only = next(iter(value.values())) if len(value) == 1 else None
+        inner = next((held for held in (typed, only) if held is not None), None)
+        inner = parts if isinstance(parts, list) else inner
+        return to_json(value).decode() if inner is None else returned(inner)
+    if isinstance(value, list) and value and all(isinstance(part, Mapping) for part in value):
+        return "\n".join(map(returned, value))
+    return value if isinstance(value, str) else to_json(value).decode()
+
+
+def _role(message: Mapping[str, Any]) -> str:
+    return _ROLES.get(_role_of(message).lower(), "")
+
+
+def _role_of(message: Mapping[str, Any]) -> str:
+    return str(next((message[name] for name in _SAYS if message.get(name)), None))

@@ -1,0 +1,356 @@
+"""Columns of other people's tables and paths into their JSON, mapped to our fields.
+
+Names are compared by their words: ``LLM_output``, ``llmOutput`` and ``LLM output`` are one name.
+The table of names is here; what holds no text is no answer, whatever it is called.
+
+A path goes through objects by their keys and through lists by a number, or by a key of all their
+elements. A key that itself holds dots is found as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from spanlab.base.errors import InputError, UsageError
+from spanlab.formats.cells import asked_in, is_extent, is_reply, is_span
+from spanlab.formats.chats import answers_in, is_chat, is_message
+from spanlab.formats.reader import as_passage, has_text, is_missing, parse_list, says_nothing
+
+BATCH_ID: Final = "custom_id"  # what OpenAI and Anthropic call the id of a batch's request
+
+_MODEL: Final = (
+    *("llm", "model", "ai", "assistant", "bot", "agent", "generated", "actual", "predicted"),
+    *("hallucinated", "chatgpt", "gpt", "system"),
+)
+
+_ANSWERS: Final = ("answer", "response", "output", "completion", "reply", "summary", "text")
+_PERSON: Final = ("user", "human", "customer")
+_QUESTIONS: Final = ("question", "query", "prompt", "request", "instruction", "input", "message")
+_RIGHT: Final = ("reference", "expected", "gold", "golden", "right", "correct", "best", "ideal")
+
+_FOUND: Final = (
+    *("retrieved", "retrieval", "source", "context", "wiki", "search", "supporting", "evidence"),
+    *("grounding", "relevant"),
+)
+
+_PASSAGES: Final = (
+    *("passages", "passage", "contexts", "context", "documents", "document", "docs", "doc"),
+    *("chunks", "chunk", "nodes", "texts", "text", "results", "snippets", "sources"),
+)
+
+
+def _cross(owners: Sequence[str], nouns: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{owner} {noun}" for noun in nouns for owner in owners)
+
+
+# Names by their words, the likeliest first: one that says whose it is before one that does not,
+# as what stands beside "llm answer" as "answer" is the right one. A model's words go before a bare
+# "answer", which in questions with answers is the right one; what is left of that name is kept as
+# the reference.
+COMMON: Final[dict[str, tuple[str, ...]]] = {
+    "id": (
+        *("custom id", "id", "item id", "example id", "sample id", "question id", "uid", "uuid"),
+        *("qid", "doc id", "record id", "key", "index", "idx"),
+    ),
+    "lang": ("lang", "language"),
+    "messages": (
+        *("messages", "conversations", "conversation", "chat", "dialogue", "dialog", "turns"),
+        *("contents", "user input", "input"),
+    ),
+    "question": (
+        *_cross(_PERSON, _QUESTIONS),
+        *("question", "query", "prompt", "instruction", "model input", "input"),
+        *("dialogue history", "prompt raw"),
+        *("messages", "contents", "conversation", "conversations", "chat", "dialogue", "dialog"),
+        *("request body", "request"),
+    ),
+    "answer": (
+        "model output text",
+        *_cross(_MODEL, _ANSWERS),
+        *("filtered resps", "resps", "prediction", "predicted", "response", "output", "completion"),
+        *("generation", "generated", "reply", "hypothesis", "answer", "result", "summary"),
+        *("choices message content", "response body", "text"),
+    ),
+    "reference": (
+        *_cross(_RIGHT, ("answer", "output", "response", "text", "summary")),
+        *("ground truth", "ground truths", "reference", "expected", "golden", "gold", "target"),
+        *("correct answers", "answers", "answer"),
+    ),
+    "passages": (
+        *_cross(_FOUND, _PASSAGES),
+        *("passages", "passage", "contexts", "context", "documents", "document", "docs", "doc"),
+        *("chunks", "chunk", "nodes", "snippets", "source", "sources", "evidence", "knowledge"),
+        *("article", "facts", "reference contexts"),
+    ),
+    "spans": (
+        *("spans", "soft labels", "hallucinations", "hallucination spans", "hallucination labels"),
+        *("labels", "hard labels", "label", "entities", "annotations"),
+    ),
+    "predictions": ("predictions", "predicted spans", "predicted labels"),
+    "model": (
+        *("model", "model name", "model id", "model version", "llm", "provider id", "provider"),
+        "generator",
+    ),
+}
+
+_KNOWN: Final = {"answer": "answer or response or output or LLM output"}  # as an error names them
+FIELDS: Final = (
+    *("id", "lang", "question", "answer", "passages", "spans", "messages", "reference", "model"),
+    "predictions",
+)
+
+# What stands in these is said of an answer, and is not one.
+_ASIDE: Final = frozenset(
+    (
+        *("expected", "reference", "gold", "golden", "grading", "score", "scores"),
+        *("metric", "metrics", "test", "error", "usage", "answers"),
+    )
+)
+# What stands in these was given to a model. These are whole names: "request response" holds both.
+_GIVEN: Final = frozenset(
+    ("request", "request body", "params", "model input", "input", "inputs", "prompt", "kwargs")
+)
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_BETWEEN = re.compile(r"[\W_]+")
+PROVIDER: Final = re.compile(r"\[([^\]]+)\] ")
+_LONGEST_NAME: Final = 200  # characters of a model's name
+_TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
+
+
+def words_of(name: str) -> str:
+    """Return the words of a column's name in small letters, with a space between."""
+    return " ".join(_BETWEEN.split(_CAMEL.sub(" ", name).lower())).strip()
+
+
+def map_columns(
+    paths_found: Sequence[str],
+    user_columns: Mapping[str, str] | None,
+    *,
+    needed: str | None = "answer",
+    samples: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, str]:
+    """Return for each of our fields the column that holds it.
+
+    Args:
+        paths_found: the columns that are there.
+        user_columns: what the user said; the remaining fields are found by common names.
+        needed: the field that must be there, where a chat stands for the answer; None for none.
+        samples: some records, by what stands in which a column is no guess for a field.
+
+    Raises:
+        UsageError: the user names a field that we do not have.
+        InputError: a column that the user names, or that of ``needed``, is not there.
+    """
+    mapping: dict[str, str] = {}
+    for field, column in (user_columns or {}).items():
+        if field not in COMMON:
+            raise UsageError(
+                f"no field {field!r} to map a column to; known are {', '.join(FIELDS)}"
+            )
+        inside_sample = any(value_at(sample, column) is not None for sample in samples)
+        if not inside_sample and not {column, any_element(column)} & set(paths_found):
+            raise InputError(
+                f"there is no column {column!r} for {field}",
+                found=_list_columns(paths_found),
+                expected="one of these columns",
+            )
+        mapping[field] = column
+    for field in COMMON:
+        used_columns = mapping.values()
+        free = [
+            path
+            for path in paths_found
+            if not any(f"{path}.".startswith(f"{t}.") for t in used_columns)
+        ]
+        if field not in mapping and (guess := _guess(field, free, samples)) is not None:
+            mapping[field] = guess
+    if needed is not None and needed not in mapping and "messages" not in mapping:
+        raise InputError(
+            f"no column for {needed}",
+            found=_list_columns(paths_found),
+            expected=f"one named {_KNOWN[needed]}, or a mapping {needed}=COLUMN (--column)",
+        )
+    return mapping
+
+
+def model_in(column: str) -> str | None:
+    """Return the model that a column is named by, as promptfoo does: "[openai:gpt-x] prompt"."""
+    named = PROVIDER.match(column)
+    return named[1] if named else None
+
+
+def _list_columns(columns: Sequence[str]) -> str:
+    return f"the columns {', '.join(map(repr, columns))}"
+
+
+def _guess(
+    field: str, paths_found: Sequence[str], samples: Sequence[Mapping[str, Any]]
+) -> str | None:
+    """Return the column that is likeliest a field's; None if none is likely."""
+    names = list(_names(paths_found, field))
+    for name in COMMON[field]:
+        for words, column in names:
+            if words == name and _can_hold(field, column, samples):
+                return column
+    if field == "answer":  # promptfoo's tables name a column of answers by its model and prompt
+        return next((column for column in paths_found if PROVIDER.match(column)), None)
+    return None
+
+
+def _names(columns: Sequence[str], field: str) -> Iterator[tuple[str, str]]:
+    """Yield columns by the words of their paths, then of the ends of these, outermost first.
+
+    An id or a language inside something is that thing's; what stands under "expected" or "scores"
+    is no answer, but may be the reference, and what stands under "request" is none either.
+    """
+    for column in columns:
+        yield words_of(column), column
+    if field in {"id", "lang"}:
+        return
+    inner = [(column.split("."), column) for column in columns if "." in column]
+    for path, column in sorted(inner, key=lambda pair: len(pair[0])):
+        outer = [words_of(part) for part in path[:-1]]
+        if field == "answer" and not _GIVEN.isdisjoint(outer):
+            continue
+        if field == "reference" or _ASIDE.isdisjoint(" ".join(outer).split()):
+            for count in range(1, len(path)):
+                yield words_of(" ".join(path[count:])), column
+
+
+def _can_hold(field: str, column: str, samples: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether what stands in a column can be a field's; always so without samples."""
+    if not samples:
+        return True
+    values = [value_at(sample, column) for sample in samples]
+    values = [value for value in values if not is_missing(value)]
+    if not values:
+        # An empty column is one, unless it lies inside others.
+        return "." not in column and field in {"id", "lang", "question", "answer"}
+    if field == "id" and words_of(column) != "id" and len(set(map(str, values))) < len(values):
+        return False
+    if words_of(column) == "labels" and not any(map(parse_list, values)):
+        return False  # of what kind they are is not to be seen
+    # A wrong record is one to be told of, and no other column.
+    return 2 * sum(_FITS[field](value, column) for value in values) >= len(values)
+
+
+def _is_text(value: Any, column: str) -> bool:
+    """Say whether a value is a text, a message or reply that has one, or the only one of a list."""
+    if isinstance(value, list):
+        return len(value) == 1 and _is_text(value[0], column)
+    return isinstance(value, str | int | float) or is_message(value) or is_reply(value)
+
+
+def _is_question(value: Any, column: str) -> bool:
+    asked = asked_in(value)
+    return _is_text(asked, column) or is_chat(asked)
+
+
+def _is_reference(value: Any, column: str) -> bool:
+    """Say whether a value is one or several texts; a number is a place or a score elsewhere."""
+    parts = value if isinstance(value, list) else [value]
+    return all(isinstance(part, str | int | float) for part in parts)
+
+
+def _is_evidence(value: Any, column: str) -> bool:
+    """Say whether a value is texts or objects; a word alone is the name of a source."""
+    value = parse_list(value)
+    if isinstance(value, str) and words_of(column) in {"source", "sources"}:
+        return len(value.split()) > 1
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        value = value[0]
+    parts = value if isinstance(value, list) else [value]
+    texts = [has_text(as_passage(part)) for part in parts if not says_nothing(part)]
+    return all(texts)
+
+
+def _is_marked(value: Any, column: str) -> bool:
+    """Say whether a value is a list of extents or, by its name, of texts that an answer has."""
+    parts = parse_list(value)
+    words = words_of(column)
+    if not parts and words in {"annotations", "entities"}:
+        return False  # which of many things they are shows in what is in them
+    quoted = not {"spans", "hallucinations"}.isdisjoint(words.split())
+    return isinstance(parts, list) and all(
+        (quoted and isinstance(part, str)) or is_span(part) or is_extent(part) for part in parts
+    )
+
+
+def _is_model(value: Any, column: str) -> bool:
+    return isinstance(value, str) and len(value) <= _LONGEST_NAME and "\n" not in value
+
+
+_FITS: Final[dict[str, Callable[[Any, str], bool]]] = {
+    "id": lambda value, _: isinstance(value, str | int),
+    "lang": lambda value, _: isinstance(value, str) and _TAG.fullmatch(value) is not None,
+    "messages": lambda value, _: bool(is_chat(chat := asked_in(value)) and answers_in(chat)),
+    "question": _is_question,
+    "answer": _is_text,
+    "reference": _is_reference,
+    "passages": _is_evidence,
+    "spans": _is_marked,
+    "predictions": lambda value, column: bool(value) and _is_marked(value, column),
+    "model": _is_model,
+}
+
+_DEEPEST = 6  # levels that are offered; a path that is written out may go deeper
+
+
+def paths(record: Mapping[str, Any], prefix: str = "", depth: int = 1) -> Iterator[str]:
+    """Yield the paths of a record's values, those of lists by their first element."""
+    for key, value in record.items():
+        path = f"{prefix}{key}"
+        yield path
+        inner = value[0] if isinstance(value, list) and value else value
+        if isinstance(inner, Mapping) and depth < _DEEPEST:
+            yield from paths(inner, f"{path}.", depth + 1)
+
+
+def any_element(path: str) -> str:
+    """Return a path without the numbers that choose elements of lists: ``a.0.b`` is ``a.b``."""
+    return ".".join(part for part in path.split(".") if not part.isdecimal())
+
+
+def value_at(record: Any, path: str) -> Any:
+    """Return the value at a path; None if there is none."""
+    if isinstance(record, Mapping):
+        if path in record:
+            return record[path]
+        key, dot, rest = path.partition(".")
+        return value_at(record[key], rest) if dot and key in record else None
+    if not isinstance(record, list):
+        return None
+    key, _, rest = path.partition(".")
+    if key.isdecimal():
+        inner = record[int(key)] if int(key) < len(record) else None
+        return value_at(inner, rest) if rest else inner
+    values = [value_at(row, path) for row in record]
+    return [value for value in values if value is not None] or None
+
+
+def without(record: Mapping[str, Any], used: Collection[str], prefix: str = "") -> dict[str, Any]:
+    """Return a record without the values at some paths, and without empty values."""
+    remaining = {}
+    for key, value in record.items():
+        path = f"{prefix}{key}"
+        if path in used or value is None or value == "":
+            continue
+        inside = any(used_path.startswith(f"{path}.") for used_path in used)
+        remaining_value = _inside(value, used, f"{path}.") if inside else value
+        if not inside or remaining_value:
+            remaining[key] = remaining_value
+    return remaining
+
+
+def _inside(value: Any, used: Collection[str], prefix: str) -> Any:
+    if isinstance(value, Mapping):
+        return without(value, used, prefix)
+    if not isinstance(value, list):
+        return value
+    places = ((element, f"{prefix}{index}") for index, element in enumerate(value))
+    unused = (_inside(element, used, f"{place}.") for element, place in places if place not in used)
+    remaining = [_inside(element, used, prefix) for element in unused]
+    return remaining if any(remaining) else []

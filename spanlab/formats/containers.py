@@ -1,0 +1,195 @@
+"""What a file is packed in: an archive of one file, Inspect's log, or another encoding than UTF-8.
+
+Readers go back and forth in a file, so what is packed so is made plain once, in a temporary file
+that lasts as long as it is among the last few that were read. gzip alone is unpacked as it is read.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, BinaryIO, Final, cast
+
+from pydantic_core import from_json, to_json
+
+from spanlab.base.errors import InputError, UsageError
+from spanlab.formats.limits import UNPACKED, longest, most_unpacked, too_large
+
+GZIP: Final = b"\x1f\x8b"
+ZIP: Final = b"PK\x03\x04"
+_UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
+_BOOK: Final = "xl/workbook.xml"  # what every workbook of Excel has in it
+_SAMPLES: Final = "samples/"  # of an Inspect log
+_DATA: Final = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow")
+_ASIDE: Final = frozenset(("events", "events_data", "store", "attachments"))  # of a sample
+_ATTACHED: Final = "attachment://"
+_SHOWN: Final = 60  # characters of a file in an offer
+_BUFFER: Final = 1 << 16
+
+
+def plain_path(path: Path, name: str, limit: int, encoding: str | None) -> Path:
+    """Return a file that holds in UTF-8 what is in ``path``: itself, or a temporary one.
+
+    Args:
+        path: a file that is there.
+        name: what messages call it.
+        limit: bytes of memory that a record may take.
+        encoding: that of a text; None for UTF-8, or what its byte order mark says.
+
+    Raises:
+        InputError: it cannot be unpacked, holds several files, or is not in this encoding.
+        UsageError: there is no such encoding.
+    """
+    with path.open("rb") as stream:
+        head = stream.read(4)
+    is_archive = head == ZIP and not is_workbook(path)
+    is_recoded = head.startswith(_UTF16) or (encoding is not None and not _is_utf8(encoding))
+    if not is_archive and not is_recoded:
+        return path
+    about = path.stat()
+    stamp = (about.st_mtime_ns, about.st_size)
+    return Path(_made_plain(path, stamp, name, limit, encoding).name)
+
+
+def is_workbook(path: Path) -> bool:
+    """Say whether a file is a workbook of Excel."""
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return _BOOK in archive.namelist()
+
+
+@lru_cache(maxsize=4)
+def _made_plain(
+    path: Path, stamp: tuple[int, int], name: str, limit: int, encoding: str | None
+) -> IO[bytes]:
+    """Return the temporary file; ``stamp`` tells a file from what it was before it changed."""
+    target = cast(IO[bytes], tempfile.NamedTemporaryFile(prefix="spanlab-"))  # noqa: SIM115 - kept open
+    try:
+        with path.open("rb") as stream:
+            if stream.read(len(ZIP)) == ZIP:
+                _unpack(path, target, name, limit)
+            else:
+                _recode(path, target, name, encoding or "utf-16")
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise InputError(f"the packed data is broken: {error}", file=name) from error
+    target.flush()
+    return target
+
+
+def _unpack(path: Path, target: IO[bytes], name: str, limit: int) -> None:
+    from backports.zstd import zipfile as zstd_zipfile  # Inspect packs by Zstandard
+
+    most = most_unpacked(path.stat().st_size, limit)
+    with zstd_zipfile.ZipFile(path) as archive:
+        members = [m for m in archive.infolist() if _is_data(m.filename)]
+        if sum(member.file_size for member in members) > most:
+            raise too_large(UNPACKED, limit, file=name)
+        samples = [member for member in members if member.filename.startswith(_SAMPLES)]
+        if samples and "header.json" in archive.namelist():
+            for member in samples:
+                target.write(_sample(archive.read(member), name, limit))
+            return
+        if len(members) != 1:
+            raise InputError(
+                "this archive does not hold one file of data",
+                file=name,
+                found=", ".join(member.filename for member in members[:5]) or "none",
+                expected=f"one file ({', '.join(_DATA)}); unpack it and name the files",
+            )
+        with archive.open(members[0]) as source:
+            shutil.copyfileobj(source, target, _BUFFER)
+
+
+def _is_data(name: str) -> bool:
+    path = PurePosixPath(name)
+    hidden = any(part.startswith((".", "__")) for part in path.parts)
+    return path.suffix.lower() in _DATA and not hidden
+
+
+def _sample(raw: bytes, name: str, limit: int) -> bytes:
+    """Return a sample of an Inspect log as a line, without the log of its run."""
+    if len(raw) > longest(limit):
+        raise too_large("a sample", limit, file=name)
+    try:
+        sample = from_json(raw)
+    except ValueError as error:
+        raise InputError(f"a sample is not valid JSON: {error}", file=name) from None
+    texts = sample.get("attachments") or {}
+    kept = {key: value for key, value in sample.items() if key not in _ASIDE}
+    return to_json(_attached(kept, texts), inf_nan_mode="null") + b"\n"
+
+
+def _attached(value: Any, texts: dict[str, Any]) -> Any:
+    """Return a value with long texts in their places, which Inspect keeps apart."""
+    if isinstance(value, dict):
+        return {key: _attached(inner, texts) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_attached(inner, texts) for inner in value]
+    if isinstance(value, str) and value.startswith(_ATTACHED):
+        return texts.get(value.removeprefix(_ATTACHED), value)
+    return value
+
+
+def _recode(path: Path, target: IO[bytes], name: str, encoding: str) -> None:
+    with path.open("rb") as plain:
+        packed = plain.read(len(GZIP)) == GZIP
+        plain.seek(0)
+        stream = cast(BinaryIO, gzip.GzipFile(fileobj=plain)) if packed else plain
+        try:
+            with io.TextIOWrapper(stream, encoding=encoding, newline="") as text:
+                while part := text.read(_BUFFER):
+                    target.write(part.encode())
+        except UnicodeError as error:
+            raise InputError(f"not {encoding}: {error}", file=name, expected=encoding) from None
+
+
+def _is_utf8(encoding: str) -> bool:
+    try:
+        return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
+    except LookupError:
+        raise UsageError(
+            f"there is no encoding {encoding!r}; examples are utf-16, windows-1252, latin-1"
+        ) from None
+
+
+def check_utf8(head: bytes, name: str) -> None:
+    """Check that the beginning of a file, which may end inside a character, is UTF-8 text.
+
+    Raises:
+        InputError: says in which encodings it would be text, and how it would begin.
+    """
+    try:
+        is_text = "\x00" not in codecs.getincrementaldecoder("utf-8")().decode(head)
+        problem = "the file is binary, or UTF-16"
+    except UnicodeDecodeError:
+        is_text, problem = False, "the file is not UTF-8 text"
+    if not is_text:
+        raise InputError(problem, file=name, expected="; ".join(("UTF-8", *_offers(head))))
+
+
+def _offers(head: bytes) -> Sequence[str]:
+    """Return how a file would begin in other encodings, with the option that reads it so."""
+    return [
+        f"--encoding {encoding} reads it as {text[:_SHOWN]!r}"
+        for encoding, text in _decoded(head)
+        if text.isprintable() or not any(mark < " " and mark not in "\t\r\n" for mark in text)
+    ]
+
+
+def _decoded(head: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the encodings that a beginning may have, and the text that it has in them."""
+    wide = head.count(0) > len(head) // 4  # a zero beside each letter of the Latin alphabet
+    big_end_first = head[:1] == b"\0"
+    likely = f"utf-16-{'be' if big_end_first else 'le'}" if wide else "windows-1252"
+    try:
+        yield likely, codecs.getincrementaldecoder(likely)().decode(head)
+    except UnicodeDecodeError:
+        yield "latin-1", head.decode("latin-1")  # in which every byte is a character

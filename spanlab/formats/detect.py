@@ -1,0 +1,168 @@
+"""Which format a file has, told from its content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+
+from pydantic_core import from_json
+
+from spanlab.base.errors import InputError
+from spanlab.formats.containers import check_utf8, is_workbook
+from spanlab.formats.files import InputFile
+from spanlab.formats.json_rows import first_objects, is_single, names_in, printed_objects
+from spanlab.formats.known.csv_table import column_names
+from spanlab.formats.known.jsonl import SpanlabReader
+from spanlab.formats.parquet import PARQUET, ParquetReader
+from spanlab.formats.read_options import ReadOptions
+from spanlab.formats.registry import formats, reader_of
+
+_OWN = "spanlab"
+_HINTS = (
+    (
+        frozenset({"source_id", "source_info"}),
+        "this is RAGTruth's source_info.jsonl",
+        "its response.jsonl, with source_info.jsonl beside it",
+    ),
+)
+_ARROW_SUFFIX = ".arrow"
+_PRINTED = 10_000  # lines and objects among which the first printed one is looked for
+_LOADED = 1 << 24  # bytes of a file from which on only the names in its object are looked at
+_CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+
+
+def detect(path: Path, name: str | None = None, encoding: str | None = None) -> str:
+    """Return the name of the format that the file at ``path`` has.
+
+    Args:
+        path: the file, possibly packed with gzip.
+        name: what to call it in messages and whose ending counts; by default its path.
+        encoding: that of its text; None for UTF-8.
+
+    Raises:
+        InputError: it is missing, empty, not text, or of no or more than one known format.
+    """
+    file = InputFile(path, name or str(path), encoding=encoding)
+    if path.is_dir():
+        return _detect_folder(file)
+    if name_found := _binary_format(file):
+        return name_found
+    head = file.head()
+    # A single line may be wrong, which is for the reader to say.
+    records = first_objects(file)
+    if not records:
+        check_utf8(head, file.name)
+    if head.lstrip()[:1] in (b"{", b"[") or any(records):
+        return _json_format(records or _first_value(file), file)
+    for printed in _read_printed(file):  # between lines of a log
+        if names := _formats_of(printed):
+            return names[0]
+    if file.name.lower().endswith(_CSV_SUFFIXES) or _looks_like_table(head):
+        cells = dict.fromkeys(column_names(head))
+        named = (name for name in _formats_of(cells) if reader_of(name).in_tables)
+        return next(named, "csv")
+    raise _unknown(file, f"it begins {head[:60].decode(errors='replace')!r}")
+
+
+def _binary_format(file: InputFile) -> str | None:
+    """Return the format of a file that is no text; None for a text."""
+    if file.path.is_file() and is_workbook(file.path):
+        return "workbook"
+    if file.head().startswith(PARQUET):
+        cells = dict.fromkeys(ParquetReader(file, ReadOptions()).columns())
+        named = (name for name in _formats_of(cells) if reader_of(name).in_parquet)
+        return next(named, "parquet")
+    return "arrow" if file.name.endswith(_ARROW_SUFFIX) else None
+
+
+def _detect_folder(folder: InputFile) -> str:
+    from spanlab.formats.known import graphrag, graphrag_index
+
+    if graphrag.is_output(folder.path):
+        return "graphrag"
+    names = [f"{name}.parquet" for name in graphrag_index.TABLES]
+    raise InputError(
+        "this is a directory of no known format",
+        file=folder.name,
+        expected=f"a file, or GraphRAG's output: {', '.join(names)}, {graphrag.QUERIES}",
+    )
+
+
+def _first_value(file: InputFile) -> list[dict[str, object]]:
+    """Return the first record of a file whose records are not lines; none if it is no object."""
+    if file.head().lstrip().startswith(b"["):
+        first_row = next(file.array(), None)
+        if first_row is None:
+            raise InputError("the file is an empty array", file=file.name, expected="a record")
+        try:
+            value = from_json(first_row.raw)
+        except ValueError as error:
+            raise InputError(f"not valid JSON: {error}", file=file.name) from None
+    elif printed_object := next(_read_printed(file), None):
+        value = printed_object
+    elif file.path.stat().st_size > _LOADED and is_single(file):
+        value = names_in(file)
+    else:
+        value = file.load()
+    return [value] if isinstance(value, dict) else []
+
+
+def _read_printed(file: InputFile) -> Iterator[dict[str, object]]:
+    """Yield the first objects of a file that has several of them, each over several lines."""
+    for row in islice(() if is_single(file) else printed_objects(file), _PRINTED):
+        with suppress(ValueError, InputError):
+            value = from_json(row.raw)
+            if isinstance(value, dict):
+                yield value
+
+
+def _json_format(records: list[dict[str, object]], file: InputFile) -> str:
+    for record in records:
+        keys = frozenset(record)
+        names = _formats_of(record)
+        if names == [_OWN] and SpanlabReader.is_somebody_elses(record):
+            return "json"
+        if len(names) == 1:
+            return names[0]
+        if names:
+            raise InputError(
+                f"the format may be {' or '.join(names)}",
+                file=file.name,
+                found=f"the fields {', '.join(sorted(keys))}",
+                expected="its name, with the format option",
+            )
+        for signature, problem, expected in _HINTS:
+            if signature <= keys:
+                raise InputError(problem, file=file.name, expected=expected)
+    if not records:
+        raise _unknown(file, "JSON without objects")
+    return "json"
+
+
+def _formats_of(record: Mapping[str, object]) -> list[str]:
+    """Return the formats whose fields a record has, without those that others go before."""
+    recognised = [name for name in formats() if reader_of(name).recognises(record)]
+    hidden = frozenset[str]().union(*(reader_of(name).before for name in recognised))
+    return [name for name in recognised if name not in hidden]
+
+
+def _looks_like_table(head: bytes) -> bool:
+    header, _, later_lines = head.decode(errors="replace").partition("\n")
+    return bool(later_lines.strip()) and any(mark in header for mark in ",;\t")
+
+
+def _unknown(file: InputFile, beginning: str) -> InputError:
+    looked_for = "; ".join(
+        f"{name}: {' or '.join(' + '.join(sorted(signature)) for signature in signatures)}"
+        for name in formats()
+        if (signatures := reader_of(name).signatures)
+    )
+    return InputError(
+        "the format is not recognised",
+        file=file.name,
+        found=beginning,
+        expected=f"records with these fields ({looked_for}), other JSON objects, a CSV table, "
+        "a parquet or an Arrow file",
+    )

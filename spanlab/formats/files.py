@@ -1,0 +1,326 @@
+"""Files as rows of bytes, and files that are replaced whole or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import glob
+import gzip
+import io
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
+
+from pydantic_core import from_json, to_json
+
+from spanlab.base.errors import InputError
+from spanlab.base.fields import storable
+from spanlab.formats.arrays import elements
+from spanlab.formats.containers import GZIP, plain_path
+from spanlab.formats.limits import DENSEST, BoundedStream, longest, record_limit, too_large, weight
+
+BOM = b"\xef\xbb\xbf"
+# An escape of the first half of a pair without the second one, or the other way round.
+_LONE_SURROGATE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
+)
+_BUFFER = 1 << 16
+_SHOWN = 1 << 10  # bytes of a record that is too large
+
+
+def files_named(patterns: Iterable[str]) -> list[Path]:
+    """Return the files that paths and globs name, globs in sorted order.
+
+    Raises:
+        InputError: a path does not exist, or a glob matches nothing.
+    """
+    files: list[Path] = []
+    for pattern in patterns:
+        if Path(pattern).exists():
+            files.append(Path(pattern))
+            continue
+        matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - absolute globs too
+        if not matches:
+            raise InputError("there is no such file", file=pattern)
+        files.extend(map(Path, matches))
+    return files
+
+
+class FileRow(NamedTuple):
+    """One record of a file: its place, counted from 1, and its JSON.
+
+    ``unit`` says what ``line`` counts, as in ``InputError``; ``number`` counts the records of a
+    file in which they may be longer than a line, and is 0 elsewhere. ``beginning`` is the JSON, or
+    of a record that is too large what shows which it is; ``refused`` says so. ``turn`` is which
+    answer of a chat is meant, from 1; 0 for the only or last one.
+    """
+
+    line: int
+    beginning: bytes
+    unit: str = "line"
+    number: int = 0
+    refused: InputError | None = None
+    turn: int = 0
+
+    @property
+    def raw(self) -> bytes:
+        """The JSON of the record.
+
+        Raises:
+            InputError: the record is too large.
+        """
+        if self.refused is not None:
+            raise self.refused
+        return self.beginning
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file to read; ``name`` is what messages call it, ``limit`` the largest record's memory.
+
+    ``encoding`` is that of its text; None for UTF-8, or what its byte order mark says.
+    """
+
+    path: Path
+    name: str
+    limit: int = field(default_factory=record_limit)
+    encoding: str | None = None
+
+    def packed(self) -> bool:
+        """Say whether the file is packed with gzip; it must be there."""
+        with self.path.open("rb") as stream:
+            return stream.read(len(GZIP)) == GZIP
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Open the file for reading, unpacked and in UTF-8.
+
+        Raises:
+            InputError: it is missing, a directory, unreadable, or what it is packed in is broken.
+        """
+        if self.path.is_dir():
+            raise InputError("this is a directory", file=self.name, expected="a file")
+        try:
+            path = plain_path(self.path, self.name, self.limit, self.encoding)
+            packed = path == self.path and self.packed()
+            with path.open("rb") as plain:
+                if not packed:
+                    yield plain
+                    return
+                with gzip.open(plain) as unpacked:
+                    size = self.path.stat().st_size
+                    bounded = BoundedStream(cast(BinaryIO, unpacked), size, self.limit, self.name)
+                    yield io.BufferedReader(bounded, _BUFFER)
+        except FileNotFoundError:
+            raise InputError("there is no such file", file=self.name) from None
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise InputError(f"the packed data is broken: {error}", file=self.name) from error
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", file=self.name) from error
+
+    def head(self, size: int = 1 << 16) -> bytes:
+        """Return the first ``size`` bytes (fewer if the file is shorter), without a BOM.
+
+        Raises:
+            InputError: the file is empty, or cannot be read.
+        """
+        with self.open() as stream:
+            head = stream.read(size)
+        head = head.removeprefix(BOM)
+        if not head.strip():
+            raise InputError("the file is empty", file=self.name, expected="at least one record")
+        return head
+
+    def rows(self) -> Iterator[FileRow]:
+        """Yield the records of JSON Lines, or of one JSON array.
+
+        Lines end at a line feed alone, so that no separator inside a string splits a record.
+
+        Raises:
+            InputError: the file is empty or cannot be read.
+        """
+        start = self.head()
+        if start.lstrip().startswith(b"["):
+            yield from self.array()
+            return
+        with self.open() as stream:
+            for row, _ in self.lines(stream):
+                if not row.beginning.isspace():
+                    yield row
+
+    def lines(self, stream: BinaryIO) -> Iterator[tuple[FileRow, int]]:
+        """Yield the lines of the open file, each with the place at which it begins."""
+        max_bytes = longest(self.limit)
+        number = place = 0
+        while line := stream.readline(max_bytes + 1):
+            number += 1
+            begin, size = place, len(line)
+            place += size
+            row = self.row(number, line.removeprefix(BOM) if number == 1 else line)
+            while size > max_bytes and not line.endswith(b"\n"):
+                line = stream.readline(_BUFFER)
+                place += len(line)
+                if not line:
+                    break
+            yield row, begin
+
+    def row(self, line: int, raw: bytes, unit: str = "line", number: int = 0) -> FileRow:
+        """Return a record's row, which refuses to be read if it is too large."""
+        # A record that is short enough whatever stands in it, as nearly all are, is not counted.
+        if len(raw) * DENSEST <= self.limit or weight(raw) <= self.limit:
+            return FileRow(line, _storable(raw), unit, number)
+        refused = too_large("the record", self.limit)
+        refused.unit = unit
+        refused = refused.at(file=self.name, line=line, unit=unit)
+        return FileRow(line, raw[:_SHOWN], unit, number, refused=refused)
+
+    def whole(self, *, values: bool = False) -> bytes:
+        """Return all that the file holds, without a BOM.
+
+        Args:
+            values: whether it is JSON, whose values take memory, too.
+
+        Raises:
+            InputError: it cannot be read, or is too large to be read at once.
+        """
+        with self.open() as stream:
+            data = stream.read(longest(self.limit) + 1)
+        if weight(data, values=values) > self.limit:
+            raise too_large("the file", self.limit, file=self.name)
+        data = data.removeprefix(BOM)
+        return _storable(data) if values else data
+
+    def load(self) -> object:
+        """Return the whole file as one JSON value.
+
+        Raises:
+            InputError: it is not JSON, or too large to be read at once.
+        """
+        try:
+            return from_json(self.whole(values=True), allow_inf_nan=False)
+        except ValueError as error:
+            raise InputError(f"not valid JSON: {error}", file=self.name) from None
+
+    def array(self) -> Iterator[FileRow]:
+        """Yield the elements of the JSON array that the whole file is, numbered from 1.
+
+        Raises:
+            InputError: it is not a JSON array.
+        """
+        _refuse_lines_of_arrays(self.head(), self.name)
+        with self.open() as stream:
+            if stream.read(len(BOM)) != BOM:
+                stream.seek(0)
+            try:
+                for number, raw in enumerate(elements(stream, longest(self.limit)), start=1):
+                    yield self.row(number, raw, "record")
+            except ValueError as error:
+                raise InputError(f"not valid JSON: {error}", file=self.name) from None
+
+
+def _storable(data: bytes) -> bytes:
+    """Return JSON without lone surrogates (half emojis, where an answer was cut off) and NaN.
+
+    What is not a number or infinite, which Python writes although JSON has no word for it, is a
+    missing value.
+    """
+    is_cut = b"\\u" in data and _LONE_SURROGATE.search(data)
+    if not is_cut and b"NaN" not in data and b"Infinity" not in data:
+        return data
+    try:
+        return to_json(storable(json.loads(data)), inf_nan_mode="null")
+    except (ValueError, RecursionError):
+        return data  # no JSON: the reader says what is wrong
+
+
+def _refuse_lines_of_arrays(data: bytes, name: str) -> None:
+    """Say so if a file that begins like one JSON array is lines of arrays."""
+    first_line, _, later_lines = data.partition(b"\n")
+    try:
+        is_array = isinstance(from_json(first_line), list)
+    except ValueError:
+        return
+    if is_array and later_lines.strip():
+        raise InputError(
+            "the line is a JSON array",
+            file=name,
+            line=1,
+            found=first_line[:60].decode(errors="replace"),
+            expected="a JSON object on every line, or one array that is the whole file",
+        )
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open ``path`` for writing so that it appears whole or not at all.
+
+    What is written goes to a temporary file beside ``path``, which replaces it when the block
+    ends without an error. Names ending in ``.gz`` are packed. Devices and pipes, which cannot be
+    replaced, are written to as they are.
+
+    Raises:
+        InputError: the directory is missing or may not be written to.
+    """
+    target = path.resolve()
+    try:
+        if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+            with target.open("wb") as stream:
+                yield stream
+            return
+        _remove_left_over(target)
+        with _open_temporary(target) as stream:
+            temporary = Path(stream.name)
+            try:
+                with _open_packed(stream, target) as writer:
+                    yield writer
+                stream.flush()
+                os.fsync(stream.fileno())
+                if target.exists():
+                    shutil.copymode(target, temporary)
+                temporary.replace(target)
+            finally:
+                temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=path) from error
+
+
+def _open_temporary(target: Path) -> BinaryIO:
+    """Open a temporary file beside ``target`` that is in use as long as this process lives.
+
+    Another writer may take it for left over, and remove it, before it is locked: then there is
+    another one.
+    """
+    while True:
+        path = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+        stream = path.open("xb")
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        if path.exists():
+            return stream
+        stream.close()
+
+
+def _remove_left_over(target: Path) -> None:
+    """Remove the temporary files of writers of ``target`` that were killed."""
+    for path in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 12}.tmp"):
+        with suppress(OSError), path.open("rb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+
+
+@contextmanager
+def _open_packed(stream: BinaryIO, target: Path) -> Iterator[BinaryIO]:
+    if target.suffix != ".gz":
+        yield stream
+        return
+    # No name and no time in the header: the same records give the same bytes.
+    with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as packed:
+        yield cast(BinaryIO, packed)

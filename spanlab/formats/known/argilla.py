@@ -1,0 +1,128 @@
+"""Argilla's records: texts in ``fields``, people's responses, models' suggestions.
+
+{"id", "fields": {name: text}, "responses": {question: [{"value", "user_id", "status"}]},
+     "suggestions": {question: {"value", "agent", "score"}}, "metadata": {…}}
+
+A response whose value is a list of ``{"start", "end", "label"}`` marks spans; others are responses
+to the dataset's questions. The field that was marked is the one named like an answer, or the only
+one; ``submitted`` is done, ``discarded`` skipped, ``draft`` not finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from spanlab.base.errors import InputError
+from spanlab.formats import reader
+from spanlab.formats.cells import passages_in, question_in
+from spanlab.formats.columns import map_columns
+from spanlab.formats.files import FileRow
+from spanlab.formats.quotes import span_at
+from spanlab.formats.reader import checked, text_of
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Response, Span, Status
+
+_STATUS = {"submitted": Status.DONE, "discarded": Status.SKIPPED, "draft": Status.NOT_ANNOTATED}
+_UNNAMED = "suggestion"
+
+
+class _Said(BaseModel):
+    """A response of a person, or a suggestion of a model, to one question."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    value: JsonValue = None
+    user_id: str | None = Field(None, coerce_numbers_to_str=True)
+    status: str = "submitted"
+    agent: str | None = None
+
+
+class _ArgillaRecord(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    id: str | None = Field(None, coerce_numbers_to_str=True)
+    fields: dict[str, JsonValue]
+    responses: dict[str, tuple[_Said, ...]] = Field(default_factory=dict)
+    suggestions: dict[str, _Said] = Field(default_factory=dict)
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class ArgillaReader(reader.FormatReader):
+    """Reads records, one an item."""
+
+    signatures = (frozenset(("fields", "responses")), frozenset(("fields", "suggestions")))
+
+    @classmethod
+    def recognises(cls, record: Mapping[str, object]) -> bool:
+        """Say whether a record has its texts in an object."""
+        return super().recognises(record) and isinstance(record["fields"], dict)
+
+    def _record(self, row: FileRow) -> Record:
+        line = _ArgillaRecord.model_validate_json(row.raw)
+        names = map_columns(tuple(line.fields), None, needed=None, samples=[line.fields])
+        field = names.get("answer") or next(iter(line.fields)) if line.fields else "fields"
+        answer = text_of(line.fields.get(field)) or ""
+        if not answer:
+            raise InputError("there is no text", field=f"fields.{field}", expected="a text")
+        context = names.get("passages", "")
+        rest = {k: v for k, v in line.fields.items() if k not in names.values() and k != field}
+        item = checked(
+            Item(
+                id=line.id or f"record-{row.line}",
+                question=question_in(line.fields.get(names.get("question", ""))),
+                answer=answer,
+                passages=passages_in(line.fields.get(context), f"fields.{context}"),
+                meta={**line.metadata, **rest},
+            )
+        )
+        return Record(item=item, annotations=tuple(_annotations(line, answer)))
+
+
+def _annotations(line: _ArgillaRecord, answer: str) -> Iterator[Annotation]:
+    """Yield what each person and each model said of a record, of all its questions together."""
+    by_person: dict[str, dict[str, _Said]] = {}
+    for question, responses in line.responses.items():
+        for number, said in enumerate(responses, start=1):
+            by_person.setdefault(said.user_id or f"annotator {number}", {})[question] = said
+    for name, said_of in by_person.items():
+        yield _annotation(name, AnnotatorKind.PERSON, said_of, answer, "responses")
+    by_model: dict[str, dict[str, _Said]] = {}
+    for question, said in line.suggestions.items():
+        by_model.setdefault(said.agent or _UNNAMED, {})[question] = said
+    for name, said_of in by_model.items():
+        yield _annotation(name, AnnotatorKind.DETECTOR, said_of, answer, "suggestions")
+
+
+def _annotation(
+    name: str, kind: AnnotatorKind, said_of: Mapping[str, _Said], answer: str, where: str
+) -> Annotation:
+    spans: list[Span] = []
+    responses: dict[str, Response] = {}
+    for question, said in said_of.items():
+        if isinstance(said.value, list):
+            place = f"{where}.{question}.value"
+            spans += [_span(part, answer, f"{place}.{n}") for n, part in enumerate(said.value)]
+        elif isinstance(said.value, str | int):
+            responses[question] = said.value
+    statuses = {_STATUS.get(said.status, Status.DONE) for said in said_of.values()}
+    status = Status.DONE if Status.DONE in statuses else next(iter(statuses))
+    return Annotation(
+        annotator=name, kind=kind, status=status, spans=tuple(spans), responses=responses
+    )
+
+
+def _span(part: Any, answer: str, field: str) -> Span:
+    if not isinstance(part, dict) or not {"start", "end"} <= part.keys():
+        raise InputError(
+            "this is not a span",
+            field=field,
+            found=part,
+            expected='{"start", "end", "label"}',
+        )
+    label = part.get("label")
+    start, end = part["start"], part["end"]
+    if not (isinstance(start, int) and isinstance(end, int)):
+        raise InputError("offsets are whole numbers", field=field, found=part)
+    return span_at(answer, start, end, field, label=None if label is None else str(label))

@@ -1,0 +1,345 @@
+"""Claims with verdicts: JSON Lines and CSV.
+
+    {"claim": …, "label": …, "id": …, "context": …}
+    {"prompt": …, "response": …, "claims": [{"claim": …, "label": …}, …]}     FacTool
+    {"prompt": …, "response": …, "claims": [text, …], "claim_labels": […]}    FactCheck-Bench
+    {"claim": …, "id": …, "evidence": {document: [{"label": …}]}, "cited_doc_ids": […]}    SciFact
+
+``label`` says what the claim is (see ``VERDICTS``; true and false, 1 and 0, too); null or absent is
+no gold label. The claim becomes the answer of an item and its one gold claim; as nothing says which
+of its words are wrong, all of a claim that counts as hallucinated is marked. ``question``,
+``prompt``, or a ``context`` that asks, is the question; ``evidence``, ``doc``, ``document``,
+``context`` and the like are passages, if they are texts. All other fields stay in ``meta``, such as
+AVeriTeC's speaker and date, and its questions with answers, which a detector is to find by itself.
+Of a line with several claims each is an item. HoVer's and FEVEROUS's files are read as they are;
+where ``label`` is null, as in the four-way set of BingCheck, ``raw_label`` counts.
+
+In CSV ``label`` is the verdict and empty where there is none; ``rejected`` is a verdict that a
+person refused. ``start`` and ``end`` are code points of the answer, quoted in ``words``.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, zip_longest
+from typing import Any, Final
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from spanlab.base.errors import InputError
+from spanlab.formats.cells import passages_in
+from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.known.csv_table import CsvReader
+from spanlab.formats.read_options import ReadOptions
+from spanlab.formats.reader import (
+    FormatReader,
+    as_passage,
+    checked,
+    has_text,
+    language,
+    parse_list,
+)
+from spanlab.output.csv_text import write_rows
+from spanlab.output.figures import counted
+from spanlab.schema import (
+    HALLUCINATED,
+    Annotation,
+    AnnotatorKind,
+    Claim,
+    Item,
+    Record,
+    Span,
+    Verdict,
+)
+
+VERDICTS: Final[dict[str, Verdict]] = {
+    **dict.fromkeys(
+        ("supported", "supports", "support", "true", "entailment", "entailed", "yes", "s"),
+        "supported",
+    ),
+    **dict.fromkeys(("consistent", "faithful", "factual", "correct", "accurate"), "supported"),
+    **dict.fromkeys(("refuted", "refutes", "refute", "false", "contradict"), "refuted"),
+    **dict.fromkeys(("contradicts", "contradicted", "contradiction"), "refuted"),
+    **dict.fromkeys(
+        ("not enough evidence", "not enough info", "not enough information", "nei", "neutral"),
+        "not-enough-evidence",
+    ),
+    **dict.fromkeys(("conflicting", "conflicting evidence/cherrypicking"), "conflicting"),
+    **dict.fromkeys(
+        ("not supported", "unsupported", "not fully supported", "partially supported", "ns"),
+        "not-supported",
+    ),
+    **dict.fromkeys(("inconsistent", "unfaithful", "incorrect", "inaccurate"), "not-supported"),
+    **dict.fromkeys(("hallucinated", "hallucination", "not entailed"), "not-supported"),
+    **dict.fromkeys(("not entailment", "non factual", "nonfactual", "unfactual"), "not-supported"),
+    # A number says whether the claim is supported, as in LLM-AggreFact; "no" says as much.
+    "1": "supported",
+    **dict.fromkeys(("0", "no"), "not-supported"),
+    "inconclusive": "inconclusive",
+}
+_ASKS: Final = ("?", "？", "؟")  # a context that ends so is what was asked, as in FacTool
+_EVIDENCE: Final = (  # fields with the texts that a claim is judged by, in this order
+    *("evidence", "doc", "docs", "document", "documents", "passages", "passage", "contexts"),
+    *("evidence_text", "context", "source", "premise"),
+)
+COUNTED: Final = "claim-{}"  # the id of a claim that comes without one: its line, from 1
+
+
+_CLAIMS: Final = ("claim", "hypothesis", "statement")
+_Label = str | bool | int | float | None
+
+
+class _ClaimLine(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    claim: str = Field(min_length=1, validation_alias=AliasChoices(*_CLAIMS))
+    label: _Label = None
+    verdict: _Label = None
+    raw_label: _Label = None
+    gold_label: _Label = None
+    is_supported: _Label = Field(None, validation_alias=AliasChoices("is_supported", "supported"))
+    id: str | None = Field(default=None, coerce_numbers_to_str=True)
+    claim_id: str | None = Field(default=None, coerce_numbers_to_str=True)
+    uid: str | None = None
+    lang: str | None = None
+    question: str | None = None
+    prompt: str | None = None
+
+    def evidence_field(self) -> str | None:
+        """Return the field with the texts that the claim is to be judged by; None for none.
+
+        Evidence that is an object (SciFact's, FEVER's sentence numbers) is none to read.
+        """
+        extra = self.model_extra or {}
+        for name in _EVIDENCE:
+            value = parse_list(extra.get(name))
+            parts = value if isinstance(value, list) else [value]
+            if value and all(has_text(as_passage(part)) for part in parts):
+                return name
+        return None
+
+    @property
+    def has_class_number(self) -> bool:
+        """Whether the label is the number of a class, which differs from one set to the next."""
+        number = str(self.label).removesuffix(".0").removeprefix("-").isdecimal()
+        return number and "premise" in (self.model_extra or {})
+
+    @property
+    def written(self) -> _Label:
+        """The label as it stands there, wherever it stands; None for none."""
+        evidence = (self.model_extra or {}).get("evidence")
+        if isinstance(evidence, dict) and "cited_doc_ids" in (self.model_extra or {}):
+            judgements = chain.from_iterable(evidence.values())
+            labels = (judgement.get("label") for judgement in judgements)
+            return next(labels, "not enough information")
+        if self.has_class_number:
+            return None
+        stated = (self.label, self.verdict, self.raw_label, self.gold_label, self.is_supported)
+        return next((label for label in stated if label not in (None, "")), None)
+
+
+class _ClaimTable(CsvReader):
+    """A table whose columns are the fields of a line."""
+
+    def is_ours(self, columns: Sequence[str]) -> bool:
+        """Say whether a table of claims was written here."""
+        return set(COLUMNS) <= set(columns)
+
+    def _map(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+        return {}
+
+
+class ClaimsReader(FormatReader):
+    """Reads claims, one an item."""
+
+    signatures = (
+        frozenset(("claim", "label")),
+        frozenset(("claim", "verdict")),
+        frozenset(("claim", "gold_label")),
+        frozenset(("claim", "supported")),
+        frozenset(("claim", "is_supported")),
+        frozenset(("statement", "verdict")),
+        frozenset(("premise", "hypothesis")),
+        frozenset(("claim", "cited_doc_ids")),
+        frozenset(("prompt", "response", "claims")),
+    )
+    in_tables = True
+
+    def __init__(self, file: InputFile, options: ReadOptions) -> None:
+        super().__init__(file, options)
+        self._n_numbers = 0  # labels that are numbers of classes
+
+    def finish(self) -> None:
+        """Say which labels are no verdicts."""
+        if self._n_numbers:
+            self._options.on_warning(
+                f"{self._file.name}: what a number says of a hypothesis differs from one set to "
+                f"the next: {counted(self._n_numbers, 'label')} stay in meta; words such as "
+                "entailment become verdicts"
+            )
+
+    def rows(self) -> Iterator[FileRow]:
+        """Yield the claims."""
+        is_table = self._file.head().lstrip()[:1] not in (b"{", b"[")
+        all_rows = _ClaimTable(self._file, self._options).rows() if is_table else super().rows()
+        return chain.from_iterable(map(_split_claims, all_rows))
+
+    def _record(self, row: FileRow) -> Record:
+        line = _ClaimLine.model_validate_json(row.raw)
+        meta: dict[str, JsonValue] = dict(line.model_extra or {})
+        evidence = line.evidence_field()
+        texts = meta.pop(evidence, None) if evidence else None
+        if line.has_class_number:
+            meta["label"] = line.label
+            self._n_numbers += 1
+        asked = ""
+        if evidence == "context" and isinstance(texts, str) and texts.rstrip().endswith(_ASKS):
+            asked, texts = texts, None
+        if line.id and line.claim_id:
+            meta["claim_id"] = line.claim_id
+        item = checked(
+            Item(
+                id=line.id or line.claim_id or line.uid or COUNTED.format(row.line),
+                lang=language(line.lang),
+                question=line.question or line.prompt or asked,
+                answer=line.claim,
+                passages=passages_in(texts, evidence or ""),
+                meta=meta,
+            )
+        )
+        if line.written is None:
+            return Record(item=item)
+        verdict = verdict_of(line.written)
+        whole_answer = Span.of(line.claim, 0, len(line.claim))
+        return Record(
+            item=item,
+            annotations=(
+                Annotation(
+                    annotator="gold",
+                    kind=AnnotatorKind.GOLD,
+                    spans=(whole_answer,) if verdict in HALLUCINATED else (),
+                    claims=(Claim(text=line.claim, source=whole_answer, verdict=verdict),),
+                ),
+            ),
+        )
+
+
+class _ClaimList(BaseModel):
+    """An answer with the claims in it; what is wrong with one is said of its own row."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str | None = Field(default=None, coerce_numbers_to_str=True)
+    response: str
+    claims: list[str | dict[str, JsonValue]]
+    claim_labels: list[JsonValue] = Field(default_factory=list)
+
+
+def _split_claims(row: FileRow) -> Iterator[FileRow]:
+    """Yield a row for each claim of an answer; any other row as it is."""
+    if b'"claims"' not in row.beginning or row.refused is not None:
+        yield row
+        return
+    try:
+        line = _ClaimList.model_validate_json(row.raw)
+    except ValidationError:
+        yield row
+        return
+    shared = (line.model_extra or {}) | {"response": line.response, "label": None}
+    for number, (claim, label) in enumerate(zip_longest(line.claims, line.claim_labels), start=1):
+        own = claim if isinstance(claim, dict) else {"claim": claim, "label": label}
+        name = f"{line.id or COUNTED.format(row.line)}-{number}"
+        yield row._replace(beginning=json.dumps(shared | {"id": name} | own).encode())
+
+
+def verdict_of(label: str | bool | int | float, *, field: str = "label") -> Verdict:
+    """Return the verdict that a label of a dataset means; ``field`` is where it stands.
+
+    Raises:
+        InputError: it means none that is known.
+    """
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    text = str(label).strip().casefold().replace("_", " ").replace("-", " ")
+    verdict = VERDICTS.get(text)
+    if verdict is None:
+        raise InputError(
+            "this label is not a verdict on a claim",
+            field=field,
+            found=str(label),
+            expected="true, false or a verdict such as supported, refuted, not enough evidence, "
+            "conflicting, not supported or inconclusive",
+        )
+    return verdict
+
+
+COLUMNS: Final = (
+    "claim",
+    "label",
+    "rejected",
+    "item",
+    "lang",
+    "question",
+    "annotator",
+    "kind",
+    "prob",
+    "start",
+    "end",
+    "words",
+    "note",
+    "suggested_by",
+    "voters",
+    "error_stages",
+    "evidence",
+)
+
+
+def rows(records: Iterable[Record]) -> Iterator[bytes]:
+    """Yield each record's claims as rows, of all its annotations; empty bytes if it has none."""
+    for record in records:
+        lines = [
+            _cells(claim, record.item, annotation, rejected=rejected)
+            for annotation in record.annotations
+            for claims, rejected in (
+                (annotation.claims, False),
+                (annotation.rejected_claims, True),
+            )
+            for claim in claims
+        ]
+        yield _csv_bytes(lines)
+
+
+def header() -> bytes:
+    """Return the first row."""
+    return _csv_bytes([COLUMNS])
+
+
+def _cells(claim: Claim, item: Item, annotation: Annotation, *, rejected: bool) -> list[object]:
+    source = claim.source
+    return [
+        claim.text,
+        None if rejected else claim.verdict,
+        claim.verdict if rejected else None,
+        item.id,
+        item.lang,
+        item.question,
+        annotation.annotator,
+        annotation.kind.value,
+        claim.prob,
+        source and source.start,
+        source and source.end,
+        source and source.text,
+        claim.note,
+        claim.suggested_by,
+        " | ".join(claim.voters),
+        " | ".join(claim.error_stages),
+        " | ".join(quote.text for quote in claim.evidence),
+    ]
+
+
+def _csv_bytes(lines: Iterable[Iterable[object]]) -> bytes:
+    text = io.StringIO()
+    write_rows(text, lines)
+    return text.getvalue().encode()

@@ -1,0 +1,162 @@
+"""Tables in CSV, row by row, with the line on which each row begins."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from typing import NamedTuple
+
+from spanlab.base.errors import InputError
+from spanlab.formats.files import InputFile
+from spanlab.formats.known.analysis_table import CellsRow, is_table
+from spanlab.formats.known.side_by_side import answers_in, columns_apart, records_apart
+from spanlab.formats.known.tabular import CELL, TableReader
+from spanlab.formats.limits import too_large
+from spanlab.output.csv_text import as_written
+
+_DELIMITERS = ",;\t|"
+_END = "\0\0the end\0\0"  # a line after the last one, which a quote that is open takes in
+
+
+class CsvReader(TableReader):
+    """Reads CSV. The delimiter is the one of comma, semicolon, tab and bar that splits most."""
+
+    _unit = "line"
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the columns, those of each answer where several stand in a row."""
+        columns = self._header()
+        return columns_apart(columns) if self._has_several(columns) else columns
+
+    def _has_several(self, columns: Sequence[str]) -> bool:
+        return not self._options.columns and bool(answers_in(columns))
+
+    def _header(self) -> tuple[str, ...]:
+        """Return the names in the header; one that stands twice gets a number."""
+        with closing(self._rows()) as rows:
+            header, first_row = next(rows, None), next(rows, None)
+        if header is None or first_row is None:
+            return ()
+        counts: Counter[str] = Counter()
+        names = []
+        for name in header.cells:
+            names.append(f"{name}.{counts[name]}" if counts[name] else name)
+            counts[name] += 1
+        return tuple(names)
+
+    def is_ours(self, columns: Sequence[str]) -> bool:
+        """Say whether a table was written here: its texts that look like formulas are marked."""
+        return is_table(columns)
+
+    def _cells(self) -> Iterator[CellsRow]:
+        columns = self._header()
+        apart = self._has_several(columns)
+        with closing(self._rows()) as rows:
+            next(rows, None)
+            for number, (cells, line) in enumerate(rows, start=1):
+                if len(cells) > len(columns):
+                    width = f"{len(cells)} cells, the header {len(columns)}"
+                    raise self._error(f"this row has {width}", line)
+                written = map(as_written, cells) if self.is_ours(columns) else cells
+                filled = [*written, *[""] * (len(columns) - len(cells))]
+                row = dict(zip(columns, filled, strict=True))
+                name = f"{self._stem}-{number}"
+                for record in records_apart(row, name) if apart else (row,):
+                    yield CellsRow(line, record)
+
+    def _rows(self) -> Generator[_CsvRow]:
+        """Yield the rows, the header first, without lines that are empty."""
+        with (
+            self._file.open() as stream,
+            io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text,
+        ):
+            lines = _BoundedLines(text, self._file)
+            delimiter, is_said = _delimiter(self._file.head())
+            if is_said:
+                text.readline()
+                lines.begin = 2
+            reader = csv.reader(lines, delimiter=delimiter)
+            csv.field_size_limit(2**31 - 1)  # the lines of a row are counted, whatever its cells
+            for cells in reader:
+                if cells and cells[-1].endswith(_END):
+                    if cells != [_END]:
+                        raise self._error("a quote is opened here and never closed", lines.begin)
+                    return
+                last_line = reader.line_num + is_said
+                blank = last_line == lines.begin and not lines.latest.strip(" \t\r\n")
+                if not (blank and len(cells) < 2):
+                    yield _CsvRow(cells, lines.begin)
+                lines.begin, lines.taken = last_line + 1, 0
+
+    def _error(self, problem: str, line: int) -> InputError:
+        return InputError(
+            f"the table is broken: {problem}",
+            file=self._file.name,
+            line=line,
+            expected="as many cells in every row as in the header, and closed quotes",
+        )
+
+
+class _CsvRow(NamedTuple):
+    cells: list[str]
+    line: int  # where it begins, counted from 1
+
+
+class _BoundedLines:
+    """The lines of a CSV file and one behind them; a row that takes too many of them is refused."""
+
+    def __init__(self, text: io.TextIOBase, file: InputFile) -> None:
+        self._text = text
+        self._file = file
+        self._most = file.limit // CELL
+        self.begin = 1  # line on which the present row begins
+        self.taken = 0  # characters of it
+        self.latest = ""
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            while line := self._text.readline(self._most + 1):
+                self.taken += len(line)
+                if self.taken > self._most:
+                    what, limit = "the row (is a quote closed?)", self._file.limit
+                    raise too_large(what, limit, file=self._file.name, line=self.begin)
+                self.latest = line
+                yield line
+            yield _END
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"not UTF-8: {error.reason}",
+                file=self._file.name,
+                line=_undecodable_line(self._file),
+                expected="UTF-8; --encoding windows-1252 or latin-1 reads what Windows wrote",
+            ) from None
+
+
+def _undecodable_line(file: InputFile) -> int | None:
+    """Return the first line that is not UTF-8, counted from 1; None if all are."""
+    with file.open() as stream:
+        for row, _ in file.lines(stream):
+            try:
+                row.beginning.decode()
+            except UnicodeDecodeError:
+                return row.line
+    return None
+
+
+def _delimiter(head: bytes) -> tuple[str, bool]:
+    """Return what separates cells, and whether a first line ``sep=;`` says so, as for Excel."""
+    first_line = head.decode("utf-8", errors="replace").splitlines()[0]
+    if first_line.lower().startswith("sep=") and len(first_line) == len("sep=;"):
+        return first_line[-1], True
+    counts = {mark: len(next(csv.reader([first_line], delimiter=mark))) for mark in _DELIMITERS}
+    return max(_DELIMITERS, key=lambda mark: counts[mark]), False
+
+
+def column_names(head: bytes) -> frozenset[str]:
+    """Return the names in the first line of a table, read from its beginning."""
+    first = next(iter(head.decode(errors="replace").splitlines()), "")
+    return frozenset(re.split(r'[,;\t|"]+', first))

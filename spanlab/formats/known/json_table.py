@@ -1,0 +1,244 @@
+"""JSON of records in nobody's format, with a mapping of their fields; see ``json_rows``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import Any, Final, TypeGuard
+
+from pydantic_core import from_json, to_json
+
+from spanlab.base.errors import InputError
+from spanlab.formats.batches import BatchRequests, is_request
+from spanlab.formats.chats import answers_in, is_chat, plain_chat
+from spanlab.formats.columns import BATCH_ID, any_element, map_columns, paths, value_at
+from spanlab.formats.files import FileRow
+from spanlab.formats.json_rows import (
+    RecordList,
+    first_objects,
+    is_single,
+    printed_objects,
+    record_lists,
+    rows_at,
+)
+from spanlab.formats.known.tabular import SAMPLES, MappedReader, RecordLayout
+
+ITSELF: Final = "."  # the path of a file's one object
+_MOST: Final = 200  # fields that are offered
+
+
+class JsonReader(MappedReader):
+    """Reads JSON records; a column is a field, or the dotted path of one inside others."""
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the paths of the fields of the first records."""
+        return _columns(tuple(self._samples()))
+
+    def layout(self) -> RecordLayout:
+        """Return what the records look like, and in which lists of the file they may be."""
+        layout = super().layout()
+        list_paths = [list_.path for list_ in self._lists] + [ITSELF] * bool(self._lists)
+        read_path = ITSELF if self._list is None else self._list.path
+        return layout._replace(lists=tuple(sorted(list_paths, key=lambda path: path != read_path)))
+
+    def rows(self) -> Iterator[FileRow]:
+        """Yield the records as ``MappedReader`` does.
+
+        Raises:
+            InputError: these are the requests of a batch, without its results.
+        """
+        first = () if self._is_array or self._options.columns else first_objects(self._file)
+        if first and all(map(is_request, first)):
+            raise InputError(
+                "these are the requests of a batch, without answers",
+                file=self._file.name,
+                expected="the file of its results, and this one with --requests",
+            )
+        return super().rows()
+
+    def records(self) -> Iterator[FileRow]:
+        """Yield the records, numbered from 1; results of a batch with their requests.
+
+        Raises:
+            InputError: it cannot be read on, or no list has the name that was given.
+        """
+        rows = (row._replace(number=n) for n, row in enumerate(self._rows(), start=1))
+        return rows if self._requests is None else self._requests.join(rows)
+
+    def finish(self) -> None:
+        """Say also which results of a batch have no request, and how all get one."""
+        super().finish()
+        for remark in () if self._requests is None else self._requests.finish():
+            self._options.on_warning(remark)
+        known = self._mapping.keys()
+        if self._mapping.get("id") == BATCH_ID and known.isdisjoint(("question", "messages")):
+            self._options.on_warning(
+                f"{self._file.name}: the questions of a batch stand in the file of its requests, "
+                "which --requests joins"
+            )
+
+    @cached_property
+    def _requests(self) -> BatchRequests | None:
+        path = self._options.requests
+        return None if path is None else BatchRequests(path, self._file)
+
+    def _rows(self) -> Iterator[FileRow]:
+        if self._list is not None:
+            return rows_at(self._file, self._list)
+        if self._is_chat:
+            chat = to_json({"messages": self._file.load()})
+            return iter([self._file.row(1, chat, "record", 1)])
+        if self._options.records not in (None, ITSELF):
+            raise InputError(
+                f"there is no list of records at {self._options.records!r}",
+                file=self._file.name,
+                found=f"lists at {', '.join(list_.path for list_ in self._lists) or 'no place'}",
+                expected="the path of a list with objects in it, in a file that is one object; "
+                f"{ITSELF} for that object",
+            )
+        if self._is_single:
+            whole = self._file.whole(values=True)
+            inside = () if self._options.columns else records_in(whole)
+            rows = [to_json(record) for record in inside] or [whole]
+            return (self._file.row(n, row, "record", n) for n, row in enumerate(rows, start=1))
+        is_lines = self._is_array or first_objects(self._file)
+        return self._file.rows() if is_lines else printed_objects(self._file)
+
+    @cached_property
+    def _is_chat(self) -> bool:
+        """Whether the file's one array is a chat."""
+        first = islice(self._file.array(), SAMPLES) if self._is_array else ()
+        try:
+            return is_chat(chat := plain_chat([from_json(row.raw) for row in first])) and bool(
+                answers_in(chat)
+            )
+        except (ValueError, InputError):
+            return False
+
+    @cached_property
+    def _is_array(self) -> bool:
+        return self._file.head().lstrip().startswith(b"[")
+
+    @cached_property
+    def _is_single(self) -> bool:
+        return not self._is_array and is_single(self._file)
+
+    @cached_property
+    def _lists(self) -> Sequence[RecordList]:
+        return record_lists(self._file) if self._is_single else ()
+
+    @cached_property
+    def _list(self) -> RecordList | None:
+        """The list that the records are in; None if they are in none."""
+        if self._options.records is not None:
+            return next(
+                (list_ for list_ in self._lists if list_.path == self._options.records), None
+            )
+        ranks = [(self._rank(list_.first), list_) for list_ in self._lists]
+        rank, likeliest = max(
+            ranks, key=lambda ranked: (ranked[0], ranked[1].size), default=((False, 0), None)
+        )
+        return None if likeliest is None or self._is_record(rank) else likeliest
+
+    def _is_record(self, rank: tuple[bool, int]) -> bool:
+        """Say whether the file's one object is a record itself, and not only around its list."""
+        try:
+            whole = self._file.whole(values=True)
+            value = from_json(whole)
+        except (ValueError, InputError):
+            return False  # too large to be one
+        if not rank[1] and not self._options.columns and records_in(whole):
+            return True  # a table, whose list is of what its columns are called
+        own = self._rank([value], tuple(paths(_without_lists(value))))
+        return own >= rank and (own[1] > 0 or own[0] > rank[0])
+
+    def _rank(
+        self, samples: Sequence[Mapping[str, Any]], own: Sequence[str] | None = None
+    ) -> tuple[bool, int]:
+        """Return whether records have the columns that were named, and how many fields of ours.
+
+        Args:
+            samples: the first of them.
+            own: the columns that may hold these fields; None for all.
+        """
+        columns = _columns(samples)
+        named_columns = (any_element(column) for column in (self._options.columns or {}).values())
+        all_there = all(column in columns for column in named_columns)
+        return all_there, _fields(columns if own is None else own, samples)
+
+
+def records_in(whole: bytes) -> list[Mapping[str, Any]]:
+    """Return the records that one object holds otherwise than in a list; none for another object.
+
+    These are objects by their ids or numbers; columns of objects by row, as pandas writes unless
+    told otherwise, or of lists (``orient="list"``); and ``columns`` with rows in ``data``
+    (``orient="split"``). Such an object may be inside another one that is no record itself.
+    """
+    value = from_json(whole)
+    if not isinstance(value, Mapping):
+        return []
+    inside = () if _names_answer(value) else filter(_is_object, value.values())
+    return next(filter(None, map(_records_of, (value, *inside))), [])
+
+
+def _records_of(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    if not value:
+        return []
+    columns, rows = value.get("columns"), value.get("data", value.get("rows"))
+    if isinstance(columns, list) and isinstance(rows, list):
+        named = [str(column.get("name") if _is_object(column) else column) for column in columns]
+        return [dict(zip(named, row, strict=False)) for row in rows if isinstance(row, list)]
+    inner = list(value.values())
+    records: list[Mapping[str, Any]] = []
+    is_nested = all(isinstance(part, Mapping) for part in inner)
+    if is_nested and len({frozenset(part) for part in inner}) == 1 and _names_answer(value):
+        records = [{name: column[row] for name, column in value.items()} for row in inner[0]]
+    elif is_nested:
+        records = [{"id": name, **part} for name, part in value.items()]
+    elif all(isinstance(part, list) and not is_chat(part) for part in inner):
+        is_even = len({len(part) for part in inner}) == 1
+        by_row = zip(*inner, strict=True) if is_even else ()
+        records = [dict(zip(value, row, strict=True)) for row in by_row]
+    same = set[str].intersection(*map(set, records)) if records else set[str]()
+    return records if _names_answer(same) else []
+
+
+def _is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(value, Mapping)
+
+
+def _names_answer(names: Iterable[str]) -> bool:
+    """Say whether one of some names is an answer's."""
+    return "answer" in map_columns(sorted(names), None, needed=None)
+
+
+def _without_lists(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object with all lists in it empty, so that its paths do not lead into them."""
+    return {
+        name: _without_lists(inner)
+        if isinstance(inner, Mapping)
+        else ([] if isinstance(inner, list) else inner)
+        for name, inner in value.items()
+    }
+
+
+def _columns(samples: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    columns: dict[str, None] = {}
+    for sample in samples:
+        columns |= dict.fromkeys(paths(sample))
+    return tuple(islice(columns, _MOST))
+
+
+def _fields(columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> int:
+    """Return how many of question, answer and passages records have; 0 without an answer."""
+    mapping = map_columns(columns, None, needed=None, samples=samples)
+    filled = {
+        field
+        for field, column in mapping.items()
+        if any(value_at(sample, column) not in (None, "", []) for sample in samples)
+    }
+    chat = "messages" in filled
+    return (chat or "answer" in filled) * (
+        1 + (chat or "question" in filled) + ("passages" in filled)
+    )

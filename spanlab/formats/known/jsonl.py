@@ -1,0 +1,340 @@
+"""Our own JSON Lines, lossless.
+
+One record per line. The item's fields stand at the top, its annotations in ``annotations``:
+
+    {"id": …, "lang": …, "question": …, "answer": …, "passages": [{"text": …}],
+     "process": {"nodes": [{"id": …, "text": …, "stage": …, "sources": […]}]},
+     "retrievals": [{"retriever": …, "queries": […], "passages": […], "query": …}], "meta": {…},
+     "annotations": [{"annotator": …, "kind": …, "status": …,
+                      "spans": [{"start": …, "end": …, "text": …, "prob": …, "label": …, "note": …,
+                                 "source": …, "voters": [name, …],
+                                 "evidence": [{"passage": …, "start": …, "end": …,
+                                               "text": …, "stance": …, "note": …}],
+                                 "attributes": {name: value, …}}],
+                      "hard": [{"start": …, "end": …}], "rejected": [span, …],
+                      "claims": [{"text": …, "source": span, "verdict": …, "prob": …,
+                                  "evidence": […], "note": …, "error_stages": […],
+                                  "suggested_by": …, "voters": [name, …]}],
+                      "rejected_claims": [claim, …],
+                      "voters": [name, …], "decided_by": …, "note": …,
+                      "trace": [{"kind": …, …}], "guidelines": …,
+                      "responses": {name: value, …}}]}
+
+What a dataset asks its annotators stands before all, as {"asks": {"attributes": […], "questions":
+[…]}}, and an import makes it what the new dataset asks.
+
+A process that is large, or that several items came from, stands before them, node by node: see
+``node_lines``.
+
+Written are ``passages`` as objects; texts and objects of other names for the text are read, too,
+as are whole numbers as ids, languages in capitals, and null for what is absent.
+
+``id``, ``lang``, ``question``, ``answer``, ``annotator``, ``kind``, ``status``, ``spans`` and a
+span's ``start``, ``end``, ``text`` and ``prob`` are always written, the rest where it says
+something. ``hard`` absent and ``hard`` empty differ: "those above 0.5" and "none".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from spanlab.base.errors import InputError
+from spanlab.formats import reader
+from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.known.node_lines import NodeLines
+from spanlab.formats.read_options import ReadOptions
+from spanlab.formats.reader import (
+    check_meta,
+    input_error,
+    language,
+    parse_list,
+    passages_of,
+)
+from spanlab.schema import (
+    Annotation,
+    Claim,
+    DatasetSettings,
+    Evidence,
+    Item,
+    Process,
+    Question,
+    Record,
+    SharedProcess,
+    Span,
+)
+
+
+class _RecordLine(Item):
+    """A line as it stands in the file: the item's fields and its annotations side by side."""
+
+    annotations: tuple[Annotation, ...] = ()
+
+
+_OURS_ALONE = frozenset(("annotations", "process", "retrievals"))
+_ASKS = "asks"
+_FIELDS = frozenset(Item.model_fields) | _OURS_ALONE | {_ASKS}
+
+
+class SpanlabReader(reader.FormatReader):
+    """Reads our own JSON Lines."""
+
+    signatures = (
+        frozenset(("id", "answer")),
+        frozenset(("process", "node")),
+        frozenset((_ASKS,)),
+    )
+
+    @staticmethod
+    def is_somebody_elses(record: Mapping[str, object]) -> bool:
+        """Say whether a record that has our fields is another's: more fields, or meta as a text."""
+        foreign = not record.keys() <= _FIELDS and not record.keys() & _OURS_ALONE
+        return foreign or isinstance(record.get("meta"), str)
+
+    def __init__(self, file: InputFile, options: ReadOptions) -> None:
+        super().__init__(file, options)
+        self._nodes = NodeLines(file.name, file.limit)
+
+    def rows(self) -> Iterator[FileRow]:
+        """Yield the lines of records; those of nodes are kept until their items come."""
+        for row in self._file.rows():
+            if row.line == 1 and row.beginning.startswith(_ASKS_LINE):
+                self._options.on_questions(_questions(row, self._file.name))
+            elif not self._nodes.collect(row):
+                yield row
+
+    def finish(self) -> None:
+        """Say which processes no item came from."""
+        for name in self._nodes.unused():
+            self._options.on_warning(f"no item came from the process {name!r}: it is left out")
+
+    def _record(self, row: FileRow) -> Record:
+        record = self._read(row)
+        if not isinstance(record.item.process, SharedProcess):
+            return record
+        process = self._nodes.with_nodes(record.item.process)
+        item = record.item.model_copy(update={"process": process})
+        return record.model_copy(update={"item": item})
+
+    def _read(self, row: FileRow) -> Record:
+        """Return a row's record; one that people typed is read as they mean it.
+
+        Nothing is looked at twice in a file of ours, which is valid as it stands.
+        """
+        try:
+            return loads(row.raw)
+        except InputError as error:
+            if (typed := _as_meant(row.raw)) is None:
+                raise error from None
+            return loads(typed)
+
+
+_ASKS_LINE = b'{"asks":'
+
+
+def questions_line(settings: DatasetSettings) -> bytes:
+    """Return the line that says what a dataset asks of spans and answers."""
+    asked = settings.model_dump(include={"attributes", "questions"}, exclude_defaults=True)
+    return to_json({_ASKS: asked}) + b"\n"
+
+
+def _questions(row: FileRow, file: str) -> dict[str, tuple[Question, ...]]:
+    try:
+        line = _QuestionsLine.model_validate_json(row.raw)
+    except ValidationError as error:
+        raise input_error(error).at(file=file, line=row.line) from None
+    return {"attributes": line.asks.attributes, "questions": line.asks.questions}
+
+
+class _Asked(BaseModel):
+    attributes: tuple[Question, ...] = ()
+    questions: tuple[Question, ...] = ()
+
+
+class _QuestionsLine(BaseModel):
+    asks: _Asked
+
+
+def _as_meant(line: bytes) -> bytes | None:
+    """Return a line with its item's fields in our form; None if it is no object.
+
+    Passages may be texts, an id a whole number, a language in capitals, and null says nothing. What
+    marks an answer (``annotations``, ``process``, ``retrievals``) stays as it stands.
+    """
+    try:
+        fields = from_json(line)
+    except ValueError:
+        return None
+    if not isinstance(fields, dict):
+        return None
+    fields = {name: value for name, value in fields.items() if value is not None}
+    number = fields.get("id")
+    if isinstance(number, int | float) and not isinstance(number, bool):
+        fields["id"] = str(int(number)) if float(number).is_integer() else str(number)
+    if isinstance(fields.get("lang"), str) and re.fullmatch(r"[\w-]+", fields["lang"]):
+        fields["lang"] = language(fields["lang"])
+    if "passages" in fields:
+        passages = passages_of(parse_list(fields["passages"]), "passages")
+        fields["passages"] = [passage.model_dump(exclude_none=True) for passage in passages]
+    return to_json(fields)
+
+
+def loads(line: bytes | str) -> Record:
+    """Return the record that one line of JSON holds, validated.
+
+    Raises:
+        InputError: names the field, what was found and what would be right.
+    """
+    try:
+        record = _record(_RecordLine.model_validate_json(line))
+    except ValidationError as error:
+        raise input_error(error) from None
+    if record.item.meta:
+        check_meta(record.item.meta)
+    return record
+
+
+def _record(line: _RecordLine) -> Record:
+    """Return the record of a line that nobody else uses: it becomes the item."""
+    annotations = line.__dict__.pop("annotations")
+    line.__pydantic_fields_set__.discard("annotations")
+    # All its fields are validated: a new item of the same fields would take a tenth of the read.
+    object.__setattr__(line, "__class__", Item)
+    return Record.of_valid(line, annotations)
+
+
+def dumps(record: Record) -> bytes:
+    """Return ``record`` as one line of UTF-8 JSON that ends in a newline.
+
+    Raises:
+        InputError: a text holds a lone surrogate, or meta a number that is not finite.
+    """
+    item = record.item
+    line: dict[str, Any] = {
+        "id": item.id,
+        "lang": item.lang,
+        "question": item.question,
+        "answer": item.answer,
+    }
+    if item.passages:
+        line["passages"] = [passage.model_dump(exclude_none=True) for passage in item.passages]
+    if item.process is not None:
+        line["process"] = _process(item.process)
+    if item.retrievals:
+        line["retrievals"] = [_filled(retrieval) for retrieval in item.retrievals]
+    if item.meta:
+        check_meta(item.meta)
+        line["meta"] = item.meta
+    if record.annotations:
+        line["annotations"] = [_annotation(annotation) for annotation in record.annotations]
+    try:
+        return to_json(line) + b"\n"
+    except PydanticSerializationError as error:
+        raise InputError(
+            f"item {item.id!r} cannot be written as UTF-8: {error}",
+            expected="Unicode text without lone surrogates",
+        ) from error
+
+
+def _process(process: Process | SharedProcess) -> dict[str, Any]:
+    if isinstance(process, SharedProcess):
+        return process.model_dump()
+    nodes = [node.model_dump() for node in process.nodes]
+    optional = ("stage", "sources")
+    return {"nodes": [{k: v for k, v in node.items() if k not in optional or v} for node in nodes]}
+
+
+def _annotation(annotation: Annotation) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "annotator": annotation.annotator,
+        "kind": annotation.kind.value,
+        "status": annotation.status.value,
+        "spans": [_span(span) for span in annotation.spans],
+    }
+    if annotation.hard is not None:
+        out["hard"] = [{"start": extent.start, "end": extent.end} for extent in annotation.hard]
+    if annotation.rejected:
+        out["rejected"] = [_span(span) for span in annotation.rejected]
+    if annotation.claims:
+        out["claims"] = [_claim(claim) for claim in annotation.claims]
+    if annotation.rejected_claims:
+        out["rejected_claims"] = [_claim(claim) for claim in annotation.rejected_claims]
+    if annotation.voters:
+        out["voters"] = annotation.voters
+    if annotation.decided_by is not None:
+        out["decided_by"] = annotation.decided_by
+    if annotation.note is not None:
+        out["note"] = annotation.note
+    if annotation.trace:
+        out["trace"] = [_filled(step) for step in annotation.trace]
+    if annotation.guidelines is not None:
+        out["guidelines"] = annotation.guidelines
+    if annotation.responses:
+        out["responses"] = annotation.responses
+    return out
+
+
+def _filled(model: BaseModel) -> dict[str, Any]:
+    """Return the fields of ``model`` that differ from their defaults."""
+    return model.model_dump(exclude_defaults=True)
+
+
+def _span(span: Span) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "start": span.start,
+        "end": span.end,
+        "text": span.text,
+        "prob": span.prob,
+    }
+    if span.label is not None:
+        out["label"] = span.label
+    if span.note is not None:
+        out["note"] = span.note
+    if span.source is not None:
+        out["source"] = span.source
+    if span.voters:
+        out["voters"] = span.voters
+    if span.evidence:
+        out["evidence"] = _evidence(span.evidence)
+    if span.attributes:
+        out["attributes"] = span.attributes
+    return out
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
+    out: dict[str, Any] = {"text": claim.text}
+    if claim.source is not None:
+        out["source"] = _span(claim.source)
+    if claim.verdict is not None:
+        out["verdict"] = claim.verdict
+    if claim.prob is not None:
+        out["prob"] = claim.prob
+    if claim.evidence:
+        out["evidence"] = _evidence(claim.evidence)
+    if claim.note is not None:
+        out["note"] = claim.note
+    if claim.error_stages:
+        out["error_stages"] = claim.error_stages
+    if claim.suggested_by is not None:
+        out["suggested_by"] = claim.suggested_by
+    if claim.voters:
+        out["voters"] = claim.voters
+    return out
+
+
+def _evidence(quotes: Sequence[Evidence]) -> list[dict[str, Any]]:
+    return [
+        {
+            "passage": quote.passage,
+            "start": quote.start,
+            "end": quote.end,
+            "text": quote.text,
+            "stance": quote.stance,
+            **({} if quote.note is None else {"note": quote.note}),
+        }
+        for quote in quotes
+    ]

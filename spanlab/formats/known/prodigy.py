@@ -1,0 +1,116 @@
+"""Prodigy's JSON Lines: texts with the spans that somebody marked in them.
+
+{"text", "spans": [{"start", "end", "label"}], "answer": "accept" | "reject" | "ignore",
+     "_annotator_id", "_input_hash", "_task_hash"}
+
+The text is the item's answer. An accepted line is its annotator's labels; one that was ignored is
+skipped, and one that was rejected says that the spans are wrong, not what is right: it comes
+without an annotation, and that is said. Several lines of one text are one item, where they follow
+each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic_core import from_json, to_json
+
+from spanlab.formats import reader
+from spanlab.formats.cells import passages_in
+from spanlab.formats.files import FileRow
+from spanlab.formats.quotes import span_at
+from spanlab.formats.reader import checked
+from spanlab.output.figures import counted
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
+
+_UNNAMED = "prodigy"  # who annotated, where no line says it
+_META = frozenset(("meta", "question", "passages", "context"))
+
+
+class _MarkedSpan(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    start: int
+    end: int
+    label: str | None = None
+
+
+class _Task(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    text: str = Field(min_length=1)
+    spans: tuple[_MarkedSpan, ...] = ()
+    answer: str = "accept"
+    annotator: str | None = Field(None, alias="_annotator_id")
+    session: str | None = Field(None, alias="_session_id")
+    text_hash: int | str | None = Field(None, alias="_input_hash")
+
+
+_TASKS: TypeAdapter[tuple[_Task, ...]] = TypeAdapter(tuple[_Task, ...])
+
+
+class ProdigyReader(reader.FormatReader):
+    """Reads the tasks, those of one text together."""
+
+    signatures = (frozenset(("text", "_task_hash")), frozenset(("text", "_input_hash")))
+    _n_rejected = 0
+
+    def rows(self) -> Iterator[FileRow]:
+        """Yield the lines of each text as one row."""
+        rows = (row for row in self._file.rows())
+        for _, same in groupby(rows, _text_of):
+            first, *others = same
+            lines = [row.raw for row in (first, *others)]
+            yield first._replace(beginning=b"[" + b",".join(lines) + b"]")
+
+    def finish(self) -> None:
+        """Say how many lines were rejected."""
+        if self._n_rejected:
+            self._options.on_warning(
+                f"{self._file.name}: {counted(self._n_rejected, 'line')} with the answer reject or "
+                "another than accept and ignore came without labels: they do not say what is right"
+            )
+
+    def _record(self, row: FileRow) -> Record:
+        tasks = _TASKS.validate_json(row.raw)
+        first = tasks[0]
+        more = {k: v for k, v in (first.model_extra or {}).items() if k in _META}
+        question = more.pop("question", "")
+        item = checked(
+            Item(
+                id=str(first.text_hash or row.line),
+                question=str(question or ""),
+                answer=first.text,
+                passages=passages_in(more.pop("passages", more.pop("context", None)), "passages"),
+                meta=more.get("meta") or {},
+            )
+        )
+        by_name = {self._name(task): task for task in tasks}
+        self._n_rejected += sum(task.answer not in ("accept", "ignore") for task in tasks)
+        kept = {name: t for name, t in by_name.items() if t.answer in ("accept", "ignore")}
+        annotations = (_annotation(name, task) for name, task in kept.items())
+        return Record(item=item, annotations=tuple(annotations))
+
+    @staticmethod
+    def _name(task: _Task) -> str:
+        return task.annotator or task.session or _UNNAMED
+
+
+def _text_of(row: FileRow) -> bytes:
+    try:
+        line = from_json(row.raw)
+    except ValueError:
+        return row.beginning  # no JSON, which is said when its turn comes
+    return to_json(line.get("text") if isinstance(line, dict) else line)
+
+
+def _annotation(name: str, task: _Task) -> Annotation:
+    if task.answer == "ignore":
+        return Annotation(annotator=name, kind=AnnotatorKind.PERSON, status=Status.SKIPPED)
+    spans: list[Span] = [
+        span_at(task.text, span.start, span.end, f"spans.{number}", label=span.label)
+        for number, span in enumerate(task.spans)
+    ]
+    return Annotation(annotator=name, kind=AnnotatorKind.PERSON, spans=tuple(spans))

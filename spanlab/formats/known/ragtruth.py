@@ -1,0 +1,216 @@
+"""RAGTruth: ``response.jsonl`` with ``source_info.jsonl``.
+
+Each line of the one is a model's response with its labelled spans, each line of the other what the
+responses to it were made from: passages and a question (QA), a text (Summary) or a record of data
+(Data2txt).
+
+RAGTruth's prompts, which LettuceDetect's files and models keep, have the passages numbered behind
+the question, one text to be summarised, or the data to be told of.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from spanlab.base.errors import InputError
+from spanlab.formats import reader
+from spanlab.formats.contexts import RecordIndex
+from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.quotes import find_quote, span_at
+from spanlab.formats.read_options import ReadOptions
+from spanlab.formats.reader import checked
+from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record
+
+SOURCES = "source_info.jsonl"
+_HEADING = re.compile(r"^passage \d+:", re.MULTILINE)
+_LANGUAGE = "en"  # of the whole corpus
+
+
+class _LabelledSpan(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    start: int
+    end: int
+    text: str
+    meta: str | None = None
+    label_type: str | None = None
+
+
+class _Response(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    id: str = Field(coerce_numbers_to_str=True)
+    source_id: str = Field(coerce_numbers_to_str=True)
+    response: str
+    labels: tuple[_LabelledSpan, ...] | None = None
+
+
+class _SourceRow(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    source_id: str = Field(coerce_numbers_to_str=True)
+    source_info: JsonValue
+    task_type: str = ""
+    prompt: str = ""
+
+    def question(self) -> str:
+        """Return the question, or what the prompt asks before it comes to the source."""
+        info = self.source_info
+        if isinstance(info, dict) and isinstance(info.get("question"), str):
+            return str(info["question"])
+        shown = info if isinstance(info, str) else repr(info)
+        instruction, has_source, _ = self.prompt.partition(shown)
+        return instruction.strip() if has_source else ""
+
+    def passages(self) -> tuple[Passage, ...]:
+        """Return the source as passages: each of a question's, the text, or the data as JSON."""
+        info = self.source_info
+        if isinstance(info, str):
+            return (Passage(text=info),)
+        if isinstance(info, dict) and isinstance(info.get("passages"), str):
+            return tuple(_split(str(info["passages"])))
+        return (Passage(text=json.dumps(info, ensure_ascii=False, indent=2)),)
+
+
+class RagTruthReader(reader.FormatReader):
+    """Reads responses; the sources are looked up on disk."""
+
+    signatures = (frozenset(("response", "source_id")),)
+
+    def __init__(self, file: InputFile, options: ReadOptions) -> None:
+        super().__init__(file, options)
+        path = options.sources or _default_sources(file.path)
+        if not path.is_file():
+            raise InputError(
+                f"there is no {SOURCES} for these responses",
+                file=file.name,
+                expected=f"the file {path}, or its place in the option for sources",
+            )
+        self._sources = RecordIndex(InputFile(path, str(path)), lambda row: _source(row).source_id)
+
+    def _record(self, row: FileRow) -> Record:
+        line = _Response.model_validate_json(row.raw)
+        source = self._source_of(line)
+        meta = {
+            **(line.model_extra or {}),
+            "source_id": line.source_id,
+            "task_type": source.task_type,
+            "prompt": source.prompt,
+            **(source.model_extra or {}),
+            **_label_extras(line),
+        }
+        item = checked(
+            Item(
+                id=line.id,
+                lang=_LANGUAGE,
+                question=source.question(),
+                answer=line.response,
+                passages=source.passages(),
+                meta=meta,
+            )
+        )
+        return Record(item=item, annotations=tuple(_gold(line)))
+
+    def _source_of(self, line: _Response) -> _SourceRow:
+        for row in self._sources.rows(line.source_id):
+            return _source(row)
+        raise InputError(
+            "the source is unknown",
+            field="source_id",
+            found=line.source_id,
+            expected=f"a source_id of {self._sources.name}",
+        )
+
+
+def _source(row: FileRow) -> _SourceRow:
+    return _SourceRow.model_validate_json(row.raw)
+
+
+def _default_sources(path: Path) -> Path:
+    packed = path.with_name(f"{SOURCES}.gz")
+    return packed if packed.is_file() else path.with_name(SOURCES)
+
+
+def _split(passages: str) -> Iterator[Passage]:
+    """Split "passage 1:… passage 2:…"; without such headings it is one passage."""
+    headings = list(_HEADING.finditer(passages))
+    if not headings:
+        yield Passage(text=passages)
+        return
+    ends = [heading.start() for heading in headings[1:]] + [len(passages)]
+    for heading, end in zip(headings, ends, strict=True):
+        text = passages[heading.end() : end].strip("\n")
+        if text.strip():
+            yield Passage(text=text, title=heading[0].rstrip(":"))
+
+
+def _gold(line: _Response) -> Iterator[Annotation]:
+    if line.labels is None:
+        return
+    spans = []
+    for index, label in enumerate(line.labels):
+        field = f"labels.{index}"
+        place = find_quote(line.response, label.start, label.end, quoted=label.text, field=field)
+        note = label.meta or None
+        spans.append(span_at(line.response, *place, field, label=label.label_type, note=note))
+    yield Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=tuple(spans))
+
+
+def _label_extras(line: _Response) -> dict[str, JsonValue]:
+    """Return what the labels say beyond our fields (such as ``implicit_true``), in their order."""
+    extras: list[JsonValue] = [label.model_extra or {} for label in line.labels or ()]
+    return {"labels": extras} if any(extras) else {}
+
+
+_NUMBERED: Final = re.compile(r"^passage \d+:[ \t]*", re.MULTILINE)
+_ASKED: Final = "question:\n"
+_KINDS: Final = ("text", "article", "document", "structured data")  # of what stands below a line
+_REFUSAL: Final = "In case the passages do not contain"
+_ENDS: Final = ("output:", "overview:", "summary:", "answer:")
+
+
+class ApartPrompt(NamedTuple):
+    """What a prompt asks for, and the passages in it."""
+
+    question: str
+    passages: tuple[Passage, ...]
+
+
+def split_prompt(prompt: str) -> ApartPrompt | None:
+    """Return a prompt's question and passages; None if it has none that can be told apart."""
+    numbered = list(_NUMBERED.finditer(prompt))
+    body, ended = _without_end(prompt)
+    if numbered:
+        instruction = prompt[: numbered[0].start()].strip()
+        _, marker, question = instruction.partition(_ASKED)
+        ends = [heading.start() for heading in numbered[1:]] + [len(body)]
+        texts = [
+            body[heading.end() : end].strip("\n")
+            for heading, end in zip(numbered, ends, strict=True)
+        ]
+        passages = tuple(Passage(text=text) for text in texts if text.strip())
+        return ApartPrompt(question.partition("\n")[0].strip() if marker else instruction, passages)
+    place = 0
+    task = 0
+    for line in body.splitlines(keepends=True):
+        place += len(line)
+        if line.rstrip().endswith(":") and any(kind in line.lower() for kind in _KINDS):
+            task = place
+    if not ended or not task or not body[task:].strip():
+        return None
+    return ApartPrompt(body[:task].strip(), (Passage(text=body[task:].strip("\n")),))
+
+
+def _without_end(prompt: str) -> tuple[str, bool]:
+    """Return a prompt without the words that have the model begin, and whether it had them."""
+    body = prompt.rstrip()
+    end = next((end for end in _ENDS if body.lower().endswith(end)), "")
+    body = body[: len(body) - len(end)].rstrip()
+    body_before, refusal, _ = body.rpartition(_REFUSAL)
+    return (body_before.rstrip() if refusal else body), bool(end)

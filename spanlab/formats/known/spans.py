@@ -1,0 +1,385 @@
+"""What spans of traces say, whichever convention and program they come from; see ``span_files``.
+
+Each meaning has one table of the names that conventions have for it: OpenInference, OpenLLMetry,
+OpenTelemetry's for generative models (``gen_ai.*``, all their generations, as attributes and as
+events), pydantic-ai, Vercel's AI SDK, MLflow, Langfuse, LangSmith, Logfire, Google's ADK, Haystack.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from spanlab.base.errors import InputError
+from spanlab.base.fields import storable
+from spanlab.formats.cells import is_reply, text_of_reply
+from spanlab.formats.chats import (
+    TOOL,
+    USER,
+    is_chat,
+    is_message,
+    lines_of,
+    returned,
+    text_of_message,
+    without_classes,
+)
+from spanlab.formats.known.span_files import EVENTS, plain_list
+from spanlab.formats.reader import passages_of
+
+Span = Mapping[str, Any]
+
+# What a span is for, by the words that conventions have for it.
+_WORDS: Final = {
+    "model": (
+        *("llm", "chat_model", "generation", "chat", "text_completion", "generate_content"),
+        *("completion", "chat.completions", "call_llm", "ai.generatetext.dogenerate"),
+        *("ai.streamtext.dostream", "ai.generateobject.dogenerate", "ai.streamobject.dostream"),
+        "chat completion with {gen_ai.request.model!r}",
+    ),
+    "agent": ("agent", "invoke_agent"),
+    "retriever": ("retriever", "reranker", "retrieval", "vector_db_retrieve"),
+    "tool": ("tool", "execute_tool", "ai.toolcall", "function: {name}"),
+    "aside": ("guardrail", "evaluator", "guard", "evaluation"),
+    "embedding": ("embedding", "embeddings", "ai.embed.doembed", "ai.embedmany.doembed"),
+}
+_KINDS: Final = {word: kind for kind, words in _WORDS.items() for word in words}
+_SAYS_KIND: Final = (
+    *("openinference.span.kind", "mlflow.spanType", "langfuse.observation.type", "ai.operationId"),
+    *("langsmith.span.kind", "operation.name", "gen_ai.operation.name", "traceloop.span.kind"),
+    *("llm.request.type", "logfire.msg_template"),
+)
+_COMPONENTS: Final = {"Generator": "model", "Retriever": "retriever", "Ranker": "retriever"}
+_OF_MODELS: Final = (
+    *("gen_ai.completion.0.content", "gcp.vertex.agent.llm_response", "gen_ai.request.model"),
+    "gen_ai.response.model",
+)
+_INPUTS: Final = (
+    *("llm.input_messages", "gen_ai.input.messages", "gen_ai.prompt", "ai.prompt.messages"),
+    *("input.value", "traceloop.entity.input", "gen_ai.task.input", "mlflow.spanInputs"),
+    *("langfuse.observation.input", "ai.prompt", "ai.toolCall.args", "gen_ai.tool.call.arguments"),
+    *("gcp.vertex.agent.llm_request", "gcp.vertex.agent.tool_call_args"),
+    *("haystack.component.input", "haystack.pipeline.input_data", "input", "question", "query"),
+)
+_OUTPUTS: Final = (
+    *("llm.output_messages", "gen_ai.output.messages", "gen_ai.completion", "output.value"),
+    *("traceloop.entity.output", "gen_ai.task.output", "mlflow.spanOutputs"),
+    *("langfuse.observation.output", "ai.response.text", "final_result", "ai.toolCall.result"),
+    *("gen_ai.tool.call.result", "tool_response", "gcp.vertex.agent.llm_response"),
+    *("gcp.vertex.agent.tool_response", "haystack.component.output"),
+    *("haystack.pipeline.output_data", "output", "answer"),
+)
+_DOCUMENTS: Final = (
+    *("retrieval.documents", "reranker.output_documents", "gen_ai.retrieval.documents"),
+    "documents",
+)
+_ASKED: Final = (
+    *("question", "query", "query_str", "user_input", "user_msg", "message", "input", "inputs"),
+    *("prompt", "q", "content", "text", "query_bundle", "messages", "contents", "task"),
+    *("value", "kwargs", "args", "data", "retriever"),
+)
+
+_SAID: Final = (
+    *("raw", "answer", "output", "response", "result", "text", "content", "generation"),
+    *("messages", "replies", "outputs", "value"),
+)
+USERS: Final = frozenset(("user", "human"))
+
+# Where an object has documents, a chat, or a reply.
+_LISTS: Final = (
+    *("documents", "outputs", "output", "passages", "contexts", "results", "result", "chunks"),
+    *("nodes", "context"),
+)
+_CONTEXTS: Final = ("context", "contexts", "documents", "passages", "docs")
+_CHATS: Final = ("messages", "contents", "input", "inputs", "prompt", "kwargs")
+_OF_APIS: Final = ("choices", "generations", "tool_calls", "message", "parts")  # … also empty
+_QUERY_RESULT: Final = "db.query.result.document"  # of OpenLLMetry's events, one a document
+_ENDING: Final = re.compile(r"(finish|final_answer)\b")  # a tool by which an agent answers
+_SPEAKERS: Final = re.compile(r"^(system|user|assistant|tool|developer): ", re.MULTILINE)
+
+
+class TracedMessage(NamedTuple):
+    """What somebody said in a model's call."""
+
+    role: str
+    text: str
+
+
+def kind_of(span: Span) -> str:
+    """Return what a span is for: one of the kinds that have words, or ""."""
+    if "kind" in span:  # found before, see ``Trace``
+        return str(span["kind"])
+    attributes = span["attributes"]
+    for name in _SAYS_KIND:
+        said = attributes.get(name)
+        said = parse_json(said) if name.startswith("mlflow") else said
+        if kind := _KINDS.get(str(said).lower()):
+            return kind
+    component = str(attributes.get("haystack.component.type"))
+    if kind := next((kind for word, kind in _COMPONENTS.items() if word in component), ""):
+        return kind
+    if has_documents(span) or any(_QUERY_RESULT in event for event in _events_of(span)):
+        return "retriever"
+    return "model" if any(attributes.get(name) for name in _OF_MODELS) else ""
+
+
+def input_of(span: Span) -> Any:
+    """Return what a span was given, unpacked; None if it does not say."""
+    return next(map(_with_messages, _given(span, read=True)), None)
+
+
+def output_of(span: Span) -> Any:
+    """Return what a span gave back, unpacked; None if it does not say."""
+    return next(map(_with_messages, _given(span, read=False)), None)
+
+
+def _given(span: Span, *, read: bool) -> Iterator[Any]:
+    """Yield what a span says of its input or output, under each of the names that it has it."""
+    for name in _INPUTS if read else _OUTPUTS:
+        value = _held(span["attributes"], name)
+        if _unpacked(value) not in (None, "", [], {}):
+            yield value
+    yield from _in_events(_events_of(span), read=read)
+
+
+def _held(attributes: Mapping[str, Any], name: str) -> Any:
+    """Return an attribute, or the list that attributes such as ``name.0.key`` hold."""
+    if attributes.get(name) is not None:
+        return attributes[name]
+    tree: dict[str, Any] = {}
+    for key, value in attributes.items():
+        if key.startswith(f"{name}.") and key[len(name) + 1].isdecimal():
+            *way, last = key[len(name) + 1 :].split(".")
+            inner = tree
+            for step in way:
+                held = inner.get(step)
+                inner[step] = inner = held if isinstance(held, dict) else {}
+            inner[last] = value
+    return _with_lists(tree) if tree else None
+
+
+def _with_lists(tree: Any) -> Any:
+    if not isinstance(tree, dict):
+        return tree
+    if tree and all(map(str.isdecimal, tree)):
+        return [_with_lists(tree[key]) for key in sorted(tree, key=int)]
+    return {key: _with_lists(value) for key, value in tree.items()}
+
+
+def _unpacked(value: Any) -> Any:
+    """Return a value without what programs put around it: JSON, LangChain's classes."""
+    inner = parse_json(value)
+    return without_classes(value if inner is None else inner)
+
+
+def parse_json(value: Any) -> Any:
+    """Return what a text is in JSON, None if it is none; another value as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return storable(json.loads(value))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _events_of(span: Span) -> list[dict[str, Any]]:
+    """Return a span's events, by the names of their attributes."""
+    events = parse_json(span["attributes"].get(EVENTS))
+    return [event for event in plain_list(events) if isinstance(event, dict)]
+
+
+def _in_events(events: Iterable[Mapping[str, Any]], *, read: bool) -> Iterator[Any]:
+    """Yield the chats in a span's events, of any generation of the convention."""
+    names = ("gen_ai.input.messages", "gen_ai.prompt")
+    names = names if read else ("gen_ai.output.messages", "gen_ai.completion")
+    chat = []
+    for event in events:
+        yield from (event[name] for name in names if event.get(name))
+        _, _, kind = str(event.get("event.name") or "").rpartition("gen_ai.")
+        body = parse_json(event.get("body")) or event
+        if kind == "choice" and not read:
+            chat.append(_as_message("assistant", body.get("message", body)))
+        elif kind.endswith(".message") and read:
+            chat.append(_as_message(kind.removesuffix(".message"), body))
+    if chat:
+        yield chat
+
+
+def _as_message(role: str, body: Any) -> dict[str, Any]:
+    """Return the message of an event, whose content may be JSON of parts."""
+    body = _unpacked(body)
+    content = body.get("content") if isinstance(body, dict) else body
+    parts = _unpacked(content)
+    return {"role": role, "content": parts if isinstance(parts, list) else content}
+
+
+def documents_of(span: Span) -> list[str]:
+    """Return the texts that a retriever or a tool found, letter by letter.
+
+    What a tool gives back as it was given, such as an answer, it did not find.
+    """
+    for name in _DOCUMENTS:
+        if texts := documents_in(_unpacked(_held(span["attributes"], name))):
+            return texts
+    results = [str(event[_QUERY_RESULT]) for event in _events_of(span) if _QUERY_RESULT in event]
+    kind = kind_of(span)
+    if results or kind not in ("retriever", "tool") or _ENDING.match(span["name"]):
+        return results
+    value = output_of(span)
+    if kind == "retriever":
+        return documents_in(value)
+    given = set(_strings(input_of(span)))
+    return [text for text in _found_by_tool(value) if text not in given]
+
+
+def _found_by_tool(value: Any) -> list[str]:
+    if is_chat(value):
+        return [line.text for message in value for line in lines_of(message) if line.text]
+    if isinstance(value, str):
+        return [value]
+    if (isinstance(value, dict) and len(value) == 1) or _is_of_mcp(value):
+        return [returned(value)]
+    return documents_in(value)
+
+
+def _is_of_mcp(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("content"), list)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else plain_list(value):
+        yield from _strings(inner)
+
+
+def documents_in(value: Any) -> list[str]:
+    """Return the texts of documents; none for what only names them, as LlamaIndex's objects."""
+    while isinstance(value, dict) and (name := next((n for n in _LISTS if n in value), "")):
+        value = value[name]
+    parts = [
+        part.get("document", part) if isinstance(part, dict) else part for part in plain_list(value)
+    ]
+    try:
+        texts = [passage.text for passage in passages_of(parts or value, "documents")]
+    except InputError:
+        return [] if value is None else [str(value)]
+    return [text for text in texts if text.strip() and not text.startswith("<NodeWithScore")]
+
+
+def context_of(span: Span) -> list[str]:
+    """Return the documents that a span was given beside its question."""
+    given = input_of(span)
+    given = given.get("kwargs", given) if isinstance(given, dict) else {}
+    held = next((given[name] for name in _CONTEXTS if given.get(name)), None)
+    return documents_in(held)
+
+
+def has_documents(span: Span) -> bool:
+    """Say whether a span has documents in a convention's own place."""
+    return any(_held(span["attributes"], name) for name in _DOCUMENTS)
+
+
+def messages_of(span: Span, *, read: bool) -> list[TracedMessage]:
+    """Return what a model's call read or wrote, by the first convention that has any.
+
+    Thoughts and calls of tools are left out; what tools returned has the role "tool".
+    """
+    if kind_of(span) == "agent":
+        text = text_asked(input_of(span)) if read else text_said(output_of(span))
+        return [TracedMessage("user" if read else "assistant", text)] if text.strip() else []
+    for value in _given(span, read=read):
+        lines = [line for line in _lines(value, read=read) if line.text.strip()]
+        if lines:
+            return lines
+    return []
+
+
+def _lines(given: Any, *, read: bool) -> Iterator[TracedMessage]:
+    """Yield the messages in a span's input or output, or its text as one."""
+    value = _with_messages(given)
+    if isinstance(value, dict):
+        names = _CHATS if read else ("messages",)
+        value = _with_messages(next((value[name] for name in names if name in value), value))
+    chat = value if isinstance(value, list) else [value]
+    if all(isinstance(part, dict) and isinstance(part.get("content"), str) for part in chat):
+        chat = [{"role": "user" if read else "assistant", **part} for part in chat]
+    if is_chat(chat) or (len(chat) == 1 and is_message(chat[0])):
+        for message in chat:
+            role = str(message.get("role") or message.get("type") or "").lower()
+            for line in lines_of(message):
+                if read or line.role not in (USER, TOOL):
+                    yield TracedMessage("tool" if line.role == TOOL else role, line.text)
+    elif not read and is_reply(value):
+        yield TracedMessage("assistant", text_of_reply(value))
+    elif isinstance(given, str) and not (isinstance(value, dict) and (read or _is_of_api(value))):
+        text = value if isinstance(value, str) else given
+        yield from _spoken(text) if read else [TracedMessage("assistant", text)]
+
+
+def _with_messages(given: Any) -> Any:
+    """Return an input or output unpacked, its messages in the form that most programs write."""
+    value = _unpacked(given)
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        value = value[0]
+    content = value.get("content") if isinstance(value, dict) else None
+    if isinstance(content, dict) and "parts" in content:  # ADK's reply
+        value = content
+    return [_message(part) for part in value] if isinstance(value, list) else value
+
+
+def _message(part: Any) -> Any:
+    """Return a message without the objects that OpenInference has it and its parts in."""
+    message = part.get("message", part) if isinstance(part, dict) else part
+    if not (isinstance(message, dict) and isinstance(message.get("contents"), list)):
+        return message
+    contents = [content.get("message_content", content) for content in message["contents"]]
+    return {**message, "content": message.get("content") or contents}
+
+
+def _spoken(text: str) -> Iterator[TracedMessage]:
+    """Yield the messages of a text such as OpenLIT writes, with who speaks before each."""
+    _, *parts = _SPEAKERS.split(text)
+    if not (parts and _SPEAKERS.match(text)):
+        yield TracedMessage("", text)
+    for role, said in zip(parts[::2], parts[1::2], strict=True):
+        yield TracedMessage(role, said.strip())
+
+
+def _is_of_api(value: Any) -> bool:
+    """Say whether a value is a reply of a model's API, also one without a text."""
+    return isinstance(value, dict) and not value.keys().isdisjoint(_OF_APIS)
+
+
+def text_said(value: Any) -> str:
+    """Return the text in what a run gave back; "" for none."""
+    if isinstance(value, list):
+        return text_said(value[-1]) if value else ""
+    if is_message(value):
+        return text_of_message(value)
+    if isinstance(value, dict):
+        reply = text_of_reply(value) if "choices" in value or "generations" in value else ""
+        texts = (text_said(value[name]) for name in _SAID if name in value)
+        return reply or next(filter(None, texts), "")
+    return value if isinstance(value, str) else ""
+
+
+def text_asked(value: Any) -> str:
+    """Return the question in what a run was given; "" if it has none."""
+    value = _with_messages(value)
+    if isinstance(value, list):
+        users = [part for part in value if is_message(part) and _is_user(part)]
+        if is_chat(value) and users:
+            return text_of_message(users[-1])
+        return next(filter(None, map(text_asked, value)), "")
+    if is_message(value):
+        return text_of_message(value)
+    if isinstance(value, dict):
+        return next((text for key in _ASKED if (text := text_asked(value.get(key)))), "")
+    return value if isinstance(value, str) else ""
+
+
+def _is_user(message: Mapping[str, Any]) -> bool:
+    said = (message.get(name) for name in ("role", "type", "from"))
+    return any(str(role).lower() in USERS for role in said)

@@ -1,0 +1,346 @@
+"""Records with a mapping of columns: what CSV, parquet, Arrow and any JSON have in common.
+
+``passages`` may be a plain text or a JSON list of texts or ``{"text", "title", "url", "date"}``;
+``spans`` a JSON list of ``[start, end]``, ``{"start", "end", "text", "prob", "label", "note"}`` or
+texts of the answer, which become gold labels; ``messages`` a chat, whose last turn is question and
+answer, or each of them (``ReadOptions.turns``). A column may lie inside another (``paths``). An
+empty cell says nothing; columns without a field go into meta. What was written here (``flat``) is
+read with all its annotators, unless columns are mapped.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import PurePath
+from typing import Any, Final, NamedTuple
+
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from spanlab.base.errors import InputError
+from spanlab.formats import reader
+from spanlab.formats.cells import (
+    about_reply,
+    answer_in,
+    asked_in,
+    gold_in,
+    is_reply,
+    passages_in,
+    predicted_in,
+    question_in,
+    turn_in,
+)
+from spanlab.formats.chats import answers_in, is_chat
+from spanlab.formats.columns import map_columns, model_in, value_at, without
+from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.known.analysis_table import (
+    CellsRow,
+    is_own,
+    is_table,
+    join_rows_of_items,
+    record_of,
+)
+from spanlab.formats.known.ragtruth import split_prompt
+from spanlab.formats.read_options import ReadOptions
+from spanlab.formats.reader import (
+    NoAnswer,
+    checked,
+    is_missing,
+    language,
+    text_of,
+    within,
+)
+from spanlab.output.figures import counted
+from spanlab.schema import Item, Passage, Record
+
+SAMPLES: Final = 50  # records that are looked at to tell what their columns hold
+_SAMPLED: Final = 1 << 22  # bytes after which these are enough
+_NAMED: Final = 5  # so many ids are named in a remark
+CELL = 10  # bytes of memory for a character of a cell: the cell, and its JSON at the worst
+
+
+class RecordLayout(NamedTuple):
+    """What a file's records look like before any is imported.
+
+    Attributes:
+        columns: the names that can be mapped.
+        guesses: our field → the column that it is read from if nobody says otherwise.
+        samples: the first records, as they stand.
+        lists: where lists of records are in a file that is one JSON object, the one that is read
+            first; empty for other files.
+    """
+
+    columns: tuple[str, ...] = ()
+    guesses: Mapping[str, str] = {}
+    samples: tuple[Mapping[str, Any], ...] = ()
+    lists: tuple[str, ...] = ()
+
+
+class MappedReader(reader.FormatReader):
+    """Reads records whose columns are named by the user, or have common names."""
+
+    maps_columns = True
+
+    def __init__(self, file: InputFile, options: ReadOptions) -> None:
+        super().__init__(file, options)
+        self._stem = PurePath(file.name).name.split(".")[0]
+        self._mapping: dict[str, str] = {}
+        self._unplaced: list[str] = []  # ids of items whose marked texts are not where one sees
+
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the columns; none if there are no records."""
+
+    @abstractmethod
+    def records(self) -> Iterator[FileRow]:
+        """Yield the records as they stand, as JSON objects, numbered from 1."""
+
+    @property
+    def fields(self) -> Mapping[str, str]:
+        """Which field of ours is read from each column."""
+        return {column: field for field, column in self._mapping.items()}
+
+    def layout(self) -> RecordLayout:
+        """Return what the records look like; without columns if there are none."""
+        columns, samples = self.columns(), tuple(self._samples())
+        return RecordLayout(
+            columns, map_columns(columns, None, needed=None, samples=samples), samples
+        )
+
+    def rows(self) -> Iterator[FileRow]:
+        """Yield the records, each as often as it has turns that are wanted.
+
+        Raises:
+            InputError: the file cannot be read on, or it has no column for the answer.
+        """
+        if columns := self.columns():
+            self._mapping = self._map(columns, tuple(self._samples()))
+        for row in self.records():
+            yield from self._turns(row)
+
+    def finish(self) -> None:
+        """Say which items have marked texts whose place in the answer is not known."""
+        if self._unplaced:
+            named = ", ".join(self._unplaced[:_NAMED]) + (", …" * (len(self._unplaced) > _NAMED))
+            self._options.on_warning(
+                f"{self._file.name}: marked texts of {counted(len(self._unplaced), 'item')} do not "
+                "stand in their answers, or more than once; they are kept as claims that are not "
+                f"supported: {named}"
+            )
+
+    def _samples(self) -> Iterator[dict[str, Any]]:
+        """Yield the first records; what is wrong with one is said when its turn comes."""
+        size = 0
+        with suppress(InputError):
+            for row in islice(self.records(), SAMPLES):
+                size += len(row.raw)
+                with suppress(InputError):
+                    yield _cells_of(row)
+                if size > _SAMPLED:
+                    return
+
+    def _turns(self, row: FileRow) -> Iterator[FileRow]:
+        column = self._mapping.get("messages")
+        answers: Sequence[int] = ()
+        if self._options.turns == "all" and column is not None and row.refused is None:
+            with suppress(InputError):  # which is said when its turn comes
+                cells = _cells_of(row)
+                chat = asked_in(value_at(cells, column))
+                answered = value_at(cells, self._mapping.get("answer", "")) not in (None, "")
+                answers = answers_in(chat) if is_chat(chat) and not answered else ()
+        if len(answers) < 2:
+            yield row
+            return
+        for number in range(len(answers)):
+            yield row._replace(turn=number + 1)
+
+    def _record(self, row: FileRow) -> Record:
+        cells = _cells_of(row)
+        if is_own(cells) and not self._options.columns:
+            return record_of(cells)
+        names = self._mapping
+        theirs = {field: _present(value_at(cells, column)) for field, column in names.items()}
+        used = {names[field] for field in theirs}
+        label = _label_beside(names.get("model", ""))
+        if named := _present(value_at(cells, label)):
+            theirs["model"], used = named, used ^ {names["model"], label}
+        try:
+            turn = turn_in(theirs, names, row.turn)
+        except InputError as error:  # of a call that failed, a chat without its last answer is left
+            raise _failed_call(cells, error.field) or error from None
+        if turn is not None:
+            used -= set() if turn.is_whole else {names.get("messages", names.get("question", ""))}
+        answer = answer_in(theirs.get("answer"), names.get("answer", "")) or (turn and turn.answer)
+        if not answer:
+            raise _without_answer(cells, names.get("answer", names.get("messages")))
+        question = turn.question if turn is not None else question_in(theirs.get("question"))
+        passages = passages_in(theirs.get("passages"), names.get("passages", ""))
+        if turn is not None:
+            passages = (*passages, *(Passage(text=text) for text in turn.passages))
+        if not passages and (apart := split_prompt(question)) is not None:
+            question, passages = apart
+            used -= {names.get("question", "")}
+        name = text_of(theirs.get("id"))
+        if name is None or name == names["id"]:  # its column's own name, as for want of another
+            name = f"{self._stem}-{row.number}"
+        item = checked(
+            Item(
+                id=f"{name}-{row.turn}" if row.turn else name,
+                lang=language(text_of(theirs.get("lang"))),
+                question=question,
+                answer=answer,
+                passages=passages,
+                meta=_meta(without(cells, used)) | _about(theirs, names),
+            )
+        )
+        spans = theirs.get("spans")
+        gold = None if spans is None else gold_in(spans, names["spans"], item.answer)
+        self._unplaced += [item.id] if gold is not None and gold.claims else []
+        marked = theirs.get("predictions")
+        found = marked and predicted_in(marked, names["predictions"], item.answer)
+        return Record(item=item, annotations=tuple(filter(None, (gold, found))))
+
+    def _problem(self, error: ValidationError) -> InputError:
+        problem = super()._problem(error)
+        column = self._mapping.get(problem.field or "", problem.field or "")
+        problem.field = None
+        return within(problem, column)
+
+    def _map(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+        try:
+            return map_columns(columns, self._options.columns, samples=samples)
+        except InputError as error:
+            failures = [failure for sample in samples if (failure := _failure_in(sample))]
+            if samples and len(failures) == len(samples):
+                raise InputError(
+                    "no record has an answer: the calls failed",
+                    file=self._file.name,
+                    found=failures[0],
+                ) from None
+            raise error.at(file=self._file.name) from None
+
+
+class TableReader(MappedReader):
+    """The base of the readers of tables."""
+
+    _unit = "row"
+
+    def records(self) -> Iterator[FileRow]:
+        """Yield the rows as JSON objects, numbered from 1 without the header.
+
+        Raises:
+            InputError: the table is broken, or has no rows.
+        """
+        number = 0
+        rows = self._cells()
+        if is_table(self.columns()) and not self._options.columns:
+            rows = join_rows_of_items(rows, self._file.limit)
+        for number, row in enumerate(rows, start=1):
+            if row.refused is not None:
+                refused = self._at(row.refused, row.line)
+                yield FileRow(row.line, b"", self._unit, number, refused=refused)
+            else:
+                raw = self._json(row)
+                yield self._file.row(row.line, raw, self._unit, number)
+        if number == 0:
+            raise InputError("the table has no rows", file=self._file.name)
+
+    def _json(self, row: CellsRow) -> bytes:
+        try:
+            value = _number if is_own(row.cells) else _value
+            return to_json({key: value(cell) for key, cell in row.cells.items()})
+        except (PydanticSerializationError, UnicodeDecodeError) as error:
+            wrong = InputError(f"a cell cannot be read as text: {error}", expected="UTF-8")
+            raise self._at(wrong, row.line) from None
+
+    def _at(self, error: InputError, line: int) -> InputError:
+        return error.at(file=self._file.name, line=line, unit=self._unit)
+
+    @abstractmethod
+    def _cells(self) -> Iterator[CellsRow]:
+        """Yield the rows."""
+
+
+def _meta(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return what is no field of ours, a column ``meta`` by what is in it."""
+    inner = fields.get("meta")
+    if not isinstance(inner, dict):
+        return fields
+    return {**inner, **{key: value for key, value in fields.items() if key != "meta"}}
+
+
+def _cells_of(row: FileRow) -> dict[str, Any]:
+    try:
+        cells = from_json(row.raw, allow_inf_nan=False)
+    except ValueError as error:
+        raise InputError(f"not valid JSON: {error}") from None
+    if not isinstance(cells, dict):
+        raise InputError("the record is not an object", found=cells, expected="a JSON object")
+    return cells
+
+
+def _number(cell: Any) -> Any:
+    """Return a cell as JSON knows it; a number that is not one is missing."""
+    if isinstance(cell, float) and not math.isfinite(cell):
+        return None
+    return cell
+
+
+def _value(cell: Any) -> Any:
+    """Return a cell of somebody else's, in which programs write "None" or "nan" for nothing."""
+    is_word = isinstance(cell, str) and bool(cell.strip())
+    return None if is_word and is_missing(cell) else _number(cell)
+
+
+def _label_beside(column: str) -> str:
+    """Return where the label of an id stands: promptfoo tells providers of one id by labels."""
+    return column.removesuffix("id") + "label" if column.endswith(".id") else ""
+
+
+def _present(value: Any) -> Any:
+    return None if value == "" else value
+
+
+def _about(theirs: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return what is kept in meta under our name: the reference answer, and the model."""
+    reply = about_reply(theirs["answer"]) if is_reply(theirs.get("answer")) else {}
+    model = theirs.get("model") or model_in(names.get("answer", "")) or reply.get("model")
+    about = reply | {"reference": theirs.get("reference"), "model": model}
+    return {name: value for name, value in about.items() if value is not None}
+
+
+def _without_answer(cells: Mapping[str, Any], column: str | None) -> InputError:
+    """Return why a record has no answer: its call failed, or there is no text in its column."""
+    return _failed_call(cells, column) or InputError(
+        "there is no answer",
+        field=column,
+        expected="a text; --skip-bad leaves such records out",
+    )
+
+
+def _failed_call(cells: Mapping[str, Any], column: str | None) -> InputError | None:
+    failure = _failure_in(cells)
+    return NoAnswer(f"its call failed: {failure}", field=column) if failure else None
+
+
+_FAILED: Final = frozenset(("error", "failed", "errored", "expired", "canceled", "cancelled"))
+
+
+def _failure_in(value: Any) -> str:
+    """Return what programs say of a call that failed, in the record or a reply in it; "" if not."""
+    if not isinstance(value, Mapping):
+        return ""
+    value = {str(name).lower(): inner for name, inner in value.items()}
+    for name in ("error", "failurereason", "exception"):
+        if said := value.get(name):
+            words = said.get("message", said) if isinstance(said, Mapping) else said
+            return str(words)
+    for name in ("status", "type"):
+        if str(value.get(name)).lower() in _FAILED:
+            return str(value[name])
+    inner = (value.get(name) for name in ("response", "result", "body", "output"))
+    return next(filter(None, map(_failure_in, inner)), "")

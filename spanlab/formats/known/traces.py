@@ -1,0 +1,132 @@
+"""Traces of language models, exported as JSON: what pipelines write by themselves; see ``spans``.
+
+An item is a trace, or a turn of a chat in one (``turns``). Its answer is the text that the run gave
+back, where a model said it; else what the last model said that is no guard, judge or title maker.
+Its question is what the run was given, its passages what retrievers and tools found, letter by
+letter. Its process is what the calls read and wrote: spans do not say which text was made from
+which, so that is told from what they say (see ``recording``): a message that holds retrieved
+documents or earlier answers word for word was made from those. Earlier turns of a chat are neither
+evidence nor question, but ``conversation`` in meta. A stage is called what a framework calls its
+node, task or agent, on the call's span or on one around it; otherwise as the span.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from spanlab.base.errors import InputError
+from spanlab.formats import reader
+from spanlab.formats.files import FileRow
+from spanlab.formats.json_rows import is_single, printed_objects
+from spanlab.formats.known.csv_table import CsvReader, column_names
+from spanlab.formats.known.span_files import holds_spans, spans_in
+from spanlab.formats.known.spans import Span
+from spanlab.formats.known.trace import Trace, note_span, replies_of
+from spanlab.formats.known.turns import turns_in
+from spanlab.formats.limits import TOGETHER, too_many
+from spanlab.formats.parquet import PARQUET, ParquetReader
+from spanlab.formats.reader import NoAnswer, checked
+from spanlab.formats.recording import SOURCE, Recorder
+from spanlab.schema import Item, Passage, Process, Record
+
+
+class TraceReader(reader.FormatReader):
+    """Reads the traces of a file, each with the number of the line on which it begins."""
+
+    in_tables = in_parquet = True  # frames of Phoenix and MLflow
+
+    @classmethod
+    def recognises(cls, record: Mapping[str, object]) -> bool:
+        """Say whether a record holds spans or is one."""
+        return holds_spans(record)
+
+    def rows(self) -> Iterator[FileRow]:
+        """Yield the spans of each trace as one row, or a row for each turn of a chat in it.
+
+        Raises:
+            InputError: the file is not JSON, or a span of it has no trace.
+        """
+        traces: dict[str, list[dict[str, Any]]] = {}
+        lines: dict[str, int] = {}
+        size = 0
+        for row in self._requests():
+            size += len(row.raw)
+            if size > TOGETHER * self._file.limit:
+                raise too_many("the file", self._file.limit, self._file.name, row.line)
+            try:
+                for span in spans_in(from_json(row.raw)):
+                    lines.setdefault(span["trace"], row.line)
+                    traces.setdefault(span["trace"], []).append(span)
+            except (ValueError, TypeError, AttributeError, KeyError) as error:
+                raise InputError(
+                    f"not an OpenTelemetry span: {error}", file=self._file.name, line=row.line
+                ) from None
+        for trace, spans in traces.items():
+            for number, turn in turns_in(spans):
+                yield FileRow(lines[trace], to_json(turn), turn=number)
+
+    def _requests(self) -> Iterator[FileRow]:
+        """Yield what holds spans; lines of a log between them are no JSON objects."""
+        head = self._file.head()
+        if head.startswith(PARQUET):
+            yield from ParquetReader(self._file, self._options).records()
+        elif head.lstrip()[:1] not in (b"{", b"[") and holds_spans(
+            dict.fromkeys(column_names(head))
+        ):
+            yield from CsvReader(self._file, self._options).records()
+        elif head.lstrip().startswith(b"["):
+            yield from self._file.rows()
+        elif is_single(self._file):
+            yield FileRow(1, to_json(self._file.load()))
+        else:
+            yield from (
+                row for row in printed_objects(self._file) if row.beginning.startswith(b"{")
+            )
+
+    def _record(self, row: FileRow) -> Record:
+        return record_of(from_json(row.raw), row.turn)
+
+
+def record_of(unordered: Sequence[Span], turn: int = 0) -> Record:
+    """Return the record of a trace: its question, answer, passages and process.
+
+    Args:
+        unordered: its spans, or those of a turn of the chat in it.
+        turn: the number of that turn, from 1, which stands behind the id; 0 for a whole trace.
+
+    Raises:
+        NoAnswer: no model said anything in it, or the calls failed.
+    """
+    trace = Trace(unordered)
+    question = trace.question()
+    recorder = Recorder()
+    for span in trace.heard:
+        note_span(recorder, span, trace.stages[span["id"]], question)
+    answer = trace.answer()
+    if answer is None:
+        raise NoAnswer(
+            "no span of this trace has a model's answer",
+            found="spans that failed" if trace.has_failed else f"spans {trace.names()}",
+            expected="the attributes of OpenInference, OpenLLMetry or gen_ai.*, MLflow's or "
+            "Langfuse's",
+        )
+    said = [message.text for span in trace.calls for message in replies_of(span)]
+    if answer not in said:  # a part of what a model said, or more than that
+        near = [text for text in said if answer in text or text in answer]
+        recorder.step(near[-1:], answer, "answer")
+    name = str(trace.spans[0]["trace"])
+    item = recorder.item(f"{name}-{turn}" if turn else name, question, answer=answer)
+    passages = trace.passages() or _sources(item, question)
+    meta = trace.about() | ({"turn": turn} if turn else {})
+    about = {"passages": tuple(Passage(text=text) for text in passages), "meta": meta}
+    return Record(item=checked(item.model_copy(update=about)))
+
+
+def _sources(item: Item, question: str) -> list[str]:
+    """Return the source texts of a process, for want of documents."""
+    nodes = item.process.nodes if isinstance(item.process, Process) else ()
+    texts = (node.text for node in nodes if node.stage == SOURCE)
+    return [text for text in texts if text.strip() not in (question.strip(), item.answer.strip())]

@@ -1,0 +1,228 @@
+"""How files are to be read: what people can set, and where remarks and rejects go."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic.json_schema import SkipJsonSchema
+
+from spanlab.base.errors import InputError, UsageError
+from spanlab.base.options import OptionModel, option
+from spanlab.formats.known import FORMATS
+from spanlab.schema import Question, Response
+
+
+@dataclass(frozen=True)
+class RejectedRecord:
+    """A record that could not be read.
+
+    ``line`` is the 1-based line (JSON Lines, CSV) or record number (other formats); ``reason`` is
+    the whole message of the error that a strict read would have raised; ``raw`` is the record as
+    text; ``kind`` is the same for what is wrong in the same way, and empty for a call that failed.
+    ``error`` is what a strict read would have raised.
+    """
+
+    file: str
+    line: int
+    reason: str
+    raw: str
+    kind: str = ""
+    error: InputError | None = field(default=None, compare=False, repr=False)
+
+
+class ControlResponse(NamedTuple):
+    """A response in a control of another tool's form, with the kind of that control."""
+
+    name: str
+    control: str  # "choices", "rating", "number" or "textarea"
+    of_span: bool
+    response: Response
+
+
+class ControlTally:
+    """Questions told from the responses of an export that comes without a configuration."""
+
+    def __init__(self) -> None:
+        self._shown: dict[str, tuple[ControlResponse, dict[Response, None]]] = {}
+
+    def add(self, response: ControlResponse) -> None:
+        """Count a response; a name stays the kind of control that it was first seen as."""
+        first_response, values = self._shown.setdefault(response.name, (response, {}))
+        if response.control == first_response.control != "textarea":
+            values[response.response] = None
+
+    def questions(self) -> tuple[dict[str, tuple[Question, ...]], tuple[str, ...]]:
+        """Return the questions by scope, and the names of controls whose responses tell too little.
+
+        Options are those that somebody chose, a rating goes to 5 at least, and another scale from
+        the least to the greatest value. One option is no choice, and one value no scale.
+        """
+        by_scope: dict[str, list[Question]] = {"attributes": [], "questions": []}
+        unclear = []
+        for name, (first_response, values) in self._shown.items():
+            numbers = [value for value in values if isinstance(value, int)]
+            kinds: dict[str, dict[str, Any]] = {
+                "choices": {"options": tuple(values)},
+                "rating": {"kind": "scale", "high": max((5, *numbers))},
+                "number": {
+                    "kind": "scale",
+                    "low": min(numbers, default=0),
+                    "high": max(numbers, default=0),
+                },
+                "textarea": {"kind": "text"},
+            }
+            try:
+                question = Question(name=name, **kinds[first_response.control])
+            except ValidationError:
+                unclear.append(name)
+            else:
+                by_scope["attributes" if first_response.of_span else "questions"].append(question)
+        return {where: tuple(questions) for where, questions in by_scope.items()}, tuple(unclear)
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, stacklevel=2)
+
+
+FORMAT_TITLES = {
+    "auto": "Detect automatically",
+    **{name: entry.title for name, entry in FORMATS.items()},
+}
+
+
+def mapping_in(pairs: Iterable[str], usage: str) -> dict[str, str]:
+    """Return ``name=value`` pairs as a dict.
+
+    Raises:
+        UsageError: one is none; says what is ``wanted``.
+    """
+    parts = {pair: pair.partition("=") for pair in pairs}
+    for pair, (name, sign, value) in parts.items():
+        if not (name and sign and value):
+            raise UsageError(f"{usage}, got {pair!r}")
+    return {name: value for name, _, value in parts.values()}
+
+
+def _columns(value: Any) -> Any:
+    if not isinstance(value, list | tuple):
+        return value or None
+    return mapping_in(value, "--column must be field=column, such as answer=response") or None
+
+
+class ReadOptions(OptionModel):
+    """How to read a file: what people can set, and where remarks and rejects go.
+
+    Args:
+        on_warning: called with each remark on something that was read otherwise than it stands.
+        on_reject: called with each record that is wrong, and reading goes on; None is strict, the
+            first wrong record raises ``InputError``.
+        on_response: called with each response to something that a dataset may ask.
+        on_questions: called with what a file says that its dataset asks: ``attributes`` of spans,
+            ``questions`` on answers.
+        on_fields: called once a file with its name and what each field of it became (the answer,
+            passages, meta, …, or "left out"), by their names or paths.
+        name: what to call the file in messages, such as the name of an upload.
+    """
+
+    format: str = option(
+        "auto",
+        title="Format",
+        help=f"How the files are written: {', '.join(FORMAT_TITLES)}; auto looks at the content.",
+        titles=FORMAT_TITLES,
+    )
+    contexts: Path | None = option(
+        None,
+        title="Passages",
+        help="Passages for the items: a directory of <id>.context.txt files, or a JSONL with id "
+        "and passages.",
+        placeholder="/data/contexts",
+    )
+    requests: Path | None = option(
+        None,
+        title="Requests of a batch",
+        help="For the results of a batch (OpenAI's, Anthropic's): the JSONL of its requests, which "
+        "has the questions. They are joined by custom_id.",
+        placeholder="/data/requests.jsonl",
+    )
+    columns: Annotated[Mapping[str, str] | None, BeforeValidator(_columns)] = option(
+        None,
+        title="Columns",
+        help="Names a column of a table, or a field of JSON: answer=output.text, messages=chat, "
+        "passages=docs.content. Repeatable.",
+        flags="--column",
+    )
+    records: str | None = option(
+        None,
+        title="Records",
+        help="If a JSON file is one object: where its list of records is, such as results.items. "
+        "By default the list that looks most like records is read.",
+        titles={".": "the file as one record"},
+    )
+    turns: Literal["last", "all"] = option(
+        "last",
+        title="Items of a chat",
+        help="Which answers of a chat become items: the last one, or all. What came before is the "
+        "question, what tools returned are passages.",
+        titles={"last": "The last answer", "all": "Each answer"},
+    )
+    common_labels: bool = option(
+        False,
+        title="Common labels",
+        help="Rename the labels of RAGTruth, FAVA, FaithBench and the like to those of the set "
+        "common: contradiction, unsupported addition.",
+        sides={"command", "python"},
+    )
+    encoding: str | None = option(
+        None,
+        title="Encoding",
+        help="Of a text that is not UTF-8: windows-1252, latin-1, utf-16 or another that Python "
+        "knows.",
+        placeholder="utf-8",
+    )
+    sources: Path | None = option(
+        None,
+        title="Sources of RAGTruth",
+        help="RAGTruth's source_info.jsonl, if it lies elsewhere.",
+        sides={"command", "python"},
+    )
+    query: str | None = option(
+        None,
+        title="Question",
+        help="For GraphRAG's output without queries.jsonl: the question asked.",
+        sides={"command", "python"},
+    )
+    answer: str | None = option(
+        None, title="Answer", help="… and the answer that it gave.", sides={"command", "python"}
+    )
+    on_warning: SkipJsonSchema[Callable[[str], None]] = Field(_warn, exclude=True)
+    on_reject: SkipJsonSchema[Callable[[RejectedRecord], None] | None] = Field(None, exclude=True)
+    on_response: SkipJsonSchema[Callable[[ControlResponse], None] | None] = Field(
+        None, exclude=True
+    )
+    on_questions: SkipJsonSchema[Callable[[Mapping[str, tuple[Question, ...]]], None]] = Field(
+        lambda _: None, exclude=True
+    )
+    on_fields: SkipJsonSchema[Callable[[str, Mapping[str, str]], None]] = Field(
+        lambda *_: None, exclude=True
+    )
+    name: SkipJsonSchema[str | None] = Field(None, exclude=True)
+
+    @property
+    def asked(self) -> tuple[str, str] | None:
+        """The question and the answer that are given for GraphRAG's output.
+
+        Raises:
+            UsageError: there is only one of them.
+        """
+        if self.query is None and self.answer is None:
+            return None
+        if self.query is None or self.answer is None:
+            raise UsageError(
+                "--query and --answer go together: the question asked, and what came of it"
+            )
+        return self.query, self.answer

@@ -1,0 +1,369 @@
+"""The base class of format readers, and what they share: texts, passages, errors by line."""
+
+from __future__ import annotations
+
+import ast
+import io
+import math
+import re
+import tokenize
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    JsonValue,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from spanlab.base.errors import InputError
+from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.read_options import ReadOptions
+from spanlab.schema import UNDETERMINED, Item, Passage, Record
+
+
+class FormatReader(ABC):
+    """Reads one file of a format; by default a row is a line, and nothing is left out.
+
+    Attributes:
+        signatures: fields that records of the format have, and those of other formats lack: all of
+            one of these sets.
+        in_tables: whether a table with these columns is of the format, too; ``in_parquet``
+            whether one in Parquet is.
+        before: formats whose records may have these fields among theirs.
+        maps_columns: whether its columns, or data fields, have no fixed names.
+        reads_folders: whether a folder may be read.
+    """
+
+    signatures: ClassVar[tuple[frozenset[str], ...]] = ()
+    in_tables: ClassVar[bool] = False
+    in_parquet: ClassVar[bool] = False
+    before: ClassVar[frozenset[str]] = frozenset()
+    maps_columns: ClassVar[bool] = False
+    reads_folders: ClassVar[bool] = False
+
+    def __init__(self, file: InputFile, options: ReadOptions) -> None:
+        self._file = file
+        self._options = options
+
+    @classmethod
+    def recognises(cls, record: Mapping[str, object]) -> bool:
+        """Say whether a record, the first of a file, has the fields of the format."""
+        return any(signature <= record.keys() for signature in cls.signatures)
+
+    def rows(self) -> Iterator[FileRow]:
+        """Yield what the file holds.
+
+        Raises:
+            InputError: it cannot be read on.
+        """
+        return self._file.rows()
+
+    def record(self, row: FileRow) -> Record:
+        """Return the record of a row.
+
+        Raises:
+            InputError: names the field, what was found and what would be right.
+        """
+        try:
+            return self._record(row)
+        except ValidationError as error:
+            raise self._problem(error) from None
+
+    def finish(self) -> None:  # noqa: B027 - most formats leave nothing out
+        """Say what was read otherwise than it stands, once the file is read."""
+
+    @property
+    def fields(self) -> Mapping[str, str]:
+        """Which field of ours each of the file's was read as, by its path, as far as it is known.
+
+        What is not said here is told from the records; see ``field_report``.
+        """
+        return {}
+
+    @abstractmethod
+    def _record(self, row: FileRow) -> Record:
+        """Return the record of a row; what the validator refuses is told by ``_problem``."""
+
+    def _problem(self, error: ValidationError) -> InputError:
+        return input_error(error)
+
+
+@dataclass(frozen=True)
+class FormatEntry:
+    """A format that a package brings; files are known by what its reader recognises.
+
+    Args:
+        reader: a ``FormatReader``; None for what is only written.
+        chunks: yields the bytes of each record, a chunk each; None for what is only read.
+    """
+
+    reader: type[FormatReader] | None = None
+    chunks: Callable[[Iterable[Record]], Iterator[bytes]] | None = None
+
+
+class NoAnswer(InputError):  # noqa: N818 - not a mistake in the file: a call of it failed
+    """A record of a model's call that gave no answer: it is left out and counted, not refused."""
+
+
+# Where a passage has its text, and what it is called, in other people's words.
+_TEXTS = (
+    *("text", "content", "page_content", "pageContent", "passage", "document", "chunk", "snippet"),
+    *("body", "chunk_text", "node"),
+)
+
+_TITLES = ("title", "name", "source", "file_name")
+_LONGEST = 1 << 20  # characters of a list as Python prints it
+_NOTHING = frozenset(("", "none", "nan", "null", "nat", "<na>"))  # a cell that is missing
+
+
+def is_missing(value: object) -> bool:
+    """Say whether a value is none: null, an empty text, or what programs write in its place."""
+    return value is None or (isinstance(value, str) and value.strip().lower() in _NOTHING)
+
+
+def as_passage(value: object) -> object:
+    """Return what a passage is in other people's words as ``{"text", "title", "url", "date"}``.
+
+    That is a text, an object that has one (also inside, as LlamaIndex's nodes), or a text with its
+    score; anything else is returned as it is, for the validator to refuse.
+    """
+    if isinstance(value, str):
+        return {"text": value}
+    if isinstance(value, list) and len(value) == 2 and isinstance(value[1], int | float):
+        return as_passage(value[0])
+    if not isinstance(value, dict) or isinstance(value.get("text"), str) or not has_text(value):
+        return value
+    inner = value.get("metadata")
+    about = {**(inner if isinstance(inner, dict) else {}), **value}
+    titles = (about[name] for name in _TITLES if isinstance(about.get(name), str))
+    details = {name: about[name] for name in ("url", "date") if isinstance(about.get(name), str)}
+    text = next(value[name] for name in _TEXTS if has_text(value.get(name)))
+    inside = as_passage(text)
+    return {"title": next(titles, None), **details, **(inside if isinstance(inside, dict) else {})}
+
+
+def has_text(value: object) -> bool:
+    """Say whether a JSON value is a text, or an object with one where passages have theirs."""
+    if isinstance(value, dict):
+        return any(has_text(value[name]) for name in _TEXTS if name in value)
+    return isinstance(value, str)
+
+
+def says_nothing(value: object) -> bool:
+    """Say whether a passage has a place for its text and none in it."""
+    if isinstance(value, dict):
+        texts = [value[name] for name in _TEXTS if name in value]
+        return bool(texts) and all(text is None for text in texts)
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def parse_list(value: Any) -> Any:
+    """Return the list that a text is, in JSON or as Python or numpy print it; others as they are.
+
+    Python's own form may hold ``nan``, ``array([…])`` and objects with a text, such as LangChain's
+    ``Document(page_content='…')``, which become JSON's objects.
+    """
+    if not (isinstance(value, str) and value.lstrip().startswith(("[", "(", "array(["))):
+        return value
+    try:
+        return from_json(value)
+    except ValueError:
+        pass
+    try:
+        tree = ast.parse(value.strip(), mode="eval") if len(value) <= _LONGEST else None
+        parsed = value if tree is None else _printed(tree.body, value.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return value
+    return parsed if isinstance(parsed, list) else value
+
+
+_WORDS = {"nan": None, "inf": None, "NaN": None, "null": None, "true": True, "false": False}
+
+
+def _printed(node: ast.expr, source: str) -> Any:
+    """Return the value that an expression prints; ValueError for one that is no plain value."""
+    match node:
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+            return [text for part in parts for text in _side_by_side(part, source)]
+        case ast.Dict(keys=keys, values=values):
+            pairs = zip(keys, values, strict=True)
+            return {
+                str(_printed(key, source)): _printed(value, source) for key, value in pairs if key
+            }
+        case ast.Name(id=word) if word in _WORDS:
+            return _WORDS[word]
+        case ast.Call(func=ast.Name(id="array"), args=[inner, *_]):
+            return _printed(inner, source)
+        case ast.Call(args=[], keywords=named) if named:
+            return {word.arg: _printed(word.value, source) for word in named if word.arg}
+    return ast.literal_eval(node)
+
+
+def _side_by_side(node: ast.expr, source: str) -> Iterator[Any]:
+    """Yield the elements that an element is: numpy prints no commas, so texts join in Python."""
+    printed = ast.get_source_segment(source, node) or ""
+    is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    if not is_text or not re.search(r"""['"]\s+['"]""", printed):
+        yield _printed(node, source)
+        return
+    tokens = tokenize.generate_tokens(io.StringIO(f"({printed})").readline)
+    yield from (ast.literal_eval(part.string) for part in tokens if part.type == tokenize.STRING)
+
+
+class _GivenPassage(BaseModel):
+    """A passage; what else is said of it (a rank, a score) is left alone."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    text: str
+    title: str | None = None
+    url: str | None = None
+    date: str | None = None
+
+
+GivenPassages = tuple[Annotated[_GivenPassage, BeforeValidator(as_passage)], ...]
+_PASSAGES: TypeAdapter[GivenPassages] = TypeAdapter(GivenPassages)
+
+
+def ours(passages: GivenPassages) -> tuple[Passage, ...]:
+    """Return the passages as our own."""
+    return tuple(Passage(**fields.model_dump()) for fields in passages)
+
+
+def passages_of(value: Any, field: str) -> tuple[Passage, ...]:
+    """Return the passages in a JSON value: a text, an object or a list of these.
+
+    None and a blank text have none, and a passage without a text says nothing. The one list in a
+    list, as vector databases answer one query, is that list.
+
+    Raises:
+        InputError: it is something else; names the part of ``field``.
+    """
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        value = value[0]
+    parts = value if isinstance(value, list) else [value]
+    try:
+        passages = _PASSAGES.validate_python([part for part in parts if not says_nothing(part)])
+    except ValidationError as error:
+        raise within(input_error(error), field) from None
+    return ours(passages)
+
+
+def text_of(value: JsonValue) -> str | None:
+    """Return a JSON value as a text: what is no text as JSON, None as None."""
+    return value if isinstance(value, str) or value is None else to_json(value).decode()
+
+
+def language(tag: str | None) -> str:
+    """Return a language tag in our form: "EN" is "en", "zh_CN" is "zh-CN", none is "und"."""
+    primary, *subtags = (tag or UNDETERMINED).replace("_", "-").split("-")
+    return "-".join([primary.lower(), *subtags])
+
+
+def checked(item: Item) -> Item:
+    """Return ``item`` if it can be written again.
+
+    Raises:
+        InputError: its meta holds something that JSON has no word for.
+    """
+    if item.meta:
+        check_meta(item.meta, field="")
+    return item
+
+
+_PLACED = re.compile(r"([a-z_]+(?:\.\w+)+): (.+)", re.DOTALL)
+_BRANCH = re.compile(r"^process\.(?:own|shared)\b")  # the kind of process is in no file
+_SHOULD = re.compile(r"^(?:Input|String|Value|Tuple|List|Dictionary) should (?:be )?")
+_OTHER_ENCODING = "UTF-8; --encoding windows-1252 or latin-1 reads what is written otherwise"
+_NOT_FINITE = (b"NaN", b"Infinity")
+
+
+def input_error(error: ValidationError) -> InputError:
+    """Return the first thing that ``error`` complains of as an ``InputError``.
+
+    The field is the dotted path of the validated JSON; file and line are for the caller to add.
+    """
+    problem = error.errors(include_url=False)[0]
+    field = _BRANCH.sub("process", ".".join(str(key) for key in problem["loc"])) or None
+    match problem["type"]:
+        case "json_invalid":
+            words = problem["msg"].replace("Invalid JSON", "not valid JSON")
+            return InputError(words, expected=_OTHER_ENCODING if "unicode" in words else None)
+        case "missing":
+            return InputError("the field is missing", field=field, found=_keys(problem["input"]))
+        case "extra_forbidden":
+            return InputError(
+                "there is no such field",
+                field=field,
+                found=problem["input"],
+                expected="other things go into meta",
+            )
+        case "value_error":
+            return _complaint(str(problem["ctx"]["error"]), field, problem["input"])
+        case _:
+            return InputError(
+                "the value is wrong",
+                field=field,
+                found=problem["input"],
+                expected=_SHOULD.sub("", problem["msg"]),
+            )
+
+
+def within(problem: InputError, field: str) -> InputError:
+    """Return ``problem`` with its field as a part of ``field``."""
+    return InputError(
+        problem.what,
+        file=problem.file,
+        line=problem.line,
+        field=".".join(filter(None, (field, problem.field))),
+        found=problem.found,
+        expected=problem.expected,
+    )
+
+
+def check_meta(meta: dict[str, JsonValue], field: str = "meta") -> None:
+    """Check that ``meta`` can be written as JSON, which has no NaN, infinity or lone surrogate.
+
+    Args:
+        meta: what was read.
+        field: where it stands in the file; empty for its top.
+
+    Raises:
+        InputError: names the field.
+    """
+    try:
+        data = to_json(meta)
+    except PydanticSerializationError as error:
+        raise InputError(
+            f"cannot be written as JSON: {error}", field=field or None, expected="Unicode text"
+        ) from error
+    if any(word in data for word in _NOT_FINITE):
+        _find_not_finite(meta, field)
+
+
+def _find_not_finite(value: JsonValue, field: str) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError("the value is wrong", field=field, found=value, expected="a finite number")
+    if isinstance(value, list):
+        value = {str(index): inner for index, inner in enumerate(value)}
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        _find_not_finite(inner, f"{field}.{key}" if field else key)
+
+
+def _complaint(message: str, field: str | None, value: Any) -> InputError:
+    """Split a message of our own validators, which may begin with a path, from its path."""
+    placed = _PLACED.fullmatch(message)
+    if placed and field is None:
+        return InputError(placed[2], field=placed[1])
+    return InputError(message, field=field, found=value if field else None)
+
+
+def _keys(value: object) -> object:
+    return f"the fields {', '.join(map(repr, value))}" if isinstance(value, dict) else value

@@ -1,0 +1,181 @@
+"""Records out of files, whatever their format."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from spanlab.base.errors import InputError, UsageError
+from spanlab.formats.common_labels import in_common_labels
+from spanlab.formats.contexts import ContextFiles
+from spanlab.formats.detect import detect
+from spanlab.formats.field_report import FieldReport
+from spanlab.formats.files import InputFile
+from spanlab.formats.read_options import ReadOptions, RejectedRecord
+from spanlab.formats.reader import FormatReader, NoAnswer
+from spanlab.formats.registry import formats, reader_of
+from spanlab.output.figures import counted
+from spanlab.schema import Record
+
+if TYPE_CHECKING:
+    from spanlab.formats.known.tabular import RecordLayout
+
+
+class PlacedRecord(NamedTuple):
+    """A record, and where it stands in its file: the 1-based number of a line, row or record."""
+
+    record: Record
+    line: int
+    unit: str = "line"
+
+
+def read(path: Path, options: ReadOptions | None = None) -> Iterator[Record]:
+    """Return the records of a file, one after the other as they are asked for.
+
+    Args:
+        path: the file, possibly packed with gzip.
+        options: how to read it; by default strictly, with the format told from the content.
+
+    Returns:
+        An iterator; memory does not grow with the length of JSON Lines, CSV and parquet files.
+
+    Raises:
+        InputError: the file is missing, empty or of no known format (at once), or a record is
+            wrong (when its turn comes; only in a strict read).
+        UsageError: there is no format of the name asked for.
+    """
+    placed = read_placed(path, options)
+    return (placed_record.record for placed_record in placed)
+
+
+def read_placed(
+    path: Path, options: ReadOptions | None = None
+) -> Generator[PlacedRecord, None, None]:
+    """Return what ``read`` returns, each record with its place in the file."""
+    read_options = options or ReadOptions()
+    file = _input_file(path, read_options)
+    reader = _make_reader(file, read_options)
+    if not (path.is_dir() and reader.reads_folders):
+        file.head()
+    contexts = ContextFiles(read_options.contexts) if read_options.contexts is not None else None
+    return _records(reader, file, read_options, contexts)
+
+
+def table_layout(path: Path, options: ReadOptions | None = None) -> RecordLayout:
+    """Return what a table's, or JSON's, records look like, for people to say which column is which.
+
+    Returns:
+        Columns, guesses and the first records; empty if the file's format has fixed ones, or there
+        are no rows.
+
+    Raises:
+        InputError: the file is missing, empty, broken or of no known format.
+        UsageError: there is no format of the name asked for.
+    """
+    from spanlab.formats.known.tabular import MappedReader, RecordLayout
+
+    read_options = options or ReadOptions()
+    reader = _make_reader(_input_file(path, read_options), read_options)
+    return reader.layout() if isinstance(reader, MappedReader) else RecordLayout()
+
+
+def _input_file(path: Path, options: ReadOptions) -> InputFile:
+    return InputFile(path, options.name or str(path), encoding=options.encoding)
+
+
+def _make_reader(file: InputFile, options: ReadOptions) -> FormatReader:
+    name = options.format
+    if name == "auto":
+        name = detect(file.path, options.name, options.encoding)
+    if options.columns and options.format == "auto" and name == "claims":
+        name = "csv"  # whoever maps its columns knows it for another table
+    make = reader_of(name)
+    if options.records is not None and name != "json":
+        raise UsageError(
+            f"{file.name} is {name}, which has no lists of records to choose from; json has"
+        )
+    if options.requests is not None and name != "json":
+        raise UsageError(
+            f"{file.name} is {name}; --requests joins the requests of a batch to its results, "
+            "which are json"
+        )
+    if options.columns and not make.maps_columns:
+        mapped = [other for other in formats() if reader_of(other).maps_columns]
+        raise UsageError(
+            f"{file.name} is {name}, which has no columns to map; {', '.join(mapped)} have"
+        )
+    return make(file, options)
+
+
+def _records(
+    reader: FormatReader, file: InputFile, options: ReadOptions, contexts: ContextFiles | None
+) -> Generator[PlacedRecord, None, None]:
+    report, failed = FieldReport(), _FailedCalls(file.name)
+    try:
+        for row in reader.rows():
+            try:
+                record = reader.record(row)
+                if contexts is not None:
+                    record = contexts.add(record)
+                if options.common_labels:
+                    record = in_common_labels(record)
+            except InputError as error:
+                # An error in a context names that file already.
+                has_file = error.file is not None
+                placed = (
+                    error if has_file else error.at(file=file.name, line=row.line, unit=row.unit)
+                )
+                if isinstance(error, NoAnswer) and options.on_reject is None:
+                    failed.add(placed)
+                elif options.on_reject is None:
+                    raise placed from error.__cause__
+                else:
+                    raw = row.beginning.decode(errors="backslashreplace").rstrip("\r\n")
+                    kind = "" if isinstance(error, NoAnswer) else error.kind
+                    options.on_reject(
+                        RejectedRecord(file.name, row.line, str(placed), raw, kind, placed)
+                    )
+                continue
+            report.add(row, record, reader.fields)
+            failed.n_read += 1
+            yield PlacedRecord(record, row.line, row.unit)
+    finally:
+        if fields := report.fields():
+            options.on_fields(file.name, fields)
+    reader.finish()
+    failed.finish(options)
+    if contexts is not None:
+        contexts.finish(options.on_warning)
+
+
+class _FailedCalls:
+    """The records of a file without an answer, because the model's call failed."""
+
+    def __init__(self, file: str) -> None:
+        self.n_read = 0
+        self._file = file
+        self._n = 0
+        self._first: InputError | None = None
+
+    def add(self, error: InputError) -> None:
+        """Count a record that is left out."""
+        self._n += 1
+        self._first = self._first or error
+
+    def finish(self, options: ReadOptions) -> None:
+        """Say how many were left out and why.
+
+        Raises:
+            InputError: nothing else is in the file.
+        """
+        if self._first is None:
+            return
+        if not self.n_read:
+            raise InputError(
+                f"no record of {self._n:,} has an answer", file=self._file, found=str(self._first)
+            )
+        options.on_warning(
+            f"{self._file}: {self._n:,} of {counted(self._n + self.n_read, 'record')} have no "
+            f"answer and are left out, the first because {self._first}"
+        )

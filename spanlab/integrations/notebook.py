@@ -1,0 +1,429 @@
+"""The few functions that a notebook or script needs, on lists of records in memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol, TypeAlias
+
+from pydantic import Field, ValidationError
+from pydantic_core import to_json
+
+from spanlab.base.errors import InputError, UsageError
+from spanlab.base.fields import storable
+from spanlab.base.options import problem
+from spanlab.base.redaction import visible
+from spanlab.data.import_files import in_folders
+from spanlab.detection import Detector, DetectorSpec, EnsembleSpec, LocalDetector, Spec
+from spanlab.detection.file_run import FileRun
+from spanlab.detection.request import (
+    RunLimits,
+    RunOptions,
+    check_without_dataset,
+    request_of,
+)
+from spanlab.detection.selection import DetectorSelection
+from spanlab.detection.specifications import specifications
+from spanlab.formats import ReadOptions, read, write
+from spanlab.formats.hub import PREFIX, fetch_dataset
+from spanlab.formats.reader import passages_of
+from spanlab.formats.wrongs import told_together
+from spanlab.integrations.pushing import PushReport, PushRequest, TraceHome, push_verdicts
+from spanlab.output.marked_text import fragment_html, marked_text
+from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span, unique
+from spanlab.scoring.votes import Cleanup, vote_records
+
+
+class HasPageContent(Protocol):
+    """A document of LangChain."""
+
+    @property
+    def page_content(self) -> str:
+        """The text."""
+
+
+class HasText(Protocol):
+    """A node of LlamaIndex, and what else names its text so."""
+
+    @property
+    def text(self) -> str:
+        """The text."""
+
+
+AnyPassage: TypeAlias = str | Passage | Mapping[str, Any] | HasPageContent | HasText
+SpanFunction: TypeAlias = Callable[[Item], Iterable[Span | tuple[int, int]]]
+AnyDetector: TypeAlias = str | DetectorSelection | Spec | Detector | LocalDetector | SpanFunction
+_CHOICES = DetectorSelection | DetectorSpec | EnsembleSpec
+_ROWS = "rows"  # what errors call rows in memory
+_LINE = re.compile(rf"^{_ROWS}:(\d+)")
+
+
+class MarkedAnnotation(Annotation):
+    """An annotation that knows its answer: it prints as text with its spans marked."""
+
+    answer: str = Field("", exclude=True, repr=False)
+
+    def __str__(self) -> str:
+        return visible(marked_text(self.answer, self))
+
+    def _repr_html_(self) -> str:
+        return fragment_html(self.answer, self)
+
+
+@dataclass(frozen=True)
+class FunctionDetector:
+    """A function from an item to its hallucinated spans, as a detector of the function's name."""
+
+    name: str
+    function: SpanFunction
+
+    def annotate(self, item: Item) -> Annotation:
+        """Return the function's spans, or pairs (start, end) in characters, as an annotation."""
+        spans = (
+            span if isinstance(span, Span) else Span.of(item.answer, span[0], span[1])
+            for span in self.function(item)
+        )
+        return Annotation(annotator=self.name, kind=AnnotatorKind.DETECTOR, spans=tuple(spans))
+
+
+def load(
+    *sources: str | Path | Iterable[Any],
+    **options: object,
+) -> list[Record]:
+    """Read records from files of any supported format, or from rows in memory.
+
+    Args:
+        sources: paths, lists of dicts, DataFrames, datasets of Hugging Face, or addresses of
+            datasets at its Hub (``hf://ORGANISATION/NAME``, the extra ``hub``), read in order.
+            Columns are known by their usual names (answer, response, output; question, prompt;
+            passages, contexts; label, …) unless ``columns`` says otherwise.
+        **options: those of `spanlab import` that say how files are read, such as
+            ``format="csv", contexts="contexts/", columns={"answer": "reply"}, turns="all"``; a
+            column may be a path of fields.
+
+    Returns:
+        All records, possibly none.
+
+    Raises:
+        InputError: names file, line or row, field, what was found and what would be right.
+        UsageError: there is no such format, an address is wrong, or ``huggingface_hub`` is missing.
+    """
+    reading = ReadOptions.checked(options)
+    return [record for source in sources for record in _read(source, reading)]
+
+
+def _read(source: str | Path | Iterable[Any], options: ReadOptions) -> Iterable[Record]:
+    if not isinstance(source, str | Path):
+        return _read_rows(source, options)
+    if str(source).startswith(PREFIX):
+        paths = fetch_dataset(str(source))
+    else:
+        paths = in_folders([Path(source)])
+    try:
+        return [record for path in paths for record in read(path, options)]
+    except InputError as error:
+        raise told_together(error, paths, options) from error.__cause__
+
+
+def _read_rows(source: Iterable[Any], options: ReadOptions) -> Iterator[Record]:
+    """Read rows as if they were lines of a file: whatever is known of files is known of them."""
+    rows: Iterable[Any] = source
+    if hasattr(source, "to_dicts"):  # a frame of polars
+        rows = source.to_dicts()
+    elif hasattr(source, "columns") and hasattr(source, "to_dict"):  # one of pandas
+        rows = source.to_dict("records")
+    with TemporaryDirectory() as folder:
+        file = Path(folder, f"{_ROWS}.jsonl")
+        with file.open("wb") as stream:
+            for number, row in enumerate(rows, start=1):
+                if not isinstance(row, Mapping):
+                    raise InputError(
+                        "a row is not a dict",
+                        found=type(row).__name__,
+                        expected="a list of dicts, such as {'question': …, 'answer': …}; a path as "
+                        "a text of its own",
+                    ).at(file=_ROWS, line=number, unit="row")
+                plain = _plain(dict(row))
+                stream.write(to_json(plain, inf_nan_mode="null", fallback=_to_json_value) + b"\n")
+        if not file.stat().st_size:
+            return
+        reading = options.model_copy(update={"name": _ROWS})
+        try:
+            yield from read(file, reading)
+        except InputError as error:
+            together = told_together(error, [file], reading)
+            if error.file == _ROWS and error.unit == "line":
+                together.unit = "row"
+                lines = (_LINE.sub(rf"{_ROWS}, row \1", line) for line in together.others)
+                together.others = tuple(lines)
+            raise together from error.__cause__
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with missing dates as None, and halves of emoji replaced: JSON has neither."""
+    if isinstance(value, Mapping):
+        return {storable(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if type(value).__name__ in ("NaTType", "NAType") else storable(value)
+
+
+def _to_json_value(value: Any) -> Any:
+    """Return a value of a frame, or an object, as JSON: arrays as lists, documents as passages."""
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    return _plain(_document(value) or str(value))
+
+
+def _document(value: Any) -> dict[str, Any] | None:
+    """Return a document of a framework as a passage, None for another object."""
+    for name in ("page_content", "text", "content"):  # LangChain's, LlamaIndex's, Haystack's
+        if isinstance(text := getattr(value, name, None), str):
+            about = getattr(value, "metadata", None)
+            return {"text": text, "metadata": about if isinstance(about, Mapping) else None}
+    return None
+
+
+def detect(
+    answer: str,
+    *,
+    question: str = "",
+    passages: AnyPassage | Iterable[AnyPassage] = (),
+    lang: str = "und",
+    detector: AnyDetector = "offline",
+    **options: object,
+) -> MarkedAnnotation:
+    """Return what a detector says of one answer; it prints as text with its spans marked.
+
+    Args:
+        answer: the text to check.
+        question: what was asked, if anything.
+        passages: the evidence: texts, passages, dicts with text, title, url and date, or a
+            framework's documents, which have ``page_content`` or ``text``.
+        lang: the answer's language as a BCP 47 tag.
+        detector: as for ``annotate``.
+        **options: as for ``annotate``.
+
+    Raises:
+        InputError: a passage or the language is not what it should be.
+        UsageError: no detector or option has this name, or something it needs is missing.
+        BudgetError: the budget is used up.
+        ConfigurationError: key, address or name of the model is wrong.
+    """
+    try:
+        item = Item(
+            id="answer",
+            lang=lang,
+            question=storable(question),
+            answer=storable(answer),
+            passages=passages_of(_plain(_plain_passages(passages)), "passages"),
+        )
+    except ValidationError as error:
+        raise InputError(f"detect: {problem(error)}") from None
+    (record,) = annotate([Record(item=item)], detector, **options)
+    annotation = record.annotations[-1]
+    return MarkedAnnotation.model_construct(**dict(annotation), answer=item.answer)
+
+
+def _plain_passages(passages: Any) -> list[Any]:
+    """Return one passage or several as texts and dicts."""
+    is_one = isinstance(passages, str | Mapping) or _document(passages) is not None
+    return [
+        passage.model_dump() if isinstance(passage, Passage) else _document(passage) or passage
+        for passage in ([passages] if is_one else passages)
+    ]
+
+
+def annotate(
+    records: Iterable[Record | Mapping[str, Any]],
+    detector: AnyDetector | Sequence[AnyDetector] = "offline",
+    **options: object,
+) -> list[Record]:
+    """Return the records with the annotations of one or several detectors added or renewed.
+
+    It may be called from a notebook, whose event loop already runs.
+
+    Args:
+        records: what to annotate; dicts, frames and the like are read as ``load`` reads them.
+        detector: a detector's or ensemble's name or specification, a `DetectorSelection` of one, a
+            function from an item to its spans (or pairs of start and end), an object with `name`
+            and `annotate(item)` or `async detect(item)`; or a list of these.
+        **options: for detectors by name, those of `spanlab annotate` with underscores, such as
+            ``model="gpt-4o-mini", search="brave", max_calls=500``, and ``retriever``, a
+            specification; for the others ``concurrency``, ``budget``, the limits of a
+            budget and ``events``. One budget holds for all that are named. For detectors that ask
+            no model ``concurrency`` is the number of processes (None: 1), for the others that of
+            items annotated at once (None: 32).
+
+    Raises:
+        UsageError: no detector or option has this name, two sign alike, or something that is
+            needed is missing.
+        BudgetError: the budget is used up; what was paid for is in the cache of answers.
+        ConfigurationError: key, address or name of the model is wrong.
+    """
+    detectors: list[Any] = [detector]
+    if isinstance(detector, Sequence) and not isinstance(detector, str):
+        detectors = list(detector)
+    limits, specs = _limits_and_specs(detectors, options)
+    own = [_as_detector(value) for value in detectors if not isinstance(value, str | _CHOICES)]
+    bounds = {"concurrency": limits.concurrency, "events": limits.events, **limits.call_limits}
+    request = request_of("records", specs, **bounds) if specs else None
+    try:
+        names = () if request is None else request.annotators
+        unique([*names, *(own_detector.name for own_detector in own)], "annotator")
+    except ValueError as error:
+        raise UsageError(f"annotate: {error}") from None
+    runs = [] if request is None else [FileRun.of(request)]
+    count = None if specs else limits.concurrency
+    runs += [FileRun.own(own_detector, count, events=limits.events) for own_detector in own]
+    annotated = _as_records(records, limits.limit)
+    for run in runs:
+        annotated = list(_annotate_all(run, annotated))
+    return annotated
+
+
+def _as_records(rows: Iterable[Any], limit: int | None) -> list[Record]:
+    """Return the first records, read from rows where they are none."""
+    if hasattr(rows, "columns"):  # a frame, whose iterator gives names of columns
+        return list(islice(_read_rows(rows, ReadOptions()), limit))
+    first_rows = list(islice(rows, limit))
+    if all(isinstance(row, Record) for row in first_rows):
+        return first_rows
+    return list(_read_rows(first_rows, ReadOptions()))
+
+
+def _limits_and_specs(
+    detectors: Sequence[Any], options: Mapping[str, object]
+) -> tuple[RunLimits, list[Spec]]:
+    """Return the limits that options set, and the specifications of names and choices."""
+    names = tuple(detector for detector in detectors if isinstance(detector, str))
+    specs: list[Spec] = []
+    limits: RunLimits
+    if names:
+        limits = chosen = RunOptions.checked({"detectors": names, **options})
+        specs += specifications(chosen)
+    else:
+        try:
+            limits = RunLimits.checked(options)
+        except UsageError as error:
+            also = "what a detector works with goes with its name, or into its specification"
+            raise UsageError(f"{error}; {also}") from None
+    check_without_dataset(limits)
+    for choice in detectors:
+        if isinstance(choice, DetectorSelection):
+            specs += specifications(choice)
+        elif isinstance(choice, DetectorSpec | EnsembleSpec):
+            specs.append(choice)
+    return limits, specs
+
+
+def _as_detector(candidate: Any) -> Detector | LocalDetector:
+    """Return an object as a detector: as it is, or a function as a detector of its name."""
+    if hasattr(candidate, "name") and (
+        hasattr(candidate, "annotate") or hasattr(candidate, "detect")
+    ):
+        detector: Detector | LocalDetector = candidate
+        return detector
+    if callable(candidate):
+        return FunctionDetector(getattr(candidate, "__name__", type(candidate).__name__), candidate)
+    raise UsageError(f"{candidate!r} is not a detector: give a name, a function or a detector")
+
+
+def _annotate_all(run: FileRun, records: Iterable[Record]) -> Iterator[Record]:
+    for record in run.annotate(records):
+        if run.spent is not None:
+            raise run.spent
+        yield record
+
+
+def vote(
+    records: Iterable[Record],
+    annotators: Sequence[str] | None = None,
+    *,
+    name: str = "vote",
+    cleanup: Cleanup = "none",
+) -> list[Record]:
+    """Return the records with a vote added: the share of annotators that mark each character.
+
+    Args:
+        records: what to vote on.
+        annotators: who votes; None for all persons, or all detectors where there are none.
+        name: what the vote is called.
+        cleanup: "mushroom" trims raw spans as SemEval-2025 Task 3 did.
+
+    Returns:
+        The records, with a vote where one of these has finished the item.
+
+    Raises:
+        UsageError: the name cannot name an annotator, or somebody who is no vote has it.
+    """
+    records = list(records)
+    if annotators is None:
+        kinds = {
+            annotation.annotator: annotation.kind
+            for record in records
+            for annotation in record.annotations
+        }
+        if AnnotatorKind.PERSON not in kinds.values():
+            annotators = [name for name in kinds if kinds[name] is AnnotatorKind.DETECTOR]
+    return list(vote_records(records, annotators=annotators, name=name, cleanup=cleanup))
+
+
+def save(
+    records: Iterable[Record],
+    path: str | Path,
+    *,
+    format: str | None = None,
+    annotator: str | None = None,
+) -> int:
+    """Write records to a file, which appears only when it is complete.
+
+    Args:
+        records: what to write.
+        path: the file to write or replace.
+        format: "spanlab" (lossless), mushroom, labelstudio, averitec, claims, csv, parquet or
+            huggingface; None goes by the path's ending: .jsonl, .csv, .parquet or .zip.
+        annotator: only this annotator's annotations; None for all.
+
+    Returns:
+        The number of records written.
+
+    Raises:
+        UsageError: there is no such format, or the path's ending says none.
+        InputError: the file cannot be written, or the format needs one annotator to be named.
+    """
+    return write(records, Path(path), format=format, annotator=annotator)
+
+
+def push(
+    records: Iterable[Record],
+    annotator: str,
+    *,
+    to: TraceHome,
+    url: str,
+    timeout: float = 30.0,
+) -> PushReport:
+    """Send what an annotator says of records back to where their traces live.
+
+    Each gets a score "hallucination" there, the share of the answer's characters that are more
+    likely hallucinated than not, with the spans in its metadata. What is pushed again replaces what
+    was. Keys are in the environment, see `spanlab push`.
+
+    Args:
+        records: those read from traces; others are counted and left out.
+        annotator: whose annotations.
+        to: "phoenix", "langfuse" or "mlflow".
+        url: the address of the server.
+        timeout: seconds that a request may take.
+
+    Returns:
+        How many were pushed and left out, and for each that failed the status and the reason.
+
+    Raises:
+        UsageError: the address is none, or a key is missing or unusable.
+    """
+    return push_verdicts(records, PushRequest(annotator, to, url, timeout))

@@ -1,0 +1,246 @@
+"""Functions for notebooks on records in memory: scores, rates, frames, pictures."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from spanlab.base.errors import InputError, UsageError
+from spanlab.data.report import write_report
+from spanlab.formats.known.analysis_table import table_rows
+from spanlab.measure.rate_tally import RateTally, default_annotators
+from spanlab.measure.rates import RateReport
+from spanlab.output.tables import ResultTable, ResultViews
+from spanlab.schema import AnnotatorKind, Record
+from spanlab.scoring import ReportComparison, mark_all, mark_none
+from spanlab.scoring import compare as compare_scores
+from spanlab.scoring import score as score_labels
+from spanlab.scoring.annotators import DatasetComparison, compare_records
+from spanlab.scoring.files import (
+    ScoreEvaluation,
+    SpanMetric,
+    difference_table,
+    more_means,
+    named_metrics,
+)
+from spanlab.text.labels import ItemLabels, labels_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+
+LabelPairs: TypeAlias = list[tuple[ItemLabels, ItemLabels]]
+
+
+def score(
+    records: Iterable[Record],
+    annotator: str,
+    against: str = "gold",
+    *,
+    metrics: Sequence[SpanMetric | str] = (),
+) -> ScoreEvaluation:
+    """Score one annotator of the records against another.
+
+    Args:
+        records: records that both have annotated.
+        annotator: whose annotations are scored.
+        against: whose annotations are right.
+        metrics: further ones: functions of an item's right labels and the scored ones
+            (``spanlab.text.labels.ItemLabels``, offsets in characters) that return a number, or
+            names of entry points ``spanlab.metrics``.
+
+    Returns:
+        Scores by language and macro, with 95 % intervals: ``.macro``, ``.to_pandas()``.
+
+    Raises:
+        InputError: there are no records, or one lacks either annotation.
+        UsageError: no installed package has a metric of this name.
+    """
+    pairs = _pairs(records, annotator, against)
+    right = [gold for gold, _ in pairs]
+    return ScoreEvaluation(
+        report=score_labels(pairs),
+        everything=score_labels((labels, mark_all(labels)) for labels in right),
+        nothing=score_labels((labels, mark_none(labels)) for labels in right),
+        missing=(),
+        extra=(),
+        more=more_means(pairs, named_metrics(metrics)),
+    )
+
+
+def _pairs(records: Iterable[Record], annotator: str, against: str) -> LabelPairs:
+    pairs = [(labels_of(record, against), labels_of(record, annotator)) for record in records]
+    if not pairs:
+        raise InputError("there are no records to score")
+    return pairs
+
+
+@dataclass(frozen=True)
+class AnnotatorComparison(ResultViews):
+    """Two annotators against the same reference, paired by item."""
+
+    a: str
+    b: str
+    against: str
+    differences: ReportComparison
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the differences by language and macro, with 95 % intervals and p-values."""
+        title = f"{self.a} minus {self.b} against {self.against}, paired"
+        return (difference_table(self.differences, title),)
+
+    def figures(self) -> dict[str, Any]:
+        """Return all figures."""
+        return self.differences.model_dump()
+
+
+def compare(
+    records: Iterable[Record], annotator: str, other: str, *, against: str = "gold"
+) -> AnnotatorComparison:
+    """Compare two annotators on the same items: differences of IoU and Corr, with p-values.
+
+    Args:
+        records: records that all three have annotated.
+        annotator: whose scores are looked at.
+        other: whose scores are subtracted.
+        against: whose annotations are right.
+
+    Returns:
+        Differences of scores in [-1, 1] by language and macro, with 95 % intervals.
+
+    Raises:
+        InputError: there are no records, or one lacks an annotation.
+    """
+    items = list(records)
+    a, b = (score_labels(_pairs(items, name, against)) for name in (annotator, other))
+    return AnnotatorComparison(annotator, other, against, compare_scores(a, b))
+
+
+def agreement(
+    records: Iterable[Record], annotators: Sequence[str] | None = None
+) -> DatasetComparison:
+    """Return how far annotators agree: Krippendorff's alpha over characters, and all pairs.
+
+    Args:
+        records: each item once.
+        annotators: whom to compare; None for all.
+
+    Raises:
+        UsageError: nobody has annotated a record under one of these names.
+    """
+    items = list(records)
+    kinds = _kinds(items, annotators)
+    return compare_records(items, kinds)
+
+
+def rates(
+    records: Iterable[Record], by: str = "lang", annotators: Sequence[str] | None = None
+) -> RateReport:
+    """Return how often answers are hallucinated, by a field of the items.
+
+    Args:
+        records: each item once.
+        by: "lang" or a path into ``meta``, such as "meta.model".
+        annotators: whose labels count; None for gold labels, and people where an item has none;
+            else the only vote or detector. Marks of a detector are reported as such, not as a
+            rate.
+
+    Raises:
+        UsageError: it is not clear whose labels count, or nobody has finished an item.
+    """
+    items = list(records)
+    kinds = _kinds(items)
+    names = tuple(_kinds(items, annotators)) if annotators else default_annotators(kinds)
+    if not names:
+        names_known = ", ".join(kinds) or "none yet"
+        raise UsageError(f"say whose labels count: annotators=[…]; available: {names_known}")
+    tally = RateTally(by, kinds, names)
+    for record in items:
+        tally.add(record)
+    if not tally.values:
+        raise UsageError(f"{', '.join(names)} has finished no item")
+    return tally.result()
+
+
+def _kinds(
+    records: Iterable[Record], names: Sequence[str] | None = None
+) -> dict[str, AnnotatorKind]:
+    kinds = {
+        annotation.annotator: annotation.kind
+        for record in records
+        for annotation in record.annotations
+    }
+    for name in names or ():
+        if name not in kinds:
+            raise UsageError(f"no annotator named {name!r}; available: {', '.join(kinds)}")
+    return kinds if names is None else {name: kinds[name] for name in names}
+
+
+def to_pandas(records: Iterable[Record]) -> pd.DataFrame:
+    """Return a frame with a row for each item and annotator, as CSV and parquet have them.
+
+    Passages, spans and claims are lists of dicts; ``meta`` is JSON. An item that nobody has
+    annotated has a row without an annotator.
+
+    Args:
+        records: what to show, possibly none.
+    """
+    import pandas as pd
+
+    return pd.DataFrame([row for record in records for row in table_rows(record)])
+
+
+def to_arrays(records: Iterable[Record], annotator: str) -> list[NDArray[np.float64]]:
+    """Return each character's probability of being hallucinated, in [0, 1].
+
+    Args:
+        records: records that the annotator has finished.
+        annotator: whose labels.
+
+    Returns:
+        An array for each record, as long as its answer has characters.
+
+    Raises:
+        InputError: the annotator has not finished one of them.
+    """
+    import numpy as np
+
+    arrays = []
+    for record in records:
+        array = np.zeros(len(record.item.answer))
+        for start, end, prob in labels_of(record, annotator).soft:
+            array[start:end] = prob
+        arrays.append(array)
+    return arrays
+
+
+@dataclass(frozen=True)
+class HtmlPage:
+    """A page of HTML: shown in a notebook, written by ``save``."""
+
+    html: str
+
+    def save(self, path: str | Path) -> None:
+        """Write the page to a file."""
+        Path(path).write_text(self.html, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        height = "width: 100%; height: 30rem; border: 0"
+        return f"<iframe sandbox srcdoc='{escape(self.html)}' style='{height}'></iframe>"
+
+
+def plot(*records: Record) -> HtmlPage:
+    """Return answers with the marks of all annotators, their evidence and passages, as a page.
+
+    Args:
+        records: what to show, such as ``records[0]``.
+    """
+    stream = io.BytesIO()
+    write_report(records, stream, "spanlab")
+    return HtmlPage(stream.getvalue().decode())

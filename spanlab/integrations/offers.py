@@ -1,0 +1,230 @@
+"""Detections, verdicts, passages and scores for one answer at a time, by detectors set at start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Annotated, Final, Self
+
+from pydantic import Field, model_validator
+
+from spanlab.base.errors import ModelError, NotOfferedError
+from spanlab.base.fields import FrozenModel
+from spanlab.detection import Detector, DetectorSpec, build
+from spanlab.detection.entry import entry_of
+from spanlab.detection.selection import DetectorSelection
+from spanlab.detection.spec import Spec
+from spanlab.detection.specifications import specifications
+from spanlab.models import Meter
+from spanlab.schema import (
+    UNDETERMINED,
+    Annotation,
+    AnnotatorKind,
+    Claim,
+    Item,
+    Language,
+    Passage,
+    Span,
+    Status,
+)
+from spanlab.scoring import ItemScore, score_item
+from spanlab.search import SearchQuery
+from spanlab.search.base import PER_SEARCH
+from spanlab.text.labels import ItemLabels, flatten, hard_of
+
+LONGEST: Final = 200_000  # characters of an answer or a passage
+_WHOLE: Final = "claims"  # the option that lets an answer be one claim
+
+Text = Annotated[str, Field(max_length=LONGEST)]
+DetectorName = Annotated[str, Field(max_length=100)]
+
+
+class SubmittedAnswer(FrozenModel):
+    """An answer, and what it can be judged by."""
+
+    answer: Text
+    question: Text = ""
+    passages: Annotated[tuple[Passage, ...], Field(max_length=1_000)] = ()
+    lang: Language = UNDETERMINED
+
+    def item(self, item_id: str = "asked") -> Item:
+        """Return the answer as an item with that id."""
+        return Item(
+            id=item_id,
+            lang=self.lang,
+            question=self.question,
+            answer=self.answer,
+            passages=self.passages,
+        )
+
+
+class DetectionRequest(SubmittedAnswer):
+    """An answer to look for hallucinated spans in; without ``detector`` the first one offered."""
+
+    detector: DetectorName | None = None
+
+
+class ClaimRequest(FrozenModel):
+    """A claim to be verified; without ``detector`` the first one offered that judges claims."""
+
+    claim: Text
+    passages: Annotated[tuple[Passage, ...], Field(max_length=1_000)] = ()
+    lang: Language = UNDETERMINED
+    detector: DetectorName | None = None
+
+
+class SearchRequest(FrozenModel):
+    """A query, and how many passages are wanted."""
+
+    query: Text
+    k: Annotated[int, Field(ge=1, le=50)] = 5
+
+
+class ScoreRequest(FrozenModel):
+    """Predicted and gold spans of an answer."""
+
+    answer: Text
+    spans: tuple[Span, ...] = ()
+    gold: tuple[Span, ...] = ()
+
+    @model_validator(mode="after")
+    def _spans_lie_in_the_answer(self) -> Self:
+        for span in (*self.spans, *self.gold):
+            if not span.fits(self.answer):
+                raise ValueError(f"the answer has no {span.text[:40]!r} at {span.start}")
+        return self
+
+
+class DetectionReply(FrozenModel):
+    """What a detector found; evidence names ``passages`` by index (from 0)."""
+
+    detector: str
+    status: Status
+    spans: tuple[Span, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    note: str | None = None
+
+
+class ScoreReply(FrozenModel):
+    """IoU and Corr of SemEval-2025 Task 3, and the F1 of characters."""
+
+    iou: float
+    corr: float
+    f1: float
+
+
+class ServiceOffers:
+    """What is offered: some detectors, which keep their options and models, and maybe an index.
+
+    Args:
+        choice: which detectors, at least one, with their options, models and passages.
+        corpus: an index that `spanlab index` has written; None offers no passages.
+
+    Raises:
+        UsageError: a detector is unknown, or something it needs is missing.
+        InputError: the index cannot be used.
+    """
+
+    def __init__(self, choice: DetectorSelection, corpus: Path | None = None) -> None:
+        self.detectors = tuple(dict.fromkeys(choice.detectors))
+        specs = specifications(choice.model_copy(update={"detectors": self.detectors}))
+        self._specs = dict(zip(self.detectors, specs, strict=True))
+        self.searches = choice.passages.kind != "given"  # for what an answer is judged by
+        self._corpus = corpus
+        self._build: Callable[[str, bool], Detector] = cache(partial(_build, self._specs))
+
+    async def find(self, request: DetectionRequest) -> DetectionReply:
+        """Return what a detector marks in an answer.
+
+        Raises:
+            NotOfferedError: the detector is not offered.
+            SpanlabError: the run cannot go on, as with a wrong key; an item that failed is a
+                reply whose ``status`` and ``note`` say so.
+        """
+        name = self._check_offered(request.detector, self.detectors)
+        return await self._detect(name, request.item(), as_one_claim=False)
+
+    async def verify(self, request: ClaimRequest) -> DetectionReply:
+        """Return a verdict on a claim, as the reply's only claim; raises as ``find`` does."""
+        judges = [name for name in self.detectors if self._judges_claims(name)]
+        item = Item(id="asked", lang=request.lang, answer=request.claim, passages=request.passages)
+        return await self._detect(
+            self._check_offered(request.detector, judges), item, as_one_claim=True
+        )
+
+    async def search(self, query: str, k: int = PER_SEARCH) -> tuple[Passage, ...]:
+        """Return the passages of the index that come closest to a query.
+
+        Raises:
+            NotOfferedError: no index is.
+        """
+        if self._corpus is None:
+            raise NotOfferedError("no index is offered: start it with --corpus")
+        from spanlab.search.local_search import bm25
+
+        retrieved = await bm25(self._corpus).search(SearchQuery(query, k=k))
+        return retrieved.passages
+
+    def score(self, request: ScoreRequest) -> ScoreReply:
+        """Score predicted spans against gold ones."""
+        scored: ItemScore = score_item(
+            _labels(request.answer, request.gold), _labels(request.answer, request.spans)
+        )
+        return ScoreReply(iou=scored.iou, corr=scored.corr, f1=scored.f1)
+
+    def spec(self, detector: str | None) -> Spec:
+        """Return the specification of a detector; None for the first one.
+
+        Raises:
+            NotOfferedError: it is not offered.
+        """
+        return self._specs[self._check_offered(detector, self.detectors)]
+
+    def _check_offered(self, name: str | None, offered: Sequence[str]) -> str:
+        if not offered:
+            raise NotOfferedError("no detector that judges claims is offered")
+        if name is not None and name not in offered:
+            raise NotOfferedError(f"{name!r} is not offered; available: {', '.join(offered)}")
+        return name or offered[0]
+
+    def _judges_claims(self, name: str) -> bool:
+        return _WHOLE in entry_of(name).options.model_fields
+
+    async def _detect(self, name: str, item: Item, *, as_one_claim: bool) -> DetectionReply:
+        finding = await self._build(name, as_one_claim).detect(item)
+        annotation = next(iter(finding.annotations), None)
+        if annotation is None:
+            raise ModelError(f"{name} said nothing")
+        return reply_of(annotation, finding.item)
+
+
+def reply_of(annotation: Annotation, item: Item) -> DetectionReply:
+    """Return a detector's annotation of an item as a reply."""
+    return DetectionReply(
+        detector=annotation.annotator,
+        status=annotation.status,
+        spans=annotation.spans,
+        claims=annotation.claims,
+        passages=item.passages,
+        note=annotation.note,
+    )
+
+
+def _build(specs: Mapping[str, Spec], name: str, as_one_claim: bool) -> Detector:
+    spec = specs[name]
+    if as_one_claim and isinstance(spec, DetectorSpec):
+        spec = spec.model_copy(update={"options": {**spec.options, _WHOLE: "answer"}})
+    return build(spec, Meter())
+
+
+def _labels(answer: str, spans: Sequence[Span]) -> ItemLabels:
+    annotation = Annotation(annotator="asked", kind=AnnotatorKind.DETECTOR, spans=tuple(spans))
+    return ItemLabels(
+        id="asked",
+        lang=UNDETERMINED,
+        soft=tuple(flatten(annotation.spans)),
+        hard=tuple(hard_of(annotation)),
+        length=len(answer),
+    )

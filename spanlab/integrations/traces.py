@@ -1,0 +1,194 @@
+"""OpenTelemetry's traces, as exporters send them (OTLP over HTTP), into a dataset.
+
+A trace is stored when its root span comes: exporters send what ends, and the root ends last. What
+comes before waits in memory, what comes after is not added; a trace that comes twice is stored
+once.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from base64 import b64decode
+from collections.abc import AsyncIterator, Iterable
+from threading import Lock
+from typing import Any, Final
+
+from pydantic_core import from_json, to_json
+from starlette.exceptions import HTTPException
+
+from spanlab.base.errors import (
+    InputError,
+    UnderImportError,
+    UnparsableAnswerError,
+    UsageError,
+    missing_package,
+)
+from spanlab.base.inbound import collected, reason_of
+from spanlab.formats.known.span_files import spans_in
+from spanlab.formats.known.traces import record_of
+from spanlab.formats.known.turns import turns_in
+from spanlab.formats.reader import NoAnswer
+from spanlab.integrations.gate import LARGEST
+from spanlab.output.figures import counted
+from spanlab.schema import Record, storable_escapes
+from spanlab.storage import Store
+
+PATH: Final = "/v1/traces"  # that exporters add to the endpoint they are told
+PROTOBUF: Final = "application/x-protobuf"
+_WAITING: Final = 64 * 2**20  # bytes of JSON of traces whose root has not come, together
+_PAUSE: Final = 0.05  # seconds before the next look
+_LOG = logging.getLogger(__name__)
+_IDS: Final = ("traceId", "spanId", "parentSpanId")  # base64 in protobuf's JSON, hex in OTLP's
+
+
+class _Trace:
+    """The spans of a trace that have come so far, by id: a batch may be sent again."""
+
+    def __init__(self) -> None:
+        self.spans: dict[str, dict[str, Any]] = {}
+        self.size = 0  # bytes
+
+    def add(self, span: dict[str, Any]) -> None:
+        self.spans[str(span["id"])] = span
+        self.size += len(to_json(span))
+
+
+class TraceInbox:
+    """Collects spans until their traces are complete, and stores these as records.
+
+    Args:
+        store: the annotation database.
+        dataset: the dataset that gets the answers; it is made when the first one comes.
+        patience: seconds that an import of another process into the dataset is waited for.
+    """
+
+    def __init__(self, store: Store, dataset: str, patience: float = 20) -> None:
+        self._store, self._dataset, self._patience = store, dataset, patience
+        self._waiting: dict[str, _Trace] = {}  # the trace that came first is first
+        self._lock, self._storing = Lock(), Lock()
+
+    def add(self, request: object) -> tuple[int, str]:
+        """Add the spans of a request, and store the traces whose root is among them.
+
+        Args:
+            request: the request as OTLP's JSON.
+
+        Returns:
+            How many spans are rejected, and why; or 0 and what to say of traces that hold no
+            model's answer, which is no error.
+
+        Raises:
+            UsageError: the request is none of OTLP's.
+            StoreError: nothing was stored; the same request may be sent again.
+        """
+        try:
+            spans = list(spans_in(request))
+        except (ValueError, TypeError, AttributeError, KeyError) as error:
+            raise UsageError(f"no request of OTLP: {reason_of(error)}") from None
+        with self._lock:
+            for span in spans:
+                self._waiting.setdefault(str(span["trace"]), _Trace()).add(span)
+            names = dict.fromkeys(str(span["trace"]) for span in spans if not span["parent"])
+            complete = {name: self._waiting.pop(name) for name in names}
+            size = sum(trace.size for trace in self._waiting.values())
+            while size > _WAITING:
+                size -= self._waiting.pop(next(iter(self._waiting))).size
+        try:
+            return self._store_traces(complete.values())
+        except BaseException:  # where the database is away they are sent again, and stored whole
+            with self._lock:
+                for name, trace in complete.items():
+                    trace.spans.update(self._waiting.get(name, _Trace()).spans)
+                    self._waiting[name] = trace
+            raise
+
+    def _store_traces(self, traces: Iterable[_Trace]) -> tuple[int, str]:
+        """Store what is complete; reading takes its time, and holds up no other request."""
+        rejected, reason, empty, records = 0, "", 0, list[Record]()
+        for trace in traces:
+            try:
+                turns = turns_in(list(trace.spans.values()))
+                records += [record_of(spans, turn) for turn, spans in turns]
+            except NoAnswer as error:  # a health check, a call that failed, or what else there is
+                empty, reason = empty + 1, reason or f"made no item: {error}"
+                _LOG.info("trace without an answer: %s", error)
+            except (InputError, ValueError, TypeError, AttributeError) as error:
+                rejected, reason = rejected + len(trace.spans), reason_of(error)
+        if records:
+            with self._storing:  # one import into a dataset at a time
+                self._import(records)
+        return rejected, f"{counted(empty, 'trace')} {reason}" if empty and not rejected else reason
+
+    def _import(self, records: list[Record]) -> None:
+        """Store records, once no other process imports into the dataset."""
+        until = time.monotonic() + self._patience
+        while True:
+            try:
+                self._store.import_records(self._dataset, records, on_taken=lambda *_: None)
+            except UnderImportError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(_PAUSE)
+            else:
+                return
+
+
+async def read_request(body: AsyncIterator[bytes], kind: str, packed: str | None) -> object:
+    """Read a request, and return it as OTLP's JSON.
+
+    Args:
+        body: the bytes as they were sent.
+        kind: the header Content-Type.
+        packed: the header Content-Encoding.
+
+    Raises:
+        HTTPException: it is too large, or cannot be unpacked.
+        UsageError: it cannot be read, or opentelemetry-proto is not installed.
+    """
+    try:
+        raw = await collected(body, LARGEST, "the exporter", packed)
+    except UnparsableAnswerError:
+        words = f"the request is larger than {LARGEST:,} bytes, or cannot be unpacked"
+        raise HTTPException(413, words) from None
+    try:
+        return from_json(storable_escapes(_as_json(raw) if is_protobuf(kind) else raw))
+    except ValueError as error:
+        raise UsageError(f"no request of OTLP: {reason_of(error)}") from None
+
+
+def is_protobuf(kind: str) -> bool:
+    """Say whether a header Content-Type is protobuf's; anything else is read as JSON."""
+    return kind.partition(";")[0].strip().lower() == PROTOBUF
+
+
+def _as_json(raw: bytes) -> bytes:
+    try:
+        from google.protobuf.json_format import MessageToDict
+        from google.protobuf.message import DecodeError
+        from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
+    except ModuleNotFoundError as error:
+        raise missing_package("OTLP as protobuf", error.name, "otel") from None
+    try:
+        message = trace_service_pb2.ExportTraceServiceRequest.FromString(raw)
+    except DecodeError as error:
+        raise ValueError(str(error)) from None
+    request = MessageToDict(message)
+    for resource in request.get("resourceSpans", ()):
+        for scope in resource.get("scopeSpans", ()):
+            for span in scope.get("spans", ()):
+                span.update({name: b64decode(span[name]).hex() for name in _IDS if name in span})
+    return to_json(request)
+
+
+def reply_to(rejected: int, reason: str, kind: str) -> bytes:
+    """Return OTLP's reply to a request, as protobuf or JSON as its Content-Type was."""
+    if is_protobuf(kind):
+        from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as service
+
+        reply = service.ExportTraceServiceResponse()
+        reply.partial_success.rejected_spans = rejected
+        reply.partial_success.error_message = reason
+        return bytes(reply.SerializeToString())
+    partial_success = {"rejectedSpans": str(rejected), "errorMessage": reason}
+    return to_json({"partialSuccess": partial_success} if reason else {})

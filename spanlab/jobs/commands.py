@@ -1,0 +1,156 @@
+"""Commands for jobs: list, show, pause, resume, cancel, retry, and a worker."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from spanlab.cli.inputs import LogJson
+
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="List, pause, resume, cancel and retry jobs."
+)
+
+JobId = Annotated[str, typer.Argument(help="The job's id, or how it begins.")]
+Queue = Annotated[
+    bool, typer.Option("--queue", help="Leave it to the app or a worker, do not work on it here.")
+]
+
+
+@app.command("list")
+def list_jobs(
+    limit: Annotated[int, typer.Option(min=1, help="Jobs on a page.")] = 50,
+    page: Annotated[int, typer.Option(min=1, help="Page 1 has the newest.")] = 1,
+) -> None:
+    """List the jobs, the newest first.
+
+    \b
+    spanlab jobs list
+    """
+    from spanlab import jobs
+    from spanlab.cli import console
+    from spanlab.jobs import job_store, leases
+    from spanlab.jobs.summary import job_table
+
+    leases.requeue_abandoned(
+        job_store.shared_job_store(None)
+    )  # what nobody works on any more is not running
+    console.write_tables([job_table(jobs.jobs(limit, page - 1))])
+
+
+@app.command()
+def show(job_id: JobId) -> None:
+    """Show how far a job is, what failed and why, and its log.
+
+    \b
+    spanlab jobs show 3f2a
+    """
+    from spanlab import jobs
+    from spanlab.cli import console
+    from spanlab.jobs.summary import job_tables
+
+    console.write_tables(job_tables(jobs.job(job_id)))
+
+
+@app.command()
+def pause(job_id: JobId) -> None:
+    """Pause a job after the current model calls; `resume` continues it.
+
+    \b
+    spanlab jobs pause 3f2a
+    """
+    from spanlab import jobs
+    from spanlab.cli import console
+
+    jobs.pause(job_id)
+    console.say(f"paused; continue with: spanlab jobs resume {job_id}")
+
+
+@app.command()
+def resume(job_id: JobId, queue: Queue = False) -> None:
+    """Go on with a paused or cancelled job, here or with --queue wherever a worker is.
+
+    \b
+    spanlab jobs resume 3f2a --queue
+    """
+    from spanlab import jobs
+    from spanlab.base.settings import Settings
+    from spanlab.cli import console
+    from spanlab.jobs import control, job_store, working
+
+    if queue:
+        jobs.resume(job_id)
+        console.say("queued")
+        return
+    settings = Settings.read()
+    where = job_store.shared_job_store(settings)
+    working.take_up(job_id, lambda own: control.requeue(where, job_id, own, own), settings)
+
+
+@app.command()
+def cancel(job_id: JobId) -> None:
+    """End a job after the model calls under way; what is saved stays.
+
+    \b
+    spanlab jobs cancel 3f2a
+    """
+    from spanlab import jobs
+    from spanlab.cli import console
+
+    jobs.cancel(job_id)
+    console.say("cancelled")
+
+
+@app.command()
+def retry(job_id: JobId, queue: Queue = False) -> None:
+    """Do again what a job failed on or left undone, as a new job.
+
+    \b
+    spanlab jobs retry 3f2a
+    """
+    from spanlab import jobs
+    from spanlab.base.settings import Settings
+    from spanlab.cli import console
+    from spanlab.jobs import control, job_store, working
+
+    if queue:
+        console.say(f"queued as {jobs.retry(job_id)}")
+        return
+    settings = Settings.read()
+    where = job_store.shared_job_store(settings)
+    working.take_up(job_id, lambda own: control.repeat(where, job_id, own), settings)
+
+
+def worker(
+    name: Annotated[
+        str | None,
+        typer.Option(help="Name of the worker (default: the machine's name and a number)."),
+    ] = None,
+    processes: Annotated[
+        int, typer.Option(min=0, help="Processes for detectors that ask no model; 0: a thread.")
+    ] = 0,
+    log_json: LogJson = False,
+) -> None:
+    """Work on queued jobs until Ctrl+C; any number of workers share them.
+
+    With PostgreSQL (SPANLAB_DATABASE_URL) they may be on any machines. One that dies or loses the
+    network is noticed by the others, who take up what it was at.
+
+    \b
+    spanlab worker
+    spanlab worker --name gpu-room-1
+    """
+    import logging
+    import socket
+
+    from spanlab.base.settings import Settings
+    from spanlab.cli import console
+    from spanlab.cli import servers as serving
+    from spanlab.jobs.worker import WorkerRole, work
+
+    if log_json:
+        serving.log_json()
+    info = logging.getLogger("spanlab.worker").info
+    role = WorkerRole(name or socket.gethostname(), processes=processes)
+    work(Settings.read(), role, info if log_json else console.say)

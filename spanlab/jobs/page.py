@@ -1,0 +1,136 @@
+"""The page Jobs."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from spanlab import jobs
+from spanlab.jobs import JobView
+from spanlab.jobs.panel import (
+    EVERY,
+    dataset_of,
+    job_actions,
+    job_badge,
+    job_changed,
+    job_failures,
+    job_log,
+    job_progress,
+)
+from spanlab.jobs.summary import summary_of
+from spanlab.jobs.views import KINDS
+from spanlab.ui.common import actor, link, page_link, plain, store, title
+from spanlab.ui.messages import errors_shown
+
+_PER_PAGE = 20
+_COLUMNS = ("State", "Job", "Requested", "Model", "Done", "Failed", "Cost", "Time left", "")
+_WIDTHS = (1.4, 2.6, 1.7, 1.6, 1.2, 1, 0.8, 1, 0.8)
+_PAGE = "spanlab.jobs.page"
+_OPEN = "job"  # query parameter: the job whose details are shown
+
+
+def page() -> None:
+    """Draw the page."""
+    title("Jobs")
+    st.fragment(_draw_jobs, run_every=EVERY)()
+
+
+def _draw_jobs() -> None:
+    """Draw one page of jobs; this alone runs again while they go on."""
+    job_changed()  # the jobs are read anew here in any case
+    number = st.session_state.get(_PAGE, 0)
+    with errors_shown():
+        views = jobs.jobs(limit=_PER_PAGE, page=number, actor=actor())
+        if not views and number == 0:
+            _say_no_jobs()
+            return
+        if views:
+            _draw_head()
+        for view in views:
+            _draw_row(view)
+        if not views:
+            st.caption("There are no older jobs.")
+        _draw_page_buttons(number, full=len(views) == _PER_PAGE)
+
+
+def _say_no_jobs() -> None:
+    st.info(
+        "No job has been started yet. Start detectors on the Detect page, or with "
+        "`spanlab annotate DATASET`; work goes on here while you review.",
+        icon=":material/work_history:",
+    )
+    page_link("detect", "Go to Detect", icon=":material/manage_search:")
+
+
+def _draw_head() -> None:
+    for cell, name in zip(st.columns(_WIDTHS), _COLUMNS, strict=True):
+        cell.caption(name)
+
+
+def _draw_row(view: JobView) -> None:
+    is_open = st.query_params.get(_OPEN) == view.id
+    row = summary_of(view)
+    with st.container(key=f"job-{view.id}", gap="small"):
+        cells = st.columns(_WIDTHS, vertical_alignment="center")
+        with cells[0]:
+            job_badge(view)
+        texts = (view.title, row.created, row.models, row.done, row.failed, row.cost, row.left)
+        for cell, text in zip(cells[1:-1], texts, strict=True):
+            cell.markdown(plain(text) or "–")
+        cells[-1].button(
+            "Hide" if is_open else "Details",
+            key=f"details-{view.id}",
+            type="tertiary",
+            on_click=_toggle,
+            args=(None if is_open else view.id,),
+        )
+        if view.error and not is_open:
+            st.caption(f":material/error: {plain(view.error)}")
+        if is_open:
+            with errors_shown(), st.container(border=True):
+                _draw_details(jobs.job(view.id, actor=actor()))
+
+
+def _draw_details(view: JobView) -> None:
+    st.caption(_describe_job(view))
+    job_progress(view)
+    job_actions(view, "jobs")
+    dataset = dataset_of(view, store().datasets())
+    if dataset is not None:
+        link("review", f"Review {dataset}", icon=":material/edit_note:", dataset=dataset)
+    job_failures(view, dataset)
+    job_log(view)
+
+
+def _describe_job(view: JobView) -> str:
+    began = view.created.astimezone()
+    return plain(f"{KINDS[view.kind].title} {view.id} · requested {began:%-d %B %Y, %H:%M}")
+
+
+def _toggle(job_id: str | None) -> None:
+    if job_id is None:
+        st.query_params.pop(_OPEN, None)
+    else:
+        st.query_params[_OPEN] = job_id
+
+
+def _draw_page_buttons(number: int, *, full: bool) -> None:
+    if number == 0 and not full:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for label, icon, step, possible in (
+            ("Newer", ":material/arrow_back:", -1, number > 0),
+            ("Older", ":material/arrow_forward:", 1, full),
+        ):
+            st.button(
+                label,
+                icon=icon,
+                key=f"jobs-{label.lower()}",
+                disabled=not possible,
+                on_click=_turn_page,
+                args=(number + step,),
+            )
+        st.caption(f"Page {number + 1}", width="content")
+
+
+def _turn_page(number: int) -> None:
+    st.session_state[_PAGE] = max(number, 0)

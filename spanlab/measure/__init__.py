@@ -1,0 +1,1 @@
+"""How often a model hallucinates: rates, samples, gates and certificates."""

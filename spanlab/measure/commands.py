@@ -1,0 +1,216 @@
+"""Commands of measurements: rates that reviews correct, gates, how well and how far people mark."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spanlab.cli.inputs import split_names
+
+
+class MeasuredUnit(StrEnum):
+    """What is counted."""
+
+    ANSWERS = "answers"
+    CHARACTERS = "characters"
+    CLAIMS = "claims"
+
+
+class SampleDesign(StrEnum):
+    """How likely each item is to be reviewed."""
+
+    UNIFORM = "uniform"
+    STRATIFIED = "stratified"
+    UNCERTAINTY = "uncertainty"
+    LENGTH = "length"
+
+
+def _usual_design(unit: MeasuredUnit) -> SampleDesign:
+    """Return the design for a unit: long answers carry a rate of characters."""
+    return SampleDesign.LENGTH if unit is MeasuredUnit.CHARACTERS else SampleDesign.UNIFORM
+
+
+def measure(
+    dataset: Annotated[str, typer.Argument(help="A dataset that the detector has annotated.")],
+    annotator: Annotated[
+        str | None,
+        typer.Option(help="The detector whose marks are corrected: plans the measurement."),
+    ] = None,
+    unit: Annotated[MeasuredUnit, typer.Option(help="What is counted.")] = MeasuredUnit.ANSWERS,
+    by: Annotated[
+        str | None, typer.Option(help="Also by group: lang, or a path such as meta.model.")
+    ] = None,
+    design: Annotated[
+        SampleDesign | None,
+        typer.Option(
+            help="Uniform random sample (default), stratified by group, by the detector's "
+            "uncertainty, or by length (default for characters)."
+        ),
+    ] = None,
+    within: Annotated[float, typer.Option(help="Margin of error: .03 for ± 3 points.")] = 0.03,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the order of review.")] = 0,
+    reviewers: Annotated[
+        str | None,
+        typer.Option(help="Whose reviews count, separated by commas (default: all people)."),
+    ] = None,
+    show_suggestions: Annotated[
+        bool, typer.Option("--show-suggestions", help="Reviewers see the detector's marks.")
+    ] = False,
+    definition: Annotated[str | None, typer.Option(help="What counts as hallucinated.")] = None,
+    model: Annotated[str | None, typer.Option(help="The model behind the detector.")] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(help="Write the certificate to this file: .html a page, else JSON."),
+    ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            help="Say whether this certificate (JSON) still holds for the dataset; exit 1 if not."
+        ),
+    ] = None,
+    queue: Annotated[
+        bool, typer.Option("--queue", help="Print only the ids of the items, in order of review.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
+) -> None:
+    """Measure how often answers are hallucinated, from a detector's marks and a few reviews.
+
+    With --annotator it is planned and stored with the dataset; without, its state is shown. Items
+    are reviewed in one fixed order, and every beginning of it is a valid sample.
+
+    \b
+    spanlab measure mine --annotator offline --by lang --within .03
+    spanlab measure mine --certificate certificate.json
+    spanlab measure mine --check certificate.json
+    """
+    from spanlab.cli import console
+    from spanlab.measure import measurement, sample
+    from spanlab.measure.certificate_page import save_certificate
+    from spanlab.measure.certificates import (
+        certify,
+        read_certificate,
+        stale_because,
+    )
+    from spanlab.schema import MeasurementPlan
+    from spanlab.storage import Store
+
+    with Store.open() as store:
+        if annotator is not None:
+            optional = {"definition": definition, "model": model}
+            plan = MeasurementPlan(
+                annotator=annotator,
+                unit=unit.value,
+                by=by,
+                design=(design or _usual_design(unit)).value,
+                seed=seed,
+                half_width=within,
+                show_suggestions=show_suggestions,
+                reviewers=split_names(reviewers),
+                **{key: value for key, value in optional.items() if value is not None},
+            )
+            sample.plan_measurement(store, dataset, plan)
+        if queue:
+            typer.echo("\n".join(sample.measurement_queue(store, dataset)))
+            return
+        if check is not None:
+            reasons = stale_because(store, dataset, read_certificate(check))
+            typer.echo(f"out of date: {'; '.join(reasons)}" if reasons else "still valid")
+            raise typer.Exit(bool(reasons))
+        measured = measurement.measure(store, dataset)
+        if certificate is not None:
+            save_certificate(certify(store, dataset), certificate)
+    console.write_result(measured, json=as_json)
+
+
+def gate(
+    dataset: Annotated[str, typer.Argument(help="A dataset with a measurement.")],
+    max_rate: Annotated[
+        float | None,
+        typer.Option(
+            help="Fail if the whole 95 % interval is above this rate, such as .05.", min=0, max=1
+        ),
+    ] = None,
+    require_proof: Annotated[
+        bool,
+        typer.Option(
+            "--require-proof", help="Also fail unless the whole interval is below --max-rate."
+        ),
+    ] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Fail if the rate is significantly higher than in another measured dataset, or "
+            "in a value of the plan's --by, such as a model. Common questions are paired."
+        ),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(help="Only the items of this value of the plan's --by, such as a model."),
+    ] = None,
+    annotator: Annotated[
+        str | None,
+        typer.Option(help="The detector whose marks the reviews correct; by default the plan's."),
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
+) -> None:
+    """Fail (exit 1) if a dataset's corrected rate is shown to be too high.
+
+    \b
+    spanlab gate mine --annotator offline --max-rate .75
+    spanlab gate mine --against last-week --junit gate.xml
+    spanlab gate mine --group en --against fr
+    """
+    from spanlab.cli import console
+    from spanlab.measure import gating
+    from spanlab.storage import Store
+
+    with Store.open() as store:
+        gate_check = gating.check_gate(
+            store,
+            gating.GateSubject(dataset, annotator, group),
+            max_rate=max_rate,
+            require_proof=require_proof,
+            against=against,
+        )
+    gating.write_reports(gate_check, junit)
+    console.write_result(gate_check, json=as_json)
+    if not gate_check.passed:
+        raise typer.Exit(1)
+
+
+def rates(
+    dataset: Annotated[str, typer.Argument(help="A dataset with finished annotations.")],
+    by: Annotated[
+        str, typer.Option(help="lang, label, or a path into the items' meta such as meta.model_id.")
+    ],
+    annotators: Annotated[
+        str | None,
+        typer.Option(
+            help="Annotators whose labels are counted, separated by commas. By default gold "
+            "labels, and people where an item has none; else the only vote or detector."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
+) -> None:
+    """Say how often answers are hallucinated, by model or any other field of the items.
+
+    For each value: the share of answers with a hallucination, of characters and of claims, and
+    spans per 1,000 characters, with 95 % intervals; values that answered the same questions are
+    compared pair by pair.
+
+    \b
+    spanlab rates mine --by meta.topic
+    spanlab rates mine --by lang --annotators offline
+    """
+    from spanlab.cli import console
+    from spanlab.measure.rate_tally import rates as count_rates
+    from spanlab.storage import Store
+
+    names = [name for name in (annotators or "").split(",") if name]
+    with Store.open() as store, console.bar("reading", unit="items") as advance:
+        report = count_rates(store, dataset, by, names, on_progress=advance)
+    console.write_result(report, json=as_json)

@@ -1,0 +1,329 @@
+"""Comparisons of rates of two groups or datasets, and a gate for other programs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from xml.etree import ElementTree as ET
+
+import numpy as np
+
+from spanlab.base.errors import UsageError
+from spanlab.measure.powered import difference_interval, paired_interval
+from spanlab.measure.sample import MeasuredItems, check_plan, interval_of, read_measured, shown_rate
+from spanlab.output.figures import figure
+from spanlab.output.tables import Column, MeanInterval, ResultTable, columns_of, write_cell
+from spanlab.storage import Store
+from spanlab.storage.datasets import summary_of
+
+_COMMON: Final = 30  # reviewed questions from which a paired comparison is made
+_CHANGED: Final = 10  # … that differ
+
+
+class MeasuredSide(NamedTuple):
+    """One side of a comparison: measured items, or one group of them."""
+
+    items: MeasuredItems
+    group: str | None = None
+
+
+class RateChange(NamedTuple):
+    """A rate minus another one, and on how many common questions; 0 for all items of both."""
+
+    difference: MeanInterval
+    questions: int = 0
+
+    @property
+    def how(self) -> str:
+        """How the two were compared, in words."""
+        return (
+            f"paired on {self.questions:,} common questions" if self.questions else "of all items"
+        )
+
+
+def compare_rates(
+    new: MeasuredSide, old: MeasuredSide, *, comparisons: int = 1, like: bool = False
+) -> RateChange | None:
+    """Return the difference of two rates, with a 95 % interval.
+
+    Args:
+        new: the rate that the other one is taken from.
+        old: the other one, which may be another group of the same items.
+        comparisons: how many are made together; their intervals hold together (Bonferroni).
+        like: whether the interval is for answers like these, not for these as they were marked.
+
+    Returns:
+        On common questions where enough of these are reviewed; None without reviews of both.
+    """
+    paired = _compare_on_common(new, old, comparisons, like)
+    if paired is not None:
+        return paired
+    rates = [side.items.estimate(side.group, like=like) for side in (new, old)]
+    if rates[0] is None or rates[1] is None:
+        return None
+    df = max(min(len(side.items.chosen(side.group)) for side in (new, old)) - 1, 2)
+    mean, low, high = difference_interval(rates[0], rates[1], comparisons=comparisons, df=df)
+    return RateChange(MeanInterval(mean=mean, low=low, high=high))
+
+
+def _compare_on_common(
+    new: MeasuredSide, old: MeasuredSide, comparisons: int, like: bool
+) -> RateChange | None:
+    """Compare on the questions that both have.
+
+    Samples of one seed have the same questions first; which ones are reviewed in both is chance.
+    """
+    plans = new.items.plan, old.items.plan
+    if plans[0].seed != plans[1].seed or not all(plan.is_even for plan in plans):
+        return None
+    places = [_places(side) for side in (new, old)]
+    common = [key for key in places[0] if key in places[1]]
+    if not common:
+        return None
+    a, b = (
+        {
+            name: column[[place[key] for key in common]]
+            for name, column in side.items.columns.items()
+        }
+        for side, place in zip((new, old), places, strict=True)
+    )
+    counted = [
+        np.isin([place[key] for key in common], side.items.chosen(side.group))
+        for side, place in zip((new, old), places, strict=True)
+    ]
+    in_both = counted[0] & counted[1]
+    if in_both.sum() < _COMMON or np.count_nonzero((a["y"] != b["y"])[in_both]) < _CHANGED:
+        return None
+    mean, low, high = paired_interval(a, b, in_both, comparisons, superpopulation=like)
+    return RateChange(MeanInterval(mean=mean, low=low, high=high), int(in_both.sum()))
+
+
+def _places(side: MeasuredSide) -> dict[str, int]:
+    """Return the position of each question to which a side has a single answer."""
+    by_question: dict[str, list[int]] = {}
+    for at in np.flatnonzero(side.items.inside(side.group)).tolist():
+        by_question.setdefault(side.items.items[at].key, []).append(at)
+    return {key: at[0] for key, at in by_question.items() if len(at) == 1}
+
+
+_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
+
+
+@dataclass(frozen=True)
+class GateCheck:
+    """One condition: what was measured, what is allowed, whether it passed, and why."""
+
+    name: str
+    found: MeanInterval
+    limit: float
+    passed: bool
+    why: str
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """The result of a gate: its conditions, and whether they hold."""
+
+    dataset: str
+    checks: tuple[GateCheck, ...]
+    state: str
+
+    @property
+    def passed(self) -> bool:
+        """Whether all conditions hold."""
+        return all(check.passed for check in self.checks)
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return a row for each condition."""
+        return (
+            ResultTable(
+                key="gate",
+                title=f"Gate of {self.dataset}: {'passed' if self.passed else 'failed'}",
+                columns=(
+                    *columns_of("text", "Check"),
+                    Column(key="found", title="Found", unit="score"),
+                    Column(key="limit", title="Limit", unit="score"),
+                    *columns_of("text", "Result", "Why"),
+                ),
+                rows=tuple(
+                    (
+                        c.name,
+                        shown_rate(c.found),
+                        c.limit,
+                        "passed" if c.passed else "failed",
+                        c.why,
+                    )
+                    for c in self.checks
+                ),
+                remarks=(self.state,),
+            ),
+        )
+
+    def figures(self) -> dict[str, Any]:
+        """Return all figures."""
+        checks = [{**asdict(c), "found": c.found.model_dump()} for c in self.checks]
+        return {
+            "dataset": self.dataset,
+            "passed": self.passed,
+            "checks": checks,
+            "state": self.state,
+        }
+
+
+class GateSubject(NamedTuple):
+    """What a gate checks: a dataset, whose marks count, and one group of it (None for all)."""
+
+    dataset: str
+    annotator: str | None = None
+    group: str | None = None
+
+
+def check_gate(
+    store: Store,
+    subject: GateSubject,
+    *,
+    max_rate: float | None = None,
+    require_proof: bool = False,
+    against: str | None = None,
+) -> GateResult:
+    """Check a measured rate.
+
+    Args:
+        store: the annotation database.
+        subject: a dataset with a measurement.
+        max_rate: fails if the lower bound of the rate is above.
+        require_proof: fails also unless the upper bound is below.
+        against: another group of the dataset, or another measured dataset; fails if the difference
+            is shown to be above 0.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+        UsageError: nothing is asked for, or there is no measurement, no review yet or no such
+            group.
+    """
+    if max_rate is None and against is None:
+        raise UsageError("say what to check: --max-rate .05, --against DATASET or MODEL, or both")
+    if require_proof and max_rate is None:
+        raise UsageError("--require-proof needs the rate to be proven: --max-rate .05")
+    dataset, items = subject.dataset, _items(store, subject.dataset, subject.annotator)
+    if subject.group is not None and subject.group not in items.groups:
+        groups = ", ".join(items.groups) or "none: its plan has no --by"
+        raise UsageError(f"{dataset!r} has no group {subject.group!r}; available: {groups}")
+    sides = None if against is None else _find_sides(store, items, subject, against)
+    group = subject.group if sides is None else sides[0].group
+    rate = interval_of(items.estimate(group))
+    if rate is None:
+        of_group = f" of {group!r}" if group else ""
+        raise UsageError(f"{dataset!r} has no reviews of its sample{of_group} yet: {items.line}")
+    checks = []
+    if max_rate is not None:
+        checks.append(_check_level(rate, max_rate, require_proof=require_proof))
+    if sides is not None and against is not None:
+        new, old = sides
+        checks.append(check_change(new, old, against))
+    return GateResult(f"{dataset}: {group}" if group else dataset, tuple(checks), items.line)
+
+
+def _items(store: Store, dataset: str, annotator: str | None) -> MeasuredItems:
+    """Return a dataset's sample, with the marks of another detector than the plan's if named."""
+    plan = summary_of(store, dataset).settings.measurement
+    if plan is not None and annotator not in {None, plan.annotator}:
+        if plan.design == "uncertainty":
+            raise UsageError(
+                f"the sample of {dataset!r} follows the uncertainty of {plan.annotator!r}: measure "
+                f"{annotator!r} with another design"
+            )
+        plan = plan.model_copy(update={"annotator": annotator})
+        check_plan(store, dataset, plan)
+    return read_measured(store, dataset, plan)
+
+
+def _find_sides(
+    store: Store, items: MeasuredItems, subject: GateSubject, against: str
+) -> tuple[MeasuredSide, MeasuredSide]:
+    group, groups = subject.group, items.groups
+    if against in groups:
+        other_groups = [value for value in groups if value != against]
+        if group is None and len(other_groups) != 1:
+            raise UsageError(f"say which is compared with {against!r}: --group, one of {groups}")
+        return MeasuredSide(items, group or other_groups[0]), MeasuredSide(items, against)
+    return MeasuredSide(items, group), MeasuredSide(_items(store, against, None))
+
+
+def _check_level(rate: MeanInterval, limit: float, *, require_proof: bool) -> GateCheck:
+    above, below = rate.low > limit, rate.high < limit
+    why = "shown to be above" if above else "shown to be below" if below else "not shown either way"
+    passed = below if require_proof else not above
+    name = f"rate at most {figure(limit)}"
+    return GateCheck(name, found=rate, limit=limit, passed=passed, why=why + _about(rate))
+
+
+def _about(found: MeanInterval) -> str:
+    whole = "; all answers were reviewed: no uncertainty from sampling"
+    return "" if found is shown_rate(found) else whole
+
+
+def check_change(new: MeasuredSide, old: MeasuredSide, against: str) -> GateCheck:
+    """Check that a rate is not shown to be higher than another one.
+
+    Raises:
+        UsageError: they count different things, or one has no reviews.
+    """
+    units = new.items.plan.unit, old.items.plan.unit
+    if units[0] != units[1]:
+        raise UsageError(f"one counts {units[0]}, {against!r} counts {units[1]}")
+    change = compare_rates(new, old)
+    if change is None:
+        raise UsageError(f"{against!r} has no reviews of its sample yet")
+    worse = change.difference.low > 0
+    why = f"{'shown to be higher' if worse else 'not shown to be higher'}, {change.how}"
+    why += _about(change.difference)
+    name = f"no higher than {against}"
+    return GateCheck(name, found=change.difference, limit=0.0, passed=not worse, why=why)
+
+
+def write_reports(result: GateResult, junit: Path | None) -> None:
+    """Write a gate's result as JUnit XML, and as Markdown into the step summary of GitHub.
+
+    Args:
+        result: the result.
+        junit: the file for JUnit XML; None writes none. The step summary is written where the
+            environment names its file.
+    """
+    if junit is not None:
+        suite = ET.Element(
+            "testsuite",
+            name=f"spanlab gate {result.dataset}",
+            tests=str(len(result.checks)),
+            failures=str(sum(not check.passed for check in result.checks)),
+        )
+        for check in result.checks:
+            case = ET.SubElement(suite, "testcase", classname="spanlab.gate", name=check.name)
+            if not check.passed:
+                ET.SubElement(case, "failure", message=_sentence(check))
+        ET.ElementTree(suite).write(junit, encoding="utf-8", xml_declaration=True)
+    if summary := os.environ.get(_SUMMARY):
+        with Path(summary).open("a", encoding="utf-8") as stream:
+            stream.write("\n".join(_markdown(result, result.checks)))
+
+
+def _markdown(result: GateResult, checks: Sequence[GateCheck]) -> Iterable[str]:
+    yield f"### Gate of {_cell(result.dataset)}: {'passed' if result.passed else 'failed'}\n"
+    yield "| Check | Found | Result |"
+    yield "| --- | --- | --- |"
+    for check in checks:
+        verdict = "passed" if check.passed else "**failed**"
+        yield f"| {_cell(check.name)} | {_cell(_sentence(check))} | {verdict} |"
+    yield f"\n{_cell(result.state)}\n"
+
+
+def _sentence(check: GateCheck) -> str:
+    found = write_cell(shown_rate(check.found), Column(key="found", title="Found", unit="score"))
+    return f"{found}: {check.why}"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

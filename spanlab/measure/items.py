@@ -1,0 +1,128 @@
+"""What a measurement takes from one item: what the detector and the reviewers say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind, MeasurementPlan, Record, Status
+from spanlab.text.labels import hard_of
+
+
+class MeasuredItem(NamedTuple):
+    """An item of the population: what the detector says (``f``; ``marked`` by its own decision).
+
+    ``y`` of ``x`` is what people say, None where nobody has finished it; ``reviews`` are what each
+    of them says, ``decided_by`` all who finished or skipped it.
+    """
+
+    item_id: str
+    key: str
+    group: str
+    f: float
+    marked: float
+    size: float
+    doubt: float
+    y: float | None
+    x: float
+    skipped: bool
+    reviews: tuple[tuple[str, float], ...] = ()
+    decided_by: frozenset[str] = frozenset()
+
+
+def measure_item(record: Record, plan: MeasurementPlan, group: str) -> MeasuredItem | None:
+    """Return what a plan measures of a record; None if the detector has not finished it."""
+    detector = record.by(plan.annotator)
+    if detector is None or detector.status is not Status.DONE:
+        return None
+    people = words_that_count(record, plan)
+    finished = [person for person in people if person.status is Status.DONE]
+    if plan.unit == "claims":
+        finished = [person for person in finished if person.claims]
+    truths = [_unit(annotation, plan.unit, len(record.item.answer)) for annotation in finished]
+    reviews = [(a.annotator, y) for a, (y, _) in zip(finished, truths, strict=True)]
+    marked, size = _unit(detector, plan.unit, len(record.item.answer))
+    prob = max((span.prob for span in detector.spans), default=0.0)
+    expected = {
+        "answers": prob,
+        "characters": sum((span.end - span.start) * span.prob for span in detector.spans),
+        "claims": marked,
+    }
+    item = record.item
+    return MeasuredItem(
+        item_id=item.id,
+        key=f"{item.lang}\0{item.question}" if item.question else item.id,
+        group=group,
+        f=expected[plan.unit],
+        marked=marked,
+        size=size,
+        doubt=prob,
+        y=fmean(y for y, _ in truths) if truths else None,
+        x=fmean(x for _, x in truths) if truths else size,
+        skipped=not truths and any(person.status is not Status.NOT_ANNOTATED for person in people),
+        reviews=tuple(reviews),
+        decided_by=frozenset(
+            annotation.annotator
+            for annotation in record.annotations
+            if is_reviewer(annotation, plan) and annotation.status is not Status.NOT_ANNOTATED
+        ),
+    )
+
+
+def words_that_count(record: Record, plan: MeasurementPlan) -> list[Annotation]:
+    """Return the annotations of an item that say what is true of it, finished or not.
+
+    Those of the plan's reviewers; where it names none, what was adjudicated, else what people say.
+    """
+    if not plan.reviewers:
+        decided = [a for a in record.finished if a.kind is AnnotatorKind.GOLD and a.decided_by]
+        if decided:
+            return decided
+    return [annotation for annotation in record.annotations if is_reviewer(annotation, plan)]
+
+
+def is_reviewer(annotation: Annotation, plan: MeasurementPlan) -> bool:
+    """Say whether an annotation counts as a review: of the plan's reviewers, or of any person."""
+    if annotation.annotator == plan.annotator:
+        return False
+    if plan.reviewers:
+        return annotation.annotator in plan.reviewers
+    return annotation.kind is AnnotatorKind.PERSON
+
+
+def between_reviewers(items: Sequence[MeasuredItem]) -> float:
+    """Return the variance of a rate that comes from who reviewed: 0 where nobody reviewed the same.
+
+    How far each reviewer is from the others is their mean difference on items that several
+    reviewed, and counts by the square of their share of the reviews. Where all R reviewed all it is
+    the variance of their rates over R. Who reviewed alone is taken to differ as the others do.
+    """
+    shares: dict[str, float] = {}
+    apart: dict[str, list[float]] = {}
+    for item in items:
+        k = len(item.reviews)
+        for name, y in item.reviews:
+            shares[name] = shares.get(name, 0.0) + 1 / k
+            if k > 1:
+                others = (sum(other for _, other in item.reviews) - y) / (k - 1)
+                apart.setdefault(name, []).append(y - others)
+    if not apart:
+        return 0.0
+    squares = {name: fmean(differences) ** 2 for name, differences in apart.items()}
+    usual, n_people = fmean(squares.values()), len(shares)
+    spread = sum((n / len(items)) ** 2 * squares.get(name, usual) for name, n in shares.items())
+    size = fmean(item.x for item in items)
+    return spread * (n_people - 1) / n_people / size**2
+
+
+def _unit(annotation: Annotation, unit: str, length: int) -> tuple[float, float]:
+    """Return how much of an answer an annotation marks, and its size, both in the plan's unit."""
+    if unit == "claims":
+        return sum(claim.verdict in HALLUCINATED for claim in annotation.claims), len(
+            annotation.claims
+        )
+    marked: Sequence[tuple[int, int]] = list(hard_of(annotation))
+    if unit == "answers":
+        return float(bool(marked)), 1.0
+    return sum(end - start for start, end in marked), length

@@ -1,0 +1,431 @@
+"""How often answers are hallucinated: a detector's marks, corrected by reviews, and pictures."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, Final
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from spanlab.measure.gating import MeasuredSide, RateChange, compare_rates
+from spanlab.measure.items import words_that_count
+from spanlab.measure.powered import METHOD
+from spanlab.measure.sample import (
+    ALL,
+    MeasuredItems,
+    check_plan,
+    interval_of,
+    marked_share,
+    read_measured,
+    shown_rate,
+    state_line,
+)
+from spanlab.measure.sampling import cautious_rho, reviews_for_difference
+from spanlab.output.figures import counted
+from spanlab.output.tables import Chart, Column, MeanInterval, ResultTable, columns_of
+from spanlab.schema import AnnotatorKind, MeasurementPlan, Status
+from spanlab.scoring.annotator_tables import calibration_table
+from spanlab.scoring.calibration import AnnotatorCalibration, CalibrationTally
+from spanlab.storage import Store
+
+_STEPS: Final = 24  # points of the history
+_DIFFERENCE: Final = 0.05
+_LIKE: Final = "Future answers"
+_FINITE: Final = "These answers, as these people marked them"
+_SENTENCES: Final = {
+    "answers": "Between {low} and {high} of {of} answers like these contain a hallucination.",
+    "characters": "Of {of} characters of answers like these, between {low} and {high} are "
+    "hallucinated.",
+    "claims": "Of {of} claims of answers like these, between {low} and {high} are hallucinated.",
+}
+_ONE_IN_100: Final = 0.01  # a rate that lies below it whole is told of 1,000
+_TINY: Final = 1e-9  # 100 × .29 is a little more than 29
+
+
+@dataclass(frozen=True)
+class GroupMeasurement:
+    """Rates of the items of one group: raw, by reviews alone, and corrected.
+
+    ``marked`` is the share that the detector marked, which is no rate. ``finite`` is the rate of
+    these items, ``superpopulation`` that of answers like these; None without reviews.
+    """
+
+    value: str
+    items: int
+    reviews: int
+    marked: float
+    finite: MeanInterval | None
+    superpopulation: MeanInterval | None
+    alone: MeanInterval | None
+    rho: float
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The state of a measurement; ``groups`` begin with all items.
+
+    ``pairs`` are differences of groups with intervals that hold together; ``history`` is the rate
+    after so many reviews; ``more`` about how many are missing. ``suggestions`` counts the reviews
+    by whether suggestions were "shown", "hidden" or this is "unknown", as their logs tell.
+    """
+
+    dataset: str
+    plan: MeasurementPlan
+    groups: tuple[GroupMeasurement, ...]
+    pairs: tuple[tuple[str, str, RateChange], ...]
+    history: tuple[tuple[int, MeanInterval], ...]
+    more: int
+    for_difference: int
+    remarks: tuple[str, ...]
+    suggestions: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def rate(self) -> GroupMeasurement:
+        """The rate of all items."""
+        return self.groups[0]
+
+    @property
+    def line(self) -> str:
+        """The state in a line; see ``state_line``."""
+        rate = self.rate
+        return state_line(self.plan, rate.finite, rate.superpopulation, self.more)
+
+    @property
+    def sentence(self) -> str | None:
+        """What was found, in one sentence for everybody; None without reviews."""
+        rate = self.rate.superpopulation
+        return None if rate is None else rate_sentence(rate, self.plan.unit)
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return rates by group, their differences, and how the interval shrank."""
+        plan = self.plan
+        corrected = Column(key="rate", title=_FINITE, unit="share")
+        raw = Column(key="marked", title=f"Marked by {plan.annotator}", unit="share")
+        tables = [
+            ResultTable(
+                key="measurement",
+                title=f"Hallucinated {plan.unit} of {self.dataset}. {self.line}",
+                columns=(
+                    Column(key="value", title=plan.by or "Items"),
+                    *columns_of("count", "Items", "Reviews"),
+                    raw,
+                    Column(key="like-these", title=_LIKE, unit="share"),
+                    corrected,
+                    Column(key="alone", title="Reviews only", unit="share"),
+                ),
+                rows=tuple(
+                    (
+                        group.value,
+                        group.items,
+                        group.reviews,
+                        group.marked,
+                        group.superpopulation,
+                        shown_rate(group.finite),
+                        shown_rate(group.alone),
+                    )
+                    for group in self.groups
+                ),
+                remarks=self.remarks,
+                chart=Chart(kind="dots", x="like-these", y="value"),
+            )
+        ]
+        if self.pairs:
+            tables.append(
+                ResultTable(
+                    key="measurement-pairs",
+                    title="Differences of rates, for future answers",
+                    columns=(
+                        *columns_of("text", "Value", "minus"),
+                        Column(key="difference", title="Difference", unit="difference"),
+                        Column(key="how", title="Compared"),
+                    ),
+                    rows=tuple((a, b, d.difference, d.how) for a, b, d in self.pairs),
+                    remarks=(
+                        f"Bonferroni-corrected: all {len(self.pairs):,} intervals contain their "
+                        "true difference with at least 95 % confidence.",
+                    )
+                    if len(self.pairs) > 1
+                    else (),
+                )
+            )
+        return tuple(tables)
+
+    def figures(self) -> dict[str, Any]:
+        """Return all figures."""
+        groups = [
+            {
+                **vars(group),
+                **{
+                    key: value and value.model_dump()
+                    for key, value in vars(group).items()
+                    if key in {"finite", "superpopulation", "alone"}
+                },
+            }
+            for group in self.groups
+        ]
+        return {
+            "dataset": self.dataset,
+            "plan": self.plan.model_dump(),
+            "line": self.line,
+            "method": METHOD,
+            "groups": groups,
+            "pairs": [
+                {"a": a, "b": b, "questions": change.questions, **change.difference.model_dump()}
+                for a, b, change in self.pairs
+            ],
+            "history": [{"reviews": n, **interval.model_dump()} for n, interval in self.history],
+            "more": self.more,
+            "for_difference": self.for_difference,
+            "remarks": list(self.remarks),
+            "suggestions": dict(self.suggestions),
+        }
+
+    @staticmethod
+    def read(figures: Mapping[str, Any]) -> Measurement:
+        """Return the measurement whose ``figures`` these are, as a certificate holds them."""
+        return Measurement(
+            dataset=figures["dataset"],
+            plan=MeasurementPlan.model_validate(figures["plan"]),
+            groups=_GROUPS.validate_python(figures["groups"]),
+            pairs=tuple(
+                (pair["a"], pair["b"], RateChange(_interval(pair), pair["questions"]))
+                for pair in figures["pairs"]
+            ),
+            history=tuple((point["reviews"], _interval(point)) for point in figures["history"]),
+            more=figures["more"],
+            for_difference=figures["for_difference"],
+            remarks=tuple(figures["remarks"]),
+            suggestions=figures.get("suggestions", {}),  # certificates of 1.0 lack it
+        )
+
+
+def rate_sentence(rate: MeanInterval, unit: str) -> str:
+    """Return what an interval says of answers like those reviewed, in one sentence for everybody.
+
+    Counts are of 100, or of 1,000 where the rate is below 1 %, rounded away from each other.
+
+    Args:
+        rate: of hallucinations, in [0, 1].
+        unit: "answers", "characters" or "claims".
+    """
+    of = 100 if rate.high >= _ONE_IN_100 else 1_000
+    low, high = math.floor(of * rate.low + _TINY), math.ceil(of * rate.high - _TINY)
+    return _SENTENCES[unit].format(low=low, high=high, of=f"{of:,}")
+
+
+_GROUPS: Final = TypeAdapter(tuple[GroupMeasurement, ...])
+
+
+def _interval(figures: Mapping[str, float]) -> MeanInterval:
+    return MeanInterval(mean=figures["mean"], low=figures["low"], high=figures["high"])
+
+
+def measure(store: Store, dataset: str, plan: MeasurementPlan | None = None) -> Measurement:
+    """Measure the rate of hallucinations of a dataset, from its reviewed sample.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        plan: the plan of the measurement; None takes the dataset's own.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+        UsageError: it has no measurement, the plan cannot be, or the detector has finished none of
+            the dataset's items.
+    """
+    if plan is not None:
+        check_plan(store, dataset, plan)
+    items = read_measured(store, dataset, plan)
+    plan = items.plan
+    groups = [_group(items, None), *(_group(items, value) for value in items.groups)]
+    rate = groups[0]
+    # The middle of the interval: after a pilot a rate near 0 is often found too low to plan by.
+    guess = (rate.finite.low + rate.finite.high) / 2 if rate.finite else rate.marked
+    suggestions = _count_suggestions(store, dataset, items)
+    return Measurement(
+        dataset=dataset,
+        plan=plan,
+        groups=tuple(groups),
+        pairs=tuple(_pairs(items)),
+        history=tuple(_history(items)),
+        more=items.missing(items.estimate()),
+        for_difference=reviews_for_difference(
+            _DIFFERENCE, guess, cautious_rho(rate.rho, items.reviewed), items=len(items.items)
+        ),
+        remarks=tuple(_remarks(items, suggestions)),
+        suggestions=suggestions,
+    )
+
+
+def measure_own(store: Store, dataset: str, reviewer: str) -> Measurement | None:
+    """Measure a dataset by its plan from one person's reviews; None without a plan or a review.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    plan = store.settings(dataset).measurement
+    if plan is None:
+        return None
+    measured = measure(store, dataset, plan.model_copy(update={"reviewers": (reviewer,)}))
+    return measured if measured.rate.finite else None
+
+
+def _count_suggestions(store: Store, dataset: str, items: MeasuredItems) -> Counter[str]:
+    """Count the reviews in the sample by whether suggestions were shown in them."""
+    seen = store.suggestions_seen(dataset)
+    words = {True: "shown", False: "hidden", None: "unknown"}
+    return Counter(
+        words[seen.get((item.item_id, name))]
+        for item in items.items[: items.reviewed]
+        for name in item.decided_by
+        if item.y is not None
+    )
+
+
+def suggestions_in_words(suggestions: Mapping[str, int]) -> str:
+    """Return in how many reviews suggestions were shown, such as "hidden in 80, shown in 4"."""
+    words = (
+        f"{key} in {suggestions[key]:,}" for key in ("hidden", "shown") if suggestions.get(key)
+    )
+    unknown = suggestions.get("unknown")
+    return ", ".join((*words, *((f"not known of {unknown:,}",) if unknown else ()))) or "not known"
+
+
+def _group(items: MeasuredItems, value: str | None) -> GroupMeasurement:
+    inside = [item for item in items.items if value is None or item.group == value]
+    first = items.items[: items.reviewed]
+    finite = items.estimate(value)
+    return GroupMeasurement(
+        value=value or ALL,
+        items=len(inside),
+        reviews=sum(item.y is not None and value in {None, item.group} for item in first),
+        marked=marked_share(inside),
+        finite=interval_of(finite),
+        superpopulation=interval_of(items.estimate(value, like=True)),
+        alone=interval_of(items.estimate(value, alone=True)),
+        rho=float(finite.rho) if finite else 0.0,
+    )
+
+
+def _pairs(items: MeasuredItems) -> Iterable[tuple[str, str, RateChange]]:
+    reviewed = [value for value in items.groups if items.estimate(value) is not None]
+    couples = list(combinations(reviewed, 2))
+    for a, b in couples:
+        change = compare_rates(
+            MeasuredSide(items, a), MeasuredSide(items, b), comparisons=len(couples), like=True
+        )
+        if change is not None:
+            yield a, b, change
+
+
+def _history(items: MeasuredItems) -> Iterable[tuple[int, MeanInterval]]:
+    if items.reviewed > 1:
+        for n in sorted(set(np.linspace(2, items.reviewed, _STEPS).astype(int).tolist())):
+            interval = interval_of(items.estimate(n=n))
+            if interval is not None:
+                yield n, interval
+
+
+def _remarks(items: MeasuredItems, suggestions: Mapping[str, int]) -> Iterable[str]:
+    plan = items.plan
+    yield f"“Marked by {plan.annotator}” is raw detector output: it includes the detector's errors."
+    yield f"Sample: {plan.design}, seed {plan.seed}. Estimate: {METHOD}."
+    if not any(len(item.reviews) > 1 for item in items.items[: items.reviewed]):
+        yield "No item has two reviewers: intervals leave out how far reviewers differ."
+    if suggestions.get("shown"):
+        yield (
+            f"Suggestions in review: {suggestions_in_words(suggestions)}. They bias reviewers "
+            "towards the detector."
+        )
+    if n_waiting := int(items.waiting[: items.reviewed].sum()):
+        yield (
+            f"{counted(n_waiting, 'item')} left out, as if like the others: who is to review them "
+            "has not come that far."
+        )
+    beyond = sum(item.y is not None for item in items.items[items.reviewed :])
+    if beyond:
+        yield (
+            f"{counted(beyond, 'review')} not counted yet: an earlier item of the sample is not "
+            "reviewed."
+        )
+    if skipped := sum(item.skipped for item in items.items[: items.reviewed]):
+        yield f"{counted(skipped, 'skipped item')} left out, assumed to be like the rest."
+    if items.left_out:
+        yield f"{counted(items.left_out, 'item')} that {plan.annotator} has not finished left out."
+
+
+def corrected_table(measured: Measurement) -> ResultTable:
+    """Return the share that the detector marked and the corrected rate, for all and each group."""
+    plan = measured.plan
+    return ResultTable(
+        key="raw-and-corrected",
+        title=f"What {plan.annotator} marked, and the corrected rate",
+        columns=(
+            Column(key="value", title=plan.by or "Items"),
+            Column(key="which", title="Which"),
+            Column(key="share", title=f"Share of {plan.unit}", unit="share"),
+        ),
+        rows=tuple(
+            (group.value, kind, share)
+            for group in measured.groups
+            for kind, share in (
+                (f"marked by {plan.annotator}", group.marked),
+                ("corrected, for future answers", group.superpopulation),
+            )
+            if share is not None
+        ),
+        chart=Chart(kind="dots", x="share", y="value", group="which"),
+    )
+
+
+def history_table(measured: Measurement) -> ResultTable:
+    """Return the corrected rate after each number of reviews, with its interval."""
+    return ResultTable(
+        key="measurement-history",
+        title="The interval after each review",
+        columns=(
+            *columns_of("count", "Reviews"),
+            Column(key="rate", title="Rate so far", unit="share", about=f"{_FINITE}."),
+        ),
+        rows=measured.history,
+        chart=Chart(kind="line", x="rate", y="reviews"),
+        empty="The picture of the shrinking interval begins with the second review.",
+    )
+
+
+def reliability_of(store: Store, dataset: str, plan: MeasurementPlan) -> ResultTable:
+    """Return the ``reliability_table`` of what is reviewed so far.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    tally = CalibrationTally({plan.annotator: AnnotatorKind.DETECTOR})
+    for record in store.records(dataset):
+        people = words_that_count(record, plan)
+        detector = record.by(plan.annotator)
+        if detector is not None and any(person.status is Status.DONE for person in people):
+            as_detector = detector.model_copy(update={"kind": AnnotatorKind.DETECTOR})
+            relevant = {"annotations": (as_detector, *people)}
+            tally.add(record.model_copy(update=relevant))
+    return reliability_table(plan, tally.result())
+
+
+def reliability_table(
+    plan: MeasurementPlan, calibrations: Sequence[AnnotatorCalibration]
+) -> ResultTable:
+    """Return the detector's probabilities against the share of reviewers that marked as much."""
+    return calibration_table(calibrations).model_copy(
+        update={
+            "key": "reliability",
+            "title": f"Reliability of {plan.annotator}, by characters of what is reviewed",
+            "empty": "A reliability diagram needs a reviewed item.",
+            "remarks": (
+                "Dashed line: perfect calibration (of characters given .7, reviewers mark 70 %).",
+            ),
+        }
+    )

@@ -1,0 +1,366 @@
+"""The Measure page: how often answers are hallucinated, from a detector's marks and reviews."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import streamlit as st
+
+from spanlab.measure.certificate_page import certificate_html
+from spanlab.measure.certificates import (
+    Certificate,
+    certify,
+    parse_certificate,
+    stale_because,
+)
+from spanlab.measure.measurement import (
+    Measurement,
+    corrected_table,
+    history_table,
+    measure,
+    reliability_of,
+    suggestions_in_words,
+)
+from spanlab.measure.rates import LABEL, fields_of
+from spanlab.measure.rates_panel import show_rates
+from spanlab.measure.sample import measurable, plan_measurement
+from spanlab.output.figures import counted
+from spanlab.output.tables import ResultTable
+from spanlab.schema import AnnotatorKind, DatasetSummary, MeasurementPlan, Permission
+from spanlab.storage.store import Store
+from spanlab.ui.common import (
+    SAMPLE,
+    choose_dataset,
+    datasets_for,
+    link,
+    page_link,
+    plain,
+    store,
+    title,
+)
+from spanlab.ui.messages import errors_shown, progress
+from spanlab.ui.session import seen_summary
+from spanlab.ui.tables import csv_button, show_chart
+
+_DESIGNS: Final = {
+    "uniform": "Uniform random sample",
+    "stratified": "Stratified by group",
+    "uncertainty": "Uncertainty sampling",
+    "length": "Long answers more often",
+}
+_REPLACING: Final = "spanlab.measure.replacing"  # the dataset of which a plan is to be replaced
+_LARGEST: Final = 1  # MiB of a certificate
+_POINTS: Final = 100  # of a share
+
+
+def page() -> None:
+    """Draw the page."""
+    title("Measure")
+    summaries = datasets_for("measure", Permission.READ)
+    if not summaries:
+        return
+    summary = choose_dataset(summaries)
+    plan = summary.settings.measurement
+    if plan is not None:
+        with errors_shown():
+            _draw_state(summary, plan)
+    if summary.annotators:
+        with errors_shown():
+            st.subheader("Rates by model or another field", anchor=False)
+            show_rates(seen_summary(summary))
+    if plan is not None:
+        with errors_shown():
+            _draw_details(summary, plan)
+    detectors = list(_measurable_once(summary.name, _fingerprint(summary), store()))
+    if not detectors:
+        st.info(
+            "A measurement needs the marks of a detector and a few reviews. No detector has "
+            "finished an item of this dataset yet.",
+            icon=":material/straighten:",
+        )
+        link("detect", "Run a detector", icon=":material/manage_search:", dataset=summary.name)
+        return
+    with errors_shown():
+        st.subheader("Another plan" if plan else "Plan the measurement", anchor=False)
+        _offer_plan(summary, _ask(summary, detectors))
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _measurable_once(
+    dataset: str, fingerprint: tuple[object, ...], _store: Store
+) -> tuple[str, ...]:
+    return measurable(_store, dataset)
+
+
+def _ask(summary: DatasetSummary, detectors: list[str]) -> MeasurementPlan:
+    """Ask how to measure; what is planned already is filled in."""
+    name, stored_plan = summary.name, summary.settings.measurement
+    plan = stored_plan or MeasurementPlan(annotator=detectors[0])
+    fields = [None, *(field for field in fields_of(store(), name) if field != LABEL)]
+    first, second, third, fourth = st.columns(4, vertical_alignment="bottom")
+    annotator = first.selectbox(
+        "Detector",
+        detectors,
+        index=_index_of(detectors, plan.annotator),
+        key=f"measure-detector-{name}",
+        help="The detector to correct.",
+    )
+    units = ["answers", "characters", "claims"]
+    unit = second.selectbox("Unit", units, index=units.index(plan.unit), key=f"measure-unit-{name}")
+    field = third.selectbox(
+        "By group",
+        fields,
+        index=_index_of(fields, plan.by),
+        format_func=lambda field: field or "no groups",
+        key=f"measure-by-{name}",
+    )
+    points = fourth.number_input(
+        "Margin of error (± points)",
+        0.5,
+        40.0,
+        _POINTS * plan.half_width,
+        step=0.5,
+        format="%g",
+        key=f"measure-within-{name}",
+        help="Half the width of the 95 % interval, in percentage points.",
+    )
+    return MeasurementPlan.model_validate(
+        {
+            **plan.model_dump(),
+            "annotator": annotator,
+            "unit": unit,
+            "by": field,
+            "half_width": points / _POINTS,
+            **_ask_more(summary, plan, field, unit),
+        }
+    )
+
+
+def _ask_more(
+    summary: DatasetSummary, plan: MeasurementPlan, field: str | None, unit: str
+) -> dict[str, Any]:
+    name = summary.name
+    is_new = summary.settings.measurement is None
+    usual = "length" if is_new and unit == "characters" else plan.design
+    with st.expander("Sample, reviewers, definition", icon=":material/tune:"):
+        left, right = st.columns(2)
+        designs = [design for design in _DESIGNS if field or design != "stratified"]
+        design = left.selectbox(
+            "Sample",
+            designs,
+            index=_index_of(designs, usual),
+            format_func=_DESIGNS.__getitem__,
+            key=f"measure-design-{name}-{unit}",
+            help="How items are drawn. Sampling probabilities are saved.",
+        )
+        seed = left.number_input("Seed", 0, None, plan.seed, key=f"measure-seed-{name}")
+        kinds = AnnotatorKind.PERSON, AnnotatorKind.VOTE, AnnotatorKind.GOLD
+        reviewers = right.multiselect(
+            "Reviewers counted",
+            list(dict.fromkeys((*summary.names_of(*kinds), *plan.reviewers))),
+            plan.reviewers,
+            accept_new_options=True,
+            placeholder="Everybody who reviews",
+            key=f"measure-reviewers-{name}",
+        )
+        model = right.text_input(
+            "Detector's model (for the certificate)",
+            plan.model,
+            max_chars=200,
+            key=f"measure-model-{name}",
+        )
+        definition = st.text_input(
+            "What counts as hallucinated",
+            plan.definition,
+            max_chars=2_000,
+            key=f"measure-definition-{name}",
+        )
+        shown = st.checkbox(
+            "Reviewers see the detector's suggestions",
+            plan.show_suggestions,
+            key=f"measure-shown-{name}",
+            help="Suggestions bias reviewers, so they are hidden by default.",
+        )
+    return {
+        "design": design,
+        "seed": int(seed),
+        "reviewers": tuple(reviewers),
+        "model": model,
+        "definition": definition,
+        "show_suggestions": shown,
+    }
+
+
+def _offer_plan(summary: DatasetSummary, plan: MeasurementPlan) -> None:
+    """Say how many reviews a plan takes, and store it on request; another one is asked about."""
+    stored_plan = summary.settings.measurement
+    measurement = _measure_once(summary.name, plan, _fingerprint(summary), store())
+    needed, items = measurement.more + measurement.rate.reviews, measurement.rate.items
+    guess = (
+        "from the reviews so far" if measurement.rate.finite else "rough, from the detector's marks"
+    )
+    st.markdown(
+        f"**About {needed:,}** of {counted(items, 'item')} must be reviewed for "
+        f"± {_POINTS * plan.half_width:g} points ({guess}); to detect a 5-point difference, "
+        f"{measurement.for_difference:,} on each side.",
+    )
+    if plan == stored_plan:
+        st.caption("This is the plan.")
+    elif stored_plan is None:
+        if st.button("Plan this measurement", type="primary", key="measure-plan"):
+            _store(summary.name, plan)
+    elif st.session_state.get(_REPLACING) != summary.name:
+        if st.button("Replace the plan…", key="measure-replace"):
+            st.session_state[_REPLACING] = summary.name
+            st.rerun()
+    else:
+        st.warning(
+            f"Replace the plan? Only {counted(measurement.rate.reviews, 'existing review')} would "
+            "count in the new order. Certificates may become out of date, and reviewers' queues "
+            "change.",
+            icon=":material/warning:",
+        )
+        with st.container(horizontal=True):
+            if st.button("Replace it", type="primary", key="measure-replace-now"):
+                _store(summary.name, plan)
+            if st.button("Keep the old plan", key="measure-keep"):
+                st.session_state.pop(_REPLACING)
+                st.rerun()
+
+
+def _store(dataset: str, plan: MeasurementPlan) -> None:
+    plan_measurement(store(), dataset, plan)
+    st.session_state.pop(_REPLACING, None)
+    st.rerun()
+
+
+def _draw_state(summary: DatasetSummary, plan: MeasurementPlan) -> None:
+    """Draw what the stored plan has come to."""
+    fingerprint = _fingerprint(summary)
+    measurement = _measure_once(summary.name, plan, fingerprint, store())
+    rate = measurement.rate.finite
+    unit = "Answers" if plan.unit == "answers" else f"Share of {plan.unit}"
+    if measurement.sentence:
+        st.markdown(f"#### {plain(measurement.sentence)}")
+    left, right = st.columns([1, 3], vertical_alignment="center")
+    left.metric(
+        f"{unit} hallucinated", "not known yet" if rate is None else f"{100 * rate.mean:.1f} %"
+    )
+    with right:
+        st.markdown(f"{plain(measurement.line)}  \n{plain(_describe_plan(measurement))}")
+        with st.container(horizontal=True):
+            link(
+                "review",
+                "Review the sample",
+                icon=":material/edit_note:",
+                dataset=summary.name,
+                queue=SAMPLE,
+            )
+            page_link("compare", "Compare", icon=":material/compare:")
+
+
+def _draw_details(summary: DatasetSummary, plan: MeasurementPlan) -> None:
+    """Draw how the rate came about, and the certificate."""
+    fingerprint = _fingerprint(summary)
+    measurement = _measure_once(summary.name, plan, fingerprint, store())
+    if measurement.rate.finite is None:
+        return
+    st.subheader("How the rate was measured", anchor=False)
+    _draw_pictures(measurement, _read_reliability(summary.name, plan, fingerprint, store()))
+    _draw_certificate(summary.name, plan, fingerprint)
+
+
+def _draw_certificate(dataset: str, plan: MeasurementPlan, fingerprint: tuple[object, ...]) -> None:
+    """Offer the certificate as a file, and say of one that somebody has whether it still holds."""
+    with st.expander("Certificate", icon=":material/verified:"):
+        certificate = _certify_once(dataset, plan, fingerprint, store())
+        files = {
+            "html": ("Page with pictures", "text/html", certificate_html(certificate)),
+            "json": (
+                "JSON",
+                "application/json",
+                json.dumps(certificate.figures(), ensure_ascii=False),
+            ),
+        }
+        with st.container(horizontal=True):
+            for ending, (label, mime, text) in files.items():
+                st.download_button(
+                    label,
+                    text.encode(),
+                    file_name=f"certificate.{ending}",
+                    mime=mime,
+                    icon=":material/download:",
+                    on_click="ignore",
+                    key=f"certificate-{ending}",
+                )
+        file = st.file_uploader(
+            "Check a certificate",
+            type="json",
+            max_upload_size=_LARGEST,
+            key="certificate",
+        )
+        if file is not None:
+            reasons = stale_because(store(), dataset, parse_certificate(file.getvalue(), file.name))
+            if reasons:
+                st.warning(f"Out of date: {plain('; '.join(reasons))}.", icon=":material/history:")
+            else:
+                st.success("Still valid for this dataset as it is now.", icon=":material/verified:")
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _certify_once(
+    dataset: str, plan: MeasurementPlan, fingerprint: tuple[object, ...], _store: Store
+) -> Certificate:
+    return certify(_store, dataset)
+
+
+def _describe_plan(measurement: Measurement) -> str:
+    plan, rate = measurement.plan, measurement.rate
+    reviews = f"{counted(rate.reviews, 'review')} of {counted(rate.items, 'item')}"
+    seen = suggestions_in_words(measurement.suggestions) if rate.reviews else "no reviews yet"
+    return f"{plan.annotator} · {reviews} · suggestions in review: {seen}"
+
+
+def _draw_pictures(measurement: Measurement, reliability: ResultTable) -> None:
+    left, right = st.columns(2)
+    with left:
+        _draw_picture(corrected_table(measurement))
+        _draw_picture(reliability)
+    with right:
+        _draw_picture(history_table(measurement))
+
+
+def _draw_picture(table: ResultTable) -> None:
+    """Draw a table's chart alone; the file has its figures."""
+    st.markdown(f"**{plain(table.title)}**")
+    if not table.rows:
+        st.caption(table.empty)
+        return
+    show_chart(table, table.title)
+    csv_button(table, " ".join(table.remarks))
+
+
+def _index_of(options: list[Any], value: object) -> int:
+    return options.index(value) if value in options else 0
+
+
+def _fingerprint(summary: DatasetSummary) -> tuple[object, ...]:
+    """Return what tells that a dataset has changed."""
+    return *summary.fingerprint, store().n_operations(summary.name)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _measure_once(
+    dataset: str, plan: MeasurementPlan, fingerprint: tuple[object, ...], _store: Store
+) -> Measurement:
+    """Measure now, or return what any session has measured; ``seen`` tells changes."""
+    with progress("Measuring", None):
+        return measure(_store, dataset, plan)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _read_reliability(
+    dataset: str, plan: MeasurementPlan, fingerprint: tuple[object, ...], _store: Store
+) -> ResultTable:
+    return reliability_of(_store, dataset, plan)

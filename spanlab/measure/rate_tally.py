@@ -1,0 +1,314 @@
+"""Rates counted: answers by a field of their items, item by item, in bounded memory."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from statistics import fmean
+from typing import Final, NamedTuple
+
+from spanlab.base.errors import UsageError
+from spanlab.measure.measurement import Measurement, measure
+from spanlab.measure.rates import (
+    LABEL,
+    MOST_GROUPS,
+    NOTHING_THERE,
+    GroupRates,
+    RateDifference,
+    RateGroup,
+    RateReport,
+    fields_of,
+    values_of,
+)
+from spanlab.output.figures import sampling_alone
+from spanlab.output.tables import ONE_ITEM
+from spanlab.schema import (
+    ADJUDICATED,
+    HALLUCINATED,
+    Annotation,
+    AnnotatorKind,
+    DatasetSummary,
+    Record,
+    Status,
+)
+from spanlab.scoring import holm, mean_of, paired
+from spanlab.storage import Store
+from spanlab.storage.datasets import check_annotators, summary_of, with_progress
+from spanlab.text.labels import hard_of
+
+_NO_RATE: Final = (
+    "A detector's marks are not a hallucination rate; `spanlab measure` corrects them by reviews."
+)
+_UNEVEN: Final = (
+    "Reviews went to where the detector is unsure: means of what is reviewed are no rates; the "
+    "measurement's are."
+)
+_MOST_PAIRS: Final = 12  # groups up to which every two are compared
+_REPORT_EVERY: Final = 100
+
+
+class _ItemRates(NamedTuple):
+    """The rates of one item, as means over its annotators."""
+
+    question: tuple[str, str]
+    answers: float
+    characters: float
+    spans: float
+    claims: float | None
+    labels: frozenset[str]
+
+
+def rates(
+    store: Store,
+    dataset: str,
+    field: str,
+    annotators: Sequence[str] = (),
+    on_progress: Callable[[int], None] | None = None,
+) -> RateReport:
+    """Count hallucinations by a field of the items.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        field: "lang", a path into the items' meta such as "meta.model_id", or "label": then a
+            group has all items, and of their spans those with its label.
+        annotators: whose labels count, as ``counted_annotations``; by default those of
+            ``default_annotators``.
+        on_progress: called now and then with the number of items read.
+
+    Raises:
+        NotFoundError: the dataset, or an annotator of it, does not exist.
+        UsageError: it is not clear whose labels count, nobody has finished an item, or the field
+            is none, is in no item or has too many values.
+    """
+    summary = summary_of(store, dataset)
+    kinds = summary.kinds
+    names = tuple(annotators) or default_annotators(kinds)
+    if not names:
+        names_known = ", ".join(kinds) or "none yet"
+        raise UsageError(f"say whose labels count; {dataset!r} has the annotators: {names_known}")
+    check_annotators(summary, names)
+    tally = RateTally(field, kinds, names, store.labels(dataset) if field == LABEL else ())
+    for record in with_progress(store.records(dataset), on_progress, _REPORT_EVERY):
+        tally.add(record)
+        if len(tally.values) > MOST_GROUPS:
+            raise UsageError(f"{field} has more than {MOST_GROUPS} values: choose another field")
+    if not tally.values:
+        lacking = "given a label in" if field == LABEL else "finished no item of"
+        raise UsageError(f"{', '.join(names)} has {lacking} {dataset!r}")
+    if tally.values == {NOTHING_THERE}:
+        fields = ", ".join(fields_of(store, dataset))
+        raise UsageError(f"no item of {dataset!r} has {field}; available: {fields}")
+    return add_measurement(tally.result(), measured_rate(store, summary))
+
+
+def add_measurement(report: RateReport, measured: Measurement | None) -> RateReport:
+    """Return rates with the corrected ones of a measurement, unchanged without one.
+
+    Those of groups are left out where these are of another field.
+    """
+    if measured is None:
+        return report
+    plan, remarks = measured.plan, report.remarks
+    if not report.is_raw and not plan.is_even:
+        remarks = (_UNEVEN, *remarks)
+    tables = measured.tables()
+    if plan.by not in {None, report.field}:
+        tables = (tables[0].model_copy(update={"rows": tables[0].rows[:1]}),)
+    return replace(report, corrected=tables, remarks=remarks)
+
+
+def measured_rate(store: Store, summary: DatasetSummary) -> Measurement | None:
+    """Return the measurement of a dataset; None where it has none or no reviews."""
+    if summary.settings.measurement is None:
+        return None
+    try:
+        measured = measure(store, summary.name)
+    except UsageError:  # what is measured was renamed or removed since: the page Measure tells
+        return None
+    return measured if measured.rate.finite else None
+
+
+class RateTally:
+    """Gathers rates item by item.
+
+    Args:
+        field: by which they are grouped, as for ``rates``.
+        kinds: all annotators of the dataset.
+        annotators: whose labels count, at least one of ``kinds``.
+        labels: of the spans, where the field is "label".
+
+    Raises:
+        UsageError: there is no such field.
+    """
+
+    def __init__(
+        self,
+        field: str,
+        kinds: Mapping[str, AnnotatorKind],
+        annotators: Sequence[str],
+        labels: Sequence[str] = (),
+    ) -> None:
+        self._field = field
+        self._kinds = kinds
+        self._annotators = tuple(annotators)
+        self._values = values_of(field, labels)
+        self._groups: dict[str, list[_ItemRates]] = defaultdict(list)
+        self._counted: set[str] = set()
+        self._unlabelled = 0
+
+    @property
+    def values(self) -> set[str]:
+        """The values of the field that were met, of items that somebody has finished."""
+        return set(self._groups)
+
+    def add(self, record: Record) -> None:
+        """Count one item."""
+        annotations = counted_annotations(record, self._annotators)
+        if not annotations:
+            self._unlabelled += 1
+            return
+        self._counted.update(annotation.annotator for annotation in annotations)
+        for value, part in self._values(record):
+            item_rates = _mean_rates(part, self._annotators)
+            if item_rates is not None:
+                self._groups[value].append(item_rates)
+
+    def result(self) -> RateReport:
+        """Return the rates of all records that were added."""
+        groups = [_group(value, counted) for value, counted in self._groups.items()]
+        groups.sort(key=lambda group: (group.rates.characters.mean, group.value))
+        paired_off = len(groups) <= _MOST_PAIRS and self._field != LABEL
+        annotators = tuple(name for name in self._annotators if name in self._counted)
+        machines = [name for name in annotators if self._is_machine(name)]
+        return RateReport(
+            field=self._field,
+            annotators=annotators,
+            groups=tuple(groups),
+            pairs=tuple(_pairs(self._groups)) if paired_off else (),
+            unlabelled=self._unlabelled,
+            is_raw=bool(machines),
+            remarks=(
+                *((f"{_NO_RATE} {sampling_alone(machines)}",) if machines else ()),
+                *((ONE_ITEM,) if any(group.n == 1 for group in groups) else ()),
+            ),
+        )
+
+    def all_items(self) -> RateGroup | None:
+        """Return the rates of all items that were added, by any field but labels; None for none."""
+        items = [item for group in self._groups.values() for item in group]
+        return _group("all", items) if items else None
+
+    def _is_machine(self, name: str) -> bool:
+        """Say whether a detector marked; a vote is of detectors where there are no people."""
+        kinds = set(self._kinds.values())
+        by_detectors = AnnotatorKind.DETECTOR in kinds and AnnotatorKind.PERSON not in kinds
+        return self._kinds[name] is AnnotatorKind.DETECTOR or (
+            self._kinds[name] is AnnotatorKind.VOTE and by_detectors
+        )
+
+
+def default_annotators(kinds: Mapping[str, AnnotatorKind]) -> tuple[str, ...]:
+    """Return the annotators whose labels count by default.
+
+    Args:
+        kinds: the kind of each annotator, by name.
+
+    Returns:
+        The gold labels, of several the adjudicated ones, and all people, who count where an item
+        has no gold labels; else the only vote, else the only detector; empty where there are
+        several.
+    """
+    by_kind = {kind: tuple(name for name in kinds if kinds[name] is kind) for kind in AnnotatorKind}
+    gold = by_kind[AnnotatorKind.GOLD]
+    if ADJUDICATED in gold:
+        gold = (ADJUDICATED,)
+    if people := by_kind[AnnotatorKind.PERSON]:
+        return (*gold, *people) if len(gold) == 1 else people
+    for kind in (AnnotatorKind.GOLD, AnnotatorKind.VOTE, AnnotatorKind.DETECTOR):
+        names = gold if kind is AnnotatorKind.GOLD else by_kind[kind]
+        if len(names) == 1:
+            return names
+    return ()
+
+
+def counted_annotations(record: Record, names: Sequence[str]) -> tuple[Annotation, ...]:
+    """Return which finished annotations of an item count, of these annotators'.
+
+    Gold labels count in place of people's; otherwise the mean of all is meant.
+    """
+    finished = tuple(a for a in map(record.by, names) if a is not None and a.status is Status.DONE)
+    if not any(annotation.kind is AnnotatorKind.GOLD for annotation in finished):
+        return finished
+    return tuple(a for a in finished if a.kind is not AnnotatorKind.PERSON)
+
+
+def _mean_rates(record: Record, names: Sequence[str]) -> _ItemRates | None:
+    item = record.item
+    finished = counted_annotations(record, names)
+    if not finished:
+        return None
+    length = max(len(item.answer), 1)
+    marked = [hard_of(annotation) for annotation in finished]
+    claims = [_claims(annotation) for annotation in finished if annotation.claims]
+    return _ItemRates(
+        question=(item.lang, item.question),
+        answers=fmean(bool(extents) for extents in marked),
+        characters=fmean(sum(end - start for start, end in extents) / length for extents in marked),
+        spans=fmean(1000 * len(extents) / length for extents in marked),
+        claims=fmean(claims) if claims else None,
+        labels=frozenset(
+            span.label for annotation in finished for span in annotation.spans if span.label
+        ),
+    )
+
+
+def _claims(annotation: Annotation) -> float:
+    return fmean(claim.verdict in HALLUCINATED for claim in annotation.claims)
+
+
+def _group(value: str, counted: Sequence[_ItemRates]) -> RateGroup:
+    claims = [item_rates.claims for item_rates in counted if item_rates.claims is not None]
+    labels = Counter(label for item_rates in counted for label in sorted(item_rates.labels))
+    return RateGroup(
+        value=value,
+        n=len(counted),
+        rates=GroupRates(
+            mean_of([item_rates.answers for item_rates in counted]),
+            mean_of([item_rates.characters for item_rates in counted]),
+            mean_of([item_rates.spans for item_rates in counted]),
+            mean_of(claims) if claims else None,
+        ),
+        labels={label: count / len(counted) for label, count in labels.most_common()},
+    )
+
+
+def _pairs(groups: Mapping[str, Sequence[_ItemRates]]) -> list[RateDifference]:
+    """Return the comparisons of groups on questions that both answered, at least two of them.
+
+    Their p are corrected by Holm for the number of comparisons.
+    """
+    differences: list[RateDifference] = []
+    mean_rates: dict[str, dict[tuple[str, str], float]] = {}
+    for value, counted in groups.items():
+        rates_by_question: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for item_rates in counted:
+            if item_rates.question[1]:
+                rates_by_question[item_rates.question].append(item_rates.characters)
+        mean_rates[value] = {
+            question: fmean(shares) for question, shares in rates_by_question.items()
+        }
+    for a, b in combinations(sorted(groups), 2):
+        common = [question for question in mean_rates[a] if question in mean_rates[b]]
+        if len(common) > 1:
+            difference = paired(
+                [mean_rates[a][q] for q in common], [mean_rates[b][q] for q in common]
+            )
+            differences.append(RateDifference(a, b, len(common), difference))
+    corrected = holm([pair.characters.p for pair in differences])
+    return [
+        pair._replace(characters=pair.characters.model_copy(update={"p": p}))
+        for pair, p in zip(differences, corrected, strict=True)
+    ]

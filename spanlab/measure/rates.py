@@ -1,0 +1,270 @@
+"""How often answers are hallucinated, by model or by any other field of the items."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from spanlab.base.errors import UsageError
+from spanlab.output.figures import counted
+from spanlab.output.tables import (
+    ITEMS,
+    P_VALUE,
+    Chart,
+    Column,
+    MeanInterval,
+    ResultTable,
+    ResultViews,
+    Unit,
+    columns_of,
+    several,
+)
+from spanlab.schema import (
+    Annotation,
+    Interval,
+    Item,
+    Record,
+)
+from spanlab.scoring import MeanDifference
+from spanlab.scoring.files import difference_cells
+from spanlab.storage import Store
+from spanlab.text.extents import intersection
+from spanlab.text.labels import hard_of
+
+MOST_GROUPS: Final = 200  # groups that a table can show
+_NAMED: Final = 5  # annotators in a title
+_MEASURES: Final[Mapping[str, tuple[str, Unit, str]]] = {
+    "characters": (
+        "Share of an answer",
+        "share",
+        "Mean over the answers of the share of their characters that is hallucinated. Where a rate "
+        "of characters is measured, all characters count alike: long answers carry it.",
+    ),
+    "answers": ("Answers", "share", "Share of answers with at least one hallucination."),
+    "spans": ("Spans per 1,000", "count", "Hallucinated spans per 1,000 characters of answer."),
+    "claims": ("Claims", "share", "Share of claims with a verdict that counts as hallucinated."),
+}
+MEASURES: Final = {
+    key: Column(key=key, title=title, unit=unit, digits=1, about=about)
+    for key, (title, unit, about) in _MEASURES.items()
+}
+
+
+class GroupRates(NamedTuple):
+    """Rates of some items, each 0 for an answer without hallucination.
+
+    ``answers`` is the share of answers with one, ``characters`` the mean share of an answer's
+    characters, ``spans`` their number per 1,000 characters, ``claims`` the share of claims; None
+    where nobody judged claims.
+    """
+
+    answers: MeanInterval
+    characters: MeanInterval
+    spans: MeanInterval
+    claims: MeanInterval | None
+
+
+@dataclass(frozen=True)
+class RateGroup:
+    """The items of one value of the field; ``labels`` are the shares of answers by label."""
+
+    value: str
+    n: int
+    rates: GroupRates
+    labels: Mapping[str, float]
+
+
+class RateDifference(NamedTuple):
+    """Two groups on the ``n`` questions that both answered: rate of ``a`` minus rate of ``b``."""
+
+    a: str
+    b: str
+    n: int
+    characters: MeanDifference
+
+
+@dataclass(frozen=True)
+class RateReport(ResultViews):
+    """Rates by group, the lowest share of characters first.
+
+    ``annotators`` are those whose labels were counted; ``unlabelled`` is the number of items that
+    none of them has finished. ``remarks`` say what the intervals do not, in sentences. ``is_raw``
+    says that detectors marked: then these are shares and no rates. ``corrected`` are the rates
+    where a measurement of the dataset has them.
+    """
+
+    field: str
+    annotators: tuple[str, ...]
+    groups: tuple[RateGroup, ...]
+    pairs: tuple[RateDifference, ...]
+    unlabelled: int
+    remarks: tuple[str, ...] = ()
+    is_raw: bool = False
+    corrected: tuple[ResultTable, ...] = ()
+
+    @property
+    def measures(self) -> list[str]:
+        """The rates, by key, that some group has."""
+        return [key for key in MEASURES if any(getattr(group.rates, key) for group in self.groups)]
+
+    def tables(self, measure: str = "characters") -> tuple[ResultTable, ...]:
+        """Return the rates of each value, ``measure`` drawn, and paired comparisons."""
+        names = ", ".join(self.annotators[:_NAMED])
+        names += " and others" if len(self.annotators) > _NAMED else ""
+        labels = dict.fromkeys(label for group in self.groups for label in group.labels)
+        left_out = f"{self.unlabelled:,} items that nobody of these has finished are left out."
+        heading = f"Marked by {names}" if self.is_raw else "Hallucinations"
+        by = "" if self.is_raw else f" according to {names}"
+        rates = ResultTable(
+            key=f"rates-{self.field}",
+            title=f"{heading} by {self.field}{by}, with 95 % intervals",
+            columns=(
+                Column(key="value", title=self.field),
+                ITEMS,
+                *(MEASURES[key] for key in self.measures),
+                *(
+                    Column(key=f"label-{at}", title=f"Label {label}", unit="share")
+                    for at, label in enumerate(labels)
+                ),
+            ),
+            rows=tuple(
+                (
+                    group.value,
+                    group.n,
+                    *(several(getattr(group.rates, key), group.n) for key in self.measures),
+                    *(group.labels.get(label) for label in labels),
+                )
+                for group in self.groups
+            ),
+            remarks=(*self.remarks, *([left_out] if self.unlabelled else [])),
+            chart=Chart(kind="dots", x=measure, y="value"),
+        )
+        return (*self.corrected, rates, *([self._pair_table()] if self.pairs else []))
+
+    def figures(self) -> dict[str, Any]:
+        """Return all figures."""
+        groups = [
+            {
+                "value": group.value,
+                "n": group.n,
+                **{key: rate and rate.model_dump() for key, rate in group.rates._asdict().items()},
+                "labels": dict(group.labels),
+            }
+            for group in self.groups
+        ]
+        pairs = [
+            {**pair._asdict(), "characters": pair.characters.model_dump()} for pair in self.pairs
+        ]
+        corrected = [table.model_dump(include={"key", "title", "rows"}) for table in self.corrected]
+        return {**asdict(self), "groups": groups, "pairs": pairs, "corrected": corrected}
+
+    def _pair_table(self) -> ResultTable:
+        characters = MEASURES["characters"].model_copy(update={"unit": "difference", "digits": 3})
+        return ResultTable(
+            key=f"rates-{self.field}-pairs",
+            title="On the same questions: share of an answer's characters, paired",
+            columns=(
+                *columns_of("text", "Value", "minus"),
+                *columns_of("count", "Common questions"),
+                characters,
+                P_VALUE,
+            ),
+            rows=tuple(
+                (pair.a, pair.b, pair.n, *difference_cells(pair.characters)) for pair in self.pairs
+            ),
+            remarks=(f"p by Holm's correction for {counted(len(self.pairs), 'comparison')}.",),
+        )
+
+
+NOTHING_THERE: Final = "(none)"
+LABEL: Final = "label"
+Values: TypeAlias = Callable[[Record], Iterable[tuple[str, Record]]]  # by value, what counts
+_MODEL: Final = {"model", "modelid", "modelname", "llm", "generator"}  # letters of a field's name
+
+
+def fields_of(store: Store, dataset: str) -> tuple[str, ...]:
+    """Return the fields by which a dataset's items can be grouped, as its first item has them."""
+    first = next(iter(store.records(dataset)), None)
+    labels = (LABEL,) if store.labels(dataset) else ()
+    return ("lang", *(() if first is None else _paths(first.item.meta, "meta")), *labels)
+
+
+def model_field(fields: Sequence[str]) -> str | None:
+    """Return the field that looks most like the name of the model that answered, None for none."""
+
+    def unlike(field: str) -> int:
+        above, last = (re.sub(r"[^a-z]", "", part) for part in field.casefold().split(".")[-2:])
+        if last in _MODEL:
+            return 0
+        if above in _MODEL and last in {"name", "id"}:
+            return 1
+        return 2 if any(name in last for name in _MODEL) else 3
+
+    shortest = min((field for field in fields if "." in field), key=unlike, default=None)
+    return None if shortest is None or unlike(shortest) > 2 else shortest
+
+
+def values_of(field: str, labels: Sequence[str] = ()) -> Values:
+    """Return a function that divides a record by a field: its values, each with a part of it.
+
+    Args:
+        field: "lang", a path into the items' meta such as "meta.model_id", or "label".
+        labels: of the spans, where the field is "label".
+
+    Raises:
+        UsageError: there is no such field.
+    """
+    return _by_label(labels) if field == LABEL else _by_field(field)
+
+
+def _by_label(labels: Sequence[str]) -> Values:
+    """Return a function that divides a record into one for the spans of each label."""
+
+    def parts(record: Record) -> Iterable[tuple[str, Record]]:
+        for label in labels:
+            annotations = tuple(_only(annotation, label) for annotation in record.annotations)
+            yield label, record.model_copy(update={"annotations": annotations})
+
+    return parts
+
+
+def _only(annotation: Annotation, label: str) -> Annotation:
+    spans = tuple(span for span in annotation.spans if span.label == label)
+    hard = intersection(hard_of(annotation), spans)
+    hard_intervals = tuple(Interval(start=start, end=end) for start, end in hard)
+    return annotation.model_copy(update={"spans": spans, "hard": hard_intervals, "claims": ()})
+
+
+def _by_field(field: str) -> Values:
+    read = _reader(field)
+    return lambda record: [(read(record.item), record)]
+
+
+def _reader(field: str) -> Callable[[Item], str]:
+    if field == "lang":
+        return lambda item: item.lang
+    head, *path = field.split(".")
+    if head != "meta" or not path:
+        raise UsageError(
+            f"no field {field!r} to group by: it is lang, label or a path such as meta.model"
+        )
+
+    def read(item: Item) -> str:
+        value: object = item.meta
+        for part in path:
+            value = value.get(part) if isinstance(value, dict) else None
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return NOTHING_THERE if value is None else text.strip() or NOTHING_THERE
+
+    return read
+
+
+def _paths(meta: Mapping[str, object], head: str) -> Iterable[str]:
+    for name, value in meta.items():
+        if isinstance(value, dict):
+            yield from _paths(value, f"{head}.{name}")
+        elif isinstance(value, str | int | bool):
+            yield f"{head}.{name}"

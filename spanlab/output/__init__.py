@@ -1,0 +1,1 @@
+"""What people and programs are given: tables, figures, drawings, words, notices."""

@@ -1,0 +1,83 @@
+"""Plans, progress, usage and responses in words, the same for pages and commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spanlab.output.figures import counted, money
+
+if TYPE_CHECKING:
+    from spanlab.schema import DatasetSettings, Responses
+    from spanlab.schema.progress import PersonProgress
+    from spanlab.schema.usage import Usage
+
+
+def plan_in_words(settings: DatasetSettings) -> str:
+    """Return ``2 people per item, assigned to Ada and Ben``; empty for a dataset without a plan."""
+    if not settings.overlap:
+        return ""
+    people = settings.assigned_to
+    how_many = "1 person" if settings.overlap == 1 else f"{settings.overlap} people"
+    if not people:
+        return f"{how_many} per item, first come, first served"
+    named = people[0] if len(people) == 1 else f"{', '.join(people[:-1])} and {people[-1]}"
+    return (
+        f"{how_many} per item, assigned to {named if len(people) <= 4 else f'{len(people)} people'}"
+    )
+
+
+def progress_in_words(person: PersonProgress) -> str:
+    """Return ``3 of 8 done · 1 skipped · 4 left``, of what a plan gives to a person."""
+    if person.assigned is None:
+        return f"{person.beyond:,} done · not in the plan"
+    parts = [f"{person.done:,} of {person.assigned:,} done"]
+    for count, word in (
+        (person.skipped, "skipped"),
+        (person.left, "left"),
+        (person.beyond, "more done beyond the plan"),
+    ):
+        if count:
+            parts.append(f"{count:,} {word}")
+    return " · ".join(parts)
+
+
+def usage_in_words(usage: Usage) -> str:
+    """Return the usage of models and searches in words; empty if there was none."""
+    if not (usage.calls or usage.from_cache or usage.failed or usage.searches or usage.tool_calls):
+        return ""
+    parts = [counted(usage.calls, "model call")]
+    if usage.searches:
+        parts.append("1 search" if usage.searches == 1 else f"{usage.searches:,} searches")
+    if usage.tool_calls:
+        parts.append(counted(usage.tool_calls, "tool call"))
+    if usage.from_cache:
+        parts.append(f"{usage.from_cache:,} answers from the cache")
+    if usage.failed:
+        parts.append(f"{usage.failed:,} without an answer")
+    cached = f" ({usage.cached_tokens:,} cached by the provider)" if usage.cached_tokens else ""
+    parts.append(f"{usage.input_tokens:,} tokens in{cached}")
+    parts.append(f"{usage.output_tokens:,} out")
+    if usage.uncounted:
+        parts.append(f"counted here for {counted(usage.uncounted, 'call')} without usage")
+    parts.append("cost unknown: no price is set" if usage.cost is None else cost_in_words(usage))
+    if usage.claims:
+        parts.append(counted(usage.claims, "claim"))
+        if usage.cost:
+            parts.append(f"{money(usage.cost / usage.claims)} a claim")
+    if usage.texts:
+        parts.append(f"{usage.texts_read / usage.texts:.0%} of the texts before them read")
+    if usage.quotes_lost:
+        parts.append(f"{usage.quotes_lost:,} of {usage.quotes:,} quotes not found in their answer")
+    return " · ".join(parts)
+
+
+def cost_in_words(usage: Usage) -> str:
+    """Return what model calls cost, with "about" where tokens were counted here."""
+    if usage.cost is None:
+        return "unknown"
+    return ("about " if usage.uncounted else "") + money(usage.cost)
+
+
+def responses_in_words(responses: Responses) -> str:
+    """Return responses to questions in one line; empty if there are none."""
+    return " · ".join(f"{name}: {value}" for name, value in responses.items())

@@ -1,0 +1,140 @@
+"""`spanlab roles`, `keys` and `log`: who may do what, and who did what."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from spanlab.schema import Role
+
+roles = typer.Typer(
+    no_args_is_help=True,
+    help="""What people may do, where people log in.
+
+    \b
+    spanlab roles grant anna@example.org annotator --dataset mine
+    spanlab roles grant ben@example.org lead  # for all datasets
+    spanlab roles revoke anna@example.org annotator --dataset mine
+    spanlab roles list
+    """,
+)
+keys = typer.Typer(
+    no_args_is_help=True,
+    help="""Keys for programs that ask the JSON API or the MCP server.
+
+    \b
+    spanlab keys create --role viewer --label dashboard
+    spanlab keys create --role lead --days 90
+    spanlab keys list
+    spanlab keys revoke 1f2e3d4c5b6a
+    """,
+)
+Person = Annotated[
+    str,
+    typer.Argument(help="An e-mail address, a name of somebody who has logged in, or a subject."),
+]
+Dataset = Annotated[str | None, typer.Option(help="For this dataset alone; without it for all.")]
+
+
+@roles.command("grant")
+def grant(person: Person, role: Role, dataset: Dataset = None) -> None:
+    """Give somebody a role: annotator, adjudicator, viewer or lead."""
+    from spanlab.storage import Store
+
+    with Store.open() as store:
+        store.access.grant(person, role, dataset)
+
+
+@roles.command("revoke")
+def revoke(person: Person, role: Role, dataset: Dataset = None) -> None:
+    """Take a role back; it counts from the person's next click."""
+    from spanlab.storage import Store
+
+    with Store.open() as store:
+        store.access.revoke(person, role, dataset)
+
+
+@roles.command("list")
+def list_roles() -> None:
+    """List who has which role."""
+    from spanlab.cli import console
+    from spanlab.people.logins import role_table
+    from spanlab.storage import Store
+
+    with Store.open() as store:
+        console.write_tables([role_table(store.access.granted())])
+
+
+@keys.command("create")
+def create_key(
+    role: Annotated[Role, typer.Option(help="A viewer looks; a lead detects, too.")],
+    dataset: Dataset = None,
+    days: Annotated[
+        int | None, typer.Option(min=1, max=3650, help="For how long; without it for ever.")
+    ] = None,
+    label: Annotated[str, typer.Option(help="What it is for.")] = "",
+) -> None:
+    """Create a key and print it once; only its hash is saved."""
+    from spanlab.people.logins import in_days
+    from spanlab.storage import Store
+
+    end = None if days is None else in_days(days)
+    with Store.open() as store:
+        typer.echo(store.access.make_token("key", role, dataset, label=label, expires=end))
+
+
+@keys.command("list")
+def list_keys() -> None:
+    """List the keys without their secrets."""
+    from spanlab.cli import console
+    from spanlab.people.logins import token_table
+    from spanlab.storage import Store
+
+    with Store.open() as store:
+        console.write_tables([token_table(store.access.tokens("key"), "Keys")])
+
+
+@keys.command("revoke")
+def revoke_key(
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="As list shows it.")],
+) -> None:
+    """Revoke a key."""
+    from spanlab.storage import Store
+
+    with Store.open() as store:
+        store.access.revoke_token("key", key_id)
+
+
+def log(
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="Maximum lines.")] = 100,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify", help="Check that no entry was changed or taken out; exit 1 if so."
+        ),
+    ] = False,
+) -> None:
+    """Say who did what, the newest first: logins, roles, exports, deletions, keys, invitations.
+
+    \b
+    spanlab log --limit 20
+    spanlab log --verify
+    """
+    from spanlab.base.errors import StoreError
+    from spanlab.cli import console
+    from spanlab.output.figures import counted
+    from spanlab.people.logins import log_table
+    from spanlab.storage import Store
+
+    with Store.open() as store:
+        if not verify:
+            console.write_tables([log_table(store.access.log(limit))])
+            return
+        n_checked, broken = store.access.verify_log()
+    if broken:
+        raise StoreError(
+            f"the log was changed: entry {broken} does not follow from the one before it "
+            f"({counted(n_checked, 'line')} before it hold)"
+        )
+    console.say(f"the log holds: {counted(n_checked, 'line')}, each follows from the one before")

@@ -1,0 +1,23 @@
+"""What is offered here, at the doors of the app."""
+
+from spanlab.doors import OWN, Command, Page, Room
+
+ROOM = Room(
+    commands={
+        "roles": Command("What people may do: grant, revoke, list.", "access_commands:roles", 270),
+        "keys": Command("Keys of programs: create, list, revoke.", "access_commands:keys", 280),
+        "log": Command("Say who did what, the newest first.", "access_commands:log", 290),
+    },
+    pages=(
+        Page(
+            title="Access",
+            icon="key",
+            needs="MANAGE",
+            about="Give people roles, invite them, and make keys for programs.",
+            topic="team",
+            place="access_page:page",
+            order=120,
+            group=OWN,
+        ),
+    ),
+)

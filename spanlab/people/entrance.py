@@ -1,0 +1,289 @@
+"""People in a campaign: the test before they begin, and the items of somebody who leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+from pydantic import ValidationError
+
+from spanlab.base.errors import NotFoundError, UsageError
+from spanlab.output.figures import counted, figure
+from spanlab.people.progress import against_gold
+from spanlab.schema import (
+    ADJUDICATED,
+    Annotation,
+    AnnotatorKind,
+    DatasetSettings,
+    DatasetSummary,
+    KnownAnswers,
+    Status,
+)
+from spanlab.scoring.agreement import rated
+from spanlab.storage import Store
+from spanlab.storage.campaigns import Entrance, GivenItem, KnownItems
+from spanlab.storage.datasets import summary_of
+
+
+@dataclass(frozen=True)
+class EntranceState:
+    """The state of a person's test before they may begin.
+
+    ``stage`` is "open" for who may work, "begin" before a test, "test" within one, "failed" after
+    it. ``items`` are those of the test at hand, ``done`` how many of them are decided; ``score`` is
+    the mean IoU of the last test that came to an end, and ``again`` whether another one may begin.
+    """
+
+    stage: Literal["open", "begin", "test", "failed"]
+    attempt: int = 0
+    items: tuple[str, ...] = ()
+    done: int = 0
+    score: float | None = None
+    again: bool = False
+
+
+def entrance_of(
+    store: Store, dataset: str, person: str, settings: DatasetSettings | None = None
+) -> EntranceState:
+    """Return the state of a person's test; judge the test if all of its items are decided.
+
+    Somebody who has decided other items has begun before there was a test, and needs none.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    settings = settings or store.settings(dataset)
+    if settings.known is None or not settings.known.test_items:
+        return EntranceState("open")
+    ended = [test_taken for test_taken in store.entered(dataset) if test_taken.reviewer == person]
+    passed = next((test_taken for test_taken in ended if test_taken.passed), None)
+    if passed is not None:
+        return EntranceState("open", score=passed.score)
+    known_items = store.known_items(dataset, person)
+    counts = store.counts(dataset, person)
+    decided = sum(answer.status is not Status.NOT_ANNOTATED for answer in known_items.given)
+    if counts[Status.DONE] + counts[Status.SKIPPED] > decided:
+        return EntranceState("open")
+    attempt = max((answer.attempt for answer in known_items.given), default=0)
+    last = ended[-1] if ended else None
+    if attempt > (last.attempt if last else 0):
+        return _judge_test(store, dataset, person, known_items.test(attempt))
+    if last is None:
+        return EntranceState("begin", attempt=1)
+    return _failed_state(settings.known, known_items, last)
+
+
+def _judge_test(
+    store: Store, dataset: str, person: str, test: Sequence[GivenItem]
+) -> EntranceState:
+    attempt = test[0].attempt
+    names = tuple(answer.item_id for answer in test)
+    n_decided = sum(answer.status is not Status.NOT_ANNOTATED for answer in test)
+    if n_decided < len(names):
+        return EntranceState("test", attempt, names, n_decided)
+    shares = []
+    unrestricted = Store(store.database)  # with the gold labels, which the person may not see
+    right = known_labels(unrestricted, dataset)
+    for name in names:
+        record = unrestricted.record(dataset, name)
+        shares.append(against_gold(record, rated(record, [person]), right).get(person, 0.0))
+    score = sum(shares) / len(shares)
+    known_answers = store.settings(dataset).known
+    passed = known_answers is None or score >= known_answers.pass_at
+    entrance = Entrance(person, attempt, score=score, passed=passed, at=datetime.now(UTC))
+    store.enter(dataset, entrance)
+    return entrance_of(store, dataset, person)
+
+
+def _failed_state(
+    known_answers: KnownAnswers, known_items: KnownItems, last: Entrance
+) -> EntranceState:
+    n_left = known_items.total - len(known_items.given)
+    may_retry = known_answers.retry and n_left >= known_answers.test_items
+    return EntranceState("failed", last.attempt + 1, score=last.score, again=may_retry)
+
+
+@dataclass(frozen=True)
+class TestedItem:
+    """An item of a test that has come to an end: what its person marked, and what was right."""
+
+    __test__ = False  # pytest takes the name for one of its own
+
+    answer: str
+    marked: Annotation
+    right: Annotation
+    iou: float
+
+
+def tested_items(store: Store, dataset: str, person: str) -> tuple[TestedItem, ...]:
+    """Return the items of a person's last test that they marked otherwise than is right.
+
+    Empty before a test has come to an end.
+
+    Raises:
+        AccessError: they are of somebody else.
+        NotFoundError: there is no such dataset.
+    """
+    given = store.known_items(dataset, person)
+    ended = (test.attempt for test in store.entered(dataset) if test.reviewer == person)
+    unrestricted = Store(store.database)  # with the gold labels
+    names = known_labels(unrestricted, dataset)
+    tested = []
+    for each in given.test(max(ended, default=0) or -1):
+        record = unrestricted.record(dataset, each.item_id)
+        right = next((a for a in record.finished if a.annotator in names), None)
+        if right is not None:
+            none = Annotation(annotator=person, kind=AnnotatorKind.PERSON)
+            share = against_gold(record, rated(record, [person]), names).get(person, 0.0)
+            marked = record.by(person) or none
+            tested.append(TestedItem(record.item.answer, marked, right, share))
+    return tuple(item for item in tested if item.iou < 1)
+
+
+def has_only_tested(store: Store, dataset: str, person: str) -> bool:
+    """Return whether a person has decided nothing but the items of tests."""
+    counts = store.listed_counts(dataset, person)
+    n_tests = sum(bool(item.attempt) for item in store.known_items(dataset, person).given)
+    return counts.get(Status.DONE, 0) + counts.get(Status.SKIPPED, 0) <= n_tests
+
+
+def begin_test(store: Store, dataset: str, person: str) -> None:
+    """Give somebody the items of their next test.
+
+    Raises:
+        UsageError: they may not do one, or too few items with known answers are left.
+    """
+    state = entrance_of(store, dataset, person)
+    known_answers = store.settings(dataset).known
+    if (
+        known_answers is None
+        or state.stage not in {"begin", "failed"}
+        or (state.stage == "failed" and not state.again)
+    ):
+        raise UsageError(f"{person!r} is at no test of {dataset!r} that could begin")
+    store.give_test(dataset, person, state.attempt, known_answers.test_items)
+
+
+def let_in(store: Store, dataset: str, person: str) -> None:
+    """Let somebody work on a dataset without a test, or after one that they have not passed."""
+    store.enter(dataset, Entrance(person, 0, None, passed=True, at=datetime.now(UTC)))
+
+
+def describe_leaving(store: Store, dataset: str, person: str) -> str:
+    """Describe the effect of taking items back from a person.
+
+    Raises:
+        NotFoundError: there is no such dataset, or nobody of this name in its plan.
+        UsageError: the dataset has no plan.
+    """
+    summary = summary_of(store, dataset)
+    part, reserved = store.part(dataset, person), store.n_held(dataset, person)
+    if part is None:
+        raise UsageError(f"{dataset!r} has no plan: nothing is assigned or reserved")
+    people = summary.names_of(AnnotatorKind.PERSON)
+    names = dict.fromkeys((*summary.settings.assigned_to, *people))
+    if not (person in names or reserved):
+        raise NotFoundError(
+            f"no person named {person!r} in {dataset!r}; available: "
+            f"{', '.join(map(repr, names)) or 'none'}"
+        )
+    if person in summary.settings.assigned_to:
+        n_left, state, place = part.left, "assigned", "to those who come next in the plan"
+    else:
+        n_left, state, place = reserved, "reserved", "back to the queue"
+    return (
+        f"{counted(n_left, 'item')} of {person}, {state} and not finished, will go {place}. What "
+        f"{person} has finished counts ({counted(part.done, 'item')}). You can undo this, except "
+        "for items that others finish meanwhile."
+    )
+
+
+def test_in_words(state: EntranceState, known_answers: KnownAnswers) -> str:
+    """Return the words about a test for the person who is before, in or after it."""
+    n_items, needed = counted(known_answers.test_items, "item"), figure(known_answers.pass_at, 2)
+    if state.stage == "begin":
+        return (
+            f"Qualification test: {n_items} with known answers. To pass, your spans need a mean "
+            f"IoU of {needed} with the right ones. Read the guidelines first."
+        )
+    if state.stage == "test":
+        return f"Qualification test: {state.done} of {counted(len(state.items), 'item')} decided"
+    score = figure(state.score or 0.0, 2)
+    if state.stage == "open":
+        return f"Passed: mean IoU {score}. You can start."
+    kind = (
+        "Read the guidelines again, and retry with other items."
+        if state.again
+        else "Ask the dataset's lead to let you start."
+    )
+    return f"Not passed: mean IoU {score}, {needed} needed. {kind}"
+
+
+KNOWN_ANSWERS: Final = "known"  # the name to write known answers under where there are no labels
+
+
+def known_labels(store: Store, dataset: str) -> frozenset[str]:
+    """Return whose labels a dataset's known answers are, or would be."""
+    summary = summary_of(store, dataset)
+    return summary.settings.known_labels(summary.names_of(AnnotatorKind.GOLD))
+
+
+def known_in_words(store: Store, dataset: str) -> str:
+    """Return how many items have a known answer, and what to do where none has."""
+    rules = store.settings(dataset).known
+    names = ", ".join(f"“{name}”" for name in (rules.labels if rules else ()))
+    n_known = len(store.known_ids(dataset))
+    if n_known:
+        return f"{counted(n_known, 'item')} with known answers: labels of {names}"
+    return (
+        f"no item has a known answer yet: nothing is labelled by {names}. Decide some items under "
+        "that name on the page Adjudicate, or name other labels: --known labels=NAME"
+    )
+
+
+def usual_labels(summary: DatasetSummary) -> tuple[str, ...]:
+    """Return whose labels are known answers unless the lead says otherwise.
+
+    Those that came with the dataset; what its team decides is never among them. Where there are
+    none, ``KNOWN_ANSWERS``, under which the lead then decides some on the page Adjudicate.
+    """
+    gold = (name for name in summary.names_of(AnnotatorKind.GOLD) if name != ADJUDICATED)
+    return tuple(gold) or (KNOWN_ANSWERS,)
+
+
+def change_known(store: Store, dataset: str, changed: Mapping[str, object] | None) -> None:
+    """Change how a dataset uses items with known answers, or end their use.
+
+    With them reviewers never see what others marked, which would tell the answers. Whose labels
+    the known answers are is settled when their use begins: see ``usual_labels``.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        changed: fields of ``KnownAnswers``, also as text; others stay as they are. None for no use.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+        UsageError: there is no such field, or its value is out of range.
+    """
+    summary = summary_of(store, dataset)
+
+    def change(settings: DatasetSettings) -> DatasetSettings:
+        if changed is None:
+            return settings.model_copy(update={"known": None})
+        begun = KnownAnswers(labels=usual_labels(summary))
+        before = (settings.known or begun).model_dump()
+        labels = changed.get("labels", before["labels"])
+        names = tuple(filter(None, labels.split(","))) if isinstance(labels, str) else labels
+        try:
+            known_answers = KnownAnswers.model_validate({**before, **changed, "labels": names})
+        except ValidationError as error:
+            first = error.errors()[0]
+            names = ", ".join(KnownAnswers.model_fields)
+            raise UsageError(f"{first['loc'][0]}: {first['msg']}; available: {names}") from error
+        blind = {"always_blind": True, "shown_when_done": False}
+        return settings.model_copy(update={"known": known_answers, **blind})
+
+    store.change_settings(dataset, change)

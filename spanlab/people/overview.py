@@ -1,0 +1,319 @@
+"""A campaign's people: what each has left, how fast and how well they work, when all is done."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
+from typing import Any, Final
+
+from pydantic_core import to_jsonable_python
+
+from spanlab.output.figures import figure
+from spanlab.output.tables import Cell, Column, ResultTable, ResultViews, columns_of
+from spanlab.output.wording import plan_in_words
+from spanlab.people.logins import state_of, token_table
+from spanlab.people.progress import CampaignReport, campaign
+from spanlab.schema import AccessToken, AnnotatorKind, DatasetSummary, Permission, Status
+from spanlab.schema.progress import FinishedItem, PersonProgress, PlanProgress
+from spanlab.scoring.agreement import agreement
+from spanlab.storage import Store
+from spanlab.storage.campaigns import Entrance
+from spanlab.storage.datasets import summary_of
+
+_ENOUGH: Final = 3  # known items before anybody is warned of
+_WINDOW: Final = 14  # days that tell how much a day may bring
+_FURTHEST: Final = 730  # days ahead that anything is foreseen
+_PERSON: Final = Column(key="person", title="Person")
+_KNOWN: Final = "Mean IoU with the gold labels of items that have some."
+
+
+@dataclass(frozen=True)
+class CampaignPerson:
+    """A person in a campaign.
+
+    ``per_hour`` is items an hour of work, as the browser measured it. ``agreement`` is the mean
+    IoU with others on items that both finished, ``known`` that with gold labels. ``until`` is the
+    day (UTC) on which their share is done at the pace of the last days. ``test`` is how each try
+    at the test before they may begin went, in words, ``has_begun`` whether they passed it or were
+    let in; ``read`` the newest version of the guidelines that they confirmed, 0 for none.
+    ``warning`` is what the lead should look at.
+    """
+
+    name: str
+    assigned: int | None
+    done: int
+    left: int | None
+    per_hour: float | None
+    last_active: datetime | None
+    agreement: float | None
+    until: date | None
+    known: float | None
+    test: str
+    has_begun: bool
+    read: int
+    away: bool
+    warning: str
+
+
+@dataclass(frozen=True)
+class CampaignOverview(ResultViews):
+    """The progress of a campaign, by person; ``until`` is the day (UTC) when its plan is done."""
+
+    summary: DatasetSummary
+    plan: PlanProgress | None
+    people: tuple[CampaignPerson, ...]
+    done: int
+    until: date | None
+    invitations: tuple[AccessToken, ...] = ()
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return people, and links that nobody has used."""
+        result_tables = [people_table(self)]
+        if self.invitations:
+            result_tables.append(
+                token_table(self.invitations, "Invitations that nobody has accepted yet")
+            )
+        return tuple(result_tables)
+
+    def figures(self) -> dict[str, Any]:
+        """Return all figures."""
+        figures = {
+            "dataset": self.summary.name,
+            "needed": self.plan and self.plan.needed,
+            "done": self.done,
+            "until": self.until,
+            "people": self.people,
+        }
+        return dict(to_jsonable_python(figures))
+
+
+def oversee(store: Store, dataset: str, report: CampaignReport | None = None) -> CampaignOverview:
+    """Return the overview of a campaign for its lead: the progress of each person.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        report: what people marked, if it is known already; None reads all items.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+        AccessError: who asks does not lead it.
+    """
+    store.require(Permission.MANAGE, dataset)
+    summary, today = summary_of(store, dataset), datetime.now(UTC).date()
+    report = report or campaign(store, dataset)
+    plan = store.plan(dataset) if summary.settings.overlap else None
+    finished = store.finished(dataset)
+    if summary.settings.known:  # which count for no plan
+        known = store.known_ids(dataset)
+        finished = tuple(item for item in finished if item.item_id not in known)
+    days = Counter(item.at.date() for item in finished)
+    readings = store.readings(dataset)
+    sources = _Sources(
+        summary=summary,
+        plan=plan,
+        report=report,
+        finished=finished,
+        entrances=store.entered(dataset),
+        last_active=store.last_active(dataset),
+        read={reading.reviewer: reading.version for reading in readings},  # the newest comes last
+        today=today,
+    )
+    people = summary.names_of(AnnotatorKind.PERSON)
+    tested = (entrance.reviewer for entrance in sources.entrances)
+    names = dict.fromkeys((*summary.settings.assigned_to, *people, *sources.read, *tested))
+    return CampaignOverview(
+        summary=summary,
+        plan=plan,
+        people=tuple(map(sources.person, names)),
+        done=len(finished) if plan is None else plan.done,
+        until=None if plan is None else done_by(days, plan.needed - plan.done, today),
+        invitations=tuple(
+            token
+            for token in store.access.tokens("invitation")
+            if token.dataset == dataset and state_of(token) == "open"
+        ),
+    )
+
+
+def done_by(days: Mapping[date, int], left: int, today: date) -> date | None:
+    """Foresee the day on which all is done, at the average pace of the last fourteen days.
+
+    Args:
+        days: items finished on each day (UTC).
+        left: items that are still to be finished.
+        today: the current day (UTC), which counts for the average only if it is the first.
+
+    Returns:
+        The day; None if nothing is left, nothing was finished in these days, or it is too far off.
+    """
+    first = max(min(days, default=today), today - timedelta(days=_WINDOW))
+    window = [first + timedelta(days=n) for n in range((today - first).days)] or [today]
+    mean = sum(days.get(day, 0) for day in window) / len(window)
+    if left <= 0 or not mean or left / mean > _FURTHEST:
+        return None
+    return today + timedelta(days=math.ceil(left / mean))
+
+
+@dataclass(frozen=True)
+class _Sources:
+    """The plan, the marks and the entrances of all people in a campaign."""
+
+    summary: DatasetSummary
+    plan: PlanProgress | None
+    report: CampaignReport
+    finished: Sequence[FinishedItem]
+    entrances: Sequence[Entrance]
+    last_active: Mapping[str, datetime]
+    read: Mapping[str, int]
+    today: date
+
+    def person(self, name: str) -> CampaignPerson:
+        """Return the progress, the agreement and the warnings of one person."""
+        own_items = [item for item in self.finished if item.annotator == name]
+        part = (self.plan and self.plan.of(name)) or PersonProgress(name)
+        seconds = [item.seconds for item in own_items if item.seconds]
+        settings = self.summary.settings
+        is_shared = not settings.assigned_to  # what is left to one is left to others, too
+        days = Counter(item.at.date() for item in own_items)
+        known_marks = self.report.known.get(name)
+        tests = [entrance for entrance in self.entrances if entrance.reviewer == name]
+        has_begun = any(entrance.passed for entrance in tests)
+        return CampaignPerson(
+            name=name,
+            assigned=part.assigned,
+            done=self._done(name, part),
+            left=None if part.assigned is None else part.left,
+            per_hour=3600 * len(seconds) / sum(seconds) if seconds else None,
+            last_active=self.last_active.get(name),
+            agreement=self._agreement.get(name),
+            until=None if is_shared else done_by(days, part.left, self.today),
+            known=known_marks and known_marks.iou,
+            test=_in_words(tests),
+            has_begun=has_begun,
+            read=self.read.get(name, 0),
+            away=name in settings.away,
+            warning="; ".join(self._warnings(name)),
+        )
+
+    def _done(self, name: str, part: PersonProgress) -> int:
+        if self.plan is not None:
+            return part.done + part.beyond
+        counts = {annotator.name: annotator.counts for annotator in self.summary.annotators}
+        return counts.get(name, {}).get(Status.DONE, 0)
+
+    def _warnings(self, name: str) -> Iterable[str]:
+        settings, known_marks = self.summary.settings, self.report.known.get(name)
+        warn_below = 0.5 if settings.known is None else settings.known.warn_below
+        if name in settings.away:
+            yield "left"
+        if (
+            known_marks is not None
+            and known_marks.items >= _ENOUGH
+            and known_marks.iou < warn_below
+        ):
+            yield f"known answers below {figure(warn_below, 2)}"
+        if settings.guidelines_now and self.read.get(name, 0) < len(settings.guidelines):
+            yield "guidelines not read"
+
+    @cached_property
+    def _agreement(self) -> Mapping[str, float]:
+        """The mean IoU with others, over all items that two finished, by name."""
+        sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for pair in agreement(self.report.marks.values()).pairs:
+            for name in (pair.a, pair.b):
+                sums[name][0] += pair.n * pair.iou
+                sums[name][1] += pair.n
+        return {name: total / n for name, (total, n) in sums.items()}
+
+
+def _in_words(entrances: Sequence[Entrance]) -> str:
+    """Say how each try at the test went, the first one first, and whether somebody was let in."""
+    tries = sorted(entrances, key=lambda entrance: entrance.attempt or math.inf)
+    return ", then ".join(
+        f"{'passed' if test.passed else 'not passed'}: IoU {figure(test.score or 0.0, 2)}"
+        if test.attempt
+        else "waived"
+        for test in tries
+    )
+
+
+def people_table(overview: CampaignOverview) -> ResultTable:
+    """Return a row per person: items done and left, pace, agreement, and the day of the end."""
+    settings = overview.summary.settings
+    has_test = bool(settings.known and settings.known.test_items)
+    read = f"Guidelines read (now {len(settings.guidelines)})"
+    remarks = [
+        "Items per hour count active time in Review. Agreement is the mean IoU with others on "
+        "items that both have finished. Days and times are UTC."
+    ]
+    if overview.plan is None:
+        remarks.append(
+            "No review plan. Set how many people finish each item, and who, to see remaining work "
+            "and the expected finish."
+        )
+    elif not settings.assigned_to:
+        remarks.append("Remaining items are shared: one item can count for several people.")
+    head = plan_in_words(settings) or "No plan"
+    done_of_needed = (
+        f": {overview.done:,} of {overview.plan.needed:,} annotations done" if overview.plan else ""
+    )
+
+    def row(person: CampaignPerson) -> tuple[Cell, ...]:
+        return (
+            *(person.name, person.warning or None),
+            *(person.assigned, person.done, person.left, person.per_hour),
+            person.last_active and f"{person.last_active:%Y-%m-%d %H:%M}",
+            *(person.agreement, person.until and person.until.isoformat(), person.known),
+            *((person.test or None,) if has_test else ()),
+            *((f"version {person.read}" if person.read else None,) if settings.guidelines else ()),
+        )
+
+    return ResultTable(
+        key="people",
+        title=head + done_of_needed,
+        columns=(
+            *(_PERSON, Column(key="look", title="Needs attention")),
+            *columns_of("count", "Assigned", "Done", "Remaining"),
+            Column(key="per-hour", title="Items per hour", unit="count", digits=1),
+            Column(key="last-active", title="Last active"),
+            Column(key="agreement", title="Agreement", unit="score", digits=2),
+            Column(key="until", title="Expected finish"),
+            Column(key="known", title="Known answers", unit="score", digits=2, about=_KNOWN),
+            *(columns_of("text", "Test") if has_test else ()),
+            *(columns_of("text", read) if settings.guidelines else ()),
+        ),
+        rows=tuple(map(row, overview.people)),
+        remarks=tuple(remarks),
+        empty="Nothing has been assigned or annotated yet.",
+        tones=tuple("yellow" if person.warning else "" for person in overview.people),
+    )
+
+
+def remind_table(overview: CampaignOverview, now: datetime | None = None) -> ResultTable:
+    """Return a row per person with items left: how many, and since when they are inactive."""
+    now = now or datetime.now(UTC)
+    late = [person for person in overview.people if person.left and not person.away]
+    late.sort(key=lambda person: (person.last_active is not None, person.last_active or now))
+    return ResultTable(
+        key="remind",
+        title="People to remind",
+        columns=(
+            *(_PERSON, Column(key="left", title="Remaining", unit="count")),
+            Column(key="since", title="Inactive since"),
+            Column(key="days", title="Days", unit="count"),
+        ),
+        rows=tuple(
+            (
+                *(person.name, person.left),
+                person.last_active and f"{person.last_active:%Y-%m-%d %H:%M}",
+                person.last_active and (now - person.last_active).days,
+            )
+            for person in late
+        ),
+        empty="No one has remaining items under the plan.",
+    )

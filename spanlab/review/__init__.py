@@ -1,0 +1,1 @@
+"""Review and adjudication: queues, writes, and the editor of spans in the browser."""

@@ -1,0 +1,264 @@
+"""The page Review: the span editor over a queue of items, and a line above it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from spanlab.base.errors import NotFoundError, StoreError, UsageError
+from spanlab.base.runtime import leave_imports_uncollected
+from spanlab.measure.sample import MeasuredItems
+from spanlab.output.figures import figure
+from spanlab.output.marked_text import fragment_html
+from spanlab.people.entrance import (
+    EntranceState,
+    begin_test,
+    entrance_of,
+    has_only_tested,
+    test_in_words,
+    tested_items,
+)
+from spanlab.people.own_lists import item_names, prepare_queue
+from spanlab.review import queue as review
+from spanlab.review import span_editor
+from spanlab.review.queue_panel import (
+    choose_measurement,
+    choose_queue,
+    choose_sample,
+    describe_queue,
+    measured_sample,
+    review_store,
+)
+from spanlab.review.reviewer_panel import may_review, show_completion
+from spanlab.schema import (
+    DatasetSummary,
+    Permission,
+    QueueQuery,
+)
+from spanlab.ui import common
+from spanlab.ui.messages import errors_shown, show_error, show_news, tell_after_rerun
+from spanlab.ui.session import ask_reviewer
+
+_NEXT = ("Campaign", "Compare", "Export")  # pages for who has decided all items
+_ITEM = "item"  # query parameter: the URL leads back to the same item
+_PAGE = "review"
+
+
+@dataclass(frozen=True)
+class _QueueEntry:
+    """The item to begin a queue with, and what the URL asked for when that was decided."""
+
+    dataset: str
+    query: QueueQuery
+    asked: str | None
+    item: str | None
+
+
+def page() -> None:
+    """Draw the Review page."""
+    _leave_imports_uncollected()
+    summaries = common.datasets_for("review", Permission.REVIEW, untitled="Review")
+    if not summaries:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        with st.popover("Queue", icon=":material/tune:", width="content"):
+            summary = common.choose_dataset(summaries)
+            reviewer = ask_reviewer(summary)
+            measured = choose_measurement(summary, reviewer)
+            query = (choose_queue if measured is None else choose_sample)(
+                summary, reviewer or "nobody"
+            )
+        described = st.empty()
+        common.guide_link("Review")
+    asked_item = st.query_params.get(_ITEM)
+    if not may_review(summary, reviewer):
+        return
+    dataset = summary.name
+    show_news()
+    test = entrance_of(review_store(dataset), dataset, reviewer, summary.settings)
+    if test.stage in {"begin", "failed"}:
+        _offer_test(summary, reviewer, test)
+        return
+    passed = test.stage == "open" and test.score is not None
+    if passed and has_only_tested(review_store(dataset), dataset, reviewer):
+        _show_test(dataset, reviewer)
+    about = describe_queue(dataset, query)
+    live: LiveLine | TestLine | None = None
+    if test.stage == "test":
+        query, measured = QueueQuery(reviewer=reviewer, blind=True, listed=True), None
+        live = TestLine(summary, reviewer, described)
+    # Whoever saw the rate so far would know what the next mark makes of it.
+    elif measured is not None and review_store(dataset).may(Permission.MANAGE, dataset):
+        live = LiveLine(measured, reviewer, about, described)
+    if live is None:  # else the fragment below writes it
+        described.caption(common.plain(about))
+    sample = test.items if measured is None else measured_sample(dataset, query, measured)
+    prepare_queue(review_store(dataset), dataset, reviewer, sample)
+    names = item_names(review_store(dataset), dataset, reviewer)
+    if asked_item is not None and names.find(asked_item) is None:
+        _say_unknown(dataset, asked_item)
+        return
+    span_editor.mount_editor(review.labels(review_store(dataset), dataset, query), summary.settings)
+    with errors_shown():
+        entry = entry_of(dataset, query, _PAGE)
+        place = span_editor.ReviewQueue(dataset, query, entry, sample=sample)
+        answer_editor(place, _PAGE, live)
+
+
+def _offer_test(summary: DatasetSummary, reviewer: str, state: EntranceState) -> None:
+    """Say that there is a test before one may begin, or how it went, and lead on."""
+    known_answers = summary.settings.known
+    assert known_answers is not None
+    st.info(common.plain(test_in_words(state, known_answers)), icon=":material/school:")
+    _show_test(summary.name, reviewer)
+    if guidelines := summary.settings.guidelines_now:
+        with st.expander("Guidelines", icon=":material/rule:", expanded=True):
+            st.markdown(guidelines)
+    if state.stage == "failed" and not state.again:
+        return
+    label = "Begin" if state.stage == "begin" else "Try again"
+    if st.button(label, type="primary", icon=":material/play_arrow:"):
+        with errors_shown("Ask whoever leads this dataset to let you in."):
+            begin_test(review_store(summary.name), summary.name, reviewer)
+            st.rerun()
+
+
+def _show_test(dataset: str, reviewer: str) -> None:
+    """Show what of somebody's last test they marked otherwise than is right."""
+    tested = tested_items(review_store(dataset), dataset, reviewer)
+    if not tested:
+        return
+    with st.expander("Where your marks differ from the known answers", expanded=True):
+        for item in tested:
+            st.caption(f"Your marks, with an IoU of {figure(item.iou, 2)}:")
+            st.html(fragment_html(item.answer, item.marked))
+            st.caption("Correct marks:")
+            st.html(fragment_html(item.answer, item.right))
+
+
+class TestLine:
+    """The line above the editor that says how far the test is before somebody may begin."""
+
+    def __init__(self, summary: DatasetSummary, reviewer: str, place: DeltaGenerator) -> None:
+        self._summary, self._reviewer, self._place = summary, reviewer, place
+
+    def note(self, decided: Iterable[str]) -> None:
+        """Do nothing: this line reads from the database what was decided."""
+
+    def draw(self, dataset: str) -> None:
+        """Write the line; at the end of the test the page is drawn anew and says how it went."""
+        known_answers, settings = self._summary.settings.known, self._summary.settings
+        state = entrance_of(review_store(dataset), dataset, self._reviewer, settings)
+        assert known_answers is not None
+        if state.stage == "open":
+            tell_after_rerun(test_in_words(state, known_answers))
+        if state.stage != "test":
+            st.rerun()
+        self._place.caption(common.plain(test_in_words(state, known_answers)))
+
+
+def _say_unknown(dataset: str, item: str) -> None:
+    """Say that the address names an item that is not there, and lead on."""
+    name, where = common.plain(item), common.plain(dataset)
+    st.warning(f"There is no item “{name}” in the dataset “{where}”.", icon=":material/search_off:")
+    span_editor.draw_unsaved(dataset, item=item)  # written before the item was somebody else's
+    common.link("review", "Go on with the queue", icon=":material/edit_note:", dataset=dataset)
+
+
+@st.cache_resource
+def _leave_imports_uncollected() -> None:
+    """Do it once, when the first page has imported all that it needs."""
+    leave_imports_uncollected()
+
+
+class LiveLine:
+    """The line above the editor that says what a measurement has come to.
+
+    Args:
+        measured: the sample; what is decided is taken over into it.
+        reviewer: who decides.
+        about: what is reviewed, in words.
+        place: where the line stands, an ``st.empty``.
+    """
+
+    def __init__(
+        self, measured: MeasuredItems, reviewer: str, about: str, place: DeltaGenerator
+    ) -> None:
+        self._measured, self._about, self._place = measured, about, place
+        self._reviewer = reviewer
+        self._decided: set[str] = set()
+        self._text = measured.line
+
+    def note(self, decided: Iterable[str]) -> None:
+        """Keep decided items: the editor's next message may end this run before ``draw``."""
+        self._decided.update(decided)
+
+    def draw(self, dataset: str) -> None:
+        """Write the line; only what was decided is read."""
+        names = item_names(review_store(dataset), dataset, self._reviewer)
+        for name in tuple(self._decided):
+            item = names.find(name)
+            if item is not None:
+                self._measured.refresh(review_store(dataset, many=True).record(dataset, item))
+            self._decided.discard(name)
+            self._text = self._measured.line
+        self._place.caption(common.plain(f"{self._about} · {self._text}"))
+
+
+@st.fragment
+def answer_editor(
+    place: span_editor.ReviewQueue, page_name: str, live: LiveLine | TestLine | None = None
+) -> None:
+    """Answer the editor on a page; only this runs again when a reviewer presses a key."""
+    try:
+        sent = span_editor.read_message()
+        with common.snapshot():
+            store = common.store() if place.adjudicating else review_store(place.dataset)
+            answer = span_editor.exchange(store, place, sent)
+    except NotFoundError:
+        st.rerun()  # the dataset was deleted meanwhile: draw the page with those that are left
+    except (StoreError, UsageError) as error:
+        show_error(error, "Nothing typed is lost: the browser keeps it and sends it again.")
+        span_editor.mount_wire({})
+        return
+    # The editor alone writes the item into the URL: from here it would come after its next moves.
+    st.session_state[_item_key(page_name)] = answer.open
+    if live is not None:
+        live.note(sent.decided)
+    progress = answer.json.get("progress")
+    if isinstance(progress, dict):  # what comes after the last item: pages that the visitor has
+        progress["next"] = [page for page in _NEXT if common.has_page(page.lower())]
+    span_editor.mount_wire(answer.json)
+    show_completion(store, place.dataset, progress)
+    if live is not None:  # after the answer, which is on its way meanwhile
+        live.draw(place.dataset)
+
+
+def entry_of(dataset: str, query: QueueQuery, page_name: str) -> str | None:
+    """Return the id of the item to begin with: of a link, a reload or the last visit; or None.
+
+    An editor that is open stays where it is, whatever this says. Another queue of the dataset
+    begins anew whatever the URL says: Streamlit does not hear of what the editor writes there.
+    Reviewing blind or not leaves the item as it is.
+    """
+    at, entry = st.session_state.get(_item_key(page_name)), f"spanlab.{page_name}.entry"
+    asked_item = st.query_params.get(_ITEM)
+    previous = st.session_state.get(entry, _QueueEntry(dataset, query, None, at))
+    if previous.dataset != dataset:
+        item = asked_item
+    elif previous.query != query:
+        item = at if replace(previous.query, blind=query.blind) == query else None
+    elif asked_item != previous.asked or span_editor.read_message().open is None:
+        item = asked_item or at
+    else:
+        item = previous.item
+    st.session_state[entry] = _QueueEntry(dataset, query, asked_item, item)
+    return item
+
+
+def _item_key(page_name: str) -> str:
+    """Return where the item is kept that the editor of a page stood at last."""
+    return f"spanlab.{page_name}.at"

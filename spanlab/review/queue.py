@@ -1,0 +1,270 @@
+"""Queues of reviewers: which items come next, what a reviewer sees of one, and progress."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from spanlab.schema import (
+    AnnotatorKind,
+    DatasetSettings,
+    QueueCursor,
+    QueuePage,
+    QueuePlace,
+    QueueQuery,
+    SpanLabel,
+    Status,
+)
+from spanlab.schema.progress import PersonProgress
+from spanlab.storage import Review, Store
+from spanlab.storage.blind import without_others
+from spanlab.storage.datasets import has_item
+
+
+@dataclass(frozen=True)
+class QueueNeighbours:
+    """The items before and after one in a queue; None where the queue ends."""
+
+    previous: str | None
+    next: str | None
+
+
+@dataclass(frozen=True)
+class QueueProgress:
+    """The progress of a reviewer in items: of their part of a plan, else of the dataset.
+
+    ``beyond`` are those they finished that the plan gives to others.
+    """
+
+    done: int
+    skipped: int
+    total: int
+    planned: bool = False
+    beyond: int = 0
+
+
+def open_item(
+    store: Store,
+    dataset: str,
+    item_id: str,
+    query: QueueQuery,
+    *,
+    adjudicating: bool = False,
+) -> Review:
+    """Return an item as the reviewer of a queue may see it, and the reviewer's log on it.
+
+    It comes with all annotations; to who reviews blind with none of other people, unless the queue
+    shows them of items that are done, and in a queue of one's own alone with none of detectors
+    either. How many were left out is told where the dataset leaves it to reviewers whether to see
+    them.
+
+    Raises:
+        NotFoundError: there is no such dataset or item.
+    """
+    kind = AnnotatorKind.GOLD if adjudicating else AnnotatorKind.PERSON
+    review = store.review(dataset, item_id, query.reviewer, kind)
+    if query.own_only:
+        own_annotation = review.record.by(query.reviewer)
+        own_annotations = () if own_annotation is None else (own_annotation,)
+        record = review.record.model_copy(update={"annotations": own_annotations})
+    elif not query.blind or (query.shown_when_done and review.state.status is Status.DONE):
+        return review
+    else:
+        record = without_others(review.record, query.reviewer)
+    hidden = len(review.record.annotations) - len(record.annotations)
+    always = store.settings(dataset).always_blind
+    return replace(review, record=record, hidden=None if always else hidden)
+
+
+def first_item(
+    store: Store, dataset: str, query: QueueQuery, sample: Sequence[str] = ()
+) -> str | None:
+    """Return the id of the item to begin a queue with, None if it is empty.
+
+    That is the first one that the reviewer has not finished; where all are, the first of all. Of a
+    queue that reserves, it is reserved. A ``sample`` gives the items in an order of its own.
+    """
+    if sample:
+        item_id = next(_iterate_undecided(store, dataset, query, sample), None)
+        return sample[0] if item_id is None else item_id
+    unfinished = replace(query, limit=1, status=query.status or Status.NOT_ANNOTATED)
+    for queue in (unfinished, replace(query, limit=1)):
+        rows = store.page(dataset, queue).rows
+        first = rows[0].item_id if rows else None
+        if first is None or not reserve_item(store, dataset, query, first):
+            item_id = first
+        else:
+            item_id = _find_free(store, dataset, queue, first, step=1)
+        if item_id is None and query.listed:
+            item_id = store.draw_next(dataset, queue)
+        if item_id is not None:
+            return item_id
+    return None
+
+
+def reserve_item(store: Store, dataset: str, query: QueueQuery, item_id: str) -> tuple[str, ...]:
+    """Reserve an item for the reviewer of a queue that reserves, unless enough others have it.
+
+    Returns:
+        These others, by name; empty if the item is reserved now, or of a queue that does not.
+
+    Raises:
+        NotFoundError: there is no such dataset or item.
+    """
+    if not query.reserve or query.max_annotators is None:
+        return ()
+    return store.reserve(dataset, item_id, query.reviewer, query.max_annotators + 1)
+
+
+def items(store: Store, dataset: str, query: QueueQuery) -> QueuePage:
+    """Return rows of the table of a queue's items.
+
+    An item that the search names by its whole id comes before all others, wherever it stands.
+    """
+    page = store.page(dataset, query)
+    named_id = None if query.after or query.before or query.listed else query.text
+    if named_id is None or not has_item(store, dataset, named_id):
+        return page
+    (position,) = store.positions_of(dataset, [named_id])
+    other_rows = tuple(row for row in page.rows if row.item_id != named_id)
+    at = QueueCursor(position - 1)
+    only = replace(query, text=None, order="import", reverse=False, after=at, limit=1)
+    first = tuple(row for row in store.page(dataset, only).rows if row.item_id == named_id)
+    return replace(page, rows=(*first, *other_rows))
+
+
+def _iterate_undecided(
+    store: Store, dataset: str, query: QueueQuery, sample: Sequence[str]
+) -> Iterator[str]:
+    """Yield the ids of a sample's items that a reviewer still has to decide."""
+    finished = store.finished(dataset)
+    decided = {item.item_id for item in finished if item.annotator == query.reviewer}
+    for item_id in sample:
+        if item_id not in decided and not reserve_item(store, dataset, query, item_id):
+            own_review = store.review(dataset, item_id, query.reviewer, AnnotatorKind.PERSON)
+            if own_review.state.status is Status.NOT_ANNOTATED:
+                yield item_id
+
+
+def standing(
+    store: Store, dataset: str, query: QueueQuery, item_id: str, sample: Sequence[str] = ()
+) -> QueuePlace:
+    """Return an item's number in the whole queue, and the number of all; reads all items.
+
+    Raises:
+        NotFoundError: there is no such dataset or item.
+    """
+    if sample:
+        number = sample.index(item_id) + 1 if item_id in sample else None
+        return QueuePlace(number, len(sample))
+    place = store.standing(dataset, query, item_id)
+    if query.listed and query.reserve and query.share is None:  # more comes than is in the list
+        how_far = progress(store, dataset, query.reviewer)
+        total = how_far.total - (how_far.done if query.unfinished else 0)
+        return replace(place, total=max(place.total, total))
+    return place
+
+
+def neighbours(
+    store: Store, dataset: str, query: QueueQuery, item_id: str, sample: Sequence[str] = ()
+) -> QueueNeighbours:
+    """Return the items next to ``item_id``, which need not pass the filter itself any more.
+
+    Of a queue that reserves, they are reserved: the browser goes on to them without asking again.
+    """
+    return QueueNeighbours(
+        previous=_find_free(store, dataset, query, item_id, step=-1, sample=sample),
+        next=_find_free(store, dataset, query, item_id, step=1, sample=sample),
+    )
+
+
+def progress(
+    store: Store, dataset: str, reviewer: str, *, adjudicating: bool = False
+) -> QueueProgress:
+    """Return how many items ``reviewer`` has finished, skipped, and is to finish.
+
+    Where people have lists that is their part of the plan, or their list; elsewhere all may finish
+    every item, as may who adjudicates.
+    """
+    part = None if adjudicating else store.part(dataset, reviewer)
+    counts = store.counts(dataset, reviewer)
+    of_dataset = QueueProgress(
+        done=counts.get(Status.DONE, 0),
+        skipped=counts.get(Status.SKIPPED, 0),
+        total=sum(counts.values()),
+    )
+    settings = store.settings(dataset)
+    if adjudicating or not settings.has_lists:
+        return of_dataset
+    if part is not None and part.assigned is not None and not settings.known:
+        return QueueProgress(
+            part.done, part.skipped, total=part.assigned, planned=True, beyond=part.beyond
+        )
+    return _progress_in_list(store, dataset, reviewer, part)
+
+
+def _progress_in_list(
+    store: Store, dataset: str, reviewer: str, part: PersonProgress | None
+) -> QueueProgress:
+    """Return how far a reviewer is with a list of their own, and what it is expected to grow by."""
+    counts, settings = store.listed_counts(dataset, reviewer), store.settings(dataset)
+    total = sum(counts.values())
+    if part is not None and part.assigned is not None and not settings.assigned_to:
+        known_items, share = store.known_items(dataset, reviewer), _share(settings)
+        given, left = known_items.given, part.left > 0
+        n_tests = sum(bool(item.attempt) for item in given)
+        expected = int(part.assigned * share / (1 - share)) + n_tests if left else 0
+        n_known = max(len(given), min(expected, known_items.total))
+        total = max(total, part.assigned + n_known)
+    return QueueProgress(
+        done=counts.get(Status.DONE, 0),
+        skipped=counts.get(Status.SKIPPED, 0),
+        total=total,
+        planned=part is not None,
+    )
+
+
+def _share(settings: DatasetSettings) -> float:
+    return settings.known.share if settings.known else 0.0
+
+
+def labels(store: Store, dataset: str, query: QueueQuery) -> tuple[SpanLabel, ...]:
+    """Return the labels to choose from: the dataset's set, then others that spans of it have.
+
+    The first nine without a key of their own get the digits that are left, in order, so that each
+    keeps its key when somebody uses another label. To whoever reviews blind, the others are those
+    that this person has used.
+    """
+    chosen = store.settings(dataset).labels
+    names = {label.name for label in chosen}
+    used = store.labels(dataset, query.reviewer if query.blind else None)
+    used_labels = [SpanLabel(name=name) for name in used if name not in names]
+    taken_keys = {label.key for label in chosen}
+    free = (digit for digit in "123456789" if digit not in taken_keys)
+    return tuple(
+        label if label.key else label.model_copy(update={"key": next(free, None)})
+        for label in (*chosen, *used_labels)
+    )
+
+
+def _find_free(
+    store: Store,
+    dataset: str,
+    query: QueueQuery,
+    item_id: str,
+    *,
+    step: int,
+    sample: Sequence[str] = (),
+) -> str | None:
+    """Return the item after or before one, passing over those that others have reserved."""
+    while True:
+        if sample:
+            at = sample.index(item_id) + step if item_id in sample else (0 if step > 0 else -1)
+            neighbour = sample[at] if 0 <= at < len(sample) else None
+        else:
+            neighbour = store.neighbour(dataset, query, item_id, step)
+            if neighbour is None and step > 0 and query.listed:
+                return store.draw_next(dataset, query)
+        if neighbour is None or not reserve_item(store, dataset, query, neighbour):
+            return neighbour
+        item_id = neighbour

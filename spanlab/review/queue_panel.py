@@ -1,0 +1,236 @@
+"""The queue of the page Review: which items, in which order, and how it is described."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+import streamlit as st
+
+from spanlab.measure.sample import MeasuredItems, read_measured
+from spanlab.schema import (
+    AnnotatorKind,
+    AssignedShare,
+    DatasetSettings,
+    DatasetSummary,
+    MeasurementPlan,
+    QueueQuery,
+    Status,
+)
+from spanlab.storage.blind import reviewed_by
+from spanlab.storage.store import Store
+from spanlab.ui import common
+from spanlab.ui.messages import errors_shown
+
+_ALL = "All"
+_STATES = {
+    _ALL: None,
+    "Not annotated": Status.NOT_ANNOTATED,
+    "Done": Status.DONE,
+    "Skipped": Status.SKIPPED,
+}
+_IMPORTED = "As imported"
+_SPLIT = "Most disagreement first"
+
+
+def review_store(dataset: str, *, many: bool = False) -> Store:
+    """Return the database as the visitor may see it in review; see ``reviewed_by``."""
+    return reviewed_by(common.store(), dataset, many=many)
+
+
+def _kept(name: str) -> common.WidgetKey:
+    return common.kept(f"review.{name}")
+
+
+def _fingerprint(summary: DatasetSummary, store: Store) -> tuple[object, ...]:
+    """Return what tells that a dataset has changed, or who reviews it where."""
+    return *summary.fingerprint, store.reader, store.n_operations(summary.name)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Drawing the sample …")
+def _read_measured(
+    dataset: str, plan: str, fingerprint: tuple[object, ...], _store: Store
+) -> MeasuredItems:
+    """Read the sample now, or return what any session has read; ``seen`` tells changes."""
+    return read_measured(_store, dataset, MeasurementPlan.model_validate_json(plan))
+
+
+class _QueuePlan(TypedDict, total=False):
+    """The fields of a queue by which it offers each person what they are to finish."""
+
+    unfinished: bool
+    min_annotators: int
+    max_annotators: int
+    reserve: bool
+    share: AssignedShare
+
+
+def _ask_plan(settings: DatasetSettings, reviewer: str) -> _QueuePlan:
+    """Ask whether to go by the dataset's plan, which is what its reviewers do unless they say no.
+
+    Without a plan, what one person has finished may wait for a second one.
+    """
+    if not settings.overlap:
+        two = st.checkbox("Needs a second annotator", **_kept("second"))
+        return {"unfinished": True, "min_annotators": 1, "max_annotators": 1} if two else {}
+    people = settings.assigned_to
+    people_per_item = "1 person" if settings.overlap == 1 else f"{settings.overlap} people"
+    planned = st.checkbox(
+        "Assigned to you" if people else f"Needed from you ({people_per_item} per item)",
+        value=True,
+        **_kept("planned"),
+        help=f"The settings of this dataset ask for {people_per_item} per item. Items that you "
+        "have finished are left out.",
+    )
+    if not planned:
+        return {}
+    if not people:
+        return {"unfinished": True, "max_annotators": settings.overlap - 1, "reserve": True}
+    share = settings.share_of(reviewer)
+    if share is None:
+        st.caption(f"Items of this dataset are assigned to {len(people)} others.")
+        return {}
+    # Reserved, too: after people left or came back, more than these may be asked for an item.
+    return {
+        "unfinished": True,
+        "max_annotators": settings.overlap - 1,
+        "reserve": True,
+        "share": share,
+    }
+
+
+def choose_measurement(summary: DatasetSummary, reviewer: str) -> MeasuredItems | None:
+    """Ask whether to review the sample of the dataset's measurement; None if not, or for none.
+
+    It is for those whose word counts by its plan, or for who comes by its link: the queues of
+    others stay as they are.
+    """
+    plan = summary.settings.measurement
+    if plan is None:
+        return None
+    key = _kept(f"sample.{summary.name}")
+    is_asked_for = st.query_params.pop(common.QUEUE, None) == common.SAMPLE
+    if is_asked_for or key["key"] not in st.session_state:
+        st.session_state[key["key"]] = is_asked_for or reviewer in plan.reviewers
+    is_chosen = st.checkbox(
+        "The measurement's sample",
+        **key,
+        help="In the one order that its plan fixes: every beginning of it is a valid sample.",
+    )
+    if not is_chosen:
+        return None
+    with errors_shown():
+        store = review_store(summary.name, many=True)
+        return _read_measured(
+            summary.name, plan.model_dump_json(), _fingerprint(summary, store), store
+        )
+    return None
+
+
+def choose_sample(summary: DatasetSummary, reviewer: str) -> QueueQuery:
+    """Return the queue of a measurement's sample, and say whether suggestions are shown."""
+    settings, plan = summary.settings, summary.settings.measurement
+    assert plan is not None
+    shown = "shown" if plan.show_suggestions else "hidden"
+    st.caption(f"Detectors' suggestions are {shown}, as the plan on the Measure page says.")
+    if plan.reviewers and reviewer not in plan.reviewers:
+        st.caption(common.plain(f"Only the reviews of {', '.join(plan.reviewers)} count."))
+    return QueueQuery(
+        **(_ask_plan(settings, reviewer) if settings.overlap else {}),
+        reviewer=reviewer,
+        listed=settings.has_lists,
+        blind=True,
+        own_only=not plan.show_suggestions,
+    )
+
+
+def measured_sample(dataset: str, query: QueueQuery, measured: MeasuredItems) -> tuple[str, ...]:
+    """Return the sample's items, or of them those that are assigned to the reviewer."""
+    names = [item.item_id for item in measured.items]
+    if query.share is None:
+        return tuple(names)
+    positions = review_store(dataset).positions_of(dataset, names)
+    return tuple(name for name, at in zip(names, positions, strict=True) if query.share.has(at))
+
+
+def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
+    """Ask which items to go through, and in which order."""
+    searched = st.text_input(
+        "Search",
+        max_chars=200,
+        placeholder="Question, answer, comment or id",
+        **_kept("text"),
+        help="Words or beginnings of words; all of them must stand in one of these texts.",
+    )
+    left, right = st.columns(2)
+    with left:
+        state = st.selectbox("Your state", list(_STATES), **_kept("state"))
+        low, high = st.slider(
+            "Highest span probability",
+            0.0,
+            1.0,
+            (0.0, 1.0),
+            step=0.05,
+            **_kept("prob"),
+            help="Of any detector, or of the one chosen beside.",
+        )
+        plan = _ask_plan(summary.settings, reviewer)
+    with right:
+        lang = st.selectbox("Language", [_ALL, *sorted(summary.languages)], **_kept("lang"))
+        detectors = summary.names_of(AnnotatorKind.DETECTOR)
+        detector = st.selectbox("Detector", [_ALL, *detectors], **_kept("detector"))
+        split = st.slider("Disagreement at least", 0.0, 1.0, 0.0, step=0.05, **_kept("split"))
+    order = st.segmented_control(
+        "Order", [_IMPORTED, _SPLIT], default=_IMPORTED, required=True, **_kept("order")
+    )
+    locked = summary.settings.always_blind
+    people = st.checkbox(
+        "Show what other people marked",
+        **_kept("people"),
+        disabled=locked,
+        help="Other people's spans and comments, gold labels, and votes with people in them. "
+        "Without it you review blind: disagreement then means that of detectors.",
+    )
+    if locked:
+        later = " You see it once you have finished an item."
+        st.caption(
+            "Locked: this dataset is reviewed blind."
+            + (later if summary.settings.shown_when_done else "")
+        )
+    return QueueQuery(
+        **plan,
+        reviewer=reviewer,
+        listed=summary.settings.has_lists,
+        blind=locked or not people,
+        shown_when_done=locked and summary.settings.shown_when_done,
+        text=searched.strip() or None,
+        lang=None if lang == _ALL else lang,
+        status=_STATES[state],
+        detector=None if detector == _ALL else detector,
+        min_prob=low if low > 0.0 else None,
+        max_prob=high if high < 1.0 else None,
+        min_disagreement=split if split > 0.0 else None,
+        order="disagreement" if order == _SPLIT else "import",
+    )
+
+
+def describe_queue(dataset: str, query: QueueQuery) -> str:
+    """Say in one line what is being reviewed."""
+    parts = [
+        dataset,
+        f"as {query.reviewer}",
+        None if query.blind else "not blind",
+        "suggestions hidden" if query.own_only else None,
+        query.text and f"“{query.text}”",
+        query.lang,
+        query.status,
+        query.detector,
+    ]
+    if query.min_prob is not None or query.max_prob is not None:
+        parts.append(f"probability {query.min_prob or 0:g} to {query.max_prob or 1:g}")
+    if query.min_disagreement is not None:
+        parts.append(f"disagreement from {query.min_disagreement:g}")
+    if query.unfinished:
+        parts.append("needs a second annotator" if query.min_annotators else "needed from you")
+    if query.order == "disagreement":
+        parts.append("most disagreement first")
+    return " · ".join(part for part in parts if part)

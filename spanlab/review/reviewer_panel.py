@@ -1,0 +1,99 @@
+"""Who reviews: asked for by name, and asked again before going on under a name in use."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from urllib.parse import unquote
+
+import streamlit as st
+from pydantic import TypeAdapter
+
+from spanlab.base.errors import UsageError
+from spanlab.schema import DatasetSummary
+from spanlab.storage.blind import check_reviewer, has_reviewed
+from spanlab.storage.store import Store
+from spanlab.ui.common import plain, store
+from spanlab.ui.messages import show_error
+from spanlab.ui.session import PARAMETER
+
+_COMPLETE = "spanlab.complete"
+_CONFIRMED = "spanlab.reviewers"
+_NAMES: TypeAdapter[frozenset[str]] = TypeAdapter(frozenset[str])
+_COOKIE = "spanlab_reviewers"  # names that this browser session has reviewed under; see the wire
+
+
+def show_completion(store: Store, dataset: str, progress: object) -> None:
+    """Show an invitation's completion code once its person has done enough of their items.
+
+    Args:
+        store: the annotation database, with the visitor's rights.
+        dataset: the dataset under review.
+        progress: what the editor was told of it now; None for nothing new.
+    """
+    if isinstance(progress, Mapping):
+        decided = progress["done"] + progress["skipped"]
+        complete = decided >= progress["total"] > 0
+        st.session_state[_COMPLETE] = (progress["done"], progress["total"]) if complete else None
+    if not st.session_state.get(_COMPLETE):
+        return
+    invitation = store.access.own_invitation()
+    if invitation is None or not invitation.code:
+        return
+    done, total = st.session_state[_COMPLETE]
+    needed = math.ceil(store.settings(dataset).code_share * total)
+    if done >= needed:
+        st.success(f"All done, thank you. Your code: {plain(invitation.code)}")
+    else:
+        st.info(
+            f"All decided, thank you: {done} of {total} done, the others skipped. The completion "
+            f"code comes with {needed} done: go back to some that you skipped."
+        )
+
+
+def may_review(summary: DatasetSummary, name: str) -> bool:
+    """Return whether ``name`` may review the dataset, or draw why not or the question whether.
+
+    A name under which somebody has reviewed is asked about once in a browser session: two people
+    under one name would change each other's annotations.
+    """
+    if not name:
+        st.info(
+            "Say who reviews, under Queue: the name goes with every span that you mark.",
+            icon=":material/person:",
+        )
+        return False
+    try:
+        check_reviewer(summary, name)
+    except UsageError as error:
+        show_error(error, "Type another name under Queue.")
+        return False
+    if store().own_name(summary.name) is not None:
+        return True
+    if has_reviewed(summary, name) and name not in _confirmed_names():
+        st.info(
+            f"“{plain(name)}” has annotated “{plain(summary.name)}” before. If this is you, "
+            "continue; if not, type another name under Queue.",
+            icon=":material/person:",
+        )
+        st.button(f"Continue as {plain(name)}", type="primary", on_click=_confirm, args=(name,))
+        return False
+    _confirm(name)
+    if st.query_params.get(PARAMETER) != name:
+        st.query_params[PARAMETER] = name
+    return True
+
+
+def _confirm(name: str) -> None:
+    st.session_state[_CONFIRMED] = _confirmed_names() | {name}
+
+
+def _confirmed_names() -> frozenset[str]:
+    """Return the names of this session: a reload forgets the state and keeps the cookie."""
+    if _CONFIRMED not in st.session_state:
+        try:
+            names = _NAMES.validate_json(unquote(str(st.context.cookies.get(_COOKIE, "[]"))))
+        except ValueError:
+            names = frozenset()  # not written by the wire: ask
+        st.session_state[_CONFIRMED] = names
+    return frozenset(st.session_state[_CONFIRMED])

@@ -1,0 +1,256 @@
+"""A comparison of annotators as tables: scores, agreement of pairs, calibration, labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from spanlab.output.tables import (
+    BASELINE,
+    ITEMS,
+    LANGUAGE,
+    PERSON,
+    Cell,
+    Chart,
+    Column,
+    MeanInterval,
+    ResultTable,
+    columns_of,
+    several,
+)
+from spanlab.schema import ADJUDICATED, AnnotatorKind
+from spanlab.scoring import ScoreMeans, ScoreReport
+from spanlab.scoring.agreement import AgreementReport, AnnotatorPair, LanguageAgreement
+from spanlab.scoring.calibration import AnnotatorCalibration, Confusion
+from spanlab.scoring.files import SCORES, package_metrics
+from spanlab.scoring.raters import ResponseAgreement
+from spanlab.scoring.verdicts import MEASURES, ScoredClaims, VerdictAgreement
+
+KINDS: Final = {
+    AnnotatorKind.PERSON: PERSON,
+    AnnotatorKind.DETECTOR: "detector",
+    AnnotatorKind.VOTE: "vote",
+    AnnotatorKind.GOLD: "gold labels",
+    None: BASELINE,
+}
+ANNOTATOR: Final = Column(key="annotator", title="Annotator")
+KIND: Final = Column(key="kind", title="Kind")
+_ALPHA: Final = (
+    "1 is perfect agreement, 0 what chance would give, below 0 systematic disagreement. Unknown "
+    "where it is undefined: all marked everything, or all nothing."
+)
+AgreedOn = AgreementReport | LanguageAgreement | VerdictAgreement | ResponseAgreement
+
+
+def reference_of(kinds: Mapping[str, AnnotatorKind]) -> str | None:
+    """Return whose labels count as right by default: adjudicated, else the first gold labels."""
+    gold = [name for name, kind in kinds.items() if kind is AnnotatorKind.GOLD]
+    return ADJUDICATED if ADJUDICATED in gold else next(iter(gold), None)
+
+
+@dataclass(frozen=True)
+class ScoredAnnotator:
+    """Scores of one annotator against the reference; ``kind`` is None for the two baselines.
+
+    ``more`` are macro means of metrics that packages bring, by their names.
+    """
+
+    name: str
+    kind: AnnotatorKind | None
+    report: ScoreReport
+    more: Mapping[str, MeanInterval] = field(default_factory=dict)
+
+
+def score_table(
+    scores: Sequence[ScoredAnnotator], metrics: Sequence[str], drawn: str, title: str = ""
+) -> ResultTable:
+    """Return the macro scores, a row per annotator in the order given; ``drawn`` is charted."""
+    rows: list[tuple[Cell, ...]] = []
+    for scored in scores:
+        macro, groups = scored.report.macro, len(scored.report.languages)
+        cells = (several(getattr(macro, name), macro.n, groups=groups) for name in metrics)
+        rows.append((scored.name, KINDS[scored.kind], macro.n, *cells))
+    return ResultTable(
+        key=f"{drawn}-scores",
+        title=title,
+        columns=(ANNOTATOR, KIND, ITEMS, *(SCORES[name] for name in metrics)),
+        rows=tuple(rows),
+        chart=Chart(kind="dots", x=drawn, y="annotator"),
+    )
+
+
+def more_table(scores: Sequence[ScoredAnnotator]) -> ResultTable:
+    """Return the macro means of packages' metrics, a row per annotator; no rows without any."""
+    names = dict.fromkeys(name for scored in scores for name in scored.more)
+    return ResultTable(
+        key="package-metrics",
+        title="Metrics of packages",
+        columns=(ANNOTATOR, KIND, ITEMS, *columns_of("score", *names)),
+        rows=tuple(
+            (
+                *(scored.name, KINDS[scored.kind], scored.report.macro.n),
+                *(
+                    several(
+                        scored.more[name],
+                        scored.report.macro.n,
+                        groups=len(scored.report.languages),
+                    )
+                    for name in names
+                ),
+            )
+            for scored in scores
+            if names
+        ),
+        remarks=package_metrics()[1],
+    )
+
+
+def language_table(scores: Sequence[ScoredAnnotator], metric: str) -> ResultTable:
+    """Return one metric with a row per annotator and language."""
+    pairs: list[tuple[ScoredAnnotator, str, ScoreMeans]] = [
+        (scored, means.lang, means) for scored in scores for means in scored.report.languages
+    ]
+    return ResultTable(
+        key=f"{metric}-languages",
+        title="",
+        columns=(ANNOTATOR, KIND, LANGUAGE, ITEMS, SCORES[metric]),
+        rows=tuple(
+            (scored.name, KINDS[scored.kind], lang, means.n, several(value, means.n))
+            for scored, lang, means in pairs
+            if (value := getattr(means, metric)) is not None
+        ),
+        chart=Chart(kind="dots", x=metric, y="annotator", group="language"),
+    )
+
+
+def claim_table(scores: Sequence[ScoredClaims], drawn: str = "accuracy") -> ResultTable:
+    """Return a row per annotator: claims, searches if any, and each score that somebody has."""
+    searched = any(scored.searches or scored.recalled for scored in scores)
+    counts = {
+        "items": ("Items", ""),
+        "n": ("Claims", ""),
+        "unjudged": ("Without a verdict", ""),
+        "inconclusive": ("Inconclusive", ""),
+    }
+    tools = {
+        "searches": (
+            "Tool calls",
+            "Calls of tools and searches for these items, as their traces tell.",
+        ),
+        "recalled": (
+            "Recalled",
+            "Passages that a memory had for them, which may spare searches.",
+        ),
+    }
+    measures = claim_measures(scores)
+    rows: list[tuple[Cell, ...]] = []
+    for scored in scores:
+        report, items = scored.report, len({claim.item for claim in scored.judged})
+        extra = (scored.searches, scored.recalled) if searched else ()
+        cells = (several(getattr(report, name), items) for name in measures)
+        named = (scored.name, KINDS[scored.kind], items, report.n)
+        rows.append((*named, report.unjudged, report.inconclusive, *extra, *cells))
+    shown = {**counts, **(tools if searched else {})}
+    return ResultTable(
+        key="claims",
+        title="",
+        columns=(
+            ANNOTATOR,
+            KIND,
+            *(
+                Column(key=key, title=title, unit="count", about=about)
+                for key, (title, about) in shown.items()
+            ),
+            *(MEASURES[name] for name in measures),
+        ),
+        rows=tuple(rows),
+        chart=Chart(kind="dots", x=drawn, y="annotator"),
+    )
+
+
+def claim_measures(scores: Sequence[ScoredClaims]) -> list[str]:
+    """Return the measures of verdicts that somebody has."""
+    return [name for name in MEASURES if any(getattr(scored.report, name) for scored in scores)]
+
+
+def alpha_table(
+    lines: Sequence[tuple[str, AgreedOn | None, AgreedOn | None]], remarks: tuple[str, ...] = ()
+) -> ResultTable:
+    """Return Krippendorff's alpha of people, and of people and detectors, a row for each line."""
+    return ResultTable(
+        key="agreement",
+        title="Krippendorff's alpha",
+        columns=(
+            Column(key="of", title="Agreement on"),
+            Column(key="people", title="People", unit="score", about=_ALPHA),
+            Column(key="people-n", title="Items of people", unit="count"),
+            Column(key="both", title="People and detectors", unit="score", about=_ALPHA),
+            Column(key="both-n", title="Items of both", unit="count"),
+        ),
+        rows=tuple(
+            (name, *_alpha(people), *_alpha(everybody))
+            for name, people, everybody in lines
+            if any(agreed and agreed.n for agreed in (people, everybody))
+        ),
+        remarks=remarks,
+        empty="Agreement needs items that two or more annotators have finished.",
+    )
+
+
+def _alpha(agreed: AgreedOn | None) -> tuple[Cell, Cell]:
+    return (None, 0) if agreed is None else (agreed.alpha, agreed.n)
+
+
+def pair_table(pairs: Sequence[AnnotatorPair]) -> ResultTable:
+    """Return a row per pair: both annotators, the number of common items, IoU and F1."""
+    return ResultTable(
+        key="pairs",
+        title="Agreement of pairs",
+        columns=(
+            *columns_of("text", "A", "B"),
+            *columns_of("count", "Common items"),
+            SCORES["iou"],
+            SCORES["f1"],
+        ),
+        rows=tuple((pair.a, pair.b, pair.n, pair.iou, pair.f1) for pair in pairs),
+    )
+
+
+def calibration_table(calibrations: Sequence[AnnotatorCalibration]) -> ResultTable:
+    """Return a row per detector and bin of probability."""
+    return ResultTable(
+        key="calibration",
+        title="",
+        columns=(
+            *columns_of("text", "Detector"),
+            *columns_of("share", "Probability", "Share of people", "From", "To"),
+            *columns_of("count", "Characters"),
+        ),
+        rows=tuple(
+            (calibration.name, bin_.prob, bin_.share, bin_.low, bin_.high, bin_.characters)
+            for calibration in calibrations
+            for bin_ in calibration.calibration.bins
+        ),
+        chart=Chart(kind="calibration", x="probability", y="share-of-people", group="detector"),
+    )
+
+
+def label_table(reference: str, labels: Mapping[str, Confusion]) -> ResultTable:
+    """Return characters by annotator, the reference's label and theirs."""
+    return ResultTable(
+        key="labels",
+        title="",
+        columns=(
+            ANNOTATOR,
+            Column(key="right", title=f"Label of {reference}"),
+            Column(key="said", title="Label"),
+            Column(key="characters", title="Characters", unit="count"),
+        ),
+        rows=tuple(
+            (name, right, predicted, count)
+            for name, confusion in labels.items()
+            for (right, predicted), count in sorted(confusion.items())
+        ),
+        chart=Chart(kind="matrix", x="said", y="right"),
+    )

@@ -1,0 +1,324 @@
+"""Datasets and their annotators: summaries, tables, label sets, questions and names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from spanlab import doors
+from spanlab.base.errors import NotFoundError, UsageError
+from spanlab.base.fields import FrozenModel
+from spanlab.formats.known.labelstudio_writer import labeling_config, questions_in_config
+from spanlab.output.tables import ITEMS, Column, ResultTable, columns_of
+from spanlab.schema import (
+    COLOUR_NAMES,
+    LABEL_SETS,
+    AnnotatorKind,
+    DatasetSettings,
+    DatasetSummary,
+    Name,
+    Permission,
+    Question,
+    Record,
+    SpanLabel,
+    Status,
+)
+from spanlab.schema.progress import PlanProgress
+from spanlab.storage import Store
+
+_DATASET = Column(key="dataset", title="Dataset")
+_NAME: TypeAdapter[str] = TypeAdapter(Name)
+
+
+def open_store() -> Store:
+    """Open the annotation database that the environment names, brought up to date first.
+
+    Returns:
+        The store, for any number of threads; the caller closes it.
+    """
+    return Store.open()
+
+
+def plan_of(store: Store, summary: DatasetSummary) -> PlanProgress | None:
+    """Return the progress of a dataset's plan; None for a dataset without one.
+
+    Raises:
+        NotFoundError: there is no such dataset any more.
+    """
+    return store.plan(summary.name) if summary.settings.overlap else None
+
+
+def label_set(name: str) -> tuple[SpanLabel, ...]:
+    """Return a label set that ships with spanlab.
+
+    Raises:
+        UsageError: there is none of this name; names those that there are.
+    """
+    for set_name, labels in LABEL_SETS.items():
+        if set_name.casefold() == name.casefold():
+            return labels
+    raise UsageError(f"no label set named {name!r}; available: {', '.join(LABEL_SETS)}")
+
+
+class _QuestionFile(FrozenModel):
+    """The fields of a file of questions."""
+
+    attributes: tuple[Question, ...] = ()
+    questions: tuple[Question, ...] = ()
+    unanswered: Literal["refused", "told"] = "refused"
+
+
+def questions_of(text: str) -> dict[str, Any]:
+    """Read the questions about each span and each answer, as settings of a dataset.
+
+    Args:
+        text: JSON with lists of ``Question`` as ``attributes`` and ``questions``, and how Done
+            takes required ones as ``unanswered``; or a labelling configuration of Label Studio.
+
+    Raises:
+        UsageError: it is something else; says where.
+    """
+    if text.lstrip().startswith("<"):
+        return dict(questions_in_config(text))
+    try:
+        return dict(_QuestionFile.model_validate_json(text))
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"])) or "the file"
+        raise UsageError(f"questions: {field}: {first['msg']}") from error
+
+
+def label_studio_config(store: Store, dataset: str) -> str:
+    """Return the labelling configuration that a dataset's export for Label Studio needs, as XML.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    return labeling_config(summary_of(store, dataset).settings, store.labels(dataset))
+
+
+def colour_of(text: str) -> str | None:
+    """Return a colour that somebody typed as ``#rrggbb``, None for an empty text.
+
+    Args:
+        text: as ``#rrggbb``, ``#rgb`` or a name that web pages know, in any case.
+
+    Raises:
+        UsageError: it is none of these; says what would be right.
+    """
+    typed = text.strip().lower()
+    if not typed:
+        return None
+    digits = COLOUR_NAMES.get(typed, typed.removeprefix("#") if typed.startswith("#") else "")
+    if len(digits) == 3:
+        digits = "".join(2 * digit for digit in digits)
+    if len(digits) != 6 or not set(digits) <= set("0123456789abcdef"):
+        raise UsageError(
+            f"“{text}” is not a colour: type #rrggbb, such as #008080, or a name such as teal"
+        )
+    return f"#{digits}"
+
+
+def dataset_tables(summaries: Sequence[DatasetSummary]) -> tuple[ResultTable, ...]:
+    """Return a table of datasets with their settings, and one of the progress of annotators."""
+    states = (Status.DONE, Status.SKIPPED, Status.FAILED, Status.NOT_ANNOTATED)
+    datasets = ResultTable(
+        key="datasets",
+        title="Datasets",
+        columns=(
+            _DATASET,
+            ITEMS,
+            *columns_of("text", "Languages", "Settings"),
+        ),
+        rows=tuple(
+            (
+                summary.name,
+                summary.n_items,
+                " ".join(f"{lang}:{count}" for lang, count in summary.languages.items()),
+                _settings_in_words(summary.settings, summary.digest),
+            )
+            for summary in summaries
+        ),
+        empty="no datasets yet: spanlab import FILE --dataset NAME",
+    )
+    annotators = ResultTable(
+        key="annotators",
+        title="Annotators, with the number of items in each state",
+        columns=(
+            _DATASET,
+            *columns_of("text", "Annotator", "Kind"),
+            *(
+                Column(
+                    key=state.value, title=state.value.replace("-", " ").capitalize(), unit="count"
+                )
+                for state in states
+            ),
+        ),
+        rows=tuple(
+            (summary.name, a.name, a.kind.value, *(a.counts.get(state, 0) for state in states))
+            for summary in summaries
+            for a in summary.annotators
+        ),
+    )
+    return (datasets, annotators) if annotators.rows else (datasets,)
+
+
+def _settings_in_words(settings: DatasetSettings, digest: str | None) -> str:
+    parts = [
+        *([] if digest is None else [f"SHA-256 {digest or 'not worked out'}"]),
+        f"undecided suggestions: {settings.undecided}",
+        f"labels: {len(settings.labels)}",
+        *(
+            f"{noun}: {', '.join(question.name for question in questions)}"
+            for noun, questions in (
+                ("attributes", settings.attributes),
+                ("questions", settings.questions),
+            )
+            if questions
+        ),
+        f"people per item: {settings.overlap or 'any number'}",
+    ]
+    if settings.assigned_to:
+        parts.append(f"assigned to: {', '.join(settings.assigned_to)}")
+    if settings.guidelines_now:
+        parts.append(f"guidelines: version {len(settings.guidelines)}")
+    return "; ".join(parts)
+
+
+def rename_annotator(store: Store, dataset: str, annotator: str, new: str) -> None:
+    """Give an annotator of a dataset another name.
+
+    Raises:
+        NotFoundError: there is no such dataset or annotator.
+        UsageError: the new name is empty, too long or has control characters, or it is that of a
+            detector that is installed.
+        StoreError: the new name is taken, or an import is under way.
+    """
+    summary = summary_of(store, dataset)
+    kind = summary.kinds.get(annotator)
+    if kind is not AnnotatorKind.DETECTOR:
+        check_name(new)
+    if kind is not AnnotatorKind.PERSON and new in summary.settings.assigned_to:
+        raise UsageError(f"“{new}” is a person to whom items are assigned: choose another name")
+    store.rename_annotator(dataset, annotator, new)
+
+
+def gold_name(annotator: str) -> str:
+    """Return the usual name of gold labels that are copied from an annotator's."""
+    return f"gold of {annotator}"[:200]
+
+
+def copy_as_gold(store: Store, dataset: str, annotator: str, name: str | None = None) -> int:
+    """Copy what an annotator of a dataset finished as gold labels of a name of their own.
+
+    The annotator stays, and goes on under its name. Copied again, the copies are replaced.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        annotator: a person, or gold labels.
+        name: what the copies are called; None for ``gold_name``.
+
+    Returns:
+        How many items have a copy.
+
+    Raises:
+        NotFoundError: there is no such dataset or annotator.
+        UsageError: it is no person and no gold labels, the name is none, or the annotator's own.
+        StoreError: somebody who is no gold labels has the name, or an import is under way.
+    """
+    store.require(Permission.MANAGE, dataset)
+    name = gold_name(annotator) if name is None else name
+    summary = summary_of(store, dataset)
+    check_annotators(summary, [annotator])
+    if summary.kinds[annotator] not in {AnnotatorKind.PERSON, AnnotatorKind.GOLD}:
+        raise UsageError(
+            f"{annotator!r} is a {summary.kinds[annotator].value}: what people said can be gold "
+            "labels; a vote or a detector is compared with them"
+        )
+    if name == annotator:
+        raise UsageError(f"the copy of {annotator!r} needs a name of its own")
+    check_name(name)
+    copied = {"annotator": name, "kind": AnnotatorKind.GOLD}
+    copies = [
+        (record.item.id, annotation.model_copy(update=copied))
+        for record in store.records(dataset, annotators=[annotator])
+        for annotation in record.finished
+    ]
+    return store.save_annotations(dataset, copies, whole=True)
+
+
+def check_name(name: str) -> None:
+    """Check that an annotator that is no detector may be called so.
+
+    Raises:
+        UsageError: it is empty, too long, has control characters, or is the name of a detector.
+    """
+    try:
+        _NAME.validate_python(name)
+    except ValidationError as error:
+        raise UsageError(
+            f"{name!r} cannot name an annotator: 1 to 200 characters without control characters"
+        ) from error
+    if name.casefold() in {detector.casefold() for detector in doors.names("detectors")}:
+        raise UsageError(f"“{name}” is the name of a detector: choose another")
+
+
+def summary_of(store: Store, dataset: str) -> DatasetSummary:
+    """Return the summary of a dataset.
+
+    Raises:
+        NotFoundError: there is none of this name; the message lists those that exist.
+    """
+    summaries = store.datasets(versions=True)
+    for summary in summaries:
+        if summary.name == dataset:
+            return summary
+    raise NotFoundError(
+        f"no dataset named {dataset!r}; available: {_list_names(s.name for s in summaries)}"
+    )
+
+
+def check_annotators(summary: DatasetSummary, annotators: Iterable[str]) -> None:
+    """Check that a dataset has all of these annotators.
+
+    Raises:
+        NotFoundError: names the missing ones and lists those that exist.
+    """
+    kinds = summary.kinds
+    missing = [annotator for annotator in annotators if annotator not in kinds]
+    if missing:
+        raise NotFoundError(
+            f"dataset {summary.name!r} has no annotator {', '.join(map(repr, missing))}; "
+            f"available: {_list_names(kinds)}"
+        )
+
+
+def _list_names(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names)) or "none yet"
+
+
+_REPORT_EVERY = 1000  # items between two calls of `on_progress`
+
+
+def with_progress(
+    records: Iterable[Record],
+    on_progress: Callable[[int], None] | None,
+    every: int = _REPORT_EVERY,
+) -> Iterator[Record]:
+    """Yield ``records``, and call ``on_progress`` with their number after ``every`` so many."""
+    for count, record in enumerate(records, start=1):
+        yield record
+        if on_progress is not None and count % every == 0:
+            on_progress(count)
+
+
+def has_item(store: Store, dataset: str, item_id: str) -> bool:
+    """Return whether the dataset is there and has an item of this id."""
+    try:
+        store.positions_of(dataset, [item_id])
+    except NotFoundError:
+        return False
+    return True

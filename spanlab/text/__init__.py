@@ -1,0 +1,1 @@
+"""Where words stand in a text: extents, labels, tokens, and quotes mapped to their places."""

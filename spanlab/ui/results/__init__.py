@@ -1,1 +1,0 @@
-"""Results on pages: tables, their charts and files."""

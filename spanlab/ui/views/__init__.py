@@ -1,1 +1,0 @@
-"""What each page shows; a folder called `pages` would be served by Streamlit itself."""

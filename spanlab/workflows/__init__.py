@@ -1,1 +1,0 @@
-"""What people ask for: import, detect, vote, review, evaluate, export."""

@@ -1,1 +1,0 @@
-"""Analyses of labels: scores, agreement, rates, stages, and the progress of people."""

@@ -1,1 +1,0 @@
-"""Measurements by reviewed samples: corrected rates, gates, certificates, errors of people."""

@@ -1,0 +1,311 @@
+"""Files as they come: packed, marked, broken, missing; and files that are written whole."""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import io
+import json
+import signal
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+
+import spanlab
+from spanlab.base.errors import InputError, UsageError
+from spanlab.formats import FORMATS, WRITABLE, ReadOptions, detect, read, write
+from spanlab.formats.files import replacing
+from spanlab.formats.reader import FormatReader
+from spanlab.formats.registry import reader_of
+from spanlab.schema import Item, Record
+
+LINE = b'{"id":"a","answer":"x"}\n'
+RECORD = Record(item=Item(id="b", answer="y"))
+
+
+def zipped(members: dict[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(LINE, id="plain"),
+        pytest.param(b"\xef\xbb\xbf" + LINE, id="with a byte order mark"),
+        pytest.param(LINE.rstrip(), id="without a last line end"),
+        pytest.param(LINE.replace(b"\n", b"\r\n"), id="with CRLF line ends"),
+        pytest.param(b"\n\n" + LINE + b"\n  \n", id="with blank lines"),
+        pytest.param(gzip.compress(LINE), id="packed"),
+        pytest.param(zipped({"data/file.jsonl": LINE, "README.md": b"#"}), id="in an archive"),
+        pytest.param(LINE.decode().encode("utf-16"), id="utf-16 that says so"),
+        pytest.param(b"[" + LINE + b"]", id="a JSON array"),
+        pytest.param(b'\n[\n  {\n  "id": "a",\n "answer": "x"}\n]', id="a pretty JSON array"),
+    ],
+)
+@pytest.mark.parametrize("name", ["auto", "spanlab"])
+def test_a_file_is_read_however_it_is_wrapped(tmp_path: Path, content: bytes, name: str) -> None:
+    path = tmp_path / "file.jsonl"
+    path.write_bytes(content)
+    (record,) = read(path, ReadOptions(format=name))
+    assert record.item == Item(id="a", answer="x")
+
+
+def test_a_file_in_another_encoding_is_read_if_it_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "file.csv"
+    path.write_bytes("id;answer\r\na;„Fünf €“\r\n".encode("windows-1252"))
+    (record,) = read(path, ReadOptions(encoding="cp1252"))
+    assert record.item == Item(id="a", answer="„Fünf €“")
+    with pytest.raises(UsageError, match="no encoding 'klingon'"):
+        list(read(path, ReadOptions(encoding="klingon")))
+    with pytest.raises(InputError, match="not ascii"):
+        list(read(path, ReadOptions(encoding="ascii")))
+
+
+def test_an_archive_of_several_files_is_refused_with_their_names(tmp_path: Path) -> None:
+    path = tmp_path / "files.zip"
+    path.write_bytes(zipped({"a.jsonl": LINE, "b.jsonl": LINE}))
+    with pytest.raises(InputError, match=r"one file of data.*a\.jsonl, b\.jsonl"):
+        list(read(path))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        pytest.param(b"", "the file is empty", id="empty"),
+        pytest.param(b"\xef\xbb\xbf \n\n", "the file is empty", id="blank"),
+        pytest.param(
+            LINE.decode().encode("utf-16-le"), "--encoding utf-16-le reads it as '{", id="utf-16"
+        ),
+        pytest.param(
+            "id,answer\n1,caf\xe9\n".encode("latin-1"),
+            "not UTF-8.*--encoding windows-1252 reads it as 'id,answer",
+            id="latin-1",
+        ),
+        pytest.param(bytes(range(256)) * 9, "not UTF-8 text", id="garbage"),
+        pytest.param(b"abc\x00def\n", "the file is binary", id="zero bytes"),
+        pytest.param(gzip.compress(LINE * 9)[:-9], "packed data is broken", id="half a gzip"),
+        pytest.param(b"once upon a time", "not recognised.*once upon a time", id="prose"),
+        pytest.param(b"[]", "empty array; expected: a record", id="no records"),
+        pytest.param(b'{"a": 1', "not valid JSON: EOF", id="cut off"),
+        pytest.param(b"[" * 100_000, "the file ends inside the array", id="nested, cut off"),
+        pytest.param(
+            b"[" * 10**5 + b"]" * 10**5, "not valid JSON: recursion limit", id="deeply nested"
+        ),
+    ],
+)
+def test_what_is_no_dataset_is_said_so(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=said) as caught:
+        list(read(path))
+    assert caught.value.file == str(path)
+
+
+def test_a_missing_file_and_a_directory_are_said_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere\.jsonl: there is no such file"):
+        read(tmp_path / "nowhere.jsonl")
+    with pytest.raises(InputError, match="this is a directory; expected: a file"):
+        read(tmp_path, ReadOptions(format="spanlab"))
+
+
+def test_an_unknown_format_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no format 'xml'; known are auto, spanlab, mushroom"):
+        read(tmp_path / "x", ReadOptions(format="xml"))
+    with pytest.raises(UsageError, match="'arrow' cannot be written; these can: spanlab, mushroom"):
+        write([], tmp_path / "x", format="arrow")
+    assert {"spanlab", "mushroom", "labelstudio", "claims"} <= set(WRITABLE) & set(FORMATS)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_names_its_reader(name: str) -> None:
+    assert issubclass(reader_of(name), FormatReader)
+
+
+def records(n: int) -> Iterator[Record]:
+    for index in range(n):
+        yield Record(item=Item(id=str(index), answer="x"))
+
+
+def broken(n: int) -> Iterator[Record]:
+    yield from records(n)
+    raise InputError("the source broke off")
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("x.jsonl", "spanlab"),
+        ("x.JSONL.gz", "spanlab"),
+        ("x", "spanlab"),
+        ("x.csv", "csv"),
+        ("x.csv.gz", "csv"),
+        ("x.parquet", "parquet"),
+        ("x.zip", "zip"),
+    ],
+)
+def test_what_is_saved_has_the_format_that_its_name_ends_in(
+    tmp_path: Path, name: str, found: str
+) -> None:
+    path = tmp_path / name
+    assert spanlab.save([RECORD], path) == 1
+    if found == "zip":
+        assert zipfile.is_zipfile(path)
+    else:
+        assert detect(path) == found
+        assert [record.item.answer for record in spanlab.load(path)] == ["y"]
+
+
+@pytest.mark.parametrize("name", ["x.xlsx", "x.json", "x.html", "x.tsv.gz"])
+def test_an_ending_of_no_format_is_refused_and_names_the_others(tmp_path: Path, name: str) -> None:
+    known = r"these do: \.jsonl \(spanlab\), .*\.csv \(csv\), \.parquet \(parquet\), \.zip"
+    with pytest.raises(UsageError, match=known):
+        spanlab.save([RECORD], tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+    assert spanlab.save([RECORD], tmp_path / name, format="labelstudio") == 1  # named: whatever
+
+
+def test_a_file_is_replaced_only_when_all_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_text("before")
+    with pytest.raises(InputError, match="the source broke off"):
+        write(broken(3), path)
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+    assert write(records(3), path) == 3
+    assert len(path.read_bytes().splitlines()) == 3
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_replaced_file_keeps_its_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_text("before")
+    path.chmod(0o640)
+    write(records(1), path)
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_file_can_be_rewritten_from_itself(tmp_path: Path) -> None:
+    path = tmp_path / "same.jsonl"
+    write(records(5000), path)
+    before = path.read_bytes()
+    write(read(path), path)
+    assert path.read_bytes() == before
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real.jsonl").write_text("")
+    (tmp_path / "link.jsonl").symlink_to("real.jsonl")
+    write(records(1), tmp_path / "link.jsonl")
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert (tmp_path / "real.jsonl").read_bytes()
+
+
+def test_a_device_is_written_to_and_not_replaced() -> None:
+    assert write(records(2), Path("/dev/null")) == 2
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_packed_file_is_written_the_same_every_time(tmp_path: Path) -> None:
+    write(records(3), tmp_path / "a.jsonl.gz")
+    write(records(3), tmp_path / "b.jsonl.gz")
+    assert (tmp_path / "a.jsonl.gz").read_bytes() == (tmp_path / "b.jsonl.gz").read_bytes()
+    assert [record.item.id for record in read(tmp_path / "a.jsonl.gz")] == ["0", "1", "2"]
+
+
+def test_a_directory_that_is_not_there_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"out\.jsonl: cannot be written: No such file"):
+        write(records(1), tmp_path / "no" / "out.jsonl")
+
+
+COPY = """
+import resource, sys
+from pathlib import Path
+from spanlab.formats import read, write
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+count = write(read(Path(sys.argv[1])), Path(sys.argv[2]))
+print(count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def test_a_long_file_passes_through_little_memory(tmp_path: Path) -> None:
+    """50,000 lines of 60 MB need less than 10 MB (ru_maxrss is in KiB)."""
+    path = tmp_path / "large.jsonl"
+    answer = "All of this is held once. " * 46
+    with path.open("w") as stream:
+        for index in range(50_000):
+            stream.write(json.dumps({"id": f"item-{index}", "answer": answer}) + "\n")
+    assert path.stat().st_size > 60_000_000
+    done = subprocess.run(
+        [sys.executable, "-c", COPY, str(path), str(tmp_path / "again.jsonl")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    count, grown = map(int, done.stdout.split())
+    assert count == 50_000
+    assert grown < 10_000
+
+
+def test_records_can_be_written_to_a_stream() -> None:
+    stream = io.BytesIO()
+    assert write(records(2), stream) == 2
+    assert stream.getvalue().count(b"\n") == 2
+
+
+@pytest.mark.parametrize("name", ["auto", "spanlab", "mushroom"])
+def test_lines_that_are_arrays_are_said_so(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text('["a", "x"]\n["b", "y"]\n')
+    with pytest.raises(InputError, match=r"pairs.jsonl:1: the line is a JSON array") as caught:
+        list(read(path, ReadOptions(format=name)))
+    assert caught.value.expected is not None
+    assert "a JSON object on every line" in caught.value.expected
+
+
+def test_what_a_killed_writer_left_is_gone_after_the_next_write(tmp_path: Path) -> None:
+    target = tmp_path / "out[1].jsonl"
+    killed = (
+        "import os, signal\n"
+        "from pathlib import Path\n"
+        "from spanlab.formats.files import replacing\n"
+        f"with replacing(Path({str(target)!r})) as stream:\n"
+        "    stream.write(b'half')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", killed], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert [path.suffix for path in tmp_path.iterdir()] == [".tmp"]
+    with replacing(target) as first:  # a writer that lives keeps its file
+        write([RECORD], target)
+        first.write(LINE)
+    assert list(tmp_path.iterdir()) == [target]
+    assert target.read_bytes() == LINE
+
+
+def test_a_file_that_another_writer_took_for_left_over_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between its making and its lock another writer may remove it."""
+    lock, removed = fcntl.flock, list[Path]()
+
+    def late(stream: BinaryIO, operation: int) -> None:
+        if not removed:
+            removed.append(Path(stream.name))
+            removed[0].unlink()
+        lock(stream, operation)
+
+    monkeypatch.setattr("spanlab.formats.files.fcntl.flock", late)
+    with replacing(tmp_path / "out.jsonl") as stream:
+        stream.write(b"whole")
+    assert (tmp_path / "out.jsonl").read_bytes() == b"whole"
+    assert removed
+    assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]

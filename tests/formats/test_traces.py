@@ -1,0 +1,548 @@
+"""OpenTelemetry traces of language models, exported as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spanlab.base.errors import InputError
+from spanlab.formats import ReadOptions, detect, read
+from spanlab.schema import Process
+
+TOWER = "The tower was built in 1889 by Gustave Eiffel."
+CITY = "Paris is a city with many cafés."
+NOTES = "Eiffel built the tower; it stands in Paris."
+ANSWER = "The tower in Paris was built by Eiffel."
+ASKED = f"Take notes.\n\n{TOWER}\n{CITY}"
+
+
+def otlp(*spans: dict[str, Any]) -> dict[str, Any]:
+    """Return an export request with spans as OTLP's JSON has them."""
+    return {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": [*spans]}]}]}
+
+
+def span(at: int, name: str, attributes: dict[str, Any], trace: str = "t1") -> dict[str, Any]:
+    def value(held: Any) -> dict[str, Any]:
+        return {"stringValue": held} if isinstance(held, str) else {"doubleValue": held}
+
+    return {
+        "traceId": trace,
+        "spanId": f"s{at}",
+        "name": name,
+        "startTimeUnixNano": str(at * 10),
+        "endTimeUnixNano": str(at * 10 + 5) if at else "9999",
+        "attributes": [{"key": key, "value": value(held)} for key, held in attributes.items()],
+    }
+
+
+CHAIN = span(
+    0,
+    "pipeline",
+    {
+        "openinference.span.kind": "CHAIN",
+        "input.value": json.dumps({"question": "Who built the tower?"}),
+        "output.value": ANSWER,
+    },
+)
+RETRIEVER = span(
+    1,
+    "search",
+    {
+        "openinference.span.kind": "RETRIEVER",
+        "retrieval.documents.0.document.content": TOWER,
+        "retrieval.documents.0.document.score": 0.9,
+        "retrieval.documents.1.document.content": CITY,
+    },
+)
+OPENINFERENCE = (
+    span(
+        2,
+        "notes",
+        {
+            "openinference.span.kind": "LLM",
+            "llm.input_messages.0.message.role": "system",
+            "llm.input_messages.0.message.content": "You take notes, briefly and well.",
+            "llm.input_messages.1.message.role": "user",
+            "llm.input_messages.1.message.contents.0.message_content.text": ASKED,
+            "llm.output_messages.0.message.role": "assistant",
+            "llm.output_messages.0.message.content": NOTES,
+        },
+    ),
+    span(
+        3,
+        "answer",
+        {
+            "openinference.span.kind": "LLM",
+            "input.value": f"Answer from these notes: {NOTES}",
+            "output.value": ANSWER,
+        },
+    ),
+)
+
+
+def parts(role: str, text: str) -> str:
+    return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}]}])
+
+
+GEN_AI = (
+    span(
+        2,
+        "notes",
+        {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.input.messages": parts("user", ASKED),
+            "gen_ai.output.messages": parts("assistant", NOTES),
+        },
+    ),
+    span(
+        3,
+        "answer",
+        {
+            "gen_ai.prompt.0.role": "user",
+            "gen_ai.prompt.0.content": f"Answer from these notes: {NOTES}",
+            "gen_ai.completion.0.role": "assistant",
+            "gen_ai.completion.0.content": ANSWER,
+        },
+    ),
+)
+
+
+def printed(given: dict[str, Any], *, nested: bool) -> dict[str, Any]:
+    """Return a span as SDKs print it, maybe with attributes as a tree."""
+    flat = {each["key"]: next(iter(each["value"].values())) for each in given["attributes"]}
+    tree: dict[str, Any] = {}
+    for key, held in flat.items():
+        inner = tree
+        *way, last = key.split(".")
+        for step in way:
+            inner = inner.setdefault(step, {})
+        inner[last] = held
+    return {
+        "name": given["name"],
+        "context": {"trace_id": f"0x{given['traceId']}", "span_id": given["spanId"]},
+        "start_time": given["startTimeUnixNano"].zfill(4),
+        "end_time": given["endTimeUnixNano"].zfill(4),
+        "attributes": tree if nested else flat,
+    }
+
+
+def lines(path: Path, values: Sequence[object]) -> Path:
+    path.write_text("".join(json.dumps(each) + "\n" for each in values))
+    return path
+
+
+ALL = (CHAIN, RETRIEVER, *OPENINFERENCE)
+FILES: dict[str, tuple[list[object], int | None]] = {
+    # name: lines of the file, or one value that is the whole file with this indentation
+    "OTLP, a request a line": ([otlp(each) for each in reversed(ALL)], None),
+    "OTLP, one request": ([otlp(*ALL)], None),
+    "OTLP, one request on many lines": ([otlp(*ALL)], 2),
+    "gen_ai": ([otlp(CHAIN, RETRIEVER, *GEN_AI)], None),
+    "spans as printed": ([printed(each, nested=False) for each in ALL], None),
+    "spans as printed, attributes as a tree": ([[printed(s, nested=True) for s in ALL]], 1),
+}
+
+
+@pytest.mark.parametrize(("values", "indent"), FILES.values(), ids=FILES)
+def test_a_trace_becomes_an_answer_with_all_that_led_to_it(
+    tmp_path: Path, values: list[object], indent: int | None
+) -> None:
+    path = lines(tmp_path / "traces.json", values)
+    if indent is not None:
+        path.write_text(json.dumps(values[0], indent=indent))
+    assert detect(path) == "traces"
+    (record,) = read(path)
+    item, process = record.item, record.item.process
+    assert (item.id, item.question, item.answer) == ("t1", "Who built the tower?", ANSWER)
+    assert isinstance(process, Process)
+    texts = {node.id: node.text for node in process.nodes}
+    assert {
+        node.text: (node.stage, {texts[source] for source in node.sources})
+        for node in process.nodes
+    } == {
+        TOWER: ("source", set()),
+        CITY: ("source", set()),
+        NOTES: ("notes", {TOWER, CITY}),
+        ANSWER: ("answer", {NOTES}),
+    }
+
+
+def test_traces_of_one_file_are_told_apart(tmp_path: Path) -> None:
+    other = span(9, "answer", {"openinference.span.kind": "LLM"}, trace="t2")
+    said = {"gen_ai.prompt.0.content": "Why is it so?", "gen_ai.completion.0.content": "Because."}
+    mixed = otlp(*ALL, span(10, "answer", said, trace="t3"))
+    path = lines(tmp_path / "traces.jsonl", [otlp(other), mixed])
+    remarks: list[str] = []
+    records = list(read(path, ReadOptions(on_warning=remarks.append)))
+    assert [record.item.question for record in records] == ["Who built the tower?", "Why is it so?"]
+    assert "1 of 3 records have no answer and are left out" in remarks[0]
+    assert "traces.jsonl:1: no span of this trace has a model's answer" in remarks[0]
+    with pytest.raises(InputError, match="no record of 1 has an answer"):
+        list(read(lines(path, [otlp(other)])))
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [{"resourceSpans": [{"scopeSpans": [{}]}]}, otlp({"name": "without a trace"})],
+    ids=["no spans", "no trace"],
+)
+def test_what_is_no_span_is_refused_by_line(tmp_path: Path, broken: object) -> None:
+    path = lines(tmp_path / "traces.jsonl", [otlp(*ALL), broken])
+    with pytest.raises(InputError, match=r"traces.jsonl:2: not an OpenTelemetry span"):
+        list(read(path))
+
+
+def console(at: int, name: str, attributes: dict[str, Any], parent: int | None = None) -> str:
+    """Return a span as Python's ``ConsoleSpanExporter`` prints it."""
+    context = {"trace_id": "0xab", "span_id": f"0x{at}", "trace_state": "[]"}
+    shown: dict[str, Any] = {
+        "name": name,
+        "context": context,
+        "kind": "SpanKind.INTERNAL",
+        "parent_id": None if parent is None else f"0x{parent}",
+        "start_time": f"2026-03-01T10:00:0{at}.000000Z",
+        "end_time": f"2026-03-01T10:00:0{at if at else 9}.500000Z",
+        "status": {"status_code": "UNSET"},
+        "attributes": attributes,
+        "events": [],
+        "links": [],
+        "resource": {"attributes": {"service.name": "rag"}, "schema_url": ""},
+    }
+    return json.dumps(shown, indent=4) + "\n"
+
+
+def printed_call(asked: str, said: str) -> dict[str, Any]:
+    return {
+        "openinference.span.kind": "LLM",
+        "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.content": asked,
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": said,
+    }
+
+
+NODE = json.dumps({"langgraph_step": 2, "langgraph_node": "draft"})
+PRINTED = (
+    console(
+        1,
+        "search",
+        {
+            "openinference.span.kind": "RETRIEVER",
+            "retrieval.documents.0.document.content": TOWER,
+            "retrieval.documents.1.document.content": CITY,
+        },
+    ),
+    console(3, "ChatOpenAI", {**printed_call(ASKED, NOTES)}, parent=2),
+    console(2, "node", {"openinference.span.kind": "CHAIN", "metadata": NODE}, parent=0),
+    console(4, "ChatOpenAI", {**printed_call(NOTES, ANSWER), "crewai.agent.role": "Editor"}),
+    console(
+        0,
+        "graph",
+        {"openinference.span.kind": "CHAIN", "input.value": "Who built the tower?"},
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        pytest.param("".join(PRINTED), id="spans alone"),
+        pytest.param(
+            "INFO, starting {now\n" + "Done: [1\n".join(PRINTED) + "}\n",
+            id="between lines of a log",
+        ),
+        pytest.param(
+            "".join(json.dumps(json.loads(each)) + "\n" for each in PRINTED), id="on a line each"
+        ),
+    ],
+)
+def test_what_the_console_exporter_prints_is_read_with_the_frameworks_stages(
+    tmp_path: Path, log: str
+) -> None:
+    path = tmp_path / "app.log"
+    path.write_text(log)
+    assert detect(path) == "traces"
+    (record,) = read(path)
+    assert (record.item.question, record.item.answer) == ("Who built the tower?", ANSWER)
+    assert isinstance(record.item.process, Process)
+    stages = {node.text: node.stage for node in record.item.process.nodes}
+    assert stages == {TOWER: "source", CITY: "source", NOTES: "draft", ANSWER: "Editor"}
+
+
+def test_a_printed_span_that_is_cut_off_is_refused_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "app.log"
+    path.write_text("started\n" + PRINTED[0] + PRINTED[1][:300])
+    with pytest.raises(InputError, match=r"app.log:\d+: not an OpenTelemetry span") as caught:
+        list(read(path))
+    assert caught.value.line == 2 + PRINTED[0].count("\n")
+
+
+def observation(at: int, kind: str, name: str, read: object, written: object) -> dict[str, Any]:
+    return {
+        "id": f"o{at}",
+        "traceId": "t1",
+        "parentObservationId": None if at == 0 else "o0",
+        "type": kind,
+        "name": name,
+        "startTime": f"2026-03-01T10:00:0{at}.000Z",
+        "endTime": f"2026-03-01T10:00:0{at if at else 9}.500Z",
+        "input": read,
+        "output": written,
+        "metadata": {"langgraph_node": "draft"} if at == 2 else {},
+    }
+
+
+def said(role: str, text: str) -> dict[str, str]:
+    return {"role": role, "content": text}
+
+
+OBSERVED = [
+    observation(0, "SPAN", "rag", {"question": "Who built the tower?"}, ANSWER),
+    observation(
+        1, "RETRIEVER", "search", "tower", [{"page_content": TOWER}, {"page_content": CITY}]
+    ),
+    observation(2, "GENERATION", "llm", [said("user", ASKED)], said("assistant", NOTES)),
+    observation(3, "GENERATION", "answer", {"messages": [said("user", NOTES)]}, ANSWER),
+]
+SNAKES = {
+    "traceId": "trace_id",
+    "parentObservationId": "parent_observation_id",
+    "startTime": "start_time",
+    "endTime": "end_time",
+}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param(json.dumps(OBSERVED), id="an array"),
+        pytest.param(
+            json.dumps({"trace": {"id": "t1"}, "observations": OBSERVED}, indent=2), id="a trace"
+        ),
+        pytest.param(
+            "".join(
+                json.dumps(
+                    {
+                        SNAKES.get(key, key): json.dumps(held)
+                        if key in ("input", "output")
+                        else held
+                        for key, held in each.items()
+                    }
+                )
+                + "\n"
+                for each in OBSERVED
+            ),
+            id="lines of an export, with JSON in texts",
+        ),
+    ],
+)
+def test_langfuses_observations_become_their_traces_answers(tmp_path: Path, written: str) -> None:
+    path = tmp_path / "langfuse.json"
+    path.write_text(written)
+    (record,) = read(path)
+    item = record.item
+    assert (item.id, item.question) == ("t1", "Who built the tower?")
+    assert item.answer == ANSWER
+    assert isinstance(item.process, Process)
+    stages = {node.text: node.stage for node in item.process.nodes}
+    assert stages == {TOWER: "source", CITY: "source", NOTES: "draft", ANSWER: "answer"}
+
+
+def test_what_failed_is_no_answer_and_a_guard_neither(tmp_path: Path) -> None:
+    def call(at: int, name: str, text: str, **more: object) -> dict[str, Any]:
+        made = span(at, name, {"gen_ai.operation.name": "chat", "output.value": text})
+        return {**made, **more}
+
+    spans = [
+        call(1, "answer", "It was Eiffel."),
+        call(2, "answer again", "Cut o", status={"code": 2}),
+        call(3, "guardrail check", "yes"),
+        call(4, "make title", "Towers"),
+    ]
+    (record,) = read(lines(tmp_path / "traces.jsonl", [otlp(*spans)]))
+    assert record.item.answer == "It was Eiffel."
+
+
+def chat(at: int, said: str, *earlier: str, inside: int = 0) -> dict[str, Any]:
+    """A call that read what user and model said by turns."""
+    roles = ("user", "assistant") * len(earlier)
+    read = [parts(role, text) for role, text in zip(roles, earlier, strict=False)]
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": f"[{','.join(one[1:-1] for one in read)}]",
+        "gen_ai.output.messages": parts("assistant", said),
+    }
+    return {**span(at, "chat", attributes), "parentSpanId": f"s{inside}"}
+
+
+def test_questions_of_one_trace_are_turns_with_what_was_found_for_each(tmp_path: Path) -> None:
+    found = {"retrieval.documents.0.document.content": CITY, "openinference.span.kind": "RETRIEVER"}
+    spans = [
+        span(0, "session", {"session.id": "s", "user.id": "Ann"}),
+        {**RETRIEVER, "parentSpanId": "s0"},
+        chat(2, "Eiffel did.", "Who built it?"),
+        {**span(3, "search", found), "parentSpanId": "s0"},
+        chat(4, "In Paris.", "Who built it?", "Eiffel did.", "Where?"),
+        chat(
+            5, "You are welcome.", "Who built it?", "Eiffel did.", "Where?", "In Paris.", "Thanks!"
+        ),
+    ]
+    items = [record.item for record in read(lines(tmp_path / "traces.jsonl", [otlp(*spans)]))]
+    assert [(item.id, item.question, item.answer) for item in items] == [
+        ("t1-1", "Who built it?", "Eiffel did."),
+        ("t1-2", "Where?", "In Paris."),
+        ("t1-3", "Thanks!", "You are welcome."),
+    ]
+    assert [[passage.text for passage in item.passages] for item in items] == [
+        [TOWER, CITY],
+        [CITY],
+        [],
+    ]
+    assert {(item.meta["session"], item.meta["user"]) for item in items} == {("s", "Ann")}
+
+
+@pytest.mark.parametrize("around", [{"input.value": "Who built it?"}, {"output.value": "Eiffel."}])
+def test_an_agent_that_is_corrected_is_one_run(tmp_path: Path, around: dict[str, Any]) -> None:
+    spans = [
+        span(0, "agent", around),
+        chat(1, "Eiffel?", "Who built it?"),
+        chat(2, "Eiffel.", "Who built it?", "Eiffel?", "Say it without a question mark."),
+    ]
+    (record,) = read(lines(tmp_path / "traces.jsonl", [otlp(*spans)]))
+    assert (record.item.id, record.item.answer) == ("t1", "Eiffel.")
+
+
+def test_what_a_model_criticises_is_no_turn(tmp_path: Path) -> None:
+    critique = "Say it without a question mark."
+    spans = [
+        span(0, "pipeline", {}),
+        chat(1, "Eiffel?", "Who built it?"),
+        chat(2, critique, "Criticise: Eiffel?"),
+        chat(3, "Eiffel.", "Who built it?", "Eiffel?", critique),
+    ]
+    (record,) = read(lines(tmp_path / "traces.jsonl", [otlp(*spans)]))
+    assert (record.item.id, record.item.answer) == ("t1", "Eiffel.")
+
+
+def test_the_text_that_the_run_gave_back_is_the_answer(tmp_path: Path) -> None:
+    """A model's reply may be JSON of which a pipeline returns a part."""
+    said = json.dumps({"answer": ANSWER, "sure": True})
+    call = span(1, "call", {"openinference.span.kind": "LLM", "output.value": said})
+    (record,) = read(lines(tmp_path / "traces.jsonl", [otlp(CHAIN, call)]))
+    assert record.item.answer == ANSWER
+    assert isinstance(record.item.process, Process)
+    assert [node.text for node in record.item.process.nodes] == [said, ANSWER]
+
+
+EVENTS: dict[str, list[dict[str, Any]]] = {
+    "an event for each message": [
+        {"name": "gen_ai.system.message", "attributes": {"content": "Be brief."}},
+        {"name": "gen_ai.user.message", "attributes": {"content": "Who built it?"}},
+        {"name": "gen_ai.tool.message", "attributes": {"content": TOWER}},
+        {"name": "gen_ai.choice", "attributes": {"message": json.dumps({"content": ANSWER})}},
+    ],
+    "two events": [
+        {
+            "name": "gen_ai.content.prompt",
+            "attributes": {
+                "gen_ai.prompt": json.dumps(
+                    [
+                        {"role": "user", "content": "Who built it?"},
+                        {"role": "tool", "content": TOWER},
+                    ]
+                )
+            },
+        },
+        {
+            "name": "gen_ai.content.completion",
+            "attributes": {
+                "gen_ai.completion": json.dumps([{"role": "assistant", "content": ANSWER}])
+            },
+        },
+    ],
+    "one event": [
+        {
+            "name": "gen_ai.client.inference.operation.details",
+            "attributes": {
+                "gen_ai.input.messages": json.dumps(
+                    [
+                        {
+                            "role": "user",
+                            "parts": [{"type": "text", "content": "Who built it?"}],
+                        },
+                        {
+                            "role": "tool",
+                            "parts": [{"type": "tool_call_response", "result": TOWER}],
+                        },
+                    ]
+                ),
+                "gen_ai.output.messages": json.dumps(
+                    [
+                        {
+                            "role": "assistant",
+                            "parts": [
+                                {"type": "reasoning", "content": "hm"},
+                                {"type": "text", "content": ANSWER},
+                            ],
+                        }
+                    ]
+                ),
+            },
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("events", EVENTS.values(), ids=EVENTS)
+def test_all_generations_of_the_convention_s_events_are_read(
+    tmp_path: Path, events: list[dict[str, Any]]
+) -> None:
+    printed = {
+        "name": "chat m",
+        "context": {"trace_id": "0x1", "span_id": "0x2"},
+        "parent_id": None,
+        "start_time": "2026-01-01T00:00:00Z",
+        "end_time": "2026-01-01T00:00:01Z",
+        "status": {"status_code": "OK"},
+        "attributes": {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"},
+        "events": events,
+    }
+    (record,) = read(lines(tmp_path / "traces.jsonl", [printed]))
+    assert (record.item.question, record.item.answer) == ("Who built it?", ANSWER)
+    assert [passage.text for passage in record.item.passages] == [TOWER]
+    assert (record.item.meta["model"], record.item.meta["trace_id"]) == ("m", "1")
+
+
+def test_times_are_numbers_and_a_deep_trace_is_read(tmp_path: Path) -> None:
+    """9 comes before 10, whatever their texts do; each span of a chain is looked at once."""
+    chain = [
+        {**span(n, f"step {n}", {}), "parentSpanId": f"s{n - 1}" if n > 1 else ""}
+        for n in range(1, 3000)
+    ]
+    said = {"gen_ai.operation.name": "chat", "output.value": ANSWER}
+    chain.append({**span(3000, "chat", said), "parentSpanId": "s2999"})
+    (record,) = read(lines(tmp_path / "traces.jsonl", [otlp(*reversed(chain))]))
+    assert record.item.answer == ANSWER
+    assert record.item.meta["span_id"] == "s1"
+
+
+def test_what_one_span_says_wrong_costs_that_field_alone(tmp_path: Path) -> None:
+    """A cost that is no number, a time that no clock shows, an attribute without a value."""
+    chain = {**CHAIN, "startTimeUnixNano": str(9 * 10**20), "parentSpanId": CHAIN["spanId"]}
+    chain["attributes"] = [
+        *CHAIN["attributes"],
+        {"key": "empty"},
+        {"key": "llm.cost.total", "value": {"doubleValue": float("nan")}},
+        {"key": "llm.token_count.prompt", "value": {"doubleValue": float("inf")}},
+    ]
+    model = span(2, "answer", {"openinference.span.kind": "LLM", "output.value": ANSWER})
+    path = tmp_path / "traces.json"
+    path.write_text(json.dumps(otlp(chain, RETRIEVER, model)))
+    (record,) = read(path)
+    assert record.item.answer == ANSWER
+    assert [passage.text for passage in record.item.passages] == [TOWER, CITY]
+    assert {"time", "cost", "input_tokens"}.isdisjoint(record.item.meta)
