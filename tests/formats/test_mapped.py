@@ -209,9 +209,9 @@ def test_the_fields_that_can_be_mapped_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("chat", "what"),
     [
-        pytest.param("hello", "no chat", id="a text"),
+        pytest.param("hello", "not a chat", id="a text"),
         pytest.param([ASKED], "the model says nothing in this chat; field: messages", id="asked"),
-        pytest.param([7], "no chat", id="numbers"),
+        pytest.param([7], "not a chat", id="numbers"),
     ],
 )
 def test_what_is_no_chat_is_refused_by_line(tmp_path: Path, chat: Any, what: str) -> None:

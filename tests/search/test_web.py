@@ -195,10 +195,10 @@ def test_calls_and_cost_are_counted_and_a_budget_stops_them(
         ),
         pytest.param(say(""), UnparsableAnswerError, "empty", 1, id="empty"),
         pytest.param(
-            ScriptedReply(body={"x": 1}), UnparsableAnswerError, "no chat", 1, id="other JSON"
+            ScriptedReply(body={"x": 1}), UnparsableAnswerError, "not a chat", 1, id="other JSON"
         ),
         pytest.param(
-            ScriptedReply(body=b"<html>"), UnparsableAnswerError, "no chat", 1, id="no JSON"
+            ScriptedReply(body=b"<html>"), UnparsableAnswerError, "not a chat", 1, id="no JSON"
         ),
         pytest.param(say(None, refusal="no"), RefusedError, "refused to answer", 1, id="refused"),
     ],

@@ -130,7 +130,7 @@ def test_labels_are_edited_in_rows_that_say_what_is_wrong_beside_them(
     field("Key of label 1").input("4").run()
     field("Key of label 2").input("4")
     field("Colour of label 2").input("tealish").run()
-    assert "no colour\\: type \\#rrggbb" in wrong()[0]
+    assert "not a colour\\: type \\#rrggbb" in wrong()[0]
     assert "“4” is the key of “number” already" in wrong()[1]
     save(app, "labels")
     assert "Nothing was saved" in app.error[0].value

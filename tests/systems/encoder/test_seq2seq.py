@@ -51,7 +51,7 @@ WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda at: (at / "encoder_model.onnx").write_bytes(
             (at / "decoder_model.onnx").read_bytes()
         ),
-        "no encoder or decoder",
+        "not an encoder or decoder",
     ),
     "no end": (
         lambda at: (at / "config.json").write_text('{"decoder_start_token_id": 0}'),
