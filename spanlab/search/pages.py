@@ -269,7 +269,9 @@ def _join_url(url: str, place: str) -> str:
     try:
         place = urljoin(url, place)
     except ValueError:
-        raise PageError(f"{_host(url)} redirects to {place[:200]!r}, which is not a web address") from None
+        raise PageError(
+            f"{_host(url)} redirects to {place[:200]!r}, which is not a web address"
+        ) from None
     return check_url(place).geturl()
 
 
